@@ -12,6 +12,8 @@ from sklearn.model_selection import train_test_split
 import tacit as tc
 from tacit.audit import audit
 from tacit.core import members_of
+from tacit.mechanisms import BestRun, DiscreteLaplace
+from twins import learn_estimators as twins
 
 pytestmark = pytest.mark.long
 AMPLE = tc.Budget(epsilon=10**6, delta=0.1)
@@ -113,12 +115,44 @@ def test_an_attack_on_a_fit_finds_no_more_than_its_cost(kind):
     ]
     [mechanism] = members_of(plans[0])[0].task.mechanisms
 
+    sums = [next(members_of(plan)[0].task.integers()) for plan in plans]
+
     def attacked(which, size):
-        found = []
-        for _ in range(size):
-            exact = next(members_of(plans[which])[0].task.integers())
-            found.append(float(np.sum(mechanism.release(exact))))
-        return np.array(found)
+        if kind != "logistic":
+            return np.array([float(np.sum(mechanism.release(sums[which]))) for _ in range(size)])
+        fits = [next(members_of(plans[which])[0].task.integers()) for _ in range(size)]
+        return np.array([float(np.sum(mechanism.release(fit))) for fit in fits])
 
     found = audit(attacked, 0, 1, samples=2_000, delta=1e-2, claimed=plans[0].cost)
     assert found.holds, found
+
+
+class NoisyScores:
+    """Tries that release a noisy number, which is their score too."""
+
+    def __init__(self, exact):
+        self.exact, self.noise = exact, DiscreteLaplace(epsilon=1, sensitivity=1)
+
+    def run(self, place):
+        score = int(self.noise.release(self.exact))
+        return score, score
+
+
+def test_the_best_of_a_random_number_of_tries_costs_what_it_states():
+    best = BestRun(DiscreteLaplace(epsilon=1, sensitivity=1).cost, candidates=1, runs=5)
+
+    def attacked(exact, size):
+        return np.array([float(best.release(NoisyScores(exact))[1]) for _ in range(size)])
+
+    found = audit(attacked, 0, 1, samples=5_000, claimed=best.cost)
+    assert found.holds, found
+
+
+def test_the_best_of_a_fixed_number_of_tries_is_caught():
+    claimed = BestRun(DiscreteLaplace(epsilon=1, sensitivity=1).cost, candidates=1, runs=5).cost
+
+    def attacked(exact, size):
+        return twins.best_of_a_fixed_number(NoisyScores(exact), 60, size).astype(float)
+
+    found = audit(attacked, 0, 1, samples=100_000, claimed=claimed)
+    assert found.holds is False, found

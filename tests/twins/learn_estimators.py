@@ -7,7 +7,10 @@ import numpy as np
 from tacit.learn._unit_gradients import CLIP_STEPS, RESIDUAL_STEPS, UnitGradients
 from tacit.learn._whole_features import FEATURE_STEPS
 
-__all__ = ["centred_at_the_data", "clipped_after_summing", "rounded_away", "two_examples_clipped_apart"]
+__all__ = [
+    "best_of_a_fixed_number", "centred_at_the_data", "clipped_after_summing", "rounded_away",
+    "two_examples_clipped_apart",
+]  # fmt: skip
 
 
 def _pieces(sums: UnitGradients, weights):
@@ -45,3 +48,8 @@ def two_examples_clipped_apart(sums: UnitGradients, weights):
     rows = sums.rows.reshape(-1, 1)
     rows = rows[rows[:, 0] >= 0]
     return UnitGradients(sums.features, sums.rule, sums.clip, rows).sums(weights, np.arange(len(rows)))
+
+
+def best_of_a_fixed_number(runs, number, size):
+    """Try a fixed number of times and show the best, at the price of a random number."""
+    return runs.noise.release(np.full((size, number), runs.exact)).max(axis=1)

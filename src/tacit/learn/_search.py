@@ -25,7 +25,7 @@ from tacit.learn._folds import unit_folds
 from tacit.learn._prepaid import gaussian_share
 from tacit.learn._scorer import predictions_of, whole_scores
 from tacit.learn._whole_features import FEATURE_STEPS
-from tacit.mechanisms import BestOf, RoundedGaussian
+from tacit.mechanisms import BestRun, RoundedGaussian
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -81,7 +81,7 @@ class SearchTask:
     settings: Sequence[Mapping[str, JSON]]
     measure: str
     noise: Fraction
-    best: BestOf
+    best: BestRun
     data: Examples
     digest: str
 
@@ -96,7 +96,7 @@ class SearchTask:
         }
 
     @property
-    def mechanisms(self) -> Sequence[BestOf]:
+    def mechanisms(self) -> Sequence[BestRun]:
         """The best of a random number of runs."""
         return [self.best]
 
@@ -204,7 +204,7 @@ def search(
             if gaussian_share(steps.mechanisms) * noise**2 > 1:
                 raise AssertionError("a candidate costs more than one run")
             settings.append(steps.settings)
-        best = BestOf(Cost.gaussian(sigma=noise, sensitivity=1), candidates=len(points), runs=mean)
+        best = BestRun(Cost.gaussian(sigma=noise, sensitivity=1), candidates=len(points), runs=mean)
         task = SearchTask(candidates, settings, _checked_score(score, base), noise, best, data, digest)
         plan: Plan[FittedNumbers] = Plan.of(
             data, task, promised=goal.promised, confidence=float(goal.confidence),

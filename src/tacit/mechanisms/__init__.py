@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from tacit.mechanisms._aggregates import Count, Mean, MeanAndCount, Sum
-from tacit.mechanisms._best_of import BestOf, CandidateRuns
+from tacit.mechanisms._band_choice import BandChoice, choose_bands
+from tacit.mechanisms._banded_run import BandedRun
+from tacit.mechanisms._banded_steps import BandedSteps
+from tacit.mechanisms._best_run import BestRun, CandidateRuns
 from tacit.mechanisms._bounds import Bounds
 from tacit.mechanisms._clipping import clip, fold, truncate
 from tacit.mechanisms._design_estimates import DesignEstimate, TwoGroupDesign
@@ -53,7 +56,10 @@ from tacit.mechanisms._variance import Variance, VarianceAndCount
 from tacit.mechanisms._walsh_hadamard import walsh_hadamard
 
 __all__ = [
-    "BestOf",
+    "BandChoice",
+    "BandedRun",
+    "BandedSteps",
+    "BestRun",
     "Bounds",
     "CandidateRuns",
     "Count",
@@ -110,6 +116,7 @@ __all__ = [
     "VarianceAndCount",
     "chance_above",
     "check_randomness",
+    "choose_bands",
     "choose_randomizer",
     "clip",
     "fold",

@@ -12,7 +12,10 @@ from tacit import noise
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Set
-from tacit.mechanisms._mechanism import Mechanism, check_delta, exactly_one, figure, show
+from tacit.mechanisms._band_choice import noise_multiple
+from tacit.mechanisms._integer_noise import saturated_sum
+from tacit.mechanisms._mechanism import Mechanism, figure, show
+from tacit.mechanisms._noise_laws import check_width
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
 
-__all__ = ["RecordedSums", "SampledSteps", "StepSums", "noise_multiple"]
+__all__ = ["RecordedSums", "SampledSteps", "StepSums"]
 
 
 class StepSums(Protocol):
@@ -56,7 +59,7 @@ class RecordedSums:
     """
 
     values: tuple[int, ...]
-    noisy: list[int] = field(default_factory=list)
+    noisy: list[float] = field(default_factory=list)
 
     @property
     def units(self) -> int:
@@ -67,25 +70,14 @@ class RecordedSums:
         """Return the sum over the sampled units."""
         return np.array([sum(self.values[int(place)] for place in sample)], np.int64)
 
-    def update(self, noisy: NDArray[np.int64]) -> None:
+    def update(self, noisy: NDArray[Any]) -> None:
         """Record a noisy sum."""
-        self.noisy.append(int(noisy[0]))
+        self.noisy.append(noisy[0].item())
 
-    def result(self) -> list[int]:
+    def result(self) -> list[float]:
         """Return the noisy sums, and forget them: the next release starts anew."""
         seen, self.noisy = self.noisy, []
         return seen
-
-
-def noise_multiple(
-    epsilon: Number | None, delta: Number | None, rho: Number | None, *, rate: Number, steps: int
-) -> Fraction:
-    """Return the smallest sigma, in multiples of the sensitivity, with which steps keep a promise."""
-    from tacit.accounting import Budget, sigma_for
-
-    check_delta(exactly_one(epsilon=epsilon, rho=rho), delta)
-    target = Budget(rho=rho) if epsilon is None else Budget(epsilon=epsilon, delta=delta)  # type: ignore[arg-type]
-    return rational("sigma", sigma_for(target, sensitivity=1, queries=steps, q=rate))
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -134,7 +126,9 @@ class SampledSteps(Mechanism):
         share = rational("rate", rate)
         if share > 1:
             raise bad_parameter("rate", "in (0, 1]", rate, why="it is a probability", fix=Set(rate=0.01))
-        object.__setattr__(self, "sigma", rational("sigma", sigma))
+        spread = rational("sigma", sigma)
+        check_width(spread, power=56)
+        object.__setattr__(self, "sigma", spread)
         object.__setattr__(self, "sensitivity", rational("sensitivity", sensitivity))
         object.__setattr__(self, "rate", share)
         object.__setattr__(self, "steps", count("steps", steps, zero=False))
@@ -198,9 +192,17 @@ class SampledSteps(Mechanism):
         return np.flatnonzero(np.asarray(noise.bernoulli(self.rate, units)))
 
     def noisy(self, exact: Any) -> Any:
-        """Return whole numbers with rounded Gaussian noise."""
+        """Return whole numbers with rounded Gaussian noise, in 64 bits: beyond, the nearest that fits."""
         whole = np.asarray(exact)
-        return whole + noise.rounded_gaussian(self.sigma, whole.shape)
+        if whole.dtype.kind not in "iu":
+            raise TypeError(f"sums must be whole numbers, not {whole.dtype}: their sensitivity is exact")
+        drawn = np.asarray(noise.rounded_gaussian(self.sigma, whole.shape))
+        return saturated_sum(whole.astype(np.int64, copy=False), drawn)
+
+    @property
+    def spread(self) -> float:
+        """The root mean square error of the totals of the steps, over all steps, in grid steps."""
+        return float(self.sigma) * math.sqrt((self.steps + 1) / 2)
 
     @property
     def worst_pair(self) -> tuple[object, object]:

@@ -24,7 +24,7 @@ PAGE = (ROOT / "docs/proofs/estimators.md").read_text()
         ("\\lambda \\ge 3 \\cdot 2 s\\sqrt{D}", _moment_fit._CLEAR == 3),
         ("weights $W$", (_unit_gradients._WEIGHT_STEPS, _unit_gradients._MOST_WEIGHT) == (2**16, 2**8)),
         ("`Ledger.keyed_digest`", hasattr(tc.Ledger, "keyed_digest")),
-        ("`BestOf.draw_runs`", hasattr(tc.mechanisms.BestOf, "draw_runs")),
+        ("`BestRun.draw_runs`", hasattr(tc.mechanisms.BestRun, "draw_runs")),
     ],
 )
 def test_the_constants_of_the_proof_are_those_of_the_code(said, value):

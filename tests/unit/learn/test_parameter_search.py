@@ -9,7 +9,7 @@ import pytest
 
 import tacit as tc
 from tacit.errors import TacitError
-from tacit.mechanisms import BestOf
+from tacit.mechanisms import BestRun
 
 RANDOM = np.random.default_rng(9)
 X = RANDOM.normal(size=(400, 2))
@@ -84,7 +84,7 @@ def test_train_and_test_units_do_not_meet_and_do_not_depend_on_others():
 
 
 def test_the_number_of_runs_follows_the_logarithmic_law():
-    best = BestOf(tc.Cost.pure(1), candidates=3, runs=5)
+    best = BestRun(tc.Cost.pure(1), candidates=3, runs=5)
     gamma = float(best.gamma)
     drawn = np.array([best.draw_runs() for _ in range(1_500)])
     for k in (1, 2, 3, 8):
@@ -105,10 +105,10 @@ def test_the_best_run_is_released():
 
     for _ in range(20):
         runs = Rising()
-        _, result = BestOf(tc.Cost.pure(1), candidates=4, runs=5).release(runs)
+        _, result = BestRun(tc.Cost.pure(1), candidates=4, runs=5).release(runs)
         assert result["try"] == runs.scores[-1]
 
 
 def test_one_run_on_average_is_refused():
     with pytest.raises(TacitError, match="runs"):
-        BestOf(tc.Cost.pure(1), candidates=3, runs=1)
+        BestRun(tc.Cost.pure(1), candidates=3, runs=1)

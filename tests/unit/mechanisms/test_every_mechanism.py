@@ -21,6 +21,7 @@ EVERY = {
     "DiscreteGaussian": m.DiscreteGaussian(rho=0.5, sensitivity=1),
     "RoundedGaussian": m.RoundedGaussian(epsilon=0.5, delta=1e-6, sensitivity=1),
     "SampledSteps": m.SampledSteps(sigma=2, sensitivity=1, rate=0.5, steps=3),
+    "BandedSteps": m.BandedSteps(sigma=9000, sensitivity=1, rate=0.25, steps=6, bands=2),
     "Exponential": m.Exponential(0.5, sensitivity=1),
     "NoisyMax": m.NoisyMax(0.5, sensitivity=1),
     "PermuteAndFlip": m.PermuteAndFlip(0.5, sensitivity=1),

@@ -13,21 +13,21 @@ from tacit.mechanisms._mechanism import show
 if TYPE_CHECKING:
     from tacit.accounting import Cost
 
-__all__ = ["BestOf", "CandidateRuns"]
+__all__ = ["BestRun", "CandidateRuns"]
 
 
 class CandidateRuns(Protocol):
-    """What a field hands to `BestOf`: it can run each candidate, any number of times, with fresh noise."""
+    """What a field hands to `BestRun`: it can run each candidate, any number of times, with fresh noise."""
 
     def run(self, place: int) -> tuple[int, Any]:
         """Run one candidate: return its noisy score, and its noisy result as JSON data.
 
-        Score and result together cost at most what `BestOf` states for one run.
+        Score and result together cost at most what `BestRun` states for one run.
         """
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class BestOf:
+class BestRun:
     """Run candidates, drawn uniformly, a random number of times, and release the run with the best score.
 
     Guarantee: `Cost.best_of` of one run with the logarithmic law (Papernot and Steinke 2022). The number of
@@ -49,7 +49,7 @@ class BestOf:
     >>> class Coins:
     ...     def run(self, place):
     ...         return place, f"candidate {place}"
-    >>> BestOf(tc.Cost.zero(), candidates=1, runs=10).release(Coins())
+    >>> BestRun(tc.Cost.zero(), candidates=1, runs=10).release(Coins())
     [0, 'candidate 0']
     """
 
@@ -102,7 +102,7 @@ class BestOf:
     def to_json(self) -> dict[str, Any]:
         """Return the name, the law of the number of runs, and the cost."""
         return {
-            "mechanism": "best-of",
+            "mechanism": "best-run",
             "candidates": self.candidates,
             "runs": str(self.runs),
             "gamma": str(self.gamma),
@@ -115,4 +115,4 @@ class BestOf:
         return f"the best of about {float(self.runs):g} runs of {self.candidates:,} candidates"
 
     def __repr__(self) -> str:
-        return f"BestOf({self.one!r}, candidates={self.candidates}, runs={show(self.runs)})"
+        return f"BestRun({self.one!r}, candidates={self.candidates}, runs={show(self.runs)})"

@@ -43,6 +43,11 @@ for epsilon in (1, 4):
         found[f"blobs {size} {epsilon}"] = [np.mean(scores), (time.process_time() - started) / repeats]
     scores, started = [], time.process_time()
     for k in range(repeats):
+        model = KMeans(10, epsilon=epsilon, bounds=(0, 16), random_state=k).fit(X)
+        scores.append(adjusted_rand_score(y, model.predict(X)))
+    found[f"digits {epsilon}"] = [np.mean(scores), (time.process_time() - started) / repeats]
+    scores, started = [], time.process_time()
+    for k in range(repeats):
         A, T, a, t = train_test_split(X, y, test_size=0.2, random_state=k)
         scores.append(GaussianNB(epsilon=epsilon, bounds=(0, 16), random_state=k).fit(A, a).score(T, t))
     found[f"bayes {epsilon}"] = [np.mean(scores), (time.process_time() - started) / repeats]
@@ -99,6 +104,13 @@ def blobs(size: int, epsilon: float, k: int) -> float:
     return float(adjusted_rand_score(y, model.fit(declared(X, size=size)).predict(X)))
 
 
+def digits(epsilon: float, k: int) -> float:
+    del k
+    X, y = load_digits(return_X_y=True)
+    model = tc.learn.KMeans(n_clusters=10, bounds=(0, 16), epsilon=epsilon, delta=1e-6)
+    return float(adjusted_rand_score(y, model.fit(declared(X, size=1_800)).predict(X)))
+
+
 def components(epsilon: float, k: int) -> list[float]:
     del k
     X, _ = load_digits(return_X_y=True)
@@ -150,6 +162,12 @@ def bench_shapes() -> None:
                 f"{found:.3f} ({seconds:.2f})",
                 f"{score:.3f} ({took:.2f})",
             )
+    for epsilon in (1, 4):
+        found, seconds = repeated(lambda k, e=epsilon: digits(e, k))
+        score, took = theirs[f"digits {epsilon}"]
+        line(
+            f"k-means, digits, epsilon {epsilon}", f"{found:.3f} ({seconds:.2f})", f"{score:.3f} ({took:.2f})"
+        )
     X = load_digits().data
     vectors = np.linalg.eigh(np.cov(X.T))[1]
     exact = [kept(X, vectors[:, ::-1][:, :n].T) for n in (2, 8, 16)]

@@ -30,7 +30,7 @@ def test_blobs_are_found_again(epsilon):
     assert np.median(found) > 0.99
 
 
-@pytest.mark.parametrize(("epsilon", "lost"), [(1, (0.015, 0.06, 0.11)), (4, (0.003, 0.008, 0.02))])
+@pytest.mark.parametrize(("epsilon", "lost"), [(1, (0.03, 0.09, 0.15)), (4, (0.003, 0.008, 0.02))])
 def test_components_of_digits_keep_the_variance(epsilon, lost):
     X, _ = load_digits(return_X_y=True)
     spread = np.cov(X.T)
@@ -142,7 +142,7 @@ def test_an_attack_on_releases_of_naive_bayes_finds_no_more_than_its_cost():
 
     found = audit(attacked(plans, score, 2), 0, 1, samples=6_000, delta=1e-3, claimed=plans[0].cost)
     assert found.holds, found
-    assert found.epsilon_lower > 0.3
+    assert found.epsilon_lower > 0.3, found
 
 
 def test_an_attack_on_releases_of_k_means_finds_no_more_than_its_cost():
@@ -151,7 +151,7 @@ def test_an_attack_on_releases_of_k_means_finds_no_more_than_its_cost():
     model = tc.learn.KMeans(n_clusters=1, bounds=(-1, 1), epsilon=4, delta=1e-6)
     plans = [model.plan(declared(data, size=40)) for data in (X, np.concatenate([X, [[1.0, 1.0]]]))]
     found = audit(
-        attacked(plans, lambda noisy: np.asarray(noisy[1], float).sum(), 2), 0, 1,
+        attacked(plans, lambda noisy: np.asarray(noisy[2], float).sum(), 3), 0, 1,
         samples=4_000, delta=1e-3, claimed=plans[0].cost,
     )  # fmt: skip
     assert found.holds, found

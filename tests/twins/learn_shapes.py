@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.learn._component_sums import MOVED_PRODUCTS, PRODUCTS, SQUARES, product_integers
-from tacit.learn._kmeans_steps import MOVED, RADIUS, CentreSteps
+from tacit.learn._kmeans_steps import MOVED, CentreSteps
 from tacit.learn._row_grid import clipped_rows
-from tacit.learn._row_moments import MOVED_MEANS, around, moment_integers
-from tacit.learn._row_moments import RADIUS as SMALL
+from tacit.learn._row_moments import MOVED_MEANS, RADIUS, around, moment_integers
 
 
 def hostile_rows(random, radius):
@@ -41,44 +40,44 @@ def claims(sensitivity, radius):
     return mark
 
 
-@claims(MOVED_MEANS, SMALL)
+@claims(MOVED_MEANS, RADIUS)
 def moments(rows):
     """The moments as they should be."""
-    return moment_integers(clipped_rows(rows, SMALL))
+    return moment_integers(clipped_rows(rows, RADIUS))
 
 
-@claims(MOVED_MEANS, SMALL)
+@claims(MOVED_MEANS, RADIUS)
 def moments_without_clipping(rows):
     """Leaves long rows as they are."""
     return moment_integers(rows)
 
 
-@claims(MOVED_MEANS, SMALL)
+@claims(MOVED_MEANS, RADIUS)
 def moments_rounded_away(rows):
     """Clips, and rounds away from zero."""
     norm = np.sqrt((rows.astype(float) ** 2).sum(axis=1))[:, None]
-    parts = rows * np.minimum(1, SMALL / np.maximum(norm, 1))
+    parts = rows * np.minimum(1, RADIUS / np.maximum(norm, 1))
     return moment_integers((np.sign(parts) * np.ceil(np.abs(parts) * 1.01)).astype(np.int64))
 
 
-@claims(MOVED_PRODUCTS, SMALL)
+@claims(MOVED_PRODUCTS, RADIUS)
 def products(rows):
     """The weighted products as they should be, around a public centre."""
-    return product_integers(around(rows, np.zeros(3, np.int64), SMALL))
+    return product_integers(around(rows, np.zeros(3, np.int64), RADIUS))
 
 
-@claims(MOVED_PRODUCTS, SMALL)
+@claims(MOVED_PRODUCTS, RADIUS)
 def products_weighted_twice(rows):
     """Gives a product twice the weight of a square, as if one entry stood for two."""
-    held = clipped_rows(rows, SMALL)
+    held = clipped_rows(rows, RADIUS)
     whole = held.T @ held
     return np.r_[SQUARES * np.diag(whole), 2 * SQUARES * whole[np.triu_indices(3, 1)]]
 
 
-@claims(MOVED_PRODUCTS, SMALL)
+@claims(MOVED_PRODUCTS, RADIUS)
 def products_around_the_own_mean(rows):
     """Centres at the exact mean of the rows, which one row moves for all others."""
-    held = clipped_rows(rows, SMALL)
+    held = clipped_rows(rows, RADIUS)
     centred = held - np.rint(held.mean(axis=0)).astype(np.int64) if len(held) else held
     whole = centred.T @ centred
     return np.r_[SQUARES * np.diag(whole), PRODUCTS * whole[np.triu_indices(3, 1)]]

@@ -89,7 +89,7 @@ class Evaluation(Content):
         """Return the measures, and the calibration by bin."""
         meaning = {
             "accuracy": "right answers",
-            "auc": "a unit of the second class scores higher",
+            "auc": "a row of the second class scores higher",
             "calibration": "mean outcome minus mean score",
         }
         rows = []

@@ -10,8 +10,8 @@ from sklearn.base import ClusterMixin, TransformerMixin
 
 from tacit.learn._estimator import PrivateEstimator
 from tacit.learn._kmeans_plan import kmeans_steps
-from tacit.learn._kmeans_steps import RADIUS
 from tacit.learn._row_metric import finite_features, read_grid
+from tacit.learn._row_moments import RADIUS
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -29,8 +29,9 @@ __all__ = ["KMeans"]
 class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     """k-means that protects each unit by (epsilon, delta).
 
-    Guarantee: one row is in one node of each level of a tree, in one leaf, and with one centre in each move,
-    and its whole numbers have at most a public length. All parts together cost one Gaussian of the promise.
+    Guarantee: noisy moments give a centre and a radius, to which rows are clipped. One row is then in one
+    node of each level of a tree, in one leaf, and with one centre in each move. All parts together cost one
+    Gaussian of the promise.
     Which cluster a row of the training data has is not released; `predict` says it for rows that you have.
 
     Parameters

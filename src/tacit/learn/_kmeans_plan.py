@@ -15,8 +15,9 @@ from tacit.learn._counted_rows import counted_rows
 from tacit.learn._declared_bounds import bounds_document
 from tacit.learn._fit_noise import share_of_noise
 from tacit.learn._fit_task import FitSteps
-from tacit.learn._kmeans_steps import COUNTED, MOVED, RADIUS, CentreSteps, TreeSteps, leaf_sums
+from tacit.learn._kmeans_steps import COUNTED, MOVED, CentreSteps, TreeSteps, leaf_sums
 from tacit.learn._row_grid import RowGrid, clipped_rows
+from tacit.learn._row_moments import MOVED_MEANS, RADIUS, around, centre_and_radius, moment_integers
 from tacit.learn._weighted_kmeans import weighted_kmeans
 from tacit.mechanisms import RoundedGaussian, SampledSteps
 
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
 __all__ = ["kmeans_steps", "tree_levels"]
 
 #: The share of the squared signal-to-noise of each part.
-_SHARES = {"splits": Fraction(2, 10), "leaves": Fraction(5, 10), "moves": Fraction(3, 10)}
+_SHARES = {"splits": Fraction(2, 10), "leaves": Fraction(4, 10), "moves": Fraction(3, 10)}
+_MEANS = Fraction(1, 10)  # the share of the moments of all rows
+_WIDE = 2  # the radius of all rows, in roots of the total variance
 _MOVES = 2
 _MANY = 2  # centres for each cluster in the first move
 _SMALLEST = 0.05  # the smallest radius of a cluster, as a share of the largest row
@@ -55,8 +58,9 @@ def tree_levels(size: int, features: int, clusters: int, multiplier: float) -> i
 def kmeans_steps(data: Examples, noise: Fraction, grid: RowGrid, clusters: int) -> FitSteps:
     """Return the steps of k-means: split a tree, add up its leaves, cluster these, move the centres twice.
 
-    One row of length at most RADIUS is in one node of each level, in one leaf, and with one centre in each
-    move, so it moves these integers by at most MOVED. Weighted k-means on the noisy leaves is free.
+    Moments of all rows come first, and rows are clipped to a noisy radius around their noisy mean. A row of
+    length at most RADIUS is then in one node of each level, in one leaf, and with one centre in each move,
+    so it moves these integers by at most MOVED. Weighted k-means on the noisy leaves is free.
     """
     k = count("n_clusters", clusters, zero=False)
     if k > 1_000:
@@ -68,7 +72,9 @@ def kmeans_steps(data: Examples, noise: Fraction, grid: RowGrid, clusters: int) 
 
     def integers() -> Generator[Any, Any, None]:
         rows, good = grid.whole(counted_rows(data)[0])
-        tree = TreeSteps(rows[good], levels, float(sigma["splits"]))
+        noisy = yield moment_integers(rows[good])
+        _, middle, wide = centre_and_radius(noisy)
+        tree = TreeSteps(around(rows[good], middle, _WIDE * wide), levels, float(sigma["splits"]))
         yield tree
         leaves = yield leaf_sums(tree)
         centres, spread = start_centres(np.asarray(leaves, np.float64), _MANY * k, float(sigma["leaves"]))
@@ -77,11 +83,12 @@ def kmeans_steps(data: Examples, noise: Fraction, grid: RowGrid, clusters: int) 
 
     def read(noisy: Sequence[Any], confidence: Fraction) -> Mapping[str, NDArray[Any]]:
         del confidence
-        centres, counts, radius = noisy[2]
-        sizes = np.asarray(counts, np.float64)
-        step = float(sigma["moves"]) * radius / RADIUS * grid.clip / RADIUS
+        _, middle, wide = centre_and_radius(noisy[0])
+        centres, counts, radius = noisy[3]
+        sizes, scale = np.asarray(counts, np.float64), _WIDE * wide / RADIUS
+        step = float(sigma["moves"]) * radius / RADIUS * scale * grid.clip / RADIUS
         return {
-            "cluster_centers": grid.features(centres),
+            "cluster_centers": grid.features(middle + np.asarray(centres) * scale),
             "cluster_sizes": sizes,
             "cluster_errors": (step / np.maximum(sizes, 1.0))[:, None] * grid.units,
         }
@@ -92,6 +99,10 @@ def kmeans_steps(data: Examples, noise: Fraction, grid: RowGrid, clusters: int) 
             "clip": grid.clip, "per_unit": data.per_unit, "features": len(grid.low),
         },
         mechanisms=[
+            RoundedGaussian(
+                sigma=share_of_noise(noise, _MEANS, MOVED_MEANS * data.per_unit),
+                sensitivity=MOVED_MEANS * data.per_unit,
+            ),
             SampledSteps(sigma=sigma["splits"], sensitivity=moved["splits"], rate=1, steps=levels),
             RoundedGaussian(sigma=sigma["leaves"], sensitivity=moved["leaves"]),
             SampledSteps(sigma=sigma["moves"], sensitivity=moved["moves"], rate=1, steps=_MOVES),
@@ -103,6 +114,7 @@ def kmeans_steps(data: Examples, noise: Fraction, grid: RowGrid, clusters: int) 
 
 
 _LABELS: Sequence[Mapping[str, JSON]] = (
+    {"statistic": "number of rows, their sum and squared length"},
     {"statistic": "counts and sums along public directions, in the nodes of a tree"},
     {"statistic": "counts and sums of rows in its leaves"},
     {"statistic": "counts and sums of the ways from the centres to their rows"},

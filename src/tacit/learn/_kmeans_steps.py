@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.learn._row_grid import clipped_rows, sums_by
+from tacit.learn._row_moments import RADIUS
 from tacit.learn._weighted_kmeans import weighted_kmeans
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MOVED", "RADIUS", "CentreSteps", "TreeSteps", "leaf_sums"]
+__all__ = ["MOVED", "CentreSteps", "TreeSteps", "leaf_sums"]
 
-RADIUS = 2**20  # grid steps from the middle to the furthest row
 #: What one row adds to a count, beside a sum in which it has at most RADIUS: in splits, leaves and moves.
 COUNTED = {"splits": RADIUS, "leaves": RADIUS // 2, "moves": 2 * RADIUS // 3}
 #: How far one row moves the integers of a step, in L2, rounded up.

@@ -104,15 +104,13 @@ class ShapeFunctions(FittedNumbers):
         words: dict[str, Any] = self._said("categories")
         names, cuts = self._said("names"), [tuple(float(x) for x in one) for one in self._said("cuts")]
         ends = np.cumsum([0, *(len(one) + 2 for one in cuts)]).tolist()
-        return tuple(
-            ShapeFunction(
-                str(name),
-                own,
-                *(tuple(self.numbers[x][a:b].tolist()) for x in ("values", "error", "share")),
-                tuple(str(word) for word in words.get(name, ())),
-            )
-            for name, own, a, b in zip(names, cuts, ends, ends[1:], strict=False)
-        )
+        found = []
+        for name, own, (a, b) in zip(names, cuts, pairwise(ends), strict=True):
+            parts = (self.numbers[kind][a:b].tolist() for kind in ("values", "error", "share"))
+            values, error, share = (tuple(part) for part in parts)
+            known = tuple(str(word) for word in words.get(name, ()))
+            found.append(ShapeFunction(str(name), own, values, error, share, known))
+        return tuple(found)
 
     def decision_function(self, features: Any) -> NDArray[np.float64]:
         """Return the log odds of the second class for each row of features."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from tacit.mechanisms._aggregates import Count, Mean, MeanAndCount, Sum
+from tacit.mechanisms._band_choice import BandChoice, choose_bands
+from tacit.mechanisms._banded_run import BandedRun
+from tacit.mechanisms._banded_steps import BandedSteps
 from tacit.mechanisms._bounds import Bounds
 from tacit.mechanisms._clipping import clip, fold, truncate
 from tacit.mechanisms._design_estimates import DesignEstimate, TwoGroupDesign
@@ -35,6 +38,7 @@ from tacit.mechanisms._randomizer_choice import choose_randomizer, randomizer_fr
 from tacit.mechanisms._randomness_check import check_randomness
 from tacit.mechanisms._ranking_secret import ranking_secret
 from tacit.mechanisms._response_designs import Design
+from tacit.mechanisms._rounded_gaussian import RoundedGaussian
 from tacit.mechanisms._sampled_steps import SampledSteps, StepSums
 from tacit.mechanisms._sampling_secret import sampling_secret
 from tacit.mechanisms._sparse_vector import SparseVector, SparseVectorRun
@@ -52,6 +56,9 @@ from tacit.mechanisms._variance import Variance, VarianceAndCount
 from tacit.mechanisms._walsh_hadamard import walsh_hadamard
 
 __all__ = [
+    "BandChoice",
+    "BandedRun",
+    "BandedSteps",
     "Bounds",
     "Count",
     "Design",
@@ -87,6 +94,7 @@ __all__ = [
     "Quantiles",
     "QuestionSample",
     "RandomizedResponse",
+    "RoundedGaussian",
     "SampledSteps",
     "SparseVector",
     "SparseVectorRun",
@@ -106,6 +114,7 @@ __all__ = [
     "VarianceAndCount",
     "chance_above",
     "check_randomness",
+    "choose_bands",
     "choose_randomizer",
     "clip",
     "fold",

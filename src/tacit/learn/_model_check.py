@@ -39,7 +39,7 @@ def check_model(setup: TrainingSetup, arrays: Sequence[Any]) -> None:
         sums.prepare(inputs, targets)
         output = model(*invented(inputs, _EXAMPLES))
         total = sums.step.losses(output, *invented(targets, _EXAMPLES, 1)).sum()
-        found = torch.autograd.grad(total, sums.parameters, allow_unused=True)
+        found: tuple[Tensor | None, ...] = torch.autograd.grad(total, sums.parameters, allow_unused=True)
     except TacitError:
         raise
     except Exception as error:

@@ -136,7 +136,7 @@ class ModelSums:
         held = self._average or [one.detach() for one in self._blocks.parameters]
         named = zip(self._names, held, strict=True)
         weights = {name: to_document(one.float().cpu().numpy()) for name, one in named}
-        return {"weights": weights, "watched": [list(one) for one in self.watched]}
+        return {"weights": weights, "watched": [list(one) for one in self.watched], "taken": self.taken}
 
     def state(self) -> bytes:
         """Return where the steps stand, for the next instalment."""
@@ -149,6 +149,6 @@ class ModelSums:
             f"Training, step {self.taken:,} of {self.setup.settings.steps:,}",
         )
         if self.taken:
-            spent = settings.mechanism(self.taken).cost.epsilon(delta=settings.delta)
+            spent = settings.cost_of(self.taken).epsilon(delta=settings.delta)
             text += f", epsilon {spent:.3g} of {float(settings.epsilon):.3g}"
         return text + (f", public loss {self.watched[-1][1]:.3g}" if self.watched else "")

@@ -21,13 +21,14 @@ from tacit.learn._ranks import is_shared, release_shared
 from tacit.learn._training_settings import (
     TrainingSettings,
     check_delta_of_size,
+    cost_of_steps,
     read_amount,
+    read_bands,
     read_charge,
     read_clip,
     read_multiplier,
 )
 from tacit.learn._training_setup import Augmentation, TrainingSetup
-from tacit.learn._training_steps import TrainingSteps
 from tacit.learn._training_task import CheckpointTask, TrainingTask
 from tacit.report import percent
 
@@ -78,6 +79,11 @@ class Trainer:
         What the training may cost, or the noise as a multiple of the clip; one of both.
     delta
         At most 1 / size.
+    noise_kind, bands
+        ``"independent"`` noise for each step; ``"correlated"``, where later noise takes back a part of the
+        noise of some steps before (``bands`` of them, or as many as help most), which needs as many copies
+        of the model in memory and helps with few epochs or a large epsilon; ``"auto"`` takes the one with
+        the smaller predicted error of the sum of all steps.
     charge
         ``"steps"`` charges the ledger with the steps, which add up well with other releases. ``"total"``
         charges one pair of epsilon and delta, which fits a budget of this epsilon and twice this delta.
@@ -133,6 +139,8 @@ class Trainer:
         epsilon: Number | None = None,
         noise: Number | None = None,
         charge: str = "steps",
+        noise_kind: str = "independent",
+        bands: int | None = None,
         checkpoints: int = 1,
         physical_batch: int | None = None,
         precision: str = "float32",
@@ -152,15 +160,16 @@ class Trainer:
             raise bad_parameter(
                 "checkpoints", f"at most the number of steps, {taken}", parts, fix=Set(checkpoints=1)
             )
+        trained = sum(one.numel() for one in model.parameters() if one.requires_grad)
+        width = read_bands(noise_kind, bands, rate, taken, epsilon, noise, small, trained)
         multiplier, self.promised = read_multiplier(
-            lambda given: TrainingSteps(sigma=given, sensitivity=1, rate=rate, steps=taken).cost,
-            epsilon, noise, small,
+            lambda given: cost_of_steps(given, taken, rate, width), epsilon, noise, small
         )  # fmt: skip
         self.data = data
         self.settings = TrainingSettings(
             size=data.size, rate=rate, steps=taken, multiplier=multiplier, average=_decay(average),
             checkpoints=parts, stated=read_charge(charge, small, parts), clip=read_clip(clip),
-            precision=read_precision(precision), epsilon=self.promised["epsilon"], delta=small,
+            precision=read_precision(precision), epsilon=self.promised["epsilon"], delta=small, bands=width,
         )  # fmt: skip
         physical = _block(self.settings, physical_batch, data.per_unit)
         own = next(model.parameters()).device
@@ -230,7 +239,8 @@ class Trainer:
 
     def _forecast(self) -> list[Forecast]:
         ratio = self.settings.signal_to_noise(self.setup.size)
-        mechanism = self.settings.mechanism(self.settings.steps)
+        settings = self.settings
+        mechanism = settings.mechanism(settings.steps) if settings.bands == 1 else settings.correlated()
         note = (
             f"in a step the signal is at most {ratio:.2g} times the noise (if all gradients agree); larger "
             "batches and fewer parameters help"
@@ -245,8 +255,11 @@ class Trainer:
             AdaptiveClip: "it follows a quantile of the norms, which costs a part of the same noise",
         }.get(type(settings.clip), f"{float(settings.bound):g}")
         many = "1 example" if self.data.per_unit == 1 else f"up to {self.data.per_unit} examples"
+        noise = f"{float(settings.multiplier):.4g} times the clip, added once in each step"
+        if settings.bands > 1:
+            noise += f"; a part of it is taken back in the {settings.bands - 1} steps after it"
         return [
-            ("noise", f"{float(settings.multiplier):.4g} times the clip, added once in each step"),
+            ("noise", noise),
             ("sampling", f"each of {settings.steps:,} steps draws a unit with probability {rate}"),
             ("empty steps", "a step that draws nobody is taken too, with noise alone"),
             ("clip", f"{clip}; it bounds the summed gradient of {many} of a unit"),

@@ -12,7 +12,7 @@ import torch
 from tacit.core import Forecast, Plan
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
-from tacit.fixes import Code, Set
+from tacit.fixes import Code, Say, Set
 from tacit.learn._adaptive_clip import AdaptiveClip
 from tacit.learn._examples import Examples
 from tacit.learn._model_check import check_model
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-    from tacit.core import Release
+    from tacit.core import Release, Run
     from tacit.exact import Number
     from tacit.learn._trained_model import TrainedModel
 
@@ -212,6 +212,23 @@ class Trainer:
             return plan.run(who=who, purpose=purpose).next()
 
         return release_shared(self.setup, self.data._arrays, plan.hash, drawn) if shared else drawn()  # noqa: SLF001
+
+    def resume(self, checkpoint: Release[TrainedModel]) -> Run[TrainedModel]:
+        """Continue the run that a checkpoint belongs to; a checkpoint of another run is refused.
+
+        The run goes on after the last instalment that its ledger has stored, with the state that is kept
+        there. Nothing is drawn twice, and nothing is charged again.
+        """
+        plan = self.plan()
+        stated = checkpoint.certificate.fields.get("plan")
+        if stated != plan.hash:
+            raise TacitError(
+                "plan-differs",
+                "the checkpoint belongs to another run",
+                why="its certificate names another plan: another model, start, dataset or setting",
+                fix=Say("make the trainer as it was made for that run"),
+            )
+        return plan.run()
 
     def _plan(self, setup: TrainingSetup) -> Plan[TrainedModel]:
         kind = TrainingTask if self.settings.checkpoints == 1 else CheckpointTask

@@ -12,13 +12,13 @@ from torch.nn import functional
 
 from tacit.learn._layer_book import apply_layer
 from tacit.learn._layer_jobs import MOST_ELEMENTS, UnitGradients, gram_squares, scaled, squared_norms
+from tacit.learn._layer_kernels import RoundedConvolution, rounded_convolution
 from tacit.learn._precision import autocast_dtype, without_autocast
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from tacit.learn._layer_book import LayerBook
-    from tacit.learn._layer_kernels import RoundedConvolution
 
 _FORWARD: Final = False  # and not transposed
 __all__ = ["ConvolutionJob", "ConvolutionShape", "use_convolution"]
@@ -100,13 +100,10 @@ class ConvolutionJob:
 
     def squares(self) -> Tensor:
         """Return the squared norms, in pieces of units so that the patches stay small."""
-        if self.x.is_cuda:
-            from tacit.learn._layer_kernels import rounded_convolution
-
-            self.rounded = rounded_convolution(self)
-            if self.rounded is not None:
-                self.x = self.grad = self.x.new_empty(0)
-                return self.rounded.squares()
+        self.rounded = rounded_convolution(self)
+        if self.rounded is not None:
+            self.x = self.grad = self.x.new_empty(0)
+            return self.rounded.squares()
         if self.steps.groups == self.x.shape[1] == self.grad.shape[1] > 1:
             self.kept = self._depthwise()
             self.x = self.grad = self.x.new_empty(0)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import torch
 
+from tacit.learn._layer_kernels import gram_kernel, kernels_apply
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -148,12 +150,8 @@ def gram_squares(left: Tensor, right: Tensor) -> Tensor:
     replaced by a larger one (a fixed small share of the sum of the rows' lengths), which clips too much
     rather than too little.
     """
-    if left.is_cuda:
-        from tacit.learn._layer_kernels import gram_kernel
-
-        kernel = gram_kernel(left, right)
-        if kernel is not None:
-            return kernel
+    if kernels_apply(left):
+        return gram_kernel(left, right)
     units, rows = left.shape[:2]
     step = max(1, MOST_ELEMENTS // (rows * rows))
     pieces = [
@@ -263,10 +261,10 @@ class TiedJob:
 
     def squares(self) -> Tensor:
         """Return the squared norms of the sums: both norms and twice the inner product."""
-        left, right = self.matrix.left.float(), self.matrix.right.float()
+        left, right = self.matrix.left, self.matrix.right
         index = self.lookup.index.unsqueeze(1).expand(-1, right.shape[1], -1)
-        meeting = torch.gather(right, 2, index)
-        inner = (torch.bmm(left, self.lookup.right.float().mT) * meeting).sum((1, 2))
+        meeting = torch.gather(right, 2, index).float()
+        inner = (torch.bmm(left.float(), self.lookup.right.float().mT) * meeting).sum((1, 2))
         return self.lookup.squares() + gram_squares(left, right) + 2 * inner
 
     def total(self, factors: Tensor) -> Tensor:

@@ -46,10 +46,8 @@ def _kind() -> Any:
 # Gram matrices
 
 
-def gram_kernel(left: Tensor, right: Tensor) -> Tensor | None:
-    """Return the squared norms of ``right^T left`` for each unit, or nothing where no kernel applies."""
-    if not kernels_apply(left):
-        return None
+def gram_kernel(left: Tensor, right: Tensor) -> Tensor:
+    """Return the squared norms of ``right^T left`` for each unit."""
     return _gram_squares(left.contiguous(), right.contiguous())  # type: ignore[no-any-return]
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "batch_norm_refused",
+    "normalised_groups",
     "use_batch_norm",
     "use_group_norm",
     "use_instance_norm",
@@ -161,10 +162,8 @@ class GroupNormLayer(torch.autograd.Function):
         eps: float,
         record: Any,
     ) -> Tensor:
-        batch, channels = x.shape[:2]
-        out, mean, rstd = torch.native_group_norm(
-            x, weight, bias, batch, channels, x[0, 0].numel(), groups, eps
-        )
+        normalise = normalised_groups if x.is_cuda else _native_groups
+        out, mean, rstd = normalise(x, weight, bias, groups, eps)
         ctx.save_for_backward(x, weight, mean, rstd)
         ctx.groups, ctx.record = groups, record
         return out
@@ -192,6 +191,32 @@ class GroupNormLayer(torch.autograd.Function):
             steep = (gamma * rstd).reshape(wide)
             inner = grad * steep - (first * rstd).reshape(wide) - normal * (second * rstd).reshape(wide)
         return inner, None, None, None, None, None, None
+
+
+def _native_groups(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, groups: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    batch, channels = x.shape[:2]
+    return torch.native_group_norm(x, weight, bias, batch, channels, x[0, 0].numel(), groups, eps)
+
+
+def normalised_groups(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, groups: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return group normalisation, its means and inverse deviations; the memory layout stays as it is.
+
+    PyTorch's own operation on CUDA gives up the layout with channels last.
+    """
+    batch, channels = x.shape[:2]
+    wide = (batch, channels) + (1,) * (x.dim() - 2)
+    parts = x.reshape(batch, groups, channels // groups, *x.shape[2:])
+    variance, mean = torch.var_mean(parts, tuple(range(2, parts.dim())), correction=0)
+    rstd = torch.rsqrt(variance + eps)
+    scale = _by_channel(rstd, channels)
+    scale = scale if weight is None else scale * weight
+    shift = -_by_channel(mean, channels) * scale
+    shift = shift if bias is None else shift + bias
+    return x * scale.reshape(wide) + shift.reshape(wide), mean, rstd
 
 
 def _by_channel(values: Tensor, channels: int) -> Tensor:

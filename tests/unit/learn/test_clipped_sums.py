@@ -493,3 +493,15 @@ def test_a_step_traces_into_one_flat_graph():
     torch.testing.assert_close(norms, lengths)
     for one, other in zip(found, wanted, strict=True):
         torch.testing.assert_close(one, other)
+
+
+def test_group_normalisation_for_devices_keeps_the_layout():
+    from tacit.learn._layer_norm import normalised_groups
+
+    x = torch.randn(3, 6, 4, 5).to(memory_format=torch.channels_last)
+    weight, bias = torch.randn(6), torch.randn(6)
+    out, mean, rstd = normalised_groups(x, weight, bias, 2, 1e-5)
+    torch.testing.assert_close(out, nn.functional.group_norm(x, 2, weight, bias), rtol=1e-5, atol=1e-5)
+    wanted = torch.native_group_norm(x, weight, bias, 3, 6, 20, 2, 1e-5)
+    torch.testing.assert_close((mean, rstd), wanted[1:], rtol=1e-5, atol=1e-5)
+    assert out.is_contiguous(memory_format=torch.channels_last)

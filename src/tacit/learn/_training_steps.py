@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TrainingSteps", "add_noise"]
 
+_AT_ONCE = 2**20  # about so many numbers are drawn at once on a processor
+
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
 class TrainingSteps(SampledSteps):
@@ -84,13 +86,21 @@ def add_noise(tensors: Sequence[torch.Tensor], sigma: float) -> None:
     """
     import torch
 
-    generator: torch.Generator | None = None
-    for tensor in tensors:
-        if tensor.device.type == "cpu":
-            drawn = torch.from_numpy(training_noise(tensor.numel())).view(tensor.shape)
-        else:
+    if not tensors or tensors[0].device.type != "cpu":
+        generator: torch.Generator | None = None
+        for tensor in tensors:
             if generator is None:
                 generator = torch.Generator(device=tensor.device)
                 generator.manual_seed(generator_seed())
             drawn = torch.randn(tensor.shape, generator=generator, device=tensor.device, dtype=tensor.dtype)
-        tensor.add_(drawn, alpha=sigma)
+            tensor.add_(drawn, alpha=sigma)
+        return
+    waiting: list[torch.Tensor] = []
+    for tensor in tensors:
+        waiting.append(tensor)
+        if sum(one.numel() for one in waiting) >= _AT_ONCE or tensor is tensors[-1]:
+            drawn = torch.from_numpy(training_noise(sum(one.numel() for one in waiting)))
+            parts = drawn.split([one.numel() for one in waiting])
+            for one, part in zip(waiting, parts, strict=True):
+                one.add_(part.view(one.shape), alpha=sigma)
+            waiting = []

@@ -126,5 +126,5 @@ def test_noise_is_drawn_once_for_each_step(monkeypatch):
     noise = _training_steps.training_noise
     monkeypatch.setattr(_training_steps, "training_noise", lambda n: drawn.append(n) or noise(n))
     made(physical_batch=1).plan().release()
-    assert drawn == [6, 2] * 20
+    assert drawn == [8] * 20
     assert correlated_steps.add_noise is _training_steps.add_noise

@@ -242,7 +242,7 @@ def test_noise_is_added_once_for_a_step_however_many_blocks_there_are(monkeypatc
     drawn = []
     with_noise(monkeypatch, lambda n: drawn.append(n) or np.zeros(n, np.float32))
     made(nn.Linear(3, 2), physical_batch=1, sampling_rate=1, batch=None, steps=3).plan().release()
-    assert drawn == [6, 2] * 3
+    assert drawn == [8] * 3
 
 
 def test_the_noise_is_that_of_a_sum_and_the_denominator_is_public():
@@ -471,3 +471,62 @@ def test_batch_norm_in_evaluation_mode_is_a_fixed_layer():
     model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
     model[1].eval()
     made(model).plan().release()
+
+
+class Adapted(nn.Module):
+    """A frozen layer with a low-rank adapter beside it (LoRA)."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(2)
+        self.base = nn.Linear(3, 4).requires_grad_(False)
+        self.down, self.up = nn.Linear(3, 2, bias=False), nn.Linear(2, 4, bias=False)
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.head(torch.tanh(self.base(x) + self.up(self.down(x))))
+
+
+def test_adapters_are_trained_and_released_and_the_frozen_layer_is_not():
+    model = Adapted()
+    trainer = made(model, clip=0.5)
+    sample = np.arange(7)
+    expected = by_definition(Adapted(), nn.CrossEntropyLoss(), 0.5, X[sample], Y[sample])
+    assert torch.allclose(flat(opened(trainer).sums(sample)), expected, rtol=1e-4, atol=1e-5)
+    release = trainer.plan().release()
+    assert set(release.weights) == {"down.weight", "up.weight", "head.weight", "head.bias"}
+    assert torch.equal(release.model.base.weight, model.base.weight)
+    for name, array in release.weights.items():
+        assert not np.array_equal(array, dict(model.named_parameters())[name].detach().numpy())
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+def test_a_model_of_hugging_face_is_trained():
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    config = transformers.GPT2Config(
+        n_layer=1,
+        n_head=2,
+        n_embd=16,
+        n_positions=8,
+        vocab_size=11,
+        attn_pdrop=0,
+        embd_pdrop=0,
+        resid_pdrop=0,
+    )
+    model = transformers.GPT2LMHeadModel(config)
+    tokens = RNG.integers(0, 11, size=(20, 8))
+
+    def next_token(output, ids):
+        each = nn.functional.cross_entropy(
+            output.logits[:, :-1].transpose(1, 2), ids[:, 1:], reduction="none"
+        )
+        return each.mean(1)
+
+    trainer = made(model, declared(tokens, tokens, size=20), loss=next_token, batch=5, steps=2, clip=0.1)
+    for unit in range(3):
+        assert 0.09 < flat(opened(trainer).sums(np.array([unit]))).norm() <= 0.1
+    release = trainer.plan().release()
+    assert "transformer.wte.weight" in release.weights
+    assert "lm_head.weight" not in release.weights  # tied to the embedding: trained and released once

@@ -9,8 +9,8 @@ import torch
 
 from tacit.learn._adaptive_clip import AdaptiveClip
 from tacit.learn._arrays import to_document
-from tacit.learn._block_sums import BlockSums, SampledRows
-from tacit.learn._ranks import SharedBlockSums
+from tacit.learn._gradient_sums import GradientSums, SampledRows
+from tacit.learn._ranks import SharedGradientSums
 from tacit.learn._step_check import CheckedOptimizer
 from tacit.learn._training_setup import as_model_input
 from tacit.learn._training_state import read_state, write_state
@@ -55,7 +55,7 @@ class ModelSums:
         self.model, optimizer = setup.start()
         self._rows = SampledRows.of(rows)
         settings = setup.settings
-        self._blocks = (SharedBlockSums if setup.shared else BlockSums)(setup, self.model, arrays)
+        self._blocks = (SharedGradientSums if setup.shared else GradientSums)(setup, self.model, arrays)
         self._names = setup.names
         self._checked = CheckedOptimizer(self.model, optimizer)
         self._optimizer = optimizer

@@ -155,11 +155,7 @@ class Trainer:
         check_optimizer(model, optimizer)
         small = check_delta_of_size(delta, data.size)
         rate, taken = read_amount(data.size, batch, sampling_rate, steps, epochs)
-        parts = count("checkpoints", checkpoints, zero=False)
-        if parts > taken:
-            raise bad_parameter(
-                "checkpoints", f"at most the number of steps, {taken}", parts, fix=Set(checkpoints=1)
-            )
+        parts = _parts(checkpoints, taken)
         trained = sum(one.numel() for one in model.parameters() if one.requires_grad)
         width = read_bands(noise_kind, bands, rate, taken, epsilon, noise, small, trained)
         multiplier, self.promised = read_multiplier(
@@ -331,6 +327,14 @@ def _decay(average: Number) -> Fraction:
     if decay >= 1:
         raise bad_parameter("average", "in [0, 1)", average, fix=Set(average=0.999))
     return decay
+
+
+def _parts(checkpoints: int, steps: int) -> int:
+    parts = count("checkpoints", checkpoints, zero=False)
+    if parts > steps:
+        raise bad_parameter("checkpoints", f"at most the number of steps, {steps}", parts,
+                            fix=Set(checkpoints=1))  # fmt: skip
+    return parts
 
 
 def _block(settings: TrainingSettings, physical: int | None, per_unit: int) -> int:

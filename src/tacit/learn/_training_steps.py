@@ -100,7 +100,7 @@ def add_noise(tensors: Sequence[torch.Tensor], sigma: float) -> None:
         waiting.append(tensor)
         if sum(one.numel() for one in waiting) >= _AT_ONCE or tensor is tensors[-1]:
             drawn = torch.from_numpy(training_noise(sum(one.numel() for one in waiting)))
-            parts = drawn.split([one.numel() for one in waiting])
+            parts = torch.split(drawn, [one.numel() for one in waiting])
             for one, part in zip(waiting, parts, strict=True):
                 one.add_(part.view(one.shape), alpha=sigma)
             waiting = []

@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional
 
 from tacit.learn._layer_book import apply_layer
-from tacit.learn._layer_jobs import MOST_ELEMENTS, UnitGradients, gram_squares, scaled, squared_norms
+from tacit.learn._layer_jobs import MOST_ELEMENTS, UnitGradients, gram_squares, joined, scaled, squared_norms
 from tacit.learn._layer_kernels import RoundedConvolution, rounded_convolution
 from tacit.learn._precision import autocast_dtype, without_autocast
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tacit.learn._layer_book import LayerBook
 
 _FORWARD: Final = False  # and not transposed
+#: Gradients of units are kept for the sum when they have at most this many elements together.
+MOST_KEPT: Final = 2**24
 __all__ = ["ConvolutionJob", "ConvolutionShape", "use_convolution"]
 
 
@@ -51,19 +53,17 @@ class ConvolutionShape:
         return found[0] if of_input else found[1]  # type: ignore[no-any-return]
 
     def patches(self, x: Tensor, weight: torch.Size) -> Tensor:
-        """Return what each output position sees: (examples, groups, positions, channels x taps)."""
-        sides = [side for pad in reversed(self.padding) for side in (pad, pad)]
-        x = functional.pad(x, sides) if any(sides) else x
+        """Return what each output position sees: (examples, groups, channels x taps, positions)."""
         dims = len(self.stride)
+        x = functional.pad(x, [side for pad in reversed(self.padding) for side in (pad, pad)])
         for axis in range(dims):
             reach = self.dilation[axis] * (weight[2 + axis] - 1) + 1
             x = x.unfold(2 + axis, reach, self.stride[axis])
             if self.dilation[axis] > 1:
                 x = x[..., :: self.dilation[axis]]
-        batch, channels, *positions = x.shape[: 2 + dims]
-        x = x.reshape(batch, self.groups, channels // self.groups, *x.shape[2:])
-        order = [0, 1, *range(3, 3 + dims), 2, *range(3 + dims, 3 + 2 * dims)]
-        return x.permute(order).reshape(batch, self.groups, math.prod(positions), -1)
+        order = [0, 1, *range(2 + dims, 2 + 2 * dims), *range(2, 2 + dims)]
+        positions = math.prod(x.shape[2 : 2 + dims])
+        return x.permute(order).reshape(x.shape[0], self.groups, -1, positions)
 
 
 @dataclass
@@ -112,33 +112,34 @@ class ConvolutionJob:
         positions = self.grad[0, 0].numel() * per_unit
         outputs, inputs = self.grad.shape[1] // self.steps.groups, self.weight[0].numel()
         use_gram = positions * (inputs + outputs) <= inputs * outputs and self.steps.groups == 1
-        keep = not use_gram and self.weight.numel() <= self.grad[0].numel() * per_unit
+        small = self.weight.numel() * self.units <= MOST_KEPT
+        keep = not use_gram and (small or self.weight.numel() <= self.grad[0].numel() * per_unit)
         step = max(1, MOST_ELEMENTS // (positions * inputs * self.steps.groups))
         norms, found = [], []
         for start in range(0, self.units, step):
             left, right = self._operands(start, min(start + step, self.units))
             if use_gram:
-                norms.append(gram_squares(left[:, 0], right[:, 0]))
+                norms.append(gram_squares(left[:, 0].mT, right[:, 0].mT))
                 continue
-            gradients = torch.matmul(right.mT, left).flatten(1)
+            gradients = torch.matmul(right, left.mT).flatten(1)
             norms.append(squared_norms(gradients))
             if keep:
                 found.append(gradients)
         if keep:
-            self.kept = torch.cat(found).reshape(-1, *self.weight.shape)
+            self.kept = joined(found).reshape(-1, *self.weight.shape)
             self.x = self.grad = self.x.new_empty(0)
-        return torch.cat(norms)
+        return joined(norms)
 
     def _operands(self, start: int, end: int) -> tuple[Tensor, Tensor]:
-        """Return patches and output gradients of some units: (units, groups, positions, values)."""
+        """Return patches and output gradients of some units: (units, groups, values, positions)."""
         per_unit = self.x.shape[0] // self.units
         x, grad = (value[start * per_unit : end * per_unit].float() for value in (self.x, self.grad))
         left = self.steps.patches(x, self.weight.shape)
         groups = self.steps.groups
-        right = grad.reshape(grad.shape[0], groups, grad.shape[1] // groups, -1).mT
+        right = grad.reshape(grad.shape[0], groups, grad.shape[1] // groups, -1)
         if per_unit > 1:
             left, right = (
-                value.reshape(end - start, per_unit, groups, *value.shape[2:]).transpose(1, 2).flatten(2, 3)
+                value.reshape(end - start, per_unit, *value.shape[1:]).movedim(1, 3).flatten(3)
                 for value in (left, right)
             )
         return left, right
@@ -163,7 +164,7 @@ class ConvolutionJob:
         if self.kept is not None:
             return self.kept
         left, right = self._operands(0, self.units)
-        return torch.matmul(right.mT, left).reshape(self.units, *self.weight.shape)
+        return torch.matmul(right, left.mT).reshape(self.units, *self.weight.shape)
 
 
 class ConvolutionLayer(torch.autograd.Function):
@@ -213,7 +214,7 @@ def use_convolution(
     x, padding = _padded(x, weight, padding, dilation)
     steps = ConvolutionShape(stride, padding, dilation, groups)
     x, layout = book.place(number if number is not None else offset, x, features=dims + 1)  # type: ignore[arg-type]
-    if layout.kind == "flat" or layout.axis:
+    if layout.axis:
         return NotImplemented
     book.expect(number, offset)
 

@@ -62,7 +62,8 @@ def scaled(rows: Tensor, factors: Tensor) -> Tensor:
 
 def squared_norms(gradients: Tensor) -> Tensor:
     """Return the squared norm of each unit's gradient."""
-    return gradients.flatten(1).float().square().sum(1)
+    norms: Tensor = torch.linalg.vector_norm(gradients.flatten(1).float(), dim=1)
+    return norms.square()
 
 
 @dataclass
@@ -158,7 +159,12 @@ def gram_squares(left: Tensor, right: Tensor) -> Tensor:
         _gram_piece(left[start : start + step], right[start : start + step])
         for start in range(0, units, step)
     ]
-    return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
+    return joined(pieces)
+
+
+def joined(pieces: Sequence[Tensor]) -> Tensor:
+    """Return pieces as one tensor, without a copy where there is only one."""
+    return pieces[0] if len(pieces) == 1 else torch.cat(list(pieces))
 
 
 def _gram_piece(left: Tensor, right: Tensor) -> Tensor:
@@ -265,7 +271,8 @@ class TiedJob:
         index = self.lookup.index.unsqueeze(1).expand(-1, right.shape[1], -1)
         meeting = torch.gather(right, 2, index).float()
         inner = (torch.bmm(left.float(), self.lookup.right.float().mT) * meeting).sum((1, 2))
-        return self.lookup.squares() + gram_squares(left, right) + 2 * inner
+        apart = self.lookup.squares() + gram_squares(left, right)
+        return torch.maximum(apart + 2 * inner, CANCELLED * apart)
 
     def total(self, factors: Tensor) -> Tensor:
         """Return the weighted sum."""

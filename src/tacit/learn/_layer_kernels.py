@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import os
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch import Tensor
+
+from tacit.learn._precision import may_round
 
 if TYPE_CHECKING:
     from tacit.learn._layer_convolution import ConvolutionJob
@@ -31,16 +34,14 @@ def _has_triton() -> bool:
 
 def kernels_apply(value: Tensor) -> bool:
     """Say whether a tensor is on a device with kernels and may be rounded to bfloat16."""
-    rounded = value.dtype == torch.bfloat16 or torch.backends.cuda.matmul.allow_tf32
-    return value.is_cuda and rounded and _has_triton()
+    return value.is_cuda and may_round() and _has_triton()
 
 
 def _kind() -> Any:
     """Return the type in which kernels multiply; Triton's interpreter, for tests, knows float32 only."""
-    import triton
     import triton.language as tl
 
-    return tl.float32 if triton.knobs.runtime.interpret else tl.bfloat16
+    return tl.float32 if os.environ.get("TRITON_INTERPRET") == "1" else tl.bfloat16
 
 
 # Gram matrices

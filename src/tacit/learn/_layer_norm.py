@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tacit.learn._layer_book import LayerBook
 
 __all__ = [
+    "backward_groups",
     "batch_norm_refused",
     "normalised_groups",
     "use_batch_norm",
@@ -171,33 +172,57 @@ class GroupNormLayer(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, weight, mean, rstd = ctx.saved_tensors
-        batch, channels = x.shape[:2]
-        wide = (batch, channels) + (1,) * (x.dim() - 2)
-        size = channels // ctx.groups
-        axes = tuple(range(2, x.dim()))
-        mean, rstd = (_by_channel(value, channels) for value in (mean, rstd))
-        normal = (x - mean.reshape(wide)) * rstd.reshape(wide)
-        scale_sums = (grad * normal).sum(axes) if axes else grad * normal
-        sums = grad.sum(axes) if axes else grad
+        back = backward_groups if x.is_cuda else _native_backward
+        inner, scale_sums, sums = back(grad, x, weight, mean, rstd, ctx.groups)
         ctx.record(scale_sums, sums)
-        inner = None
-        if ctx.needs_input_grad[0]:
-            gamma = weight if weight is not None else x.new_ones(channels)
-            count = size * (x.numel() // (batch * channels))
-            first, second = (
-                _by_channel((value * gamma).reshape(batch, ctx.groups, size).sum(2) / count, channels)
-                for value in (sums, scale_sums)
-            )
-            steep = (gamma * rstd).reshape(wide)
-            inner = grad * steep - (first * rstd).reshape(wide) - normal * (second * rstd).reshape(wide)
         return inner, None, None, None, None, None, None
+
+
+def _native_backward(
+    grad: Tensor, x: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor, groups: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    batch, channels = x.shape[:2]
+    spread = x.reshape(batch, channels, -1)
+    outer = grad.reshape(batch, channels, -1)
+    sums, products = outer.sum(2), (outer * spread).sum(2)
+    scale_sums = (products - sums * _by_channel(mean, channels)) * _by_channel(rstd, channels)
+    size = x.numel() // (batch * channels)
+    inner = torch.ops.aten.native_group_norm_backward(
+        grad.contiguous(), x.contiguous(), mean, rstd, weight, batch, channels, size, groups,
+        [True, False, False],
+    )[0]  # fmt: skip
+    return inner, scale_sums, sums
+
+
+def backward_groups(
+    grad: Tensor, x: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor, groups: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the gradient of the input, and those of scale and offset for each example."""
+    batch, channels = x.shape[:2]
+    wide = (batch, channels) + (1,) * (x.dim() - 2)
+    size = channels // groups
+    mean, rstd = (_by_channel(value, channels) for value in (mean, rstd))
+    normal = (x - mean.reshape(wide)) * rstd.reshape(wide)
+    axes = tuple(range(2, x.dim()))
+    scale_sums, sums = ((grad * normal).sum(axes), grad.sum(axes)) if axes else (grad * normal, grad)
+    gamma = weight if weight is not None else x.new_ones(channels)
+    count = size * (x.numel() // (batch * channels))
+    first, second = (
+        _by_channel((value * gamma).reshape(batch, groups, size).sum(2) / count, channels)
+        for value in (sums, scale_sums)
+    )
+    steep = (gamma * rstd).reshape(wide)
+    inner = grad * steep - (first * rstd).reshape(wide) - normal * (second * rstd).reshape(wide)
+    return inner, scale_sums, sums
 
 
 def _native_groups(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, groups: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     batch, channels = x.shape[:2]
-    return torch.native_group_norm(x, weight, bias, batch, channels, x[0, 0].numel(), groups, eps)
+    return torch.native_group_norm(
+        x.contiguous(), weight, bias, batch, channels, x[0, 0].numel(), groups, eps
+    )
 
 
 def normalised_groups(

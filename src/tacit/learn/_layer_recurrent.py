@@ -60,13 +60,13 @@ def _direction(
     inner = linear_part(book, x, matrix_x, bias_x)
     hidden, *cell = state
     out = []
-    steps = range(x.shape[0])
-    for time in reversed(steps) if backwards else steps:
+    steps = inner.unbind(0)
+    for step in reversed(steps) if backwards else steps:
         outer = linear_part(book, hidden, matrix_h, bias_h)
         if cell:
-            hidden, cell[0] = gates(inner[time], outer, cell[0])
+            hidden, cell[0] = gates(step, outer, cell[0])
         else:
-            hidden = gates(inner[time], outer, hidden)
+            hidden = gates(step, outer, hidden)
         if projection is not None:
             hidden = linear_part(book, hidden, projection, None)
         out.append(hidden)

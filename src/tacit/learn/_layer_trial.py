@@ -33,10 +33,10 @@ TRIAL_SIZES: Final = (3, 5, 7, 11)
 TOLERANCE: Final = 1e-3
 
 
-def invented(values: Tensors, size: int, seed: int = 0) -> Tensors:
+def invented(values: Tensors, size: int, seed: int = 0, *, targets: bool = False) -> Tensors:
     """Return as many invented examples as asked for, with the shapes and types of the given ones.
 
-    Numbers are drawn from a normal law, whole numbers are 0 and 1, masks are true.
+    Numbers are drawn from a normal law, for targets from 0 to 1; whole numbers are 0 and 1; masks are true.
 
     Examples
     --------
@@ -49,7 +49,8 @@ def invented(values: Tensors, size: int, seed: int = 0) -> Tensors:
     for value in values:
         shape = (size, *value.shape[1:])
         if value.is_floating_point():
-            drawn = torch.randn(shape, generator=source).to(value.dtype)
+            draw = torch.rand if targets else torch.randn
+            drawn = draw(shape, generator=source).to(value.dtype)
         elif value.dtype == torch.bool:
             drawn = torch.ones(shape, dtype=torch.bool)
         else:
@@ -77,7 +78,9 @@ def find_layouts(
     for size in TRIAL_SIZES:
         weights = torch.ones(size, device=parameters[0].device)
         with fixed_chance(parameters[0].device):
-            book = single.book(parameters, invented(inputs, size), invented(targets, size, 1), weights, None)
+            book = single.book(
+                parameters, invented(inputs, size), invented(targets, size, 1, targets=True), weights, None
+            )
         if book.seen in seen:
             return book.seen
         seen.append(book.seen)
@@ -103,7 +106,7 @@ def check_layers(
     device = parameters[0].device
     weights = torch.linspace(0.5, 1.5, size, device=device)
     factors = torch.tensor([0.25, 1.0, 0.5], device=device)
-    trial = invented(inputs, size, 2), invented(targets, size, 3)
+    trial = invented(inputs, size, 2), invented(targets, size, 3, targets=True)
     with fixed_chance(device):
         exact = _gradients_of_units(small, parameters, *trial, weights)
     with fixed_chance(device):
@@ -143,8 +146,8 @@ def check_mixing(step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensor
     single = replace(step, per_unit=1, precision="float32")
     weights = torch.ones(size, device=device)
     before = {name: value.clone() for name, value in step.model.named_buffers()}
-    first = invented(inputs, size, 4), invented(targets, size, 5)
-    others = invented(inputs, size, 6), invented(targets, size, 7)
+    first = invented(inputs, size, 4), invented(targets, size, 5, targets=True)
+    others = invented(inputs, size, 6), invented(targets, size, 7, targets=True)
     second = tuple(
         tuple(_exchanged(a, b) for a, b in zip(*p, strict=True)) for p in zip(first, others, strict=True)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 import torch
@@ -15,12 +16,21 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-__all__ = ["Precision", "autocast_dtype", "computing", "norm_margin", "read_precision", "without_autocast"]
+__all__ = [
+    "Precision",
+    "autocast_dtype",
+    "computing",
+    "may_round",
+    "norm_margin",
+    "read_precision",
+    "without_autocast",
+]
 
 #: ``float32`` (exact products), ``tf32`` (tensor cores with 10 bits), ``bfloat16`` (16-bit copies).
 Precision: TypeAlias = Literal["float32", "tf32", "bfloat16"]
 #: Norms of rounded operands can be this much too short, so the bound on contributions shrinks by as much.
 MARGIN: Final = 1e-3
+_ROUNDED: ContextVar[bool] = ContextVar("rounded", default=False)
 
 
 def read_precision(precision: str) -> Precision:
@@ -38,9 +48,24 @@ def norm_margin(precision: Precision) -> float:
 @contextmanager
 def computing(precision: Precision, device: torch.device) -> Iterator[None]:
     """Compute in a precision inside the block."""
+    token = _ROUNDED.set(precision != "float32")
+    try:
+        with _tensor_cores(device, allowed=precision != "float32"):
+            yield
+    finally:
+        _ROUNDED.reset(token)
+
+
+def may_round() -> bool:
+    """Say whether products may be formed from operands that were rounded to bfloat16."""
+    return _ROUNDED.get()
+
+
+@contextmanager
+def _tensor_cores(device: torch.device, *, allowed: bool) -> Iterator[None]:
     if device.type == "cuda":
         before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision != "float32"
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allowed
         try:
             yield
         finally:

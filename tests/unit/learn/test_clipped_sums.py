@@ -130,6 +130,18 @@ class Adapted(nn.Module):
         return self.frozen(x) + 2.0 * self.up(self.down(x))
 
 
+class Frames(nn.Module):
+    """Convolutions over all frames of all films at once."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.norm, self.head = nn.Conv2d(3, 6, 3), nn.GroupNorm(2, 6), nn.Linear(6, 3)
+
+    def forward(self, x):
+        flat = torch.tanh(self.norm(self.layer(x.flatten(0, 1))))
+        return self.head(flat.mean((2, 3)).unflatten(0, x.shape[:2]).mean(1))
+
+
 class Twice(nn.Module):
     def __init__(self):
         super().__init__()
@@ -228,6 +240,11 @@ LAYERS = {
     "checkpointed": (lambda: Pooled(Checkpointed(use_reentrant=False), 6, inputs=5, axes=(1,)), (4, 5)),
     "checkpointed again": (lambda: Pooled(Checkpointed(use_reentrant=True), 6, inputs=5, axes=(1,)), (4, 5)),
     "adapter": (lambda: Pooled(Adapted(), 6, axes=(1,)), (4, 5)),
+    "frames of a film": (Frames, (4, 3, 6, 6)),
+    "in place": (
+        lambda: Pooled(nn.Sequential(nn.Conv1d(3, 6, 3), nn.ReLU(inplace=True)), 6, axes=(2,)),
+        (3, 9),
+    ),
     "used twice": (lambda: Pooled(Twice(), 5, axes=(1,)), (4, 5)),
     "batch norm in evaluation": (lambda: Pooled(nn.BatchNorm1d(4).eval(), 4, inputs=6, axes=(2,)), (4, 6)),
 }
@@ -496,7 +513,7 @@ def test_a_step_traces_into_one_flat_graph():
 
 
 def test_group_normalisation_for_devices_keeps_the_layout():
-    from tacit.learn._layer_norm import normalised_groups
+    from tacit.learn._layer_norm import _native_backward, backward_groups, normalised_groups
 
     x = torch.randn(3, 6, 4, 5).to(memory_format=torch.channels_last)
     weight, bias = torch.randn(6), torch.randn(6)
@@ -505,3 +522,12 @@ def test_group_normalisation_for_devices_keeps_the_layout():
     wanted = torch.native_group_norm(x, weight, bias, 3, 6, 20, 2, 1e-5)
     torch.testing.assert_close((mean, rstd), wanted[1:], rtol=1e-5, atol=1e-5)
     assert out.is_contiguous(memory_format=torch.channels_last)
+    grad = torch.randn_like(x)
+    found = backward_groups(grad, x, weight, mean, rstd, 2)
+    torch.testing.assert_close(found, _native_backward(grad, x, weight, mean, rstd, 2), rtol=1e-4, atol=1e-5)
+    assert found[0].is_contiguous(memory_format=torch.channels_last)
+
+
+def test_losses_that_need_probabilities_are_tried_with_probabilities():
+    model = nn.Sequential(nn.Linear(5, 1), nn.Sigmoid())
+    assert_exact(model, (torch.randn(8, 5),), (torch.rand(8, 1),), loss=nn.BCELoss())

@@ -38,19 +38,24 @@ class TrainedModel(Content):
         The trained parameters by name.
     about
         Public facts about the training, such as the number of steps taken.
-    model
-        A model to put the weights into, where there is one.
+    model, device
+        A model to put the weights into, where there is one, and where it predicts.
     """
 
     kind: ClassVar[str] = "trained-model"
-    __slots__ = ("_model", "_ready", "about", "weights")
+    __slots__ = ("_device", "_model", "_ready", "about", "weights")
 
     def __init__(
-        self, weights: Mapping[str, NDArray[Any]], about: Mapping[str, JSON], model: nn.Module | None = None
+        self,
+        weights: Mapping[str, NDArray[Any]],
+        about: Mapping[str, JSON],
+        model: nn.Module | None = None,
+        device: torch.device | str = "cpu",
     ) -> None:
         self.weights = dict(weights)
         self.about = dict(about)
         self._model = model
+        self._device = device
         self._ready: nn.Module | None = None
 
     @property
@@ -64,7 +69,7 @@ class TrainedModel(Content):
                     why="a file holds weights alone; the code of a model is not released",
                     fix=Code("release.into(model)"),
                 )
-            self._ready = self.into(copy.deepcopy(self._model)).eval()
+            self._ready = self.into(copy.deepcopy(self._model)).to(self._device).eval()
         return self._ready
 
     def into(self, model: nn.Module) -> nn.Module:

@@ -105,4 +105,4 @@ def read_model(setup: TrainingSetup, noisy: Any) -> TrainedModel:
     weights = {name: from_document(dict(pairs)) for name, pairs in stored["weights"]}
     about: dict[str, JSON] = {name: stored[name] for name in ("taken", "watched")}
     about["steps"] = setup.settings.steps
-    return TrainedModel(weights, about, setup.model)
+    return TrainedModel(weights, about, setup.model, setup.device)

@@ -15,7 +15,7 @@ from tacit.exact import count, rational
 from tacit.fixes import Code, Say, Set
 from tacit.learn._adaptive_clip import AdaptiveClip
 from tacit.learn._examples import Examples
-from tacit.learn._model_check import check_model
+from tacit.learn._model_check import check_model, check_optimizer
 from tacit.learn._precision import read_precision
 from tacit.learn._ranks import is_shared, release_shared
 from tacit.learn._training_settings import (
@@ -293,34 +293,6 @@ def check_data(data: object) -> None:
             why="without a unit nobody knows whose influence is to be bounded",
             fix=Code("tc.learn.examples(X, y, unit=tc.Unit.row(), size=1000, budget=budget)"),
         )  # fmt: skip
-
-
-def check_optimizer(model: nn.Module, optimizer: object) -> None:
-    """Refuse an optimizer that does not hold exactly the parameters to be trained, or that looks back."""
-    if not isinstance(optimizer, torch.optim.Optimizer):
-        raise bad_parameter(
-            "optimizer", "an optimizer of PyTorch", type(optimizer).__name__,
-            fix=Code("torch.optim.SGD(model.parameters(), lr=0.1)"),
-        )  # fmt: skip
-    if isinstance(optimizer, torch.optim.LBFGS | torch.optim.SparseAdam):
-        raise bad_parameter(
-            "optimizer", "one that takes a step with one dense gradient", type(optimizer).__name__,
-            why="each further gradient would need its own noise",
-            fix=Code("torch.optim.Adam(model.parameters())"),
-        )  # fmt: skip
-    trained = {id(one): name for name, one in model.named_parameters() if one.requires_grad}
-    held = {id(one) for group in optimizer.param_groups for one in group["params"] if one.requires_grad}
-    missing = [name for key, name in trained.items() if key not in held]
-    if not trained or missing or held - set(trained):
-        what = (
-            f"the optimizer does not hold {missing[0]}" if missing else "the optimizer holds other parameters"
-        )
-        raise TacitError(
-            "bad-parameter",
-            what if trained else "no parameter of the model is trained",
-            why="a step must move exactly the parameters that got a noisy gradient",
-            fix=Code("torch.optim.SGD((p for p in model.parameters() if p.requires_grad), lr=0.1)"),
-        )
 
 
 def _decay(average: Number) -> Fraction:

@@ -530,3 +530,24 @@ def test_a_model_of_hugging_face_is_trained():
     release = trainer.plan().release()
     assert "transformer.wte.weight" in release.weights
     assert "lm_head.weight" not in release.weights  # tied to the embedding: trained and released once
+
+
+class Forgetful(torch.optim.SGD):
+    """An optimizer that also moves the model without a gradient, each time a step is taken for real."""
+
+    def step(self, closure=None):
+        super().step()
+        for group in self.param_groups:
+            for one in group["params"]:
+                one.data.add_(torch.rand(one.shape))
+
+
+def test_an_optimizer_that_does_something_else_is_refused_before_the_charge():
+    model, data = nn.Linear(3, 2), declared()
+    before = data.remaining
+    with pytest.raises(tc.TacitError, match="did not move as the optimizer says"):
+        Trainer(
+            model, nn.CrossEntropyLoss(), Forgetful(model.parameters(), lr=0.1), data=data, batch=10, steps=2,
+            noise=1, delta=1e-3,
+        )  # fmt: skip
+    assert data.remaining == before

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
-from tacit.learn._training_setup import as_model_input
+from tacit.learn._training_setup import as_model_input, tensor_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -64,7 +64,7 @@ class GradientSums:
     def __init__(self, setup: TrainingSetup, model: nn.Module, arrays: Sequence[Any]) -> None:
         self._setup = setup
         self.clipped = setup.clipped_sums(model)
-        self._arrays = tuple(torch.as_tensor(one) for one in arrays)
+        self._arrays = tuple(tensor_of(one) for one in arrays)
 
     @property
     def parameters(self) -> list[nn.Parameter]:

@@ -10,7 +10,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Say
 from tacit.learn._layer_trial import invented
 from tacit.learn._step_check import CheckedOptimizer
-from tacit.learn._training_setup import as_model_input
+from tacit.learn._training_setup import as_model_input, tensor_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,9 +32,9 @@ def check_model(setup: TrainingSetup, arrays: Sequence[Any]) -> None:
     model, optimizer = setup.start()
     sums = setup.clipped_sums(model)
     dtype = next(model.parameters()).dtype
-    shapes = tuple(as_model_input(torch.as_tensor(one[:0]), dtype).to(setup.device) for one in arrays)
-    inputs, targets = shapes[: setup.inputs], shapes[setup.inputs :]
     try:
+        shapes = tuple(as_model_input(tensor_of(one[:0]), dtype).to(setup.device) for one in arrays)
+        inputs, targets = shapes[: setup.inputs], shapes[setup.inputs :]
         if setup.augment is not None:
             inputs = _augmented(setup, inputs)
         sums.prepare(inputs, targets)

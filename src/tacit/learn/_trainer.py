@@ -263,7 +263,7 @@ class Trainer:
 
     def _facts(self) -> list[tuple[str, str]]:
         settings = self.settings
-        rate = percent(float(settings.rate), 2)
+        rate, noun = percent(float(settings.rate), 2), self.data.unit.noun
         clip = {
             str: "each gradient counts with norm 1",
             AdaptiveClip: "it follows a quantile of the norms, which costs a part of the same noise",
@@ -274,12 +274,12 @@ class Trainer:
             noise += f"; a part of it is taken back in the {settings.bands - 1} steps after it"
         return [
             ("noise", noise),
-            ("sampling", f"each of {settings.steps:,} steps draws a unit with probability {rate}"),
+            ("sampling", f"each of {settings.steps:,} steps draws each {noun} with probability {rate}"),
             ("empty steps", "a step that draws nobody is taken too, with noise alone"),
-            ("clip", f"{clip}; it bounds the summed gradient of {many} of a unit"),
+            ("clip", f"{clip}; it bounds the summed gradient of {many} of one {noun}"),
             (
                 "denominator",
-                f"{float(settings.denominator):g}, the expected number of units in a step, not the real one",
+                f"{float(settings.denominator):g}, the expected number of {noun}s in a step; it is public",
             ),
             ("numerics", "idealised: sums and noise are floats"),
         ]

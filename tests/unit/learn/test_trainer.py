@@ -291,3 +291,21 @@ def test_a_picture_shows_the_loss_of_public_examples():
     release = trainer(data, watch=(np.zeros((5, 3)), np.zeros(5, int))).plan().release()
     [axes] = release.plot().axes
     assert list(axes.lines[0].get_xdata()) == [1, 2, 3, 4]
+
+
+def test_examples_may_stay_in_a_file_that_is_mapped_for_reading(tmp_path):
+    held = patients()._arrays
+    np.save(tmp_path / "x.npy", held[0])
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    data = tc.learn.examples(
+        mapped, held[1], unit=tc.Unit.row(), size=60, budget=tc.Budget(epsilon=50, delta=1e-3)
+    )
+    assert trainer(data).plan().release().about["taken"] == 4
+
+
+def test_a_plan_speaks_of_the_declared_unit():
+    data = patients(unit="patient_id", owners=np.arange(60) // 2, per_unit=2, size=30)
+    shown = dict(trainer(data).plan().facts)
+    assert "each patient with probability" in shown["sampling"]
+    assert "up to 2 examples of one patient" in shown["clip"]
+    assert shown["denominator"].startswith("20, the expected number of patients")

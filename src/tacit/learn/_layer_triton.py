@@ -197,10 +197,9 @@ def convolution_sums(
         if TAPS == 3:
             total_second += tl.where(factor > 0, factor * second, 0.0)
             total_third += tl.where(factor > 0, factor * third, 0.0)
-    rows = tl.num_programs(1) * TAPS // COLUMNS
     inside = (chosen < filters)[:, None] & (channel < channels)[None, :]
     tap = kernel_row * COLUMNS + kernel_column
-    place = (part * rows * COLUMNS + tap) * filters * channels
+    place = (part * tl.num_programs(1) * TAPS + tap) * filters * channels
     spot = sums + place + chosen[:, None] * channels + channel[None, :]
     tl.store(spot, total_first, mask=inside)
     if TAPS == 3:

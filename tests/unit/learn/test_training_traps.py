@@ -163,9 +163,10 @@ def test_several_examples_of_a_unit_are_clipped_together():
     assert torch.allclose(flat(small), expected, rtol=1e-3, atol=1e-3)
 
 
-def test_variants_are_averaged_before_the_clip_at_the_same_cost():
-    plain, sample = made(clip=0.2), np.arange(8)
-    same = made(clip=0.2, augment=Augmentation(lambda x: x + 0, times=4))
+@pytest.mark.parametrize("clip", [0.2, 100])
+def test_variants_are_averaged_before_the_clip_at_the_same_cost(clip):
+    plain, sample = made(clip=clip), np.arange(8)
+    same = made(clip=clip, augment=Augmentation(lambda x: x + 0, times=4))
     assert torch.allclose(flat(opened(same).sums(sample)), flat(opened(plain).sums(sample)), atol=1e-5)
     assert same.plan().cost == plain.plan().cost
     wild = made(clip=0.2, augment=Augmentation(lambda x: x + torch.randn_like(x), times=4))
@@ -182,8 +183,10 @@ def test_the_automatic_clip_gives_every_gradient_nearly_norm_one():
 def test_an_adaptive_clip_moves_towards_its_quantile_within_the_same_sensitivity():
     trainer = made(clip=AdaptiveClip(100, quantile=0.5, rate=0.5, share=0.04), noise=0.01)
     sums = opened(trainer)
+    tight = opened(made(clip=AdaptiveClip(1e-3, share=0.04)))
     for unit in range(10):
         assert flat(sums.sums(np.array([unit]))).norm() <= 1
+        assert 0.999 < flat(tight.sums(np.array([unit]))).norm() <= 1
     everyone = np.arange(40)
     object.__setattr__(trainer.settings, "rate", type(trainer.settings.rate)(1))
     for _ in range(60):

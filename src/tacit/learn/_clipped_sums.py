@@ -111,6 +111,7 @@ class ClippedSums:
         """Change the bound on contributions; compiled steps see the change."""
         self.clip.fill_(float(clip))
 
+    @torch.enable_grad()
     def __call__(self, inputs: Tensors, targets: Tensors, weights: Tensor) -> tuple[list[Tensor], Tensor]:
         """Return the clipped sums in the order of `parameters`, and the norm of each unit's gradient.
 
@@ -128,6 +129,7 @@ class ClippedSums:
             return sums, norms
         return self._repeated(inputs, targets, weights, layouts, norms)
 
+    @torch.enable_grad()
     def unchecked(self, inputs: Tensors, targets: Tensors, weights: Tensor) -> tuple[list[Tensor], Tensor]:
         """Return sums and norms without a look at the norms, so that a device need not wait.
 
@@ -140,6 +142,7 @@ class ClippedSums:
             else self._run(inputs, targets, weights, layouts)
         )
 
+    @torch.enable_grad()
     def prepare(self, inputs: Tensors, targets: Tensors) -> list[BatchLayout] | None:
         """Settle the method for examples of these shapes, from trial steps; nothing means the exact way."""
         key = tuple((tuple(v.shape[1:]), v.dtype) for v in (*inputs, *targets)), self.step.model.training

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _FORWARD: Final = False  # and not transposed
 #: Gradients of units are kept for the sum when they have at most this many elements together.
 MOST_KEPT: Final = 2**24
-__all__ = ["ConvolutionJob", "ConvolutionShape", "use_convolution"]
+__all__ = ["ConvolutionJob", "ConvolutionShape", "each_axis", "use_convolution"]
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ def use_convolution(
         if which is None and value is not None and value.requires_grad:
             return NotImplemented
     dims = weight.dim() - 2
-    stride, dilation = _each(stride, dims), _each(dilation, dims)
+    stride, dilation = each_axis(stride, dims), each_axis(dilation, dims)
     x, padding = _padded(x, weight, padding, dilation)
     steps = ConvolutionShape(stride, padding, dilation, groups)
     x, layout = book.place(number if number is not None else offset, x, features=dims + 1)  # type: ignore[arg-type]
@@ -232,7 +232,8 @@ def use_convolution(
         return apply_layer(ConvolutionLayer, *values, book.anchor, steps, record)
 
 
-def _each(value: Any, dims: int) -> tuple[int, ...]:
+def each_axis(value: Any, dims: int) -> tuple[int, ...]:
+    """Return an option of a convolution for each axis."""
     return (int(value),) * dims if isinstance(value, int) else tuple(value) * (dims // len(value))
 
 
@@ -244,7 +245,7 @@ def _padded(
     if padding == "valid":
         return x, (0,) * dims
     if padding != "same":
-        return x, _each(padding, dims)
+        return x, each_axis(padding, dims)
     wanted = [step * (side - 1) for step, side in zip(dilation, weight.shape[2:], strict=True)]
     if all(total % 2 == 0 for total in wanted):
         return x, tuple(total // 2 for total in wanted)

@@ -34,6 +34,7 @@ from tacit.learn._layer_recurrent import (
     use_rnn_tanh,
     use_rnn_tanh_cell,
 )
+from tacit.learn._layer_transposed import use_transposed_convolution
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,6 +57,9 @@ RULES: dict[Any, Callable[..., Any]] = {
     torch.conv1d: use_convolution,
     torch.conv2d: use_convolution,
     torch.conv3d: use_convolution,
+    torch.conv_transpose1d: use_transposed_convolution,
+    torch.conv_transpose2d: use_transposed_convolution,
+    torch.conv_transpose3d: use_transposed_convolution,
     torch.lstm: use_lstm,
     torch.gru: use_gru,
     torch.rnn_tanh: use_rnn_tanh,

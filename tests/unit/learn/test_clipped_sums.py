@@ -209,6 +209,15 @@ LAYERS = {
     ),
     "convolution 1d": (lambda: Pooled(nn.Conv1d(3, 6, 3, padding=2), 6, axes=(2,)), (3, 9)),
     "convolution 3d": (lambda: Pooled(nn.Conv3d(2, 4, 2, stride=2), 4, axes=(2, 3, 4)), (2, 4, 4, 5)),
+    "transposed": (
+        lambda: Pooled(nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1), 6, axes=(2, 3)),
+        (4, 5, 4),
+    ),
+    "transposed in groups": (
+        lambda: Pooled(nn.ConvTranspose1d(4, 6, 3, groups=2, dilation=2), 6, axes=(2,)),
+        (4, 5),
+    ),
+    "transposed 3d": (lambda: Pooled(nn.ConvTranspose3d(2, 3, 2), 3, axes=(2, 3, 4)), (2, 3, 3, 3)),
     "group norm": (lambda: Pooled(nn.GroupNorm(2, 6), 6, inputs=7, axes=(2,)), (6, 7)),
     "layer norm": (lambda: Pooled(nn.LayerNorm(6), 6, inputs=6, axes=(1,)), (4, 6)),
     "layer norm over two axes": (lambda: Pooled(nn.LayerNorm((4, 6)), 6, inputs=6, axes=(1,)), (4, 6)),
@@ -531,3 +540,33 @@ def test_group_normalisation_for_devices_keeps_the_layout():
 def test_losses_that_need_probabilities_are_tried_with_probabilities():
     model = nn.Sequential(nn.Linear(5, 1), nn.Sigmoid())
     assert_exact(model, (torch.randn(8, 5),), (torch.rand(8, 1),), loss=nn.BCELoss())
+
+
+def test_other_hugging_face_models_from_their_configurations():
+    transformers = pytest.importorskip("transformers")
+    small = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+    config = transformers.LlamaConfig(vocab_size=40, max_position_embeddings=12, use_cache=False, **small)
+    index = torch.randint(0, 40, (4, 6))
+
+    def words(outputs, target):
+        return nn.functional.cross_entropy(outputs.logits.transpose(1, 2), target, reduction="none").mean(1)
+
+    assert_exact(transformers.LlamaForCausalLM(config), (index,), (index,), loss=words)
+    config = transformers.ViTConfig(image_size=16, patch_size=4, num_labels=5, **small)
+    images, labels = torch.randn(4, 3, 16, 16), torch.tensor([0, 1, 2, 4])
+
+    def classes(outputs, target):
+        return nn.functional.cross_entropy(outputs.logits, target, reduction="none")
+
+    assert_exact(transformers.ViTForImageClassification(config), (images,), (labels,), loss=classes)
+
+
+def test_gradients_that_a_caller_holds_stay_as_they_are():
+    model = nn.Linear(5, 3)
+    model.weight.grad = torch.ones_like(model.weight)
+    sums = ClippedSums(model, nn.CrossEntropyLoss(), clip=0.3)
+    with torch.no_grad():
+        found, _ = sums(*numbers(5), torch.ones(8))
+    assert bool(found[0].any())
+    assert bool((model.weight.grad == 1).all())
+    assert model.bias.grad is None

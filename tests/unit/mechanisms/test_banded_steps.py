@@ -257,3 +257,39 @@ def test_the_choice_and_the_mechanism_agree():
     few = m.choose_bands(epsilon=2, delta=1e-6, rate=0.01, steps=300, most_bands=4)
     assert few.bands <= 4 < found.bands
     assert found.error < few.error
+
+
+# -- the theorem, by integration ---------------------------------------------------------------------------
+
+
+def divergences(shifts, chances, sigma, epsilon):
+    """The hockey-stick divergences, both ways, of a mixture of shifted laws and the unshifted one."""
+    line = np.linspace(-9 * sigma, 9 * sigma, 721)
+    cell = (line[1] - line[0]) ** 2 / (2 * math.pi * sigma**2)
+
+    def density(shift):
+        one, other = (np.exp(-((line - s) ** 2) / (2 * sigma**2)) for s in shift)
+        return np.outer(one, other) * cell
+
+    without = density((0, 0))
+    mixed = sum(chance * density(shift) for shift, chance in zip(shifts, chances, strict=True))
+    bound = math.exp(epsilon)
+    return (
+        np.maximum(mixed - bound * without, 0).sum(),
+        np.maximum(without - bound * mixed, 0).sum(),
+    )
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.3, 0.5])
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 2.0])
+def test_two_steps_with_two_bands_stay_within_their_cost(rate, epsilon):
+    """Both groups and both coins, integrated over both rows: the cost is that of the worse group."""
+    steps = m.BandedSteps(sigma=4000, sensitivity=1, rate=rate, steps=2, bands=2)
+    first, second = (c / 4000 for c in steps.coefficients)
+    shifts, chances = [(0, 0), (first, second), (0, first)], [1 - 2 * rate, rate, rate]
+    found = divergences(shifts, chances, 1.0, epsilon)
+    assert max(found) <= steps.cost.delta(epsilon=epsilon) * (1 + 1e-6) + 1e-12
+    worse = divergences(shifts[:2], [1 - 2 * rate, 2 * rate], 1.0, epsilon)  # known to be in the first group
+    assert max(worse) == pytest.approx(float(steps.cost.delta(epsilon=epsilon)), rel=1e-4, abs=1e-9)
+    overlapping = divergences([(0, 0), (first, first + second)], [1 - 2 * rate, 2 * rate], 1.0, epsilon)
+    assert max(overlapping) > steps.cost.delta(epsilon=epsilon) * 1.1  # a unit in both steps would break it

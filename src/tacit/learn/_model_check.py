@@ -6,19 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tacit.errors import TacitError
+from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Say
 from tacit.learn._layer_trial import invented
-from tacit.learn._training_setup import as_model_input
+from tacit.learn._step_check import CheckedOptimizer
+from tacit.learn._training_setup import as_model_input, tensor_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torch import Tensor
+    from torch import Tensor, nn
 
     from tacit.learn._training_setup import TrainingSetup
 
-__all__ = ["check_model"]
+__all__ = ["check_model", "check_optimizer"]
 
 _EXAMPLES = 4
 
@@ -28,18 +29,18 @@ def check_model(setup: TrainingSetup, arrays: Sequence[Any]) -> None:
 
     Only the types and the shapes of single examples are read, which are public.
     """
-    model, _ = setup.start()
+    model, optimizer = setup.start()
     sums = setup.clipped_sums(model)
     dtype = next(model.parameters()).dtype
-    shapes = tuple(as_model_input(torch.as_tensor(one[:0]), dtype).to(setup.device) for one in arrays)
-    inputs, targets = shapes[: setup.inputs], shapes[setup.inputs :]
     try:
+        shapes = tuple(as_model_input(tensor_of(one[:0]), dtype).to(setup.device) for one in arrays)
+        inputs, targets = shapes[: setup.inputs], shapes[setup.inputs :]
         if setup.augment is not None:
             inputs = _augmented(setup, inputs)
         sums.prepare(inputs, targets)
         output = model(*invented(inputs, _EXAMPLES))
         total = sums.step.losses(output, *invented(targets, _EXAMPLES, 1)).sum()
-        found = torch.autograd.grad(total, sums.parameters, allow_unused=True)
+        found: tuple[Tensor | None, ...] = torch.autograd.grad(total, sums.parameters, allow_unused=True)
     except TacitError:
         raise
     except Exception as error:
@@ -56,6 +57,48 @@ def check_model(setup: TrainingSetup, arrays: Sequence[Any]) -> None:
             f"the model does not use the parameter {unused[0]}, which is to be trained",
             why="it would be moved by noise alone",
             fix=Code("parameter.requires_grad_(False)"),
+        )
+    _check_step(setup, model, optimizer)
+
+
+def _check_step(setup: TrainingSetup, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Refuse an optimizer whose step on an invented gradient does not move the model as it says."""
+    held = dict(model.named_parameters())
+    try:
+        CheckedOptimizer(model, optimizer).step(setup.names, [torch.ones_like(held[n]) for n in setup.names])
+    except Exception as error:
+        raise bad_parameter(
+            "optimizer", "one that takes a step with one gradient", type(optimizer).__name__,
+            why=f"its step on an invented gradient failed: {str(error).partition(chr(10))[0][:200]}",
+            fix=Code("torch.optim.SGD(model.parameters(), lr=0.1)"),
+        ) from error  # fmt: skip
+
+
+def check_optimizer(model: nn.Module, optimizer: object) -> None:
+    """Refuse an optimizer that does not hold exactly the parameters to be trained, or that looks back."""
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise bad_parameter(
+            "optimizer", "an optimizer of PyTorch", type(optimizer).__name__,
+            fix=Code("torch.optim.SGD(model.parameters(), lr=0.1)"),
+        )  # fmt: skip
+    if isinstance(optimizer, torch.optim.LBFGS | torch.optim.SparseAdam):
+        raise bad_parameter(
+            "optimizer", "one that takes a step with one dense gradient", type(optimizer).__name__,
+            why="each further gradient would need its own noise",
+            fix=Code("torch.optim.Adam(model.parameters())"),
+        )  # fmt: skip
+    trained = {id(one): name for name, one in model.named_parameters() if one.requires_grad}
+    held = {id(one) for group in optimizer.param_groups for one in group["params"] if one.requires_grad}
+    missing = [name for key, name in trained.items() if key not in held]
+    if not trained or missing or held - set(trained):
+        what = (
+            f"the optimizer does not hold {missing[0]}" if missing else "the optimizer holds other parameters"
+        )
+        raise TacitError(
+            "bad-parameter",
+            what if trained else "no parameter of the model is trained",
+            why="a step must move exactly the parameters that got a noisy gradient",
+            fix=Code("torch.optim.SGD((p for p in model.parameters() if p.requires_grad), lr=0.1)"),
         )
 
 

@@ -9,8 +9,8 @@ import torch
 
 from tacit.learn._adaptive_clip import AdaptiveClip
 from tacit.learn._arrays import to_document
-from tacit.learn._block_sums import BlockSums, SampledRows
-from tacit.learn._ranks import SharedBlockSums
+from tacit.learn._gradient_sums import GradientSums, SampledRows
+from tacit.learn._ranks import SharedGradientSums
 from tacit.learn._step_check import CheckedOptimizer
 from tacit.learn._training_setup import as_model_input
 from tacit.learn._training_state import read_state, write_state
@@ -55,7 +55,7 @@ class ModelSums:
         self.model, optimizer = setup.start()
         self._rows = SampledRows.of(rows)
         settings = setup.settings
-        self._blocks = (SharedBlockSums if setup.shared else BlockSums)(setup, self.model, arrays)
+        self._blocks = (SharedGradientSums if setup.shared else GradientSums)(setup, self.model, arrays)
         self._names = setup.names
         self._checked = CheckedOptimizer(self.model, optimizer)
         self._optimizer = optimizer
@@ -136,7 +136,7 @@ class ModelSums:
         held = self._average or [one.detach() for one in self._blocks.parameters]
         named = zip(self._names, held, strict=True)
         weights = {name: to_document(one.float().cpu().numpy()) for name, one in named}
-        return {"weights": weights, "watched": [list(one) for one in self.watched]}
+        return {"weights": weights, "watched": [list(one) for one in self.watched], "taken": self.taken}
 
     def state(self) -> bytes:
         """Return where the steps stand, for the next instalment."""
@@ -149,6 +149,6 @@ class ModelSums:
             f"Training, step {self.taken:,} of {self.setup.settings.steps:,}",
         )
         if self.taken:
-            spent = settings.mechanism(self.taken).cost.epsilon(delta=settings.delta)
+            spent = settings.cost_of(self.taken).epsilon(delta=settings.delta)
             text += f", epsilon {spent:.3g} of {float(settings.epsilon):.3g}"
         return text + (f", public loss {self.watched[-1][1]:.3g}" if self.watched else "")

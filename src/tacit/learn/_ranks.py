@@ -17,7 +17,7 @@ from torch import distributed
 from tacit.core import Release
 from tacit.errors import TacitError
 from tacit.fixes import Say
-from tacit.learn._block_sums import AddedUp, BlockSums, SampledRows
+from tacit.learn._gradient_sums import GradientSums, SampledRows, SampleSums
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tacit.learn._training_setup import TrainingSetup
 
-__all__ = ["SharedBlockSums", "is_shared", "release_shared"]
+__all__ = ["SharedGradientSums", "is_shared", "release_shared"]
 
 _END, _STEP = 0, 1
 
@@ -37,26 +37,26 @@ def is_shared() -> bool:
     return distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1
 
 
-class SharedBlockSums(BlockSums):
+class SharedGradientSums(GradientSums):
     """Block sums whose blocks all processes compute; for the first process."""
 
-    def add_up(self, sample: SampledRows, scale: Tensor | None, *, careful: bool) -> AddedUp:
+    def add_up(self, sample: SampledRows, scale: Tensor | None, *, careful: bool) -> SampleSums:
         """Return the sums over a sample, each process taking a part of it."""
         units, most = sample.places.shape
         _send(self._setup, [_STEP, units, most, int(careful), int(scale is not None)])
         _send(self._setup, np.concatenate([sample.places.reshape(-1), sample.taken.reshape(-1)]))
         for one in [*self.parameters, *(() if scale is None else (scale,))]:
             distributed.broadcast(one.detach(), 0)
-        return _together(BlockSums.add_up(self, _own_part(sample), scale, careful=careful))
+        return _together(GradientSums.add_up(self, _own_part(sample), scale, careful=careful))
 
 
-def _together(own: AddedUp) -> AddedUp:
+def _together(own: SampleSums) -> SampleSums:
     """Add up what all processes have."""
     for one in own.sums:
         distributed.all_reduce(one)
     counts = torch.stack([own.balance, own.strange])
     distributed.all_reduce(counts)
-    return AddedUp(own.sums, counts[0], counts[1])
+    return SampleSums(own.sums, counts[0], counts[1])
 
 
 def _own_part(sample: SampledRows) -> SampledRows:
@@ -67,7 +67,7 @@ def _own_part(sample: SampledRows) -> SampledRows:
 def _serve(setup: TrainingSetup, arrays: Sequence[Any]) -> None:
     """Compute parts of sums for the first process until it ends."""
     model, _ = setup.start()
-    blocks = BlockSums(setup, model, arrays)
+    blocks = GradientSums(setup, model, arrays)
     while True:
         [command, units, most, careful, scaled] = _receive(setup, 5)
         if command == _END:

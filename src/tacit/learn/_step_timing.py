@@ -10,6 +10,7 @@ import torch
 
 from tacit.learn._layer_trial import invented
 from tacit.learn._model_sums import ModelSums
+from tacit.learn._training_setup import tensor_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,7 @@ def seconds_per_step(setup: TrainingSetup, arrays: Sequence[Any], steps: int, wa
     There are as many units as declared. They share few examples, so that these fit into memory.
     """
     few = setup.physical * setup.per_unit
-    shapes = tuple(torch.as_tensor(one[:0]) for one in arrays)
+    shapes = tuple(tensor_of(one[:0]) for one in arrays)
     held = [one.to(given.device) for one, given in zip(invented(shapes, few), shapes, strict=True)]
     rows = np.arange(setup.settings.size * setup.per_unit).reshape(-1, setup.per_unit) % few
     sums = ModelSums(setup, held, rows)

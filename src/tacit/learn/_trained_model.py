@@ -6,7 +6,7 @@ import copy
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from tacit.core import Content
+from tacit.core import Content, about_release
 from tacit.errors import TacitError
 from tacit.fixes import Code, Say
 from tacit.learn._arrays import from_document, to_document
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
     import numpy as np
     import torch
+    from matplotlib.axes import Axes
     from numpy.typing import NDArray
     from torch import nn
 
-    from tacit.core import JSON
+    from tacit.core import JSON, Certificate
+    from tacit.picture import Picture
 
 __all__ = ["TrainedModel"]
 
@@ -36,19 +38,24 @@ class TrainedModel(Content):
         The trained parameters by name.
     about
         Public facts about the training, such as the number of steps taken.
-    model
-        A model to put the weights into, where there is one.
+    model, device
+        A model to put the weights into, where there is one, and where it predicts.
     """
 
     kind: ClassVar[str] = "trained-model"
-    __slots__ = ("_model", "_ready", "about", "weights")
+    __slots__ = ("_device", "_model", "_ready", "about", "weights")
 
     def __init__(
-        self, weights: Mapping[str, NDArray[Any]], about: Mapping[str, JSON], model: nn.Module | None = None
+        self,
+        weights: Mapping[str, NDArray[Any]],
+        about: Mapping[str, JSON],
+        model: nn.Module | None = None,
+        device: torch.device | str = "cpu",
     ) -> None:
         self.weights = dict(weights)
         self.about = dict(about)
         self._model = model
+        self._device = device
         self._ready: nn.Module | None = None
 
     @property
@@ -62,7 +69,7 @@ class TrainedModel(Content):
                     why="a file holds weights alone; the code of a model is not released",
                     fix=Code("release.into(model)"),
                 )
-            self._ready = self.into(copy.deepcopy(self._model)).eval()
+            self._ready = self.into(copy.deepcopy(self._model)).to(self._device).eval()
         return self._ready
 
     def into(self, model: nn.Module) -> nn.Module:
@@ -136,6 +143,31 @@ class TrainedModel(Content):
             else ""
         )
         return f"trained model: {self.size:,} numbers in {len(self.weights):,} parameters{through}"
+
+    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
+        """Draw the loss of the public examples over the steps, if the training watched any."""
+        del what
+        watched: Any = self.about.get("watched")
+        if not watched:
+            raise TacitError(
+                "bad-parameter",
+                "the training watched no public examples, so there is no loss to draw",
+                why="the loss of private examples would need its own noise and its own cost",
+                fix=Code("tc.learn.Trainer(..., watch=(public_X, public_y))"),
+            )
+        if ax is None:
+            from tacit.picture import Picture
+
+            picture = Picture(8.0, 3.8)
+            self.plot(None, picture.subplots(), certificate)
+            return picture
+        ax.plot([step for step, _ in watched], [loss for _, loss in watched], color="#0b7285", linewidth=1.6)
+        ax.set_title(about_release("loss of public examples", certificate), fontsize=9, loc="left")
+        ax.set_xlabel("step")
+        ax.set_ylabel("loss")
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.grid(axis="y", alpha=0.3)
+        return ax
 
     def html(self, marks: tuple[str, ...] = ()) -> str:
         """Write the parameters and their shapes for a notebook."""

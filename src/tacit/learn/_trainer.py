@@ -12,22 +12,23 @@ import torch
 from tacit.core import Forecast, Plan
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
-from tacit.fixes import Code, Set
+from tacit.fixes import Code, Say, Set
 from tacit.learn._adaptive_clip import AdaptiveClip
 from tacit.learn._examples import Examples
-from tacit.learn._model_check import check_model
+from tacit.learn._model_check import check_model, check_optimizer
 from tacit.learn._precision import read_precision
 from tacit.learn._ranks import is_shared, release_shared
 from tacit.learn._training_settings import (
     TrainingSettings,
     check_delta_of_size,
+    cost_of_steps,
     read_amount,
+    read_bands,
     read_charge,
     read_clip,
     read_multiplier,
 )
 from tacit.learn._training_setup import Augmentation, TrainingSetup
-from tacit.learn._training_steps import TrainingSteps
 from tacit.learn._training_task import CheckpointTask, TrainingTask
 from tacit.report import percent
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-    from tacit.core import Release
+    from tacit.core import Release, Run
     from tacit.exact import Number
     from tacit.learn._trained_model import TrainedModel
 
@@ -78,6 +79,11 @@ class Trainer:
         What the training may cost, or the noise as a multiple of the clip; one of both.
     delta
         At most 1 / size.
+    noise_kind, bands
+        ``"independent"`` noise for each step; ``"correlated"``, where later noise takes back a part of the
+        noise of some steps before (``bands`` of them, or as many as help most), which needs as many copies
+        of the model in memory and helps with few epochs or a large epsilon; ``"auto"`` takes the one with
+        the smaller predicted error of the sum of all steps.
     charge
         ``"steps"`` charges the ledger with the steps, which add up well with other releases. ``"total"``
         charges one pair of epsilon and delta, which fits a budget of this epsilon and twice this delta.
@@ -133,6 +139,8 @@ class Trainer:
         epsilon: Number | None = None,
         noise: Number | None = None,
         charge: str = "steps",
+        noise_kind: str = "independent",
+        bands: int | None = None,
         checkpoints: int = 1,
         physical_batch: int | None = None,
         precision: str = "float32",
@@ -147,24 +155,22 @@ class Trainer:
         check_optimizer(model, optimizer)
         small = check_delta_of_size(delta, data.size)
         rate, taken = read_amount(data.size, batch, sampling_rate, steps, epochs)
-        parts = count("checkpoints", checkpoints, zero=False)
-        if parts > taken:
-            raise bad_parameter(
-                "checkpoints", f"at most the number of steps, {taken}", parts, fix=Set(checkpoints=1)
-            )
+        parts = _parts(checkpoints, taken)
+        trained = sum(one.numel() for one in model.parameters() if one.requires_grad)
+        width = read_bands(noise_kind, bands, rate, taken, epsilon, noise, small, trained)
         multiplier, self.promised = read_multiplier(
-            lambda given: TrainingSteps(sigma=given, sensitivity=1, rate=rate, steps=taken).cost,
-            epsilon, noise, small,
+            lambda given: cost_of_steps(given, taken, rate, width), epsilon, noise, small
         )  # fmt: skip
         self.data = data
         self.settings = TrainingSettings(
             size=data.size, rate=rate, steps=taken, multiplier=multiplier, average=_decay(average),
             checkpoints=parts, stated=read_charge(charge, small, parts), clip=read_clip(clip),
-            precision=read_precision(precision), epsilon=self.promised["epsilon"], delta=small,
+            precision=read_precision(precision), epsilon=self.promised["epsilon"], delta=small, bands=width,
         )  # fmt: skip
         physical = _block(self.settings, physical_batch, data.per_unit)
         own = next(model.parameters()).device
         kept = copy.deepcopy((model, optimizer))
+        kept[0].cpu()  # the memory of the device is for the training
         self.setup = TrainingSetup(
             *(kept[0], loss, kept[1], self.settings), data.per_unit,
             inputs=max(1, len(data._arrays) - 1),  # noqa: SLF001 - the field's own dataset
@@ -204,6 +210,23 @@ class Trainer:
 
         return release_shared(self.setup, self.data._arrays, plan.hash, drawn) if shared else drawn()  # noqa: SLF001
 
+    def resume(self, checkpoint: Release[TrainedModel]) -> Run[TrainedModel]:
+        """Continue the run that a checkpoint belongs to; a checkpoint of another run is refused.
+
+        The run goes on after the last instalment that its ledger has stored, with the state that is kept
+        there. Nothing is drawn twice, and nothing is charged again.
+        """
+        plan = self.plan()
+        stated = checkpoint.certificate.fields.get("plan")
+        if stated != plan.hash:
+            raise TacitError(
+                "plan-differs",
+                "the checkpoint belongs to another run",
+                why="its certificate names another plan: another model, start, dataset or setting",
+                fix=Say("make the trainer as it was made for that run"),
+            )
+        return plan.run()
+
     def _plan(self, setup: TrainingSetup) -> Plan[TrainedModel]:
         kind = TrainingTask if self.settings.checkpoints == 1 else CheckpointTask
         return Plan.of(
@@ -230,7 +253,8 @@ class Trainer:
 
     def _forecast(self) -> list[Forecast]:
         ratio = self.settings.signal_to_noise(self.setup.size)
-        mechanism = self.settings.mechanism(self.settings.steps)
+        settings = self.settings
+        mechanism = settings.mechanism(settings.steps) if settings.bands == 1 else settings.correlated()
         note = (
             f"in a step the signal is at most {ratio:.2g} times the noise (if all gradients agree); larger "
             "batches and fewer parameters help"
@@ -239,20 +263,23 @@ class Trainer:
 
     def _facts(self) -> list[tuple[str, str]]:
         settings = self.settings
-        rate = percent(float(settings.rate), 2)
+        rate, noun = percent(float(settings.rate), 2), self.data.unit.noun
         clip = {
             str: "each gradient counts with norm 1",
             AdaptiveClip: "it follows a quantile of the norms, which costs a part of the same noise",
         }.get(type(settings.clip), f"{float(settings.bound):g}")
         many = "1 example" if self.data.per_unit == 1 else f"up to {self.data.per_unit} examples"
+        noise = f"{float(settings.multiplier):.4g} times the clip, added once in each step"
+        if settings.bands > 1:
+            noise += f"; a part of it is taken back in the {settings.bands - 1} steps after it"
         return [
-            ("noise", f"{float(settings.multiplier):.4g} times the clip, added once in each step"),
-            ("sampling", f"each of {settings.steps:,} steps draws a unit with probability {rate}"),
+            ("noise", noise),
+            ("sampling", f"each of {settings.steps:,} steps draws each {noun} with probability {rate}"),
             ("empty steps", "a step that draws nobody is taken too, with noise alone"),
-            ("clip", f"{clip}; it bounds the summed gradient of {many} of a unit"),
+            ("clip", f"{clip}; it bounds the summed gradient of {many} of one {noun}"),
             (
                 "denominator",
-                f"{float(settings.denominator):g}, the expected number of units in a step, not the real one",
+                f"{float(settings.denominator):g}, the expected number of {noun}s in a step; it is public",
             ),
             ("numerics", "idealised: sums and noise are floats"),
         ]
@@ -268,39 +295,19 @@ def check_data(data: object) -> None:
         )  # fmt: skip
 
 
-def check_optimizer(model: nn.Module, optimizer: object) -> None:
-    """Refuse an optimizer that does not hold exactly the parameters to be trained, or that looks back."""
-    if not isinstance(optimizer, torch.optim.Optimizer):
-        raise bad_parameter(
-            "optimizer", "an optimizer of PyTorch", type(optimizer).__name__,
-            fix=Code("torch.optim.SGD(model.parameters(), lr=0.1)"),
-        )  # fmt: skip
-    if isinstance(optimizer, torch.optim.LBFGS | torch.optim.SparseAdam):
-        raise bad_parameter(
-            "optimizer", "one that takes a step with one dense gradient", type(optimizer).__name__,
-            why="each further gradient would need its own noise",
-            fix=Code("torch.optim.Adam(model.parameters())"),
-        )  # fmt: skip
-    trained = {id(one): name for name, one in model.named_parameters() if one.requires_grad}
-    held = {id(one) for group in optimizer.param_groups for one in group["params"] if one.requires_grad}
-    missing = [name for key, name in trained.items() if key not in held]
-    if not trained or missing or held - set(trained):
-        what = (
-            f"the optimizer does not hold {missing[0]}" if missing else "the optimizer holds other parameters"
-        )
-        raise TacitError(
-            "bad-parameter",
-            what if trained else "no parameter of the model is trained",
-            why="a step must move exactly the parameters that got a noisy gradient",
-            fix=Code("torch.optim.SGD((p for p in model.parameters() if p.requires_grad), lr=0.1)"),
-        )
-
-
 def _decay(average: Number) -> Fraction:
     decay = rational("average", average, zero=True)
     if decay >= 1:
         raise bad_parameter("average", "in [0, 1)", average, fix=Set(average=0.999))
     return decay
+
+
+def _parts(checkpoints: int, steps: int) -> int:
+    parts = count("checkpoints", checkpoints, zero=False)
+    if parts > steps:
+        raise bad_parameter("checkpoints", f"at most the number of steps, {steps}", parts,
+                            fix=Set(checkpoints=1))  # fmt: skip
+    return parts
 
 
 def _block(settings: TrainingSettings, physical: int | None, per_unit: int) -> int:

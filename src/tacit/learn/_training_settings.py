@@ -18,12 +18,15 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
     from tacit.core import JSON
+    from tacit.learn._correlated_steps import CorrelatedSteps
 
 __all__ = [
     "Clip",
     "TrainingSettings",
     "check_delta_of_size",
+    "cost_of_steps",
     "read_amount",
+    "read_bands",
     "read_charge",
     "read_clip",
     "read_multiplier",
@@ -31,6 +34,7 @@ __all__ = [
 
 Clip = Fraction | AdaptiveClip | Literal["automatic"]
 _DIGITS = 6  # noise multipliers are rounded up to so many digits
+_MEMORY = 2**28  # numbers of past noise that correlated noise may keep where nobody says how many bands
 #: A clip is lowered by this much for the rounding of gradients. A scaled gradient in bfloat16 has 8 bits, so
 #: all its numbers together may be too large by 2^-9; `ClippedSums` leaves room for half of that.
 _ROUNDING = {"float32": 1e-5, "tf32": 1e-5, "bfloat16": 3e-3}
@@ -56,6 +60,8 @@ class TrainingSettings:
         What the training costs in total.
     stated
         The delta at which the cost is stated; None keeps the steps.
+    bands
+        How far noise is correlated: 1 for independent noise, else the number of bands of `CorrelatedSteps`.
     """
 
     size: int
@@ -69,6 +75,7 @@ class TrainingSettings:
     epsilon: Fraction
     delta: Fraction
     stated: Fraction | None = None
+    bands: int = 1
 
     @property
     def bound(self) -> Fraction:
@@ -90,8 +97,25 @@ class TrainingSettings:
         whole, more = divmod(self.steps, self.checkpoints)
         return whole + (number <= more)
 
+    def cost_of(self, steps: int) -> Cost:
+        """Return what the first steps cost together."""
+        return cost_of_steps(self.multiplier, steps, self.rate, self.bands)
+
+    def correlated(self) -> CorrelatedSteps:
+        """Return the mechanism of all steps, with correlated noise."""
+        from tacit.learn._correlated_steps import CorrelatedSteps
+
+        given = {"sensitivity": self.bound, "rate": self.rate, "steps": self.steps, "bands": self.bands}
+        moved = CorrelatedSteps(sigma=1, **given).moved  # type: ignore[arg-type]
+        return CorrelatedSteps(
+            sigma=self.multiplier * moved,
+            parts=self.checkpoints,
+            stated=self.stated,
+            **given,  # type: ignore[arg-type]
+        )
+
     def mechanism(self, steps: int) -> TrainingSteps:
-        """Return the mechanism that draws, adds noise and states the cost of some steps."""
+        """Return the mechanism that draws, adds independent noise and states the cost of some steps."""
         sigma = self.multiplier * self.bound
         return TrainingSteps(
             sigma=sigma, sensitivity=self.bound, rate=self.rate, steps=steps, stated=self.stated
@@ -108,6 +132,20 @@ class TrainingSettings:
             "size": self.size, "clip": clip, "precision": self.precision, "average": str(self.average),
             "denominator": str(self.denominator), "steps": self.steps,
         }  # fmt: skip
+
+
+def cost_of_steps(multiplier: Fraction, steps: int, rate: Fraction, bands: int) -> Cost:
+    """Return what steps cost together, with noise that is correlated over some bands.
+
+    Examples
+    --------
+    >>> cost_of_steps(Fraction(1), 10, Fraction(1, 100), 4)
+    3 * Cost.gaussian(sigma=1, sensitivity=1).sampled(0.04)
+    """
+    from tacit.accounting import Cost
+
+    one = Cost.gaussian(sigma=multiplier, sensitivity=1)
+    return -(-steps // bands) * one.sampled(bands * rate)
 
 
 def read_clip(clip: object) -> Clip:
@@ -162,6 +200,48 @@ def read_amount(
     if steps is not None:
         return rate, count("steps", steps, zero=False)
     return rate, math.ceil(rational("epochs", epochs) / rate)  # type: ignore[arg-type]
+
+
+def read_bands(
+    kind: object,
+    bands: int | None,
+    rate: Fraction,
+    steps: int,
+    epsilon: Number | None,
+    noise: Number | None,
+    delta: Fraction,
+    trained: int,
+) -> int:
+    """Read how far the noise is correlated: the number of bands, 1 for independent noise."""
+    from tacit.accounting import Cost
+    from tacit.mechanisms import choose_bands
+
+    kinds = ("independent", "correlated", "auto")
+    if kind not in kinds:
+        raise bad_parameter("noise_kind", ", ".join(kinds), kind, fix=Choose(kinds, given=str(kind)))
+    if kind == "independent" and bands not in {None, 1}:
+        raise bad_parameter(
+            "bands", "omitted with independent noise", bands, fix=Set(noise_kind="correlated")
+        )
+    if kind == "independent":
+        return 1
+    if bands is not None or rate > Fraction(1, 2):
+        width = count("bands", 2 if bands is None else bands, zero=False)
+        if width * rate <= 1:
+            return width
+        if kind == "auto" and bands is None:
+            return 1
+        raise bad_parameter(
+            "bands", f"at most 1 / sampling rate, which is {float(1 / rate):.4g}", width,
+            why="each unit belongs to one of so many groups, and a step samples one group alone",
+            fix=Set(noise_kind="independent"),
+        )  # fmt: skip
+    if epsilon is None:
+        one = Cost.gaussian(sigma=rational("noise", noise), sensitivity=1)  # type: ignore[arg-type]
+        epsilon = (steps * one.sampled(rate)).epsilon(delta=delta)
+    most = max(2, _MEMORY // trained)
+    chosen = choose_bands(epsilon=epsilon, delta=delta, rate=rate, steps=steps, most_bands=most).bands
+    return chosen if kind == "auto" else max(2, chosen)
 
 
 def check_delta_of_size(delta: Number | None, size: int) -> Fraction:

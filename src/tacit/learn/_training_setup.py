@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from tacit.core import JSON
     from tacit.learn._training_settings import TrainingSettings
 
-__all__ = ["Augmentation", "TrainingSetup", "as_model_input"]
+__all__ = ["Augmentation", "TrainingSetup", "as_model_input", "tensor_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,13 @@ class TrainingSetup:
             "schedule": [repr(factor) for factor in self.schedule],
             "watch": tensors_digest((str(place), one) for place, one in enumerate(self.watch)),
         }  # fmt: skip
+
+
+def tensor_of(array: Any) -> Tensor:
+    """Return an array as a tensor that shares its memory; a file that is mapped for reading will do."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*not writable", category=UserWarning)
+        return torch.as_tensor(array)
 
 
 def as_model_input(values: Tensor, dtype: torch.dtype) -> Tensor:

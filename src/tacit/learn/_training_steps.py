@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TrainingSteps", "add_noise"]
 
+_AT_ONCE = 2**20  # about so many numbers are drawn at once on a processor
+
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
 class TrainingSteps(SampledSteps):
@@ -82,15 +84,33 @@ def add_noise(tensors: Sequence[torch.Tensor], sigma: float) -> None:
     On a processor the bits are those of the noise room; on another device the generator of the device draws,
     with a fresh seed of the operating system for each call.
     """
+    if tensors and tensors[0].device.type != "cpu":
+        _add_from_device(tensors, sigma)
+    else:
+        _add_from_processor(tensors, sigma)
+
+
+def _add_from_device(tensors: Sequence[torch.Tensor], sigma: float) -> None:
+    """Add noise of the device's own generator, which goes on from tensor to tensor; one seed for a call."""
     import torch
 
-    generator: torch.Generator | None = None
+    generator = torch.Generator(device=tensors[0].device)
+    generator.manual_seed(generator_seed())
     for tensor in tensors:
-        if tensor.device.type == "cpu":
-            drawn = torch.from_numpy(training_noise(tensor.numel())).view(tensor.shape)
-        else:
-            if generator is None:
-                generator = torch.Generator(device=tensor.device)
-                generator.manual_seed(generator_seed())
-            drawn = torch.randn(tensor.shape, generator=generator, device=tensor.device, dtype=tensor.dtype)
+        drawn = torch.randn(tensor.shape, generator=generator, device=tensor.device, dtype=tensor.dtype)
         tensor.add_(drawn, alpha=sigma)
+
+
+def _add_from_processor(tensors: Sequence[torch.Tensor], sigma: float) -> None:
+    """Add noise from cryptographic bits; small tensors share a draw."""
+    import torch
+
+    waiting: list[torch.Tensor] = []
+    for place, tensor in enumerate(tensors):
+        waiting.append(tensor)
+        total = sum(one.numel() for one in waiting)
+        if total >= _AT_ONCE or place == len(tensors) - 1:
+            parts = torch.split(torch.from_numpy(training_noise(total)), [one.numel() for one in waiting])
+            for one, part in zip(waiting, parts, strict=True):
+                one.add_(part.view(one.shape), alpha=sigma)
+            waiting = []

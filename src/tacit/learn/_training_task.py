@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from tacit.core import JSON
+    from tacit.learn._correlated_steps import CorrelatedSteps
     from tacit.learn._examples import Examples
     from tacit.learn._training_setup import TrainingSetup
     from tacit.learn._training_steps import TrainingSteps
@@ -34,9 +35,10 @@ class TrainingTask:
         return {"learn": "training", **self.document}
 
     @property
-    def mechanisms(self) -> tuple[TrainingSteps, ...]:
+    def mechanisms(self) -> tuple[TrainingSteps | CorrelatedSteps, ...]:
         """The steps."""
-        return (self.setup.settings.mechanism(self.setup.settings.steps),)
+        settings = self.setup.settings
+        return (settings.mechanism(settings.steps) if settings.bands == 1 else settings.correlated(),)
 
     def integers(self) -> Generator[Any, Any, None]:
         """Yield the sums over the private examples, which the mechanism asks step by step."""
@@ -47,7 +49,7 @@ class TrainingTask:
     def read(self, noisy: Sequence[Any], confidence: Fraction) -> TrainedModel:
         """Read the trained weights."""
         del confidence
-        return read_model(self.setup, noisy[0], self.setup.settings.steps)
+        return read_model(self.setup, noisy[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +66,21 @@ class CheckpointTask:
         return {"learn": "training", "checkpoints": self.instalments, **self.document}
 
     @property
+    def composition(self) -> str:
+        """The costs of instalments add up; correlated noise is one mechanism that spans all of them."""
+        return "sum" if self.setup.settings.bands == 1 else "once"
+
+    @property
     def instalments(self) -> int:
         """One for each checkpoint."""
         return self.setup.settings.checkpoints
 
-    def mechanisms_of(self, number: int) -> tuple[TrainingSteps, ...]:
+    def mechanisms_of(self, number: int) -> tuple[TrainingSteps | CorrelatedSteps, ...]:
         """Return the steps of one instalment."""
-        return (self.setup.settings.mechanism(self.setup.settings.steps_of(number)),)
+        settings = self.setup.settings
+        return (
+            settings.mechanism(settings.steps_of(number)) if settings.bands == 1 else settings.correlated(),
+        )
 
     def integers_of(
         self, number: int, noisy: Mapping[int, Sequence[Any]], state: bytes
@@ -86,13 +96,13 @@ class CheckpointTask:
     def read_of(self, number: int, noisy: Mapping[int, Sequence[Any]], confidence: Fraction) -> TrainedModel:
         """Read the weights of a checkpoint."""
         del confidence
-        through = sum(self.setup.settings.steps_of(one) for one in range(1, number + 1) if one in noisy)
-        return read_model(self.setup, noisy[number][0], through)
+        return read_model(self.setup, noisy[number][0])
 
 
-def read_model(setup: TrainingSetup, noisy: Any, taken: int) -> TrainedModel:
+def read_model(setup: TrainingSetup, noisy: Any) -> TrainedModel:
     """Read trained weights from what was stored: pairs of names and documents."""
     stored = dict(noisy)
     weights = {name: from_document(dict(pairs)) for name, pairs in stored["weights"]}
-    about: dict[str, JSON] = {"taken": taken, "steps": setup.settings.steps, "watched": stored["watched"]}
-    return TrainedModel(weights, about, setup.model)
+    about: dict[str, JSON] = {name: stored[name] for name in ("taken", "watched")}
+    about["steps"] = setup.settings.steps
+    return TrainedModel(weights, about, setup.model, setup.device)

@@ -266,3 +266,46 @@ def test_steps_are_timed_on_invented_examples_and_cost_nothing():
     left = data.remaining
     assert 0 < made.seconds_per_step(8, warm=0) < 10
     assert data.remaining == left
+
+
+def test_a_checkpoint_of_another_run_is_refused():
+    data = patients()
+    made = trainer(data, steps=6, checkpoints=3)
+    first = made.plan().run().next()
+    run = made.resume(first)
+    assert run.remaining == 2
+    assert run.next().about["taken"] == 4
+    other = trainer(data, steps=6, checkpoints=3, clip=2)
+    left = data.remaining
+    with pytest.raises(tc.TacitError, match="belongs to another run") as refused:
+        other.resume(first)
+    assert refused.value.code == "plan-differs"
+    assert data.remaining == left
+
+
+def test_a_picture_shows_the_loss_of_public_examples():
+    pytest.importorskip("matplotlib")
+    data = patients()
+    with pytest.raises(tc.TacitError, match="watched no public examples"):
+        trainer(data).plan().release().plot()
+    release = trainer(data, watch=(np.zeros((5, 3)), np.zeros(5, int))).plan().release()
+    [axes] = release.plot().axes
+    assert list(axes.lines[0].get_xdata()) == [1, 2, 3, 4]
+
+
+def test_examples_may_stay_in_a_file_that_is_mapped_for_reading(tmp_path):
+    held = patients()._arrays
+    np.save(tmp_path / "x.npy", held[0])
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    data = tc.learn.examples(
+        mapped, held[1], unit=tc.Unit.row(), size=60, budget=tc.Budget(epsilon=50, delta=1e-3)
+    )
+    assert trainer(data).plan().release().about["taken"] == 4
+
+
+def test_a_plan_speaks_of_the_declared_unit():
+    data = patients(unit="patient_id", owners=np.arange(60) // 2, per_unit=2, size=30)
+    shown = dict(trainer(data).plan().facts)
+    assert "each patient with probability" in shown["sampling"]
+    assert "up to 2 examples of one patient" in shown["clip"]
+    assert shown["denominator"].startswith("20, the expected number of patients")

@@ -1,4 +1,4 @@
-"""Sums over blocks of examples: gathered, clipped unit by unit, and added up on one device."""
+"""Sums of gradients over blocks of examples: gathered, clipped unit by unit, and added up on one device."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
-from tacit.learn._training_setup import as_model_input
+from tacit.learn._training_setup import as_model_input, tensor_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tacit.learn._training_setup import TrainingSetup
 
-__all__ = ["AddedUp", "BlockSums", "SampledRows"]
+__all__ = ["GradientSums", "SampleSums", "SampledRows"]
 
 
 class SampledRows(NamedTuple):
@@ -40,7 +40,7 @@ class SampledRows(NamedTuple):
         return SampledRows(self.places[units], self.taken[units])
 
 
-class AddedUp(NamedTuple):
+class SampleSums(NamedTuple):
     """Clipped sums over a sample: for each parameter, norms below 1 minus norms above 1, norms not finite."""
 
     sums: list[Tensor]
@@ -48,7 +48,7 @@ class AddedUp(NamedTuple):
     strange: Tensor
 
 
-class BlockSums:
+class GradientSums:
     """A model and the examples, and how to add up clipped gradients over them, a block at a time.
 
     Parameters
@@ -64,17 +64,17 @@ class BlockSums:
     def __init__(self, setup: TrainingSetup, model: nn.Module, arrays: Sequence[Any]) -> None:
         self._setup = setup
         self.clipped = setup.clipped_sums(model)
-        self._arrays = tuple(torch.as_tensor(one) for one in arrays)
+        self._arrays = tuple(tensor_of(one) for one in arrays)
 
     @property
     def parameters(self) -> list[nn.Parameter]:
         """The parameters that are trained."""
         return self.clipped.parameters
 
-    def add_up(self, sample: SampledRows, scale: Tensor | None, *, careful: bool) -> AddedUp:
+    def add_up(self, sample: SampledRows, scale: Tensor | None, *, careful: bool) -> SampleSums:
         """Return the sums over a sample; with a scale, each gradient is divided by it before the clip.
 
-        Without care, a gradient that is not finite spoils the sums; `AddedUp.strange` then says so.
+        Without care, a gradient that is not finite spoils the sums; `SampleSums.strange` then says so.
         """
         sums = [torch.zeros_like(one, dtype=torch.float32) for one in self.parameters]
         balance, strange = torch.zeros(2, device=self._setup.device)
@@ -87,7 +87,7 @@ class BlockSums:
             below = torch.where(norms[: len(good)] <= 1, 1.0, -1.0)
             balance = balance + torch.where(good, below, 0.0).sum()
             strange = strange + (~good).sum()
-        return AddedUp(sums, balance, strange)
+        return SampleSums(sums, balance, strange)
 
     def _blocks(self, sample: SampledRows) -> Iterator[tuple[SampledRows, int]]:
         """Split a sample into blocks of about equal length, each with the size that is computed at once."""

@@ -9,7 +9,7 @@ import torch
 
 from tacit.errors import TacitError
 from tacit.fixes import Say
-from tacit.learn._layer_jobs import GradientJob, UnitGradients, merged
+from tacit.learn._layer_jobs import GradientJob, HeldGradients, merged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,7 +126,7 @@ class LayerBook:
         if number is not None:
             shape = self.parameters[number].shape
             values = examples.reshape(self.units, -1, *shape).float()
-            self.record(number, UnitGradients(values.sum(1) if values.shape[1] > 1 else values.squeeze(1)))
+            self.record(number, HeldGradients(values.sum(1) if values.shape[1] > 1 else values.squeeze(1)))
 
     # what the step asks
 

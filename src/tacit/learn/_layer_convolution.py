@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional
 
 from tacit.learn._layer_book import apply_layer
-from tacit.learn._layer_jobs import MOST_ELEMENTS, UnitGradients, gram_squares, joined, scaled, squared_norms
+from tacit.learn._layer_jobs import MOST_ELEMENTS, HeldGradients, gram_squares, joined, scaled, squared_norms
 from tacit.learn._layer_kernels import RoundedConvolution, rounded_convolution
 from tacit.learn._precision import autocast_dtype, without_autocast
 
@@ -147,7 +147,7 @@ class ConvolutionJob:
     def total(self, factors: Tensor) -> Tensor:
         """Return the weighted sum: the gradient of the whole batch, with the output's gradient scaled."""
         if self.kept is not None:
-            return UnitGradients(self.kept).total(factors)
+            return HeldGradients(self.kept).total(factors)
         if self.rounded is not None:
             return self.rounded.total(factors)
         factors = factors.repeat_interleave(self.x.shape[0] // self.units)

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GradientJob",
+    "HeldGradients",
     "LookupJob",
     "MatrixJob",
     "PartJob",
-    "UnitGradients",
     "merged",
     "scaled",
     "squared_norms",
@@ -67,7 +67,7 @@ def squared_norms(gradients: Tensor) -> Tensor:
 
 
 @dataclass
-class UnitGradients:
+class HeldGradients:
     """The gradient of each unit, held as it is: biases, scales and small matrices."""
 
     values: Tensor
@@ -119,7 +119,7 @@ class MatrixJob:
     def total(self, factors: Tensor) -> Tensor:
         """Return the weighted sum as one product; the smaller operand takes the factors."""
         if self.kept is not None:
-            return UnitGradients(self.kept).total(factors).reshape(self.shape)
+            return HeldGradients(self.kept).total(factors).reshape(self.shape)
         left, right = self.left, self.right
         if left.shape[2] < right.shape[2]:
             left = scaled(left, factors)
@@ -305,7 +305,7 @@ def merged(jobs: Sequence[GradientJob]) -> GradientJob:
     total = jobs[0].gradients()
     for job in jobs[1:]:
         total = total + job.gradients()
-    return UnitGradients(total)
+    return HeldGradients(total)
 
 
 def _joined_matrices(jobs: Sequence[MatrixJob]) -> MatrixJob | None:

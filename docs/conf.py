@@ -41,6 +41,6 @@ def setup(app):
     app.connect("autodoc-skip-member", _skip_routing)
 
 
-def _skip_routing(app, what, name, obj, skip, options):
+def _skip_routing(_app, _what, name, _object, _skip, _options):
     """Leave out the methods by which scikit-learn routes metadata; they are its own, in its own words."""
     return True if name.startswith("set_") and name.endswith("_request") else None

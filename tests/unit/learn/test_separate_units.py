@@ -1,0 +1,208 @@
+"""One person's record changes nothing for others: models that mix in hiding, records on which models fail."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tacit as tc
+
+torch = pytest.importorskip("torch")
+torch.set_num_threads(1)
+
+from torch import nn  # noqa: E402
+from torch.nn import functional  # noqa: E402
+
+from tacit.learn import Trainer  # noqa: E402
+from tacit.learn._clipped_sums import ClippedSums  # noqa: E402
+from tacit.learn._model_sums import ModelSums  # noqa: E402
+
+RNG = np.random.default_rng(5)
+WORDS = RNG.integers(0, 20, (24, 6))
+LABELS = RNG.integers(0, 3, 24)
+NUMBERS = RNG.normal(size=(24, 4)).astype(np.float32)
+
+
+def opened(model, *arrays, loss=None, **given):
+    """Return the private part of a training."""
+    budget = tc.Budget(epsilon=1000, delta=1e-2)
+    data = tc.learn.examples(*arrays, unit=tc.Unit.row(), size=24, budget=budget)
+    settings = {"batch": 8, "steps": 2, "noise": 1, "delta": 1e-3, **given}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    trainer = Trainer(model, loss or nn.CrossEntropyLoss(), optimizer, data=data, **settings)
+    return ModelSums(trainer.setup, data._arrays, data.units())
+
+
+class Texts(nn.Module):
+    def __init__(self, **table):
+        super().__init__()
+        torch.manual_seed(0)
+        self.table = nn.Embedding(20, 4, **table)
+        self.last = nn.Linear(4, 3)
+
+    def forward(self, words):
+        return self.last(self.table(words).mean(1))
+
+
+class Positions(Texts):
+    def forward(self, words):
+        return self.last(self.table(words)).transpose(1, 2)
+
+
+class Scaled(nn.Linear):
+    """Divides by the largest value of a batch."""
+
+    def forward(self, x):
+        return super().forward(x / x.abs().max())
+
+
+class Capped(nn.Linear):
+    """Divides by the norm of a batch, if it is large."""
+
+    def forward(self, x):
+        return super().forward(x / x.norm().clamp_min(50))
+
+
+class Noisy(nn.Linear):
+    """Drops values, and divides by the number of examples."""
+
+    def forward(self, x):
+        return functional.dropout(super().forward(x), 0.5, self.training) / len(x)
+
+
+def shares(outputs, targets):
+    """Divide by the number of known words in the whole batch, as language models often do."""
+    known = targets != -100
+    return functional.cross_entropy(outputs, targets, reduction="none").sum(1) / known.sum()
+
+
+def per_batch(outputs, targets):
+    return functional.cross_entropy(outputs, targets, reduction="none") / len(targets)
+
+
+@pytest.mark.parametrize(
+    ("model", "loss", "arrays", "words"),
+    [
+        (Texts(max_norm=0.5), None, (WORDS, LABELS), "changes table.weight"),
+        (Texts(max_norm=1e6), None, (WORDS, LABELS), "changes table.weight"),
+        (Scaled(4, 3), None, (NUMBERS, LABELS), "another gradient in a batch"),
+        (Capped(4, 3), None, (NUMBERS, LABELS), "another gradient in a batch"),
+        (Noisy(4, 3), None, (NUMBERS, LABELS), "another gradient in a batch"),
+        (nn.Linear(4, 3), per_batch, (NUMBERS, LABELS), "another gradient in a batch"),
+        (Positions(), shares, (WORDS, WORDS % 3), "another gradient in a batch"),
+    ],
+    ids=["longest", "longest in waiting", "largest", "capped", "dropout", "number", "words"],
+)
+def test_models_and_losses_that_mix_in_hiding_are_refused(model, loss, arrays, words):
+    with pytest.raises(tc.TacitError, match=words) as refusal:
+        opened(model, *arrays, loss=loss)
+    assert refusal.value.code == "not-allowed"
+
+
+class Sorted(nn.Module):
+    """Sorts the examples of a batch by their length, and back again."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.last = nn.Linear(4, 4), nn.Linear(4, 3)
+
+    def forward(self, x, mask):
+        order = mask.sum(1).argsort(descending=True, stable=True)
+        return self.last(torch.tanh(self.first(x[order]).mean(1))[order.argsort()])
+
+
+class Cut(Sorted):
+    """Cuts a batch to its longest example."""
+
+    def forward(self, x, mask):
+        longest = int(mask.sum(1).max())
+        return self.last(torch.tanh(self.first(x[:, :longest]) * mask[:, :longest, None]).sum(1))
+
+
+class Branching(Sorted):
+    """Takes another way for batches with large values."""
+
+    def forward(self, x, mask):
+        h = self.first(x).mean(1) * mask.sum(1, keepdim=True)
+        return self.last(h / 9 if h.max() > 1e6 else h)
+
+
+@pytest.mark.parametrize("kind", [Sorted, Cut, Branching])
+def test_a_model_that_follows_its_data_is_computed_unit_by_unit(kind):
+    model, mask = kind(), torch.ones(6, 5, dtype=torch.bool)
+    mask[0, 2:], mask[2, 1:], mask[:, 4:] = False, False, False
+    x = torch.randn(6, 5, 4, generator=torch.Generator().manual_seed(1)) * torch.arange(1, 7).view(6, 1, 1)
+    x[3] *= 1e6
+    sums = ClippedSums(model, nn.CrossEntropyLoss(), clip=1.0)
+    _, norms = sums((x, mask), (torch.tensor([0, 1, 2, 0, 1, 2]),), torch.ones(6))
+    assert sums.method == "exact"
+    for place in range(6):
+        alone = functional.cross_entropy(model(x[[place]], mask[[place]]), torch.tensor([place % 3]))
+        found = torch.autograd.grad(alone, list(model.parameters()))
+        length = torch.stack([one.norm() for one in found]).norm()
+        assert norms[place].item() == pytest.approx(length.item(), rel=1e-4, abs=1e-6)
+
+
+class Squeezed(nn.Module):
+    """Drops the axis of a single example, as many do by mistake."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.last = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.last(x).squeeze()
+
+
+@pytest.mark.parametrize("physical", [3, 24])
+@pytest.mark.parametrize(
+    ("model", "features", "bad"),
+    [(nn.Linear(4, 3), NUMBERS, "label"), (Texts(), WORDS, "word"), (Squeezed(), NUMBERS, "label")],
+    ids=["label", "word", "squeezed"],
+)
+def test_a_record_on_which_the_model_fails_counts_as_zero_and_ends_nothing(model, features, bad, physical):
+    features, labels = features.copy(), LABELS.copy()
+    if bad == "label":
+        labels[5] = 7
+    else:
+        features[5, 2] = 25
+    sums = opened(model, features, labels, physical_batch=physical)
+    everybody, others = np.arange(24), np.delete(np.arange(24), 5)
+    with_it, without = sums.sums(everybody), sums.sums(others)
+    assert any(one.abs().max() > 0 for one in without)
+    for one, two in zip(with_it, without, strict=True):
+        assert torch.allclose(one, two, rtol=1e-4, atol=1e-5)
+    assert all(not one.any() for one in sums.sums(np.array([5])))
+
+
+def test_a_training_with_a_record_on_which_the_model_fails_is_released():
+    labels = LABELS.copy()
+    labels[:] = 7
+    budget = tc.Budget(epsilon=1000, delta=1e-2)
+    data = tc.learn.examples(NUMBERS, labels, unit=tc.Unit.row(), size=24, budget=budget)
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    given = {"batch": 8, "steps": 3, "noise": 1, "delta": 1e-3, "data": data}
+    assert Trainer(model, nn.CrossEntropyLoss(), optimizer, **given).release().size == 15
+
+
+class Broken(nn.Linear):
+    """Fails after some calls, whatever it sees."""
+
+    calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        if self.calls > 1000:
+            raise ValueError("broken")
+        return super().forward(x)
+
+
+def test_a_failure_that_has_nothing_to_do_with_the_data_is_raised():
+    sums = opened(Broken(4, 3), NUMBERS, LABELS)
+    sums.sums(np.arange(4))
+    sums.model.calls = 1000
+    with pytest.raises(ValueError, match="broken"):
+        sums.sums(np.arange(4))

@@ -8,6 +8,7 @@ import torch
 
 from tacit.learn._clipped_step import clip_factors
 from tacit.learn._precision import computing, norm_margin
+from tacit.learn._total_functions import TotalFunctions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,9 +52,10 @@ def _unit_loss(step: ClippedStep) -> Callable[..., Any]:
 
     def loss(parameters: Tensors, inputs: Tensors, targets: Tensors, weights: Tensor) -> Tensor:
         values = dict(zip(step.names, parameters, strict=True))
-        with torch.autocast(weights.device.type, dtype=torch.bfloat16, enabled=mixed):
-            outputs = torch.func.functional_call(step.model, values, inputs)
-        return (step.losses(outputs, *targets).float() * weights).sum()
+        with TotalFunctions():
+            with torch.autocast(weights.device.type, dtype=torch.bfloat16, enabled=mixed):
+                outputs = torch.func.functional_call(step.model, values, inputs)
+            return (step.losses(outputs, *targets).float() * weights).sum()
 
     return loss
 

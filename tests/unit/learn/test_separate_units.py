@@ -144,6 +144,11 @@ def test_a_model_that_follows_its_data_is_computed_unit_by_unit(kind):
         assert norms[place].item() == pytest.approx(length.item(), rel=1e-4, abs=1e-6)
 
 
+def picked(outputs, targets):
+    """Pick the log-probability of a class by an index, which fails on an unknown class."""
+    return -outputs.log_softmax(1).gather(1, targets[:, None])[:, 0]
+
+
 class Squeezed(nn.Module):
     """Drops the axis of a single example, as many do by mistake."""
 
@@ -158,23 +163,47 @@ class Squeezed(nn.Module):
 
 @pytest.mark.parametrize("physical", [3, 24])
 @pytest.mark.parametrize(
-    ("model", "features", "bad"),
-    [(nn.Linear(4, 3), NUMBERS, "label"), (Texts(), WORDS, "word"), (Squeezed(), NUMBERS, "label")],
-    ids=["label", "word", "squeezed"],
+    ("model", "features", "bad", "loss"),
+    [
+        (nn.Linear(4, 3), NUMBERS, "label", nn.CrossEntropyLoss()),
+        (nn.Linear(4, 3), NUMBERS, "label", picked),
+        (Texts(), WORDS, "word", nn.CrossEntropyLoss()),
+        (Squeezed(), NUMBERS, "label", picked),
+    ],
+    ids=["label", "picked", "word", "squeezed"],
 )
-def test_a_record_on_which_the_model_fails_counts_as_zero_and_ends_nothing(model, features, bad, physical):
+def test_a_record_on_which_the_model_fails_counts_as_zero_and_ends_nothing(
+    model, features, bad, loss, physical
+):
     features, labels = features.copy(), LABELS.copy()
     if bad == "label":
         labels[5] = 7
     else:
         features[5, 2] = 25
-    sums = opened(model, features, labels, physical_batch=physical)
+    sums = opened(model, features, labels, physical_batch=physical, loss=loss)
     everybody, others = np.arange(24), np.delete(np.arange(24), 5)
     with_it, without = sums.sums(everybody), sums.sums(others)
     assert any(one.abs().max() > 0 for one in without)
     for one, two in zip(with_it, without, strict=True):
         assert torch.allclose(one, two, rtol=1e-4, atol=1e-5)
     assert all(not one.any() for one in sums.sums(np.array([5])))
+
+
+@pytest.mark.parametrize("way", ["auto", "exact"])
+def test_an_unknown_label_or_word_is_not_a_number_so_that_no_device_stops(way):
+    words, labels = torch.as_tensor(WORDS[:6]).clone(), torch.as_tensor(LABELS[:6]).clone()
+    words[1, 3], labels[4], labels[2] = 20, -7, 3
+    for loss in (
+        nn.CrossEntropyLoss(),
+        lambda o, t: functional.cross_entropy(o, t, None, None, -100, None, "none"),
+    ):
+        sums = ClippedSums(Texts(), loss, clip=1.0, method=way)
+        found, norms = sums((words,), (labels,), torch.ones(6))
+        assert norms.isfinite().tolist() == [True, False, False, True, False, True]
+        good = [0, 3, 5]
+        expected, _ = sums((words[good],), (labels[good],), torch.ones(3))
+        for one, two in zip(found, expected, strict=True):
+            assert torch.allclose(one, two, rtol=1e-4, atol=1e-6)
 
 
 def test_a_training_with_a_record_on_which_the_model_fails_is_released():
@@ -206,3 +235,44 @@ def test_a_failure_that_has_nothing_to_do_with_the_data_is_raised():
     sums.model.calls = 1000
     with pytest.raises(ValueError, match="broken"):
         sums.sums(np.arange(4))
+
+
+@pytest.mark.parametrize(
+    ("owners", "units"),
+    [
+        ([2**53, 2**53 + 1, 0.5], 3),  # NumPy would round both whole numbers to the same fraction
+        ([2**63, 2**63 + 1, -1], 3),
+        (["ana", "ana\0", "ben"], 3),  # NumPy drops zeros at the end of a text
+        ([b"ana", "b'ana'", "ana"], 3),
+        ([None, "None", 1], 3),
+        ([1, 1.0, True], 1),
+        ([float("nan"), np.nan, "ana"], 2),
+        (np.array(["ana", "ben", "ana"]), 2),
+        (np.array([3, 1, 3]), 2),
+    ],
+)
+def test_no_two_owners_become_one_because_of_what_a_third_is_called(owners, units):
+    budget = tc.Budget(epsilon=1, delta=1e-6)
+    data = tc.learn.examples(np.zeros(3), unit="patient", owners=owners, per_unit=3, size=3, budget=budget)
+    rows = data.units()
+    assert len(rows) == units
+    assert sorted(rows[rows >= 0].tolist()) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_a_gradient_of_an_extreme_and_a_tiny_operand_is_not_taken_for_nothing(rows):
+    model = nn.Linear(10_000, 40, bias=False)
+    nn.init.zeros_(model.weight)
+
+    def loss(outputs, targets):
+        return (outputs - targets).square().sum(tuple(range(1, outputs.dim()))) / 2
+
+    sums = ClippedSums(model, loss, clip=0.01)
+    shape = (3, 10_000) if rows == 1 else (3, rows, 10_000)
+    x = torch.full(shape, 2.6e-23)  # its square is zero in single precision
+    y = torch.zeros(*shape[:-1], 40)
+    y[1] = 2e18
+    found, norms = sums((x,), (y,), torch.ones(3))
+    assert sums.method == "book-keeping"
+    assert found[0].norm() <= 0.01
+    assert torch.isinf(norms[1])

@@ -151,6 +151,8 @@ class _Course(TorchFunctionMode):
         if isinstance(given, _Marked) and not _is_library(sys._getframe(1)):  # noqa: SLF001
             if func in _DECISIONS or (func in _ORDERS and _on_first_axis(func, given, args, options)):
                 self.found = self.found or str(getattr(func, "__name__", func))
+            if func is torch.Tensor.register_hook:
+                self.found = self.found or "a hook on a gradient"
             if func is torch.Tensor.__getitem__ and _masks(args[1]):
                 self.found = self.found or "a mask as an index"
         return func(*args, **options)
@@ -179,13 +181,16 @@ def follows_data(step: ClippedStep, inputs: Tensors, targets: Tensors) -> str:
     """Return by which function a model's or a loss's course follows the examples, or nothing.
 
     Such a model can treat an example in another way because of its company, for values that no trial tried.
-    Then every unit is computed on its own.
+    Then every unit is computed on its own. A hook on gradients sees those of a whole batch, so it counts too.
     """
+    for one in step.model.modules():
+        if one._backward_hooks or one._backward_pre_hooks:  # noqa: SLF001
+            return "a hook on gradients"
     course = _Course()
     marked = tuple(v.as_subclass(_Marked) for v in invented(inputs, 3, 8))
     wanted = tuple(v.as_subclass(_Marked) for v in invented(targets, 3, 9, targets=True))
     try:
-        with torch.no_grad(), fixed_chance(inputs[0].device), course:
+        with fixed_chance(inputs[0].device), course:
             step.losses(step.model(*marked), *wanted)
     except Exception:  # noqa: BLE001 - a model that does not take marked tensors is judged by the other trials
         return course.found

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tacit.learn._clipped_step import clip_factors
+from tacit.learn._clipped_step import clip_factors, gradients
 from tacit.learn._precision import computing, norm_margin
 from tacit.learn._total_functions import TotalFunctions
 
@@ -38,13 +38,25 @@ def unit_gradients(
         return list(each(tuple(p.detach() for p in parameters), inputs, targets, weights))
     except (RuntimeError, ValueError, NotImplementedError, TypeError):
         found = [
-            torch.func.grad(loss)(
-                tuple(p.detach() for p in parameters),
-                tuple(v[i] for v in inputs), tuple(v[i] for v in targets), weights[i],
+            _gradient_alone(
+                step, parameters, tuple(v[i] for v in inputs), tuple(v[i] for v in targets), weights[i]
             )
             for i in range(units)
-        ]  # fmt: skip
+        ]
         return [torch.stack(values) for values in zip(*found, strict=True)]
+
+
+@torch.enable_grad()
+def _gradient_alone(
+    step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensors, targets: Tensors, weights: Tensor
+) -> list[Tensor]:
+    """Return the gradient of one unit by an ordinary backward pass, which every model can do."""
+    with TotalFunctions():
+        with torch.autocast(weights.device.type, dtype=torch.bfloat16, enabled=step.precision == "bfloat16"):
+            outputs = step.model(*inputs)
+        total = (step.losses(outputs, *targets).float() * weights).sum()
+    found = gradients(total, parameters)
+    return [torch.zeros_like(p) if g is None else g for g, p in zip(found, parameters, strict=True)]
 
 
 def _unit_loss(step: ClippedStep) -> Callable[..., Any]:

@@ -170,6 +170,7 @@ class Trainer:
         physical = _block(self.settings, physical_batch, data.per_unit)
         own = next(model.parameters()).device
         kept = copy.deepcopy((model, optimizer))
+        loss = copy.deepcopy(loss) if isinstance(loss, torch.nn.Module) else loss
         kept[0].cpu()  # the memory of the device is for the training
         self.setup = TrainingSetup(
             *(kept[0], loss, kept[1], self.settings), data.per_unit,

@@ -128,7 +128,17 @@ class Branching(Sorted):
         return self.last(h / 9 if h.max() > 1e6 else h)
 
 
-@pytest.mark.parametrize("kind", [Sorted, Cut, Branching])
+class Hooked(Sorted):
+    """Shortens the gradients of a batch together, if they are long."""
+
+    def forward(self, x, mask):
+        h = self.first(x).mean(1) * mask.sum(1, keepdim=True)
+        if h.requires_grad:
+            h.register_hook(lambda grad: grad / grad.norm().clamp_min(50))
+        return self.last(h)
+
+
+@pytest.mark.parametrize("kind", [Sorted, Cut, Branching, Hooked])
 def test_a_model_that_follows_its_data_is_computed_unit_by_unit(kind):
     model, mask = kind(), torch.ones(6, 5, dtype=torch.bool)
     mask[0, 2:], mask[2, 1:], mask[:, 4:] = False, False, False
@@ -147,6 +157,13 @@ def test_a_model_that_follows_its_data_is_computed_unit_by_unit(kind):
 def picked(outputs, targets):
     """Pick the log-probability of a class by an index, which fails on an unknown class."""
     return -outputs.log_softmax(1).gather(1, targets[:, None])[:, 0]
+
+
+def test_a_loss_that_changes_after_the_plan_changes_nothing():
+    loss = nn.CrossEntropyLoss(weight=torch.ones(3))
+    sums = opened(nn.Linear(4, 3), NUMBERS, LABELS, loss=loss)
+    loss.weight.fill_(1e9)
+    assert float(sums.setup.loss.weight.max()) == 1
 
 
 class Squeezed(nn.Module):

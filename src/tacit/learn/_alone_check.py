@@ -32,13 +32,19 @@ if TYPE_CHECKING:
 __all__ = ["check_alone", "follows_data"]
 
 _LARGE: Final = 1000.0  # by so much the last of the uneven examples is larger than the others
-#: Functions that turn numbers of a tensor into something that a program decides by.
+#: Functions that turn a number of a tensor into something that a program decides by.
 _DECISIONS: Final = frozenset(
     {
         torch.Tensor.__bool__, torch.Tensor.__float__, torch.Tensor.__int__, torch.Tensor.__index__,
-        torch.Tensor.item, torch.Tensor.tolist, torch.Tensor.numpy, torch.nonzero, torch.Tensor.nonzero,
-        torch.masked_select, torch.Tensor.masked_select, torch.unique, torch.Tensor.unique, torch.equal,
-        torch.Tensor.equal, torch.allclose, torch.Tensor.allclose,
+        torch.Tensor.item, torch.Tensor.tolist, torch.Tensor.numpy, torch.equal, torch.Tensor.equal,
+        torch.allclose, torch.Tensor.allclose,
+    }
+)  # fmt: skip
+#: Functions whose result has a size that follows from the numbers of a tensor.
+_CHOICES: Final = frozenset(
+    {
+        torch.nonzero, torch.Tensor.nonzero, torch.masked_select, torch.Tensor.masked_select, torch.unique,
+        torch.Tensor.unique,
     }
 )  # fmt: skip
 #: Functions that can bring examples into another order, if they act on the first axis.
@@ -148,18 +154,22 @@ class _Course(TorchFunctionMode):
     ) -> Any:
         options = kwargs or {}
         given = args[0] if args else options.get("input")
-        if isinstance(given, _Marked) and not _is_library(sys._getframe(1)):  # noqa: SLF001
-            if func in _DECISIONS or (func in _ORDERS and _on_first_axis(func, given, args, options)):
-                self.found = self.found or str(getattr(func, "__name__", func))
-            if func is torch.Tensor.register_hook:
-                self.found = self.found or "a hook on a gradient"
-            if func is torch.Tensor.__getitem__ and _masks(args[1]):
-                self.found = self.found or "a mask as an index"
+        if isinstance(given, _Marked) and self._follows(func, given, args, options):
+            self.found = self.found or str(getattr(func, "__name__", func))
         return func(*args, **options)
+
+    @staticmethod
+    def _follows(func: Any, given: Tensor, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
+        if func in _DECISIONS:
+            return not _is_library(sys._getframe(2))  # noqa: SLF001
+        if func in _ORDERS:
+            return _on_first_axis(func, given, args, options)
+        chosen = func is torch.Tensor.__getitem__ and _masks(args[1])
+        return chosen or func in _CHOICES or func is torch.Tensor.register_hook
 
 
 def _is_library(frame: Any) -> bool:
-    """Say whether a library of models that keeps examples apart called; PyTorch's own frames are passed."""
+    """Say whether the library of Hugging Face asked, which decides only between equal ways to attend."""
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("torch."):
         frame = frame.f_back
     return frame is not None and str(frame.f_globals.get("__name__", "")).startswith("transformers.")

@@ -83,7 +83,7 @@ def exact_sums(
     """Return clipped sums and norms by the definition; a unit whose gradient is not finite adds zero."""
     with computing(step.precision, parameters[0].device):
         found = unit_gradients(step, parameters, inputs, targets, weights)
-        norms = torch.stack([v.flatten(1).float().square().sum(1) for v in found]).sum(0).sqrt()
+        norms = torch.stack([v.reshape(len(v), -1).float().square().sum(1) for v in found]).sum(0).sqrt()
         factors = clip_factors(norms, clip / (1 + norm_margin(step.precision)), automatic=step.automatic)
         sums = [_weighted(values.float(), factors, norms.isfinite()) for values in found]
     return sums, norms
@@ -92,4 +92,4 @@ def exact_sums(
 def _weighted(values: Tensor, factors: Tensor, finite: Tensor) -> Tensor:
     shape = (-1,) + (1,) * (values.dim() - 1)
     values = torch.where(finite.reshape(shape), values, torch.zeros_like(values))
-    return (factors @ values.flatten(1)).reshape(values.shape[1:])
+    return (factors @ values.reshape(len(values), -1)).reshape(values.shape[1:])

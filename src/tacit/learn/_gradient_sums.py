@@ -105,9 +105,10 @@ class GradientSums:
             return (self.clipped if careful else self.clipped.unchecked)(*given)
         except torch.OutOfMemoryError:
             raise
-        except Exception:  # noqa: BLE001 - whatever the model, the loss or the augmentation raises
-            self._try_invented(size)
-            return self._one_by_one(block, scale)
+        except Exception:  # noqa: BLE001, S110 - whatever the model, the loss or the augmentation raises
+            pass  # what it says may quote an example, so nothing is raised from here
+        self._try_invented(size)
+        return self._one_by_one(block, scale)
 
     def _weighed(self, given: UnitBlock, scale: Tensor | None) -> UnitBlock:
         return given if scale is None else (*given[:2], given[2] / scale)

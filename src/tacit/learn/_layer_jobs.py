@@ -65,7 +65,7 @@ def scaled(rows: Tensor, factors: Tensor) -> Tensor:
 
 def squared_norms(gradients: Tensor) -> Tensor:
     """Return the squared norm of each unit's gradient."""
-    norms: Tensor = torch.linalg.vector_norm(gradients.flatten(1).float(), dim=1)
+    norms: Tensor = torch.linalg.vector_norm(gradients.reshape(len(gradients), -1).float(), dim=1)
     return norms.square()
 
 
@@ -81,7 +81,7 @@ class HeldGradients:
 
     def total(self, factors: Tensor) -> Tensor:
         """Return the weighted sum."""
-        flat = factors.to(self.values.dtype) @ self.values.flatten(1)
+        flat = factors.to(self.values.dtype) @ self.values.reshape(len(self.values), -1)
         return flat.reshape(self.values.shape[1:]).float()
 
     def gradients(self) -> Tensor:

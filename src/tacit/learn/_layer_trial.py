@@ -120,7 +120,7 @@ def check_layers(
         exact = gradients_of_units(small, parameters, *trial, weights)
     with fixed_chance(device):
         book = small.book(parameters, *trial, weights, layouts)
-    norms = torch.stack([value.flatten(1).square().sum(1) for value in exact]).sum(0).sqrt()
+    norms = torch.stack([value.reshape(len(value), -1).square().sum(1) for value in exact]).sum(0).sqrt()
     fast = book.squares().clamp_min(0).sqrt()
     close = torch.allclose(fast, norms, rtol=TRIAL_TOLERANCE, atol=1e-6)
     scale = max(float(norms.max()), 1e-6)
@@ -204,6 +204,8 @@ def _exchanged(first: Tensor, second: Tensor) -> Tensor:
     last = second[-1:]
     if not last.is_floating_point() and torch.equal(last, first[-1:]):
         last = ~last if last.dtype == torch.bool else 1 - last
+        if last.dtype == torch.bool and last.dim() > 1:
+            last[..., 0] = True  # a mask that hides everything makes attention fail
     return torch.cat([first[:-1], last])
 
 

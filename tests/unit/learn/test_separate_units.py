@@ -166,6 +166,32 @@ def test_a_loss_that_changes_after_the_plan_changes_nothing():
     assert float(sums.setup.loss.weight.max()) == 1
 
 
+class Attending(Sorted):
+    """Hides the words that a text does not have, and scales its output by one trained number."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(4, 2, batch_first=True)
+        self.gate = nn.Parameter(torch.tensor(0.3))
+
+    def forward(self, x, mask):
+        h = self.attention(self.first(x), x, x, key_padding_mask=~mask)[0] * mask[..., None]
+        return self.last(h.sum(1)) * self.gate
+
+
+def test_attention_with_a_mask_and_a_single_number_are_trained():
+    model, mask = Attending(), torch.ones(4, 5, dtype=torch.bool)
+    mask[0, 2:] = False
+    x, y = torch.randn(4, 5, 4, generator=torch.Generator().manual_seed(1)), torch.tensor([0, 1, 2, 0])
+    _, norms = ClippedSums(model, nn.CrossEntropyLoss(), clip=1.0)((x, mask), (y,), torch.ones(4))
+    for place in range(4):
+        alone = functional.cross_entropy(model(x[[place]], mask[[place]]), y[[place]])
+        found = torch.autograd.grad(alone, list(model.parameters()))
+        assert norms[place].item() == pytest.approx(
+            torch.cat([g.flatten() for g in found]).norm().item(), rel=1e-4
+        )
+
+
 class Squeezed(nn.Module):
     """Drops the axis of a single example, as many do by mistake."""
 
@@ -250,8 +276,9 @@ def test_a_failure_that_has_nothing_to_do_with_the_data_is_raised():
     sums = opened(Broken(4, 3), NUMBERS, LABELS)
     sums.sums(np.arange(4))
     sums.model.calls = 1000
-    with pytest.raises(ValueError, match="broken"):
+    with pytest.raises(ValueError, match="broken") as raised:
         sums.sums(np.arange(4))
+    assert raised.value.__context__ is None  # what the private examples raised is not told
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from torch import nn
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Say
+from tacit.learn._alone_check import check_alone, follows_data
 from tacit.learn._clipped_step import ClippedStep, Tensors, UnknownUseError
 from tacit.learn._exact_sums import exact_sums
 from tacit.learn._example_losses import example_losses
@@ -121,13 +122,18 @@ class ClippedSums:
             raise bad_parameter("weights", f"a whole number of units of {self.step.per_unit}", len(weights))
         layouts = self.prepare(inputs, targets)
         if layouts is None:
-            sums, norms = exact_sums(self.step, self.parameters, inputs, targets, weights, self.clip)
-            return sums, torch.where(norms.isfinite(), norms, torch.inf)
+            return self.exactly(inputs, targets, weights)
         sums, norms = self._run(inputs, targets, weights, layouts)
         finite = norms.isfinite()
         if bool(finite.all()):
             return sums, norms
         return self._repeated(inputs, targets, weights, layouts, norms)
+
+    @torch.enable_grad()
+    def exactly(self, inputs: Tensors, targets: Tensors, weights: Tensor) -> tuple[list[Tensor], Tensor]:
+        """Return the clipped sums and the norms by the definition, unit by unit."""
+        sums, norms = exact_sums(self.step, self.parameters, inputs, targets, weights, self.clip)
+        return sums, torch.where(norms.isfinite(), norms, torch.inf)
 
     @torch.enable_grad()
     def unchecked(self, inputs: Tensors, targets: Tensors, weights: Tensor) -> tuple[list[Tensor], Tensor]:
@@ -156,7 +162,15 @@ class ClippedSums:
 
     def _tried(self, inputs: Tensors, targets: Tensors) -> list[BatchLayout] | None:
         check_mixing(self.step, self.parameters, inputs, targets)
+        check_alone(self.step, self.parameters, inputs, targets)
         if self.method == "exact":
+            return None
+        course = follows_data(self.step, inputs, targets)
+        if course:
+            error = course_refused(course)
+            if self.method == "book-keeping":
+                raise error
+            self.method, self.reason = "exact", error.what
             return None
         try:
             layouts = find_layouts(self.step, self.parameters, inputs, targets)
@@ -237,6 +251,16 @@ def refuse_mixers(model: nn.Module) -> None:
             )
 
 
+def course_refused(function: str) -> UnknownUseError:
+    """Return why a model whose course follows its examples has no fast sums."""
+    return UnknownUseError(
+        "not-allowed",
+        f"the model or the loss decides or orders by what its examples hold ({function})",
+        why="what it decides for a batch could depend on the company of an example",
+        fix=Say("a model that treats every batch in the same way, or the exact method"),
+    )
+
+
 def check_separate(model: nn.Module, loss: Callable[..., Tensor], inputs: Tensors, targets: Tensors) -> None:
     """Refuse a model or a loss that mixes the examples of a batch.
 
@@ -257,3 +281,4 @@ def check_separate(model: nn.Module, loss: Callable[..., Tensor], inputs: Tensor
     """
     sums = ClippedSums(model, loss, clip=1.0)
     check_mixing(sums.step, sums.parameters, inputs, targets)
+    check_alone(sums.step, sums.parameters, inputs, targets)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tacit.core import Dataset, fixes_of, open_account, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Code, Say, Set
+from tacit.learn._unit_rows import owned_by, unit_rows
 from tacit.ledger import open_ledger
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from tacit.accounting import Budget
@@ -49,8 +49,6 @@ class Examples(Dataset):
         Which examples of a unit count, where it has more than `per_unit`, depends on secret coins and on the
         order of that unit's own examples, never on other units.
         """
-        from tacit.learn._unit_rows import unit_rows
-
         return unit_rows(len(self._arrays[0]), self._owners, self.per_unit)
 
 
@@ -131,7 +129,7 @@ def examples(
         count("size", size, zero=False),
         count("per_unit", per_unit, zero=False),
         tuple(arrays),
-        None if owners is None else np.asarray(owners),
+        None if owners is None else owned_by(owners),
     )
     with fixes_of("tc.learn.examples"):
         open_account(identity, budget, books, parent=parent)

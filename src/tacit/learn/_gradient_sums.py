@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
 
+from tacit.learn._layer_trial import invented
 from tacit.learn._training_setup import as_model_input, tensor_of
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from tacit.learn._training_setup import TrainingSetup
+
+#: Inputs, targets and weights of the examples of some units.
+UnitBlock: TypeAlias = "tuple[tuple[Tensor, ...], tuple[Tensor, ...], Tensor]"
 
 __all__ = ["GradientSums", "SampleSums", "SampledRows"]
 
@@ -79,9 +83,7 @@ class GradientSums:
         sums = [torch.zeros_like(one, dtype=torch.float32) for one in self.parameters]
         balance, strange = torch.zeros(2, device=self._setup.device)
         for block, size in self._blocks(sample):
-            inputs, targets, weights = self.gather(block, size)
-            weights = weights if scale is None else weights / scale
-            found, norms = (self.clipped if careful else self.clipped.unchecked)(inputs, targets, weights)
+            found, norms = self._block_sums(block, size, scale, careful=careful)
             torch._foreach_add_(sums, [one.detach() for one in found])
             good = norms.isfinite()[: len(block.places)]
             below = torch.where(norms[: len(good)] <= 1, 1.0, -1.0)
@@ -89,15 +91,65 @@ class GradientSums:
             strange = strange + (~good).sum()
         return SampleSums(sums, balance, strange)
 
+    def _block_sums(
+        self, block: SampledRows, size: int, scale: Tensor | None, *, careful: bool
+    ) -> tuple[list[Tensor], Tensor]:
+        """Return clipped sums and norms of a block; a unit on which the model fails adds zero.
+
+        A label that the loss does not know, or a word that a table does not have, would else end the run:
+        then the end of a run would tell that one person is in the data. A failure that invented examples
+        have too is public, and it is raised.
+        """
+        try:
+            given = self._weighed(self.gather(block, size), scale)
+            return (self.clipped if careful else self.clipped.unchecked)(*given)
+        except torch.OutOfMemoryError:
+            raise
+        except Exception:  # noqa: BLE001, S110 - whatever the model, the loss or the augmentation raises
+            pass  # what it says may quote an example, so nothing is raised from here
+        self._try_invented(size)
+        return self._one_by_one(block, scale)
+
+    def _weighed(self, given: UnitBlock, scale: Tensor | None) -> UnitBlock:
+        return given if scale is None else (*given[:2], given[2] / scale)
+
+    def _try_invented(self, size: int) -> None:
+        """Raise what the model raises on invented examples."""
+        units = np.arange(size * self._setup.per_unit).reshape(size, -1)
+        shapes = tuple(one[:0] for one in self._arrays)
+        arrays = (
+            *invented(shapes[: self._setup.inputs], units.size),
+            *invented(shapes[self._setup.inputs :], units.size, 1, targets=True),
+        )
+        self.clipped(*self.gather(SampledRows.of(units), size, arrays))
+
+    def _one_by_one(self, block: SampledRows, scale: Tensor | None) -> tuple[list[Tensor], Tensor]:
+        """Return sums and norms where each unit is computed alone: exactly, or in company of zeros."""
+        sums = [torch.zeros_like(one, dtype=torch.float32) for one in self.parameters]
+        norms = torch.full((len(block.places),), torch.inf, device=self._setup.device)
+        for unit in range(len(block.places)):
+            for size, way in ((1, self.clipped.exactly), (2, self.clipped)):
+                try:
+                    found, norm = way(*self._weighed(self.gather(block.part([unit]), size), scale))
+                except torch.OutOfMemoryError:
+                    raise
+                except Exception:  # noqa: BLE001, S112 - if both ways fail, it adds zero
+                    continue
+                torch._foreach_add_(sums, [one.detach() for one in found])
+                norms[unit] = norm[0]
+                break
+        return sums, norms
+
     def _blocks(self, sample: SampledRows) -> Iterator[tuple[SampledRows, int]]:
         """Split a sample into blocks of about equal length, each with the size that is computed at once."""
         units, physical = len(sample.places), self._setup.physical
         if units:
             size = physical if self._setup.compile else -(-units // -(-units // physical))
+            size = max(size, min(2, physical))  # some models drop the axis of a single example
             for start in range(0, units, size):
                 yield sample.part(slice(start, start + size)), size
 
-    def gather(self, block: SampledRows, size: int) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...], Tensor]:
+    def gather(self, block: SampledRows, size: int, arrays: Sequence[Tensor] | None = None) -> UnitBlock:
         """Return inputs, targets and weights of some units, filled up with zeros to a fixed size.
 
         Nobody's example stands in for a missing unit: an infinite value in it would reach the others.
@@ -107,7 +159,7 @@ class GradientSums:
         taken = torch.from_numpy(block.taken.reshape(-1).astype(np.float32))
         dtype = self.parameters[0].dtype
         made = []
-        for array in self._arrays:
+        for array in self._arrays if arrays is None else arrays:
             one = _moved(array.index_select(0, _moved(places, array.device)), setup.device)
             one = as_model_input(one, dtype)
             made.append(torch.cat([one, one.new_zeros((missing, *one.shape[1:]))]) if missing else one)

@@ -36,6 +36,9 @@ __all__ = [
 MOST_ELEMENTS: Final = 2**26
 #: A Gram norm below this share of the sum of lengths has cancelled so far that rounding could hide it.
 CANCELLED: Final = 1e-5
+#: The largest squared length of an operand beside which nothing that matters is lost: a gradient with a
+#: longer one counts as not finite.
+EXTREME: Final = 1e28
 
 
 class GradientJob(Protocol):
@@ -62,7 +65,7 @@ def scaled(rows: Tensor, factors: Tensor) -> Tensor:
 
 def squared_norms(gradients: Tensor) -> Tensor:
     """Return the squared norm of each unit's gradient."""
-    norms: Tensor = torch.linalg.vector_norm(gradients.flatten(1).float(), dim=1)
+    norms: Tensor = torch.linalg.vector_norm(gradients.reshape(len(gradients), -1).float(), dim=1)
     return norms.square()
 
 
@@ -78,7 +81,7 @@ class HeldGradients:
 
     def total(self, factors: Tensor) -> Tensor:
         """Return the weighted sum."""
-        flat = factors.to(self.values.dtype) @ self.values.flatten(1)
+        flat = factors.to(self.values.dtype) @ self.values.reshape(len(self.values), -1)
         return flat.reshape(self.values.shape[1:]).float()
 
     def gradients(self) -> Tensor:
@@ -105,7 +108,7 @@ class MatrixJob:
         rows, inputs = self.left.shape[1:]
         outputs = self.right.shape[2]
         if rows == 1:
-            return squared_norms(self.left) * squared_norms(self.right)
+            return safe_product(squared_norms(self.left), squared_norms(self.right))
         if rows * (inputs + outputs) <= inputs * outputs:
             return gram_squares(self.left, self.right)
         self.kept = self._instantiated()
@@ -168,10 +171,26 @@ def joined(pieces: Sequence[Tensor]) -> Tensor:
 
 
 def _gram_piece(left: Tensor, right: Tensor) -> Tensor:
-    left, right = left.float(), right.float()
-    product = torch.bmm(left, left.mT) * torch.bmm(right, right.mT)
+    first, second = (torch.bmm(one, one.mT) for one in (left.float(), right.float()))
+    largest = (one.diagonal(dim1=1, dim2=2).amax(1) for one in (first, second))
+    product = first * second
     lengths = product.diagonal(dim1=1, dim2=2).clamp_min(0).sqrt().sum(1)
-    return torch.maximum(product.sum((1, 2)), CANCELLED * lengths.square())
+    found = torch.maximum(product.sum((1, 2)), CANCELLED * lengths.square())
+    return _unless_extreme(found, *largest)
+
+
+def safe_product(first: Tensor, second: Tensor) -> Tensor:
+    """Return the product of squared lengths; infinity where one is so large that the other may be lost."""
+    return _unless_extreme(first * second, first, second)
+
+
+def _unless_extreme(found: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    """Return squared norms; infinity where an operand is extreme.
+
+    The square of a number below 1e-23 is zero in single precision. Beside an operand of length 1e19 the
+    product would be long, and appear to be zero.
+    """
+    return torch.where(torch.maximum(first, second) <= EXTREME, found, torch.inf)
 
 
 @dataclass

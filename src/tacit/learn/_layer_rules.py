@@ -35,6 +35,7 @@ from tacit.learn._layer_recurrent import (
     use_rnn_tanh_cell,
 )
 from tacit.learn._layer_transposed import use_transposed_convolution
+from tacit.learn._total_functions import call_totally
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,11 +99,15 @@ class LayerRules(TorchFunctionMode):
     ) -> Any:
         """Follow the rule of a function if it has one."""
         rule = RULES.get(func)
-        if rule is not None:
-            found = rule(self.book, *args, **_renamed(kwargs))
-            if found is not NotImplemented:
-                return found
-        return func(*args, **(kwargs or {}))
+
+        def call(*args: Any, **options: Any) -> Any:
+            if rule is not None:
+                found = rule(self.book, *args, **_renamed(options))
+                if found is not NotImplemented:
+                    return found
+            return func(*args, **options)
+
+        return call_totally(call, func, args, kwargs or {})
 
 
 def _renamed(kwargs: dict[str, Any] | None) -> dict[str, Any]:

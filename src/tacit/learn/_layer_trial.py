@@ -20,17 +20,26 @@ from tacit.learn._layer_book import LayoutChangedError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from torch import Tensor
+    from torch import Tensor, nn
 
     from tacit.learn._clipped_step import ClippedStep, Tensors
     from tacit.learn._layer_book import BatchLayout
 
-__all__ = ["check_layers", "check_mixing", "find_layouts", "invented"]
+__all__ = [
+    "TRIAL_TOLERANCE",
+    "check_layers",
+    "check_mixing",
+    "find_layouts",
+    "fixed_chance",
+    "gradients_of_units",
+    "invented",
+    "mixing_refused",
+]
 
 #: Numbers of trial examples. Two that agree on every layout settle it.
 TRIAL_SIZES: Final = (3, 5, 7, 11)
 #: How far the fast sums may be from the definition, relative to it, in float32.
-TOLERANCE: Final = 1e-3
+TRIAL_TOLERANCE: Final = 1e-3
 
 
 def invented(values: Tensors, size: int, seed: int = 0, *, targets: bool = False) -> Tensors:
@@ -62,10 +71,10 @@ def invented(values: Tensors, size: int, seed: int = 0, *, targets: bool = False
 
 
 @contextmanager
-def fixed_chance(device: torch.device) -> Iterator[None]:
+def fixed_chance(device: torch.device, seed: int = 0) -> Iterator[None]:
     """Let dropout draw the same values in every block, and leave PyTorch's generators as they were."""
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(0)
+        torch.manual_seed(seed)
         yield
 
 
@@ -108,16 +117,16 @@ def check_layers(
     factors = torch.tensor([0.25, 1.0, 0.5], device=device)
     trial = invented(inputs, size, 2), invented(targets, size, 3, targets=True)
     with fixed_chance(device):
-        exact = _gradients_of_units(small, parameters, *trial, weights)
+        exact = gradients_of_units(small, parameters, *trial, weights)
     with fixed_chance(device):
         book = small.book(parameters, *trial, weights, layouts)
-    norms = torch.stack([value.flatten(1).square().sum(1) for value in exact]).sum(0).sqrt()
+    norms = torch.stack([value.reshape(len(value), -1).square().sum(1) for value in exact]).sum(0).sqrt()
     fast = book.squares().clamp_min(0).sqrt()
-    close = torch.allclose(fast, norms, rtol=TOLERANCE, atol=1e-6)
+    close = torch.allclose(fast, norms, rtol=TRIAL_TOLERANCE, atol=1e-6)
     scale = max(float(norms.max()), 1e-6)
     for values, total in zip(exact, book.totals(factors), strict=True):
         wanted = torch.tensordot(factors, values, dims=1)
-        close = close and bool((wanted - total).norm() <= TOLERANCE * scale)
+        close = close and bool((wanted - total).norm() <= TRIAL_TOLERANCE * scale)
     if not close:
         raise UnknownUseError(
             "not-allowed",
@@ -127,7 +136,7 @@ def check_layers(
         )
 
 
-def _gradients_of_units(
+def gradients_of_units(
     step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensors, targets: Tensors, weights: Tensor
 ) -> list[Tensor]:
     """Return the gradient of each unit out of one batch, by one backward pass for each."""
@@ -145,26 +154,49 @@ def check_mixing(step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensor
     size = 3
     single = replace(step, per_unit=1, precision="float32")
     weights = torch.ones(size, device=device)
-    before = {name: value.clone() for name, value in step.model.named_buffers()}
+    before, versions = _held(step.model)
     first = invented(inputs, size, 4), invented(targets, size, 5, targets=True)
     others = invented(inputs, size, 6), invented(targets, size, 7, targets=True)
     second = tuple(
         tuple(_exchanged(a, b) for a, b in zip(*p, strict=True)) for p in zip(first, others, strict=True)
     )
     with fixed_chance(device):
-        one = _gradients_of_units(single, parameters, *first, weights)
-    changed = [n for n, v in step.model.named_buffers() if n in before and not torch.equal(v, before[n])]
-    if changed:
-        with torch.no_grad():
-            for name, value in step.model.named_buffers():
-                value.copy_(before[name])
-        raise mixing_refused(f"the model changes {changed[0]} while it runs")
+        one = gradients_of_units(single, parameters, *first, weights)
+    _check_unchanged(step.model, before, versions)
     with fixed_chance(device):
-        two = _gradients_of_units(single, parameters, second[0], second[1], weights)
+        two = gradients_of_units(single, parameters, second[0], second[1], weights)
     scale = max(float(torch.stack([v[:2].norm() for v in one]).norm()), 1e-12)
     moved = float(torch.stack([(a[:2] - b[:2]).norm() for a, b in zip(one, two, strict=True)]).norm())
     if not moved <= 1e-4 * scale:
         raise mixing_refused("the model or the loss mixes the examples of a batch")
+
+
+def _held(model: nn.Module) -> tuple[dict[str, Tensor], dict[str, int]]:
+    """Return copies of a model's parameters and buffers, and how often its parameters were written to."""
+    held = {
+        name: value.detach().clone() for name, value in (*model.named_parameters(), *model.named_buffers())
+    }
+    return held, {name: value._version for name, value in model.named_parameters()}  # noqa: SLF001
+
+
+def _check_unchanged(model: nn.Module, before: dict[str, Tensor], versions: dict[str, int]) -> None:
+    """Refuse a model that wrote to its parameters or buffers, even where the values stayed the same.
+
+    What a model writes while it sees examples has no noise: an embedding with a largest norm shortens exactly
+    the rows that the examples of a batch look up.
+    """
+    now = dict((*model.named_parameters(), *model.named_buffers()))
+    changed = [
+        name
+        for name, value in now.items()
+        if name in before
+        and (value._version != versions.get(name, value._version) or not torch.equal(value, before[name]))  # noqa: SLF001
+    ]
+    if changed:
+        with torch.no_grad():
+            for name, value in before.items():
+                now[name].copy_(value)
+        raise mixing_refused(f"the model changes {changed[0]} while it runs")
 
 
 def _exchanged(first: Tensor, second: Tensor) -> Tensor:
@@ -172,6 +204,8 @@ def _exchanged(first: Tensor, second: Tensor) -> Tensor:
     last = second[-1:]
     if not last.is_floating_point() and torch.equal(last, first[-1:]):
         last = ~last if last.dtype == torch.bool else 1 - last
+        if last.dtype == torch.bool and last.dim() > 1:
+            last[..., 0] = True  # a mask that hides everything makes attention fail
     return torch.cat([first[:-1], last])
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor, nn
 
+    from tacit.learn._clipped_sums import ClippedSums
     from tacit.learn._training_setup import TrainingSetup
 
 __all__ = ["check_model", "check_optimizer"]
@@ -37,7 +38,8 @@ def check_model(setup: TrainingSetup, arrays: Sequence[Any]) -> None:
         inputs, targets = shapes[: setup.inputs], shapes[setup.inputs :]
         if setup.augment is not None:
             inputs = _augmented(setup, inputs)
-        sums.prepare(inputs, targets)
+        if sums.prepare(inputs, targets) is None:
+            _try_exactly(sums, inputs, targets)
         output = model(*invented(inputs, _EXAMPLES))
         total = sums.step.losses(output, *invented(targets, _EXAMPLES, 1)).sum()
         found: tuple[Tensor | None, ...] = torch.autograd.grad(total, sums.parameters, allow_unused=True)
@@ -59,6 +61,13 @@ def check_model(setup: TrainingSetup, arrays: Sequence[Any]) -> None:
             fix=Code("parameter.requires_grad_(False)"),
         )
     _check_step(setup, model, optimizer)
+
+
+def _try_exactly(sums: ClippedSums, inputs: tuple[Tensor, ...], targets: tuple[Tensor, ...]) -> None:
+    """Compute two units by the definition, so that a model that cannot do so fails before the charge."""
+    size = 2 * sums.step.per_unit
+    weights = torch.ones(size, device=sums.parameters[0].device)
+    sums.exactly(invented(inputs, size), invented(targets, size, 1, targets=True), weights)
 
 
 def _check_step(setup: TrainingSetup, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:

@@ -7,6 +7,7 @@ noise come from the first one alone, once for each step, so neither depends on h
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from tacit.core import Release
 from tacit.errors import TacitError
 from tacit.fixes import Say
 from tacit.learn._gradient_sums import GradientSums, SampledRows, SampleSums
+from tacit.learn._training_setup import tensor_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["SharedGradientSums", "is_shared", "release_shared"]
 
 _END, _STEP = 0, 1
+_LOOKED_AT = 256  # examples that processes compare
 
 
 def is_shared() -> bool:
@@ -94,7 +97,7 @@ def release_shared(
     release
         Called on the first process alone.
     """
-    _check_same(setup, plan)
+    _check_same(setup, plan, arrays)
     if distributed.get_rank():
         _serve(setup, arrays)
         outcome = json.loads(bytes(_receive(setup, _receive(setup, 1)[0])))
@@ -116,18 +119,35 @@ def release_shared(
     return drawn
 
 
-def _check_same(setup: TrainingSetup, plan: str) -> None:
-    """Refuse processes that do not have the same plan, before anything is charged."""
-    own = torch.tensor(list(bytes.fromhex(plan)), dtype=torch.int64, device=setup.device)
+def _check_same(setup: TrainingSetup, plan: str, arrays: Sequence[Any]) -> None:
+    """Refuse processes that do not have the same plan and the same examples, before anything is charged.
+
+    The first process draws places of examples. On another process they would name other people, or nobody.
+    With the same examples everywhere, as `Trainer.release` asks for, this never refuses.
+    """
+    held = bytes.fromhex(plan) + _some_examples(arrays)
+    own = torch.tensor(list(held), dtype=torch.int64, device=setup.device)
     every = [torch.zeros_like(own) for _ in range(distributed.get_world_size())]
     distributed.all_gather(every, own)
     if not all(torch.equal(one, own) for one in every):
         raise TacitError(
             "plan-differs",
-            "the processes do not train the same model in the same way",
-            why="their plans differ, for example in the weights that the model starts from",
-            fix=Say("set the same seed of PyTorch on all processes before the model is built"),
-        )
+            "the processes do not train the same model in the same way on the same examples",
+            why="their plans or examples differ, for example in the weights that the model starts from",
+            fix=Say("set the same seed of PyTorch on all processes before the model is built, and give each "
+                    "of them all examples in the same order"),
+        )  # fmt: skip
+
+
+def _some_examples(arrays: Sequence[Any]) -> bytes:
+    """Return a digest of the number of examples and of some of them, evenly spread; for processes alone."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        places = np.linspace(0, max(0, len(array) - 1), min(len(array), _LOOKED_AT)).astype(np.int64)
+        some = tensor_of(array)[torch.from_numpy(places)].detach().cpu().contiguous()
+        digest.update(f"{len(array)} {some.dtype} {tuple(some.shape)}".encode())
+        digest.update(some.reshape(-1).view(torch.uint8).numpy().tobytes() if some.numel() else b"")
+    return digest.digest()
 
 
 def _send(setup: TrainingSetup, numbers: Sequence[int] | NDArray[np.int64]) -> None:

@@ -55,7 +55,9 @@ class Trainer:
     The released weights are private for one unit within epsilon and delta. Each step draws every unit with
     the same probability, clips the summed gradient of each unit's examples, adds Gaussian noise once, and
     divides by the expected number of units. The mechanism that draws is the one that is charged. Sums and
-    noise are floats, so the certificate says that the numerics are idealised. docs/proofs/training.md.
+    noise are floats, so the certificate says that the numerics are idealised. A unit whose gradient is not
+    finite, or on whose examples the model or the loss fails (an unknown label, say), adds zero: no record can
+    end a training. docs/proofs/training.md.
 
     Parameters
     ----------
@@ -170,6 +172,7 @@ class Trainer:
         physical = _block(self.settings, physical_batch, data.per_unit)
         own = next(model.parameters()).device
         kept = copy.deepcopy((model, optimizer))
+        loss = copy.deepcopy(loss) if isinstance(loss, torch.nn.Module) else loss
         kept[0].cpu()  # the memory of the device is for the training
         self.setup = TrainingSetup(
             *(kept[0], loss, kept[1], self.settings), data.per_unit,

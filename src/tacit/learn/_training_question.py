@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 import json
@@ -50,9 +51,16 @@ def callable_document(function: Any) -> JSON:
     """Return what identifies a loss or another function: its name, its code and its settings."""
     if hasattr(function, "named_modules"):
         return {"name": _name(type(function)), "settings": repr(function), **model_document(function)}
+    if isinstance(function, functools.partial):
+        settled = [*enumerate(function.args), *sorted(function.keywords.items())]
+        return {
+            "name": "functools.partial",
+            "function": callable_document(function.func),
+            "values": _digest([[str(name), _shown(value)] for name, value in settled]),
+        }
     named = function if hasattr(function, "__qualname__") else type(function)
     bound = (
-        [str(value) for value in inspect.getclosurevars(function).nonlocals.values()]
+        [_shown(value) for value in inspect.getclosurevars(function).nonlocals.values()]
         if inspect.isfunction(function)
         else []
     )
@@ -84,6 +92,13 @@ def _plain(module: nn.Module) -> JSON:
     """Return the settings of a module that are plain values, such as a probability or a mode."""
     plain = (bool, int, float, str, tuple, type(None))
     return [[name, repr(value)] for name, value in sorted(vars(module).items()) if isinstance(value, plain)]
+
+
+def _shown(value: Any) -> str:
+    """Return a value as text; a tensor by all its bits, of which its text shows only some."""
+    import torch
+
+    return tensors_digest([("", value)]) if isinstance(value, torch.Tensor) else str(value)
 
 
 def _name(kind: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,50 @@ from tacit.mechanisms import ranking_secret
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["unit_rows"]
+__all__ = ["owned_by", "unit_rows"]
+
+
+def owned_by(owners: Any) -> NDArray[Any]:
+    """Return owners as an array in which each of them stays what it is.
+
+    NumPy gives a list one type: a single fraction in it would round large whole numbers, and two people would
+    become one.
+
+    Examples
+    --------
+    >>> owned_by([2**53, 2**53 + 1, 0.5]).tolist()
+    [9007199254740992, 9007199254740993, 0.5]
+    """
+    if hasattr(owners, "dtype") and np.asarray(owners).dtype != object:
+        return np.asarray(owners)
+    return np.fromiter(map(_plain_owner, owners), dtype=object, count=len(owners))
+
+
+def _plain_owner(owner: Any) -> Any:
+    """Return an owner so that equal ones are written alike: 1.0 and True are 1."""
+    plain = owner.item() if isinstance(owner, np.generic) else owner
+    whole = isinstance(plain, bool) or (isinstance(plain, float) and plain.is_integer())
+    return int(plain) if whole else plain
+
+
+def _owner_codes(owners: NDArray[Any]) -> NDArray[np.int64]:
+    """Return a number for each example, the same for two of them exactly if their owners are equal."""
+    if owners.dtype != object:
+        return np.unique(owners, return_inverse=True)[1]
+    seen: dict[Any, int] = {}
+    return np.array([seen.setdefault(_key(one), len(seen)) for one in owners], dtype=np.int64)
+
+
+def _key(owner: Any) -> Any:
+    """Return what stands for an owner: its value and kind; everything that is not a number is one owner."""
+    try:
+        hash(owner)
+    except TypeError:
+        return _UNKNOWN, repr(owner)
+    return _UNKNOWN if isinstance(owner, float) and math.isnan(owner) else owner
+
+
+_UNKNOWN = object()
 
 
 def unit_rows(examples: int, owners: Any, most: int) -> NDArray[np.int64]:
@@ -32,7 +76,7 @@ def unit_rows(examples: int, owners: Any, most: int) -> NDArray[np.int64]:
         rows = np.full((examples, most), -1, dtype=np.int64)
         rows[:, 0] = np.arange(examples)
         return rows
-    _, code = np.unique(np.asarray(owners).astype(str), return_inverse=True)
+    code = _owner_codes(owned_by(owners))
     order = np.argsort(code, kind="stable")
     starts = np.flatnonzero(np.r_[True, np.diff(code[order]) != 0]) if examples else np.zeros(0, np.int64)
     sizes = np.diff(np.r_[starts, examples])

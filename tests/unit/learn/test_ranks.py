@@ -31,6 +31,7 @@ _training_steps.training_noise = lambda n: drawn.append(2) or np.linspace(-1, 1,
 rng = np.random.default_rng(0)
 X = rng.normal(size=(30, 4)).astype(np.float32)
 X[4, 0] = np.inf
+X = np.roll(X, rank, axis=0) if case == "shards" else X
 data = tc.learn.examples(
     X, (X[:, 1] > 0).astype(int), unit="pid", owners=[f"{i // 2:02d}" for i in range(30)], per_unit=2,
     size=15,
@@ -85,6 +86,13 @@ def test_two_processes_train_as_one_does(tmp_path, case):
 @pytest.mark.long
 def test_an_exhausted_budget_ends_all_processes(tmp_path):
     assert [one["code"] for one in train(tmp_path, 2, "poor")] == ["budget-exceeded"] * 2
+
+
+@pytest.mark.long
+def test_processes_with_different_examples_are_refused_before_the_charge(tmp_path):
+    found = train(tmp_path, 2, "shards")
+    assert [one["code"] for one in found] == ["plan-differs", "plan-differs"]
+    assert all(not one["drawn"] for one in found)
 
 
 @pytest.mark.long

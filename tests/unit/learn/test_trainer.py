@@ -309,3 +309,21 @@ def test_a_plan_speaks_of_the_declared_unit():
     assert "each patient with probability" in shown["sampling"]
     assert "up to 2 examples of one patient" in shown["clip"]
     assert shown["denominator"].startswith("20, the expected number of patients")
+
+
+def test_the_settings_of_a_loss_are_a_part_of_the_plan():
+    import functools
+
+    from tacit.learn._training_question import callable_document
+
+    loss = functools.partial(torch.nn.functional.cross_entropy, label_smoothing=0.1)
+    other = functools.partial(torch.nn.functional.cross_entropy, label_smoothing=0.2)
+    assert callable_document(loss) == callable_document(functools.partial(loss.func, label_smoothing=0.1))
+    assert callable_document(loss) != callable_document(other)
+
+    def weighted(weights):
+        return lambda outputs, targets: (outputs - targets).abs().sum(1) * weights[0]
+
+    first, second = torch.zeros(5000), torch.zeros(5000)
+    second[2500] = 1  # PyTorch shows the ends of a long tensor alone
+    assert callable_document(weighted(first)) != callable_document(weighted(second))

@@ -174,9 +174,9 @@ class BandedSteps(SampledSteps):
         Parameters
         ----------
         value
-            The sums, over the same units in the same order as before. If it has a ``part``, that is the number
-            of the instalment from 1, and the steps of instalments that were lost in between stay untaken:
-            whoever saw that one failed, or watched it, must not get its rows again with fresh noise.
+            The sums, over the same units in the same order as before. If it has a ``part``, that is the
+            number of the instalment from 1, and the steps of instalments that were lost in between stay
+            untaken: whoever saw that one failed, or watched it, must not get its rows again with fresh noise.
         memory
             What the last call returned; empty at first. It holds exact sums: who has it can undo the noise.
         """

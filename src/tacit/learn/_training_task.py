@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.learn._arrays import from_document
 from tacit.learn._trained_model import TrainedModel
+from tacit.learn._unit_rows import unit_names
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -89,8 +90,11 @@ class CheckpointTask:
         from tacit.learn._model_sums import ModelSums
 
         del noisy
-        sums = ModelSums(self.setup, self.data._arrays, self.data.units(), state)  # noqa: SLF001 - tasks may
+        rows = self.data.units()
+        sums = ModelSums(self.setup, self.data._arrays, rows, state)  # noqa: SLF001 - tasks may
         sums.part = number
+        if self.setup.settings.bands > 1:
+            sums.names = unit_names(self.data._arrays, self.data._owners, rows)  # noqa: SLF001
         yield sums
         return sums.state()
 

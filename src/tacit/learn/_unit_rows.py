@@ -10,9 +10,11 @@ import numpy as np
 from tacit.mechanisms import ranking_secret
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-__all__ = ["unit_rows"]
+__all__ = ["unit_names", "unit_rows"]
 
 
 def unit_rows(examples: int, owners: Any, most: int) -> NDArray[np.int64]:
@@ -49,3 +51,26 @@ def unit_rows(examples: int, owners: Any, most: int) -> NDArray[np.int64]:
         kept = sorted(sorted(range(len(own)), key=keys.__getitem__)[:most])
         rows[unit] = own[kept]
     return rows
+
+
+def unit_names(arrays: Sequence[Any], owners: Any, rows: NDArray[np.int64]) -> list[bytes]:
+    """Return what each unit is called: its owner, or a digest of its own example, wherever it stands.
+
+    Examples
+    --------
+    >>> owners = np.array(["ana", "ben", "ana"])
+    >>> unit_names([np.zeros(3)], owners, unit_rows(3, owners, 2))
+    [b'ana', b'ben']
+    """
+    if owners is not None:
+        return [str(np.asarray(owners)[place]).encode() for place in rows[:, 0]]
+    held = [_as_array(one) for one in arrays]
+    return [hashlib.sha256(b"|".join(one[place].tobytes() for one in held)).digest() for place in rows[:, 0]]
+
+
+def _as_array(one: Any) -> NDArray[Any]:
+    """Return a NumPy array; NumPy has no bfloat16, so short floats of PyTorch become longer ones."""
+    if hasattr(one, "detach"):
+        one = one.detach().cpu()
+        one = one.float() if one.is_floating_point() and one.element_size() < 4 else one
+    return np.ascontiguousarray(one)

@@ -234,6 +234,22 @@ def test_no_unit_is_in_more_steps_than_paid_for_if_the_first_instalments_are_los
         assert often.max() <= 5  # ceil(10 / 2), which is charged
 
 
+def test_units_that_come_and_go_move_no_other_unit_to_another_group():
+    made = m.BandedSteps(sigma=1, sensitivity=1, rate=0.2, steps=9, bands=3, parts=3)
+    names = [f"patient {i}".encode() for i in range(60)]
+    work = Recorded(60)
+    work.names = names
+    _, memory = made.release_next(work, b"")
+    before = dict(zip(names, made.start(60, memory, names).group_of.tolist(), strict=True))
+    later = [b"new patient", *names[1:30], b"another", *names[30:]]
+    after = dict(zip(later, made.start(61, memory, later).group_of.tolist(), strict=True))
+    assert all(after[name] == before[name] for name in names[1:])
+    many = made.start(30_000, memory, [b"%d" % i for i in range(30_000)]).group_of
+    assert np.abs(np.bincount(many) - 10_000).max() < 6 * math.sqrt(30_000 * 2 / 9)
+    other = made.start(30_000, b"", [b"%d" % i for i in range(30_000)]).group_of
+    assert (many == other).mean() < 0.4  # each run draws its own
+
+
 def test_the_memory_of_another_number_of_units_reaches_no_unit_that_is_not_there():
     made = m.BandedSteps(sigma=1, sensitivity=1, rate=0.5, steps=4, bands=2, parts=2)
     _, memory = made.release_next(Recorded(100), b"")

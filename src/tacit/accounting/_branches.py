@@ -132,7 +132,9 @@ def _at_orders(law: LossLaw, orders: tuple[Fraction, ...]) -> Parts:
             why="its noise is too small for a guarantee",
             fix="add more noise",
         )
-    return canonical((*leak, (RenyiLoss(tuple(curve)), 1)))
+    if not curve[-1][1]:  # divergences rise with the order: apart from the leak, nothing is revealed
+        return leak
+    return canonical((*leak, (RenyiLoss(tuple(one for one in curve if one[1])), 1)))
 
 
 def _undominated(options: list[Parts]) -> list[Parts]:

@@ -62,7 +62,9 @@ def mean_runs(runs: str, parameter: Fraction) -> Fraction:
         case "geometric":
             return 1 / parameter
         case _:
-            return round_up((1 / parameter - 1) / log_down(1 / parameter))
+            low = log_down(1 / parameter)  # 0 where gamma is too near to 1
+            most = 1 / parameter  # since log(1 / gamma) >= 1 - gamma
+            return min(most, round_up((1 / parameter - 1) / low)) if low > 0 else most
 
 
 def gamma_for(runs: str, mean: Fraction) -> Fraction:

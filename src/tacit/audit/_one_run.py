@@ -206,7 +206,8 @@ def _gaussian_chance(mu: float) -> LeastChance:
 
 def _least_chance(cost: Cost) -> LeastChance:
     """Return the trade-off curve of a cost, from points of its privacy curve."""
-    promised = min(60.0, cost.epsilon(delta=_NEGLIGIBLE) + 1e-3)
+    leak = float(cost.spend.delta) + _NEGLIGIBLE  # below the delta of a stated cost no epsilon holds
+    promised = 60.0 if leak >= 1 else min(60.0, cost.epsilon(delta=leak) + 1e-3)
     points = np.linspace(0.0, promised, _POINTS)
     deltas = np.array([min(1.0, cost.delta(epsilon=float(point))) for point in points])
     grown, shrunk = np.exp(points), np.exp(-points)

@@ -9,7 +9,8 @@ from tacit.core import Dataset, fixes_of, open_account, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Code, Say, Set
-from tacit.learn._unit_rows import owned_by, unit_rows
+from tacit.learn._cells import column_cells
+from tacit.learn._unit_rows import unit_rows
 from tacit.ledger import open_ledger
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def examples(
         count("size", size, zero=False),
         count("per_unit", per_unit, zero=False),
         tuple(arrays),
-        None if owners is None else owned_by(owners),
+        None if owners is None else column_cells(owners),
     )
     with fixes_of("tc.learn.examples"):
         open_account(identity, budget, books, parent=parent)

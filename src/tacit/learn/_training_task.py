@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.learn._arrays import from_document
 from tacit.learn._trained_model import TrainedModel
+from tacit.learn._unit_rows import unit_names
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -88,8 +89,12 @@ class CheckpointTask:
         """Yield the sums, which start from the state of the last stored instalment; return the new state."""
         from tacit.learn._model_sums import ModelSums
 
-        del number, noisy
-        sums = ModelSums(self.setup, self.data._arrays, self.data.units(), state)  # noqa: SLF001 - tasks may
+        del noisy
+        rows = self.data.units()
+        sums = ModelSums(self.setup, self.data._arrays, rows, state)  # noqa: SLF001 - tasks may
+        sums.part = number
+        if self.setup.settings.bands > 1:
+            sums.names = unit_names(self.data._arrays, self.data._owners, rows)  # noqa: SLF001
         yield sums
         return sums.state()
 

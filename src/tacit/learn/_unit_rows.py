@@ -3,60 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.learn._cells import cell_name
 from tacit.mechanisms import ranking_secret
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-__all__ = ["owned_by", "unit_rows"]
-
-
-def owned_by(owners: Any) -> NDArray[Any]:
-    """Return owners as an array in which each of them stays what it is.
-
-    NumPy gives a list one type: a single fraction in it would round large whole numbers, and two people would
-    become one.
-
-    Examples
-    --------
-    >>> owned_by([2**53, 2**53 + 1, 0.5]).tolist()
-    [9007199254740992, 9007199254740993, 0.5]
-    """
-    if hasattr(owners, "dtype") and np.asarray(owners).dtype != object:
-        return np.asarray(owners)
-    return np.fromiter(map(_plain_owner, owners), dtype=object, count=len(owners))
-
-
-def _plain_owner(owner: Any) -> Any:
-    """Return an owner so that equal ones are written alike: 1.0 and True are 1."""
-    plain = owner.item() if isinstance(owner, np.generic) else owner
-    whole = isinstance(plain, bool) or (isinstance(plain, float) and plain.is_integer())
-    return int(plain) if whole else plain
-
-
-def _owner_codes(owners: NDArray[Any]) -> NDArray[np.int64]:
-    """Return a number for each example, the same for two of them exactly if their owners are equal."""
-    if owners.dtype != object:
-        return np.unique(owners, return_inverse=True)[1]
-    seen: dict[Any, int] = {}
-    return np.array([seen.setdefault(_key(one), len(seen)) for one in owners], dtype=np.int64)
-
-
-def _key(owner: Any) -> Any:
-    """Return what stands for an owner: its value and kind; everything that is not a number is one owner."""
-    try:
-        hash(owner)
-    except TypeError:
-        return _UNKNOWN, repr(owner)
-    return _UNKNOWN if isinstance(owner, float) and math.isnan(owner) else owner
-
-
-_UNKNOWN = object()
+__all__ = ["unit_names", "unit_rows"]
 
 
 def unit_rows(examples: int, owners: Any, most: int) -> NDArray[np.int64]:
@@ -76,7 +35,7 @@ def unit_rows(examples: int, owners: Any, most: int) -> NDArray[np.int64]:
         rows = np.full((examples, most), -1, dtype=np.int64)
         rows[:, 0] = np.arange(examples)
         return rows
-    code = _owner_codes(owned_by(owners))
+    code = _codes(np.asarray(owners))
     order = np.argsort(code, kind="stable")
     starts = np.flatnonzero(np.r_[True, np.diff(code[order]) != 0]) if examples else np.zeros(0, np.int64)
     sizes = np.diff(np.r_[starts, examples])
@@ -88,8 +47,40 @@ def unit_rows(examples: int, owners: Any, most: int) -> NDArray[np.int64]:
     secret = str(ranking_secret()).encode()
     for unit in np.flatnonzero(~small):
         own = order[starts[unit] : starts[unit] + sizes[unit]]
-        name = str(np.asarray(owners)[own[0]]).encode()
+        name = cell_name(np.asarray(owners)[own[0]])
         keys = [hashlib.sha256(secret + b"|%d|" % place + name).digest() for place in range(len(own))]
         kept = sorted(sorted(range(len(own)), key=keys.__getitem__)[:most])
         rows[unit] = own[kept]
     return rows
+
+
+def _codes(owners: NDArray[Any]) -> NDArray[np.int64]:
+    """Return a number for each row, equal where the owner is; no owner, whatever it is, makes it fail."""
+    if owners.dtype.kind in "biufUS":
+        return np.asarray(np.unique(owners, return_inverse=True)[1], np.int64)
+    numbers: dict[bytes, int] = {}
+    found = (numbers.setdefault(cell_name(one), len(numbers)) for one in owners.tolist())
+    return np.fromiter(found, np.int64, count=len(owners))
+
+
+def unit_names(arrays: Sequence[Any], owners: Any, rows: NDArray[np.int64]) -> list[bytes]:
+    """Return what each unit is called: its owner, or a digest of its own example, wherever it stands.
+
+    Examples
+    --------
+    >>> owners = np.array(["ana", "ben", "ana"])
+    >>> unit_names([np.zeros(3)], owners, unit_rows(3, owners, 2))
+    [b'ana', b'ben']
+    """
+    if owners is not None:
+        return [cell_name(np.asarray(owners)[place]) for place in rows[:, 0]]
+    held = [_as_array(one) for one in arrays]
+    return [hashlib.sha256(b"|".join(one[place].tobytes() for one in held)).digest() for place in rows[:, 0]]
+
+
+def _as_array(one: Any) -> NDArray[Any]:
+    """Return a NumPy array; NumPy has no bfloat16, so short floats of PyTorch become longer ones."""
+    if hasattr(one, "detach"):
+        one = one.detach().cpu()
+        one = one.float() if one.is_floating_point() and one.element_size() < 4 else one
+    return np.ascontiguousarray(one)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from base64 import b64decode, b64encode
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit import noise
+from tacit.mechanisms._sampling_secret import sampling_secret
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
@@ -21,7 +24,7 @@ __all__ = ["BandedRun"]
 class BandedRun:
     """What later steps of `BandedSteps` need from earlier ones. It is secret: it holds exact sums.
 
-    Guarantee: groups are drawn once, for each unit independently; each row gets fresh noise, once.
+    Guarantee: groups are drawn once, for each unit independently; each row is drawn once, with fresh noise.
 
     Parameters
     ----------
@@ -37,6 +40,9 @@ class BandedRun:
         How many units there are.
     memory
         What `memory` returned; empty for a new run.
+    names
+        What each unit is called, where units may come and go between instalments: its group is then a keyed
+        hash of its name, whoever else is there. Otherwise units keep their group by their place.
 
     Examples
     --------
@@ -59,6 +65,7 @@ class BandedRun:
         *,
         units: int,
         memory: bytes = b"",
+        names: Sequence[bytes] | None = None,
     ) -> None:
         self.coefficients = coefficients
         self.groups = groups
@@ -67,11 +74,33 @@ class BandedRun:
         held: dict[str, Any] = json.loads(memory) if memory else {}
         self.taken: int = held.get("taken", 0)
         self.past: list[list[NDArray[Any]]] = [[_array(one) for one in row] for row in held.get("past", [])]
-        if held:
+        self._secret: str = held.get("secret", "" if held or names is None else sampling_secret())
+        if self._secret:
+            self.group_of = np.array([self._group(name) for name in names or ()], dtype=np.int64)
+        elif held:
             self.group_of = _array(held["groups"])[:units]
         else:
             drawn = np.asarray(noise.uniform_below(groups, units))
             self.group_of = drawn.astype(np.min_scalar_type(groups - 1))
+
+    def _group(self, name: bytes) -> int:
+        """Return the group of a name: to whoever does not know the secret, it is uniform and independent."""
+        digest = hashlib.sha256(f"{self._secret}|".encode() + name).digest()
+        return int.from_bytes(digest, "big") % self.groups
+
+    def skip(self, step: int) -> None:
+        """Pass over the steps before this one: they were lost, and no row is drawn twice.
+
+        Their sums count as zero in later rows. If the groups were lost too, new ones start with a full round
+        of groups, so that no unit is in more steps than was paid for.
+        """
+        if not self.taken:
+            step = -(-step // self.groups) * self.groups
+        gap = min(step - self.taken, len(self.coefficients) - 1)
+        if gap > 0 and self.past:
+            nothing = [np.zeros_like(one) for one in self.past[0]]
+            self.past = [*([nothing] * gap), *self.past][: len(self.coefficients) - 1]
+        self.taken = max(self.taken, step)
 
     def sample(self) -> NDArray[np.int64]:
         """Return the places of the units that this step samples: some of one group."""
@@ -123,7 +152,8 @@ class BandedRun:
     def memory(self) -> bytes:
         """Return the state as bytes for the next instalment; whoever holds them can undo the noise."""
         past = [[_document(one) for one in row] for row in self.past]
-        held = {"taken": self.taken, "past": past, "groups": _document(self.group_of)}
+        groups = {"secret": self._secret} if self._secret else {"groups": _document(self.group_of)}
+        held = {"taken": self.taken, "past": past, **groups}
         return json.dumps(held).encode()
 
 

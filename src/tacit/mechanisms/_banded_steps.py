@@ -22,6 +22,7 @@ from tacit.mechanisms._roots import square_root_up
 from tacit.mechanisms._sampled_steps import SampledSteps
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from fractions import Fraction
 
     from tacit.accounting import Cost
@@ -157,10 +158,11 @@ class BandedSteps(SampledSteps):
         one = Cost.gaussian(sigma=self.sigma, sensitivity=self.moved)
         return -(-self.steps // self.groups) * one.sampled(self.groups * self.rate)
 
-    def start(self, units: int, memory: bytes = b"") -> BandedRun:
+    def start(self, units: int, memory: bytes = b"", names: Sequence[bytes] | None = None) -> BandedRun:
         """Return the state of a run over so many units, new or from its memory."""
+        each = self.groups * self.rate
         return BandedRun(
-            self.coefficients, self.groups, self.groups * self.rate, self.sigma, units=units, memory=memory
+            self.coefficients, self.groups, each, self.sigma, units=units, memory=memory, names=names
         )
 
     def release(self, value: StepSums) -> Any:  # type: ignore[override]
@@ -174,13 +176,22 @@ class BandedSteps(SampledSteps):
         Parameters
         ----------
         value
-            The sums, over the same units in the same order as before.
+            The sums. Units have the same places as before, or the value has their ``names`` (`BandedRun`), so
+            that units may come and go. If it has a ``part``, that is the
+            number of the instalment from 1, and the steps of instalments that were lost in between stay
+            untaken: whoever saw that one failed, or watched it, must not get its rows again with fresh noise.
         memory
             What the last call returned; empty at first. It holds exact sums: who has it can undo the noise.
         """
-        run = self.start(value.units, memory)
-        ends = (self.steps * part // self.parts for part in range(1, self.parts + 1))
-        self._take(value, run, next((end for end in ends if end > run.taken), run.taken) - run.taken)
+        run = self.start(value.units, memory, getattr(value, "names", None))
+        ends = [self.steps * part // self.parts for part in range(self.parts + 1)]
+        part: int | None = getattr(value, "part", None)
+        if part is None:
+            end = next((end for end in ends if end > run.taken), run.taken)
+        else:
+            end = ends[part]
+            run.skip(ends[part - 1])
+        self._take(value, run, max(0, end - run.taken))
         return value.result(), run.memory()
 
     @staticmethod

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
 
-__all__ = ["RecordedSums", "SampledSteps", "StepSums"]
+__all__ = ["RecordedSums", "SampledSteps", "StepSums", "whole_sums"]
 
 
 class StepSums(Protocol):
@@ -78,6 +78,22 @@ class RecordedSums:
         """Return the noisy sums, and forget them: the next release starts anew."""
         seen, self.noisy = self.noisy, []
         return seen
+
+
+def whole_sums(exact: Any) -> NDArray[np.int64]:
+    """Return sums as 64-bit integers, the nearest that fit; refuse floats, whose sensitivity is not exact.
+
+    Examples
+    --------
+    >>> whole_sums(np.array([2**63 + 5, 7], np.uint64)).tolist() == [2**63 - 1, 7]
+    True
+    """
+    sums = np.asarray(exact)
+    if sums.dtype.kind not in "iu":
+        raise TypeError(f"sums must be whole numbers, not {sums.dtype}: their sensitivity is exact")
+    if sums.dtype == np.uint64:  # a number that wrapped around would be far from its neighbours
+        sums = np.minimum(sums, np.uint64(2**63 - 1))
+    return sums.astype(np.int64, copy=False)
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -193,11 +209,9 @@ class SampledSteps(Mechanism):
 
     def noisy(self, exact: Any) -> Any:
         """Return whole numbers with rounded Gaussian noise, in 64 bits: beyond, the nearest that fits."""
-        whole = np.asarray(exact)
-        if whole.dtype.kind not in "iu":
-            raise TypeError(f"sums must be whole numbers, not {whole.dtype}: their sensitivity is exact")
+        whole = whole_sums(exact)
         drawn = np.asarray(noise.rounded_gaussian(self.sigma, whole.shape))
-        return saturated_sum(whole.astype(np.int64, copy=False), drawn)
+        return saturated_sum(whole, drawn)
 
     @property
     def spread(self) -> float:

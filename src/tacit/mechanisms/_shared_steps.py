@@ -10,7 +10,7 @@ import numpy as np
 from tacit import noise
 from tacit.exact import Number, count
 from tacit.mechanisms._mechanism import Mechanism, figure, show
-from tacit.mechanisms._sampled_steps import SampledSteps
+from tacit.mechanisms._sampled_steps import SampledSteps, whole_sums
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -98,11 +98,13 @@ class SharedSteps(Mechanism):
         return value.result()
 
     def noisy(self, exact: Any) -> Any:
-        """Return whole numbers with one share of discrete Gaussian noise."""
-        whole = np.asarray(exact)
+        """Return whole numbers with one share of discrete Gaussian noise, modulo 2^64 as all sums of them."""
+        held = np.asarray(exact)
+        whole = held.view(np.int64) if held.dtype == np.uint64 else whole_sums(held)  # modulo 2^64
         if whole.size != self.dimension:
             raise RuntimeError("the cost was stated for another number of sums")
-        return whole + noise.discrete_gaussian(self.sigma, whole.shape)
+        with np.errstate(over="ignore"):
+            return whole + noise.discrete_gaussian(self.sigma, whole.shape)
 
     @property
     def worst_pair(self) -> tuple[object, object]:

@@ -143,3 +143,20 @@ def test_a_selection_is_neither_sampled_nor_a_local_report_of_samples():
     with pytest.raises(TacitError, match="replaced"):
         Cost.from_json({**Cost.best_of(ONE.sampled(0.1), runs=9).to_json(), "adjacency": "replace"})
     assert Cost.best_of(Cost.zero(), runs=10) == Cost.zero()
+
+
+def test_a_law_of_runs_near_one_run_has_a_mean_of_about_one_run():
+    """The logarithm of 1 / gamma is then 0 in the arithmetic, and the mean must not divide by it."""
+    near = Fraction(10**60 - 1, 10**60)
+    cost = Cost.best_of(ONE, gamma=near)
+    assert cost.renyi_divergence(8) >= ONE.renyi_divergence(8)
+    assert ONE.epsilon(delta=1e-6) <= cost.epsilon(delta=1e-6) < 1.2 * ONE.epsilon(delta=1e-6)
+
+
+def test_runs_that_reveal_nothing_but_with_a_small_probability_have_a_reading():
+    cost = Cost.best_of(Cost.approximate(0, 1e-8), runs=10)
+    assert 1e-8 < cost.delta(epsilon=1) < 1.01e-7
+    assert cost.epsilon(delta=1e-6) < 1e-6
+    stored = Cost.best_of(ONE, runs=10).to_json()
+    stored["parts"][0]["candidates"] = [[]]
+    assert Cost.from_json(stored).delta(epsilon=0) == 0

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 import tacit as tc
-from tacit.audit._one_run import _least_chance
+from tacit.audit._one_run import _least_chance, _too_many
 
 
 def _scores(seed, canaries, sigma):
@@ -65,6 +65,55 @@ def test_the_curve_of_a_cost_never_promises_more_than_the_truth():
         true = ndtr(ndtri(x) - 1)
         assert least(float(x)) <= true + 1e-9
         assert least(float(x)) > true - 2e-3
+
+
+def _most_often(canaries, epsilon, delta, right):
+    """How often a private mechanism can guess so many coins right, whatever it does: a linear program.
+
+    Adding a random mask to the coins and shuffling canaries makes the best mechanism symmetric: q[k] is the
+    probability of each set of k right guesses. The others bound how far q is above e^epsilon times q of the
+    neighbour, where one of the right or one of the wrong guesses changes sides.
+    """
+    from math import comb, exp
+
+    from scipy.optimize import linprog
+
+    n = canaries + 1
+    rows, total = [], np.zeros(3 * n)
+    for k in range(n):
+        for start, other, sets in (
+            (n, k - 1, comb(n - 2, k - 1) if k else 0),
+            (2 * n, k + 1, comb(n - 2, k)),
+        ):
+            if 0 <= other < n:
+                row = np.zeros(3 * n)
+                row[k], row[other], row[start + k] = 1, -exp(epsilon), -1
+                rows.append(row)
+                total[start + k] = sets
+    sizes = np.array([comb(canaries, k) for k in range(n)] + [0] * (2 * n), float)
+    gain = np.where(np.arange(3 * n) >= right, sizes, 0)
+    best = linprog(-gain, A_ub=[*rows, total], b_ub=[0] * len(rows) + [delta], A_eq=[sizes], b_eq=[1])
+    return -best.fun
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-6), (1, 0.01), (0.1, 0.05), (2, 0.02)])
+@pytest.mark.parametrize("canaries", [5, 12])
+def test_no_private_mechanism_raises_a_false_alarm_however_it_ties_canaries_together(
+    canaries, epsilon, delta
+):
+    least = _least_chance(tc.Cost.approximate(epsilon, delta))
+    for right in range(canaries // 2 + 1, canaries + 1):
+        chance = _most_often(canaries, epsilon, delta, right)
+        assert not _too_many(least, canaries, canaries, right, 0.999 * chance)
+
+
+def test_a_claim_that_is_stated_with_a_delta_is_judged():
+    coins = np.arange(2000) % 2 == 0
+    claim = tc.Cost.gaussian(sigma=4, sensitivity=1).stated(delta=1e-6)
+    assert tc.audit.one_run(np.zeros(2000), coins, claimed=claim).holds
+    assert tc.audit.one_run(coins.astype(float), coins, claimed=claim).holds is False
+    leaky = tc.Cost.approximate(0, 0.01)  # may reveal all coins, once in a hundred runs
+    assert tc.audit.one_run(coins.astype(float), coins, claimed=leaky).holds
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,50 @@ def test_a_resumed_training_keeps_its_past_noise_secret_and_goes_on(monkeypatch,
     assert run.plan.cost == made(steps=12).plan().cost
 
 
+def test_a_failed_instalment_gives_no_second_draw_of_its_steps(monkeypatch):
+    """An analyst can choose settings with which steps fail, and see it: one charge, one draw of each step."""
+    from tacit.mechanisms import BandedRun
+
+    seen = []
+    sample = BandedRun.sample
+    monkeypatch.setattr(BandedRun, "sample", lambda self: seen.append(self.taken) or sample(self))
+    run = made(steps=12, checkpoints=6).plan().run()
+    run.next()
+    with monkeypatch.context() as broken:
+        broken.setattr("tacit.learn._model_sums.ModelSums.update", lambda self, noisy: 1 / 0)
+        for _ in range(4):
+            with pytest.raises(tc.TacitError, match="failed"):
+                run.next()
+    assert run.next().about["taken"] == 4
+    assert seen == [0, 1, 2, 4, 6, 8, 10, 11]
+
+
+def test_patients_who_arrive_between_checkpoints_move_nobody_to_another_group(monkeypatch, tmp_path):
+    from tacit.mechanisms import BandedRun
+
+    seen = []
+    sample = BandedRun.sample
+    monkeypatch.setattr(BandedRun, "sample", lambda self: seen.append(self.group_of) or sample(self))
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(51, 3)).astype(np.float32)
+    y = (X[:, 0] > 0).astype(int)
+    names = [f"{i:02}" for i in range(51)]
+    for first in (1, 0):  # the patient with the first name comes later
+        data = tc.learn.examples(
+            torch.as_tensor(X[first:]), y[first:], unit="patient", owners=names[first:], size=50,
+            budget=tc.Budget(epsilon=1000, delta=1e-2), ledger=tmp_path / "ledger.db",
+        )  # fmt: skip
+        torch.manual_seed(0)
+        model = torch.nn.Linear(3, 2)
+        trainer = Trainer(
+            model, torch.nn.CrossEntropyLoss(), torch.optim.SGD(model.parameters(), lr=0.1), data=data,
+            batch=5, steps=4, noise=1, delta=1e-3, noise_kind="correlated", bands=4, checkpoints=2,
+        )  # fmt: skip
+        trainer.plan().run().next()
+        data._ledger.close()
+    assert seen[-1][1:].tolist() == seen[0].tolist()
+
+
 def test_auto_correlates_where_that_predicts_less_error():
     few = made(n=50, size=5000, batch=10, steps=None, epochs=1, noise=None, epsilon=8, noise_kind="auto",
                bands=None, delta=1e-5)  # fmt: skip

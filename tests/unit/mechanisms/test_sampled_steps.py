@@ -60,6 +60,13 @@ def test_every_unit_is_taken_at_rate_one():
     assert [sample.tolist() for sample in work.samples] == [list(range(7))] * 2
 
 
+def test_unsigned_sums_beyond_64_bits_stay_near_their_neighbours():
+    """2^63 and 2^63 - 1 are neighbours; a sum that wrapped around would be at the other end."""
+    steps = tc.mechanisms.SampledSteps(sigma=1, sensitivity=1, rate=1, steps=1)
+    made = steps.noisy(np.array([2**63 - 1, 2**63, 2**64 - 1], np.uint64))
+    assert made.min() > 2**63 - 100
+
+
 def test_sums_in_floats_are_refused_and_sums_beyond_64_bits_stop_at_the_end():
     steps = m.SampledSteps(sigma=1000, sensitivity=1, rate=1, steps=1)
     with pytest.raises(TypeError, match="whole numbers"):

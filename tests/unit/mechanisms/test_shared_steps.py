@@ -127,3 +127,13 @@ def test_the_noise_of_shares_has_the_stated_spread():
     made = tc.mechanisms.SharedSteps(sigma=1000, sensitivity=1, rate=1, steps=1, shares=4, dimension=40_000)
     drawn = sum(made.noisy(np.zeros(40_000, dtype=np.int64)).astype(float) for _ in range(4))
     assert abs(drawn.std() / 2000 - 1) < 6 / math.sqrt(2 * 40_000)  # six standard errors
+
+
+def test_shares_are_whole_numbers_modulo_two_to_the_64():
+    share = SharedSteps(sigma=1, sensitivity=1, rate=1, steps=1, shares=2, dimension=2)
+    with pytest.raises(TypeError, match="whole numbers"):
+        share.noisy(np.array([1.0, 2.5]))
+    made = share.noisy(np.array([2**64 - 1, 2**63], np.uint64))
+    assert made.dtype == np.int64  # with floats, low digits of the noise would be lost
+    assert abs(int(made[0]) + 1) < 50
+    assert (int(made[1]) - 2**63 + 50) % 2**64 < 100

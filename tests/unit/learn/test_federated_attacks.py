@@ -611,7 +611,7 @@ def test_threads_that_ask_for_one_round_get_one_draw(own):
     assert draws(hospital) == 1
 
 
-# --- weights that enlarge the last bit of a float --------------------------------------------------------------
+# --- weights that enlarge the last bit of a float ---
 
 
 def cancelling(features=20, classes=2, patients=41, seed=0):

@@ -32,7 +32,9 @@ def unit_rows(examples: int, owners: Any, most: int) -> NDArray[np.int64]:
         rows = np.full((examples, most), -1, dtype=np.int64)
         rows[:, 0] = np.arange(examples)
         return rows
-    _, code = np.unique(np.asarray(owners).astype(str), return_inverse=True)
+    held = np.asarray(owners)
+    names = np.char.decode(held, "latin-1") if held.dtype.kind == "S" else held.astype(str)
+    _, code = np.unique(names, return_inverse=True)
     order = np.argsort(code, kind="stable")
     starts = np.flatnonzero(np.r_[True, np.diff(code[order]) != 0]) if examples else np.zeros(0, np.int64)
     sizes = np.diff(np.r_[starts, examples])
@@ -44,7 +46,7 @@ def unit_rows(examples: int, owners: Any, most: int) -> NDArray[np.int64]:
     secret = str(ranking_secret()).encode()
     for unit in np.flatnonzero(~small):
         own = order[starts[unit] : starts[unit] + sizes[unit]]
-        name = str(np.asarray(owners)[own[0]]).encode()
+        name = str(held[own[0]]).encode("utf-8", "surrogatepass")
         keys = [hashlib.sha256(secret + b"|%d|" % place + name).digest() for place in range(len(own))]
         kept = sorted(sorted(range(len(own)), key=keys.__getitem__)[:most])
         rows[unit] = own[kept]

@@ -304,6 +304,33 @@ def test_nothing_is_trained_before_the_charge_and_nothing_twice():
     assert Watched.fits == 21
 
 
+class Incomparable:
+    def __eq__(self, other):
+        return self
+
+    def __bool__(self):
+        raise TypeError("boolean value of NA is ambiguous")
+
+    __hash__ = None
+
+
+@pytest.mark.parametrize("owner", [np.array([b"\xff"]), np.array(["\ud800"])], ids=["bytes", "surrogate"])
+def test_the_name_of_one_patient_cannot_make_a_release_fail(owner):
+    X, y = np.zeros((40, 2)), np.zeros(40)
+    owners = np.concatenate([np.repeat(owner, 3), np.array([f"p{i}" for i in range(37)], owner.dtype.kind)])
+    patients = tc.learn.examples(
+        X, y, unit="patient_id", owners=owners, size=40, budget=tc.Budget(rho=10**6), per_unit=2
+    )
+    assert len(ensemble(patients).label(PUBLIC, sigma=5).release().labels) == 3
+
+
+def test_a_target_that_cannot_be_compared_counts_for_nobody():
+    X = np.zeros((40, 2))
+    y = np.array([*(i % 2 for i in range(39)), Incomparable()], dtype=object)
+    patients = tc.learn.examples(X, y, unit=tc.Unit.row(), size=40, budget=tc.Budget(rho=10**6))
+    assert len(ensemble(patients).label(PUBLIC, sigma=5).release().labels) == 3
+
+
 class Slow(KNeighborsClassifier):
     def fit(self, X, y):
         time.sleep(0.002)

@@ -90,6 +90,9 @@ def test_two_processes_of_one_hospital_answer_no_more_rounds_than_were_paid_for(
     kinds = [unpack(one.handle(h.weights_of(agreed, number))).kind for number in (1, 2, 3) for one in both]
     assert kinds.count("sum") == 3
     assert kinds.count("refusal") == 3
+    last = unpack(both[0].handle(h.weights_of(agreed, 3)))
+    assert (last.fields["code"], last.fields["what"]) == ("run-finished", "h0 cannot answer")
+    assert "instalments" in both[0].last_refusal.what  # which entry it was stays with the hospital
 
 
 @pytest.mark.parametrize(
@@ -568,6 +571,25 @@ def test_a_coordinator_survives_hostile_replies(reply):
 
     release = Coordinator(agreed, exchange).train()
     assert set(release.members) == {("h0",)}
+
+
+@pytest.mark.parametrize("how", ["nothing", "empty", "cheap", "list"])
+def test_a_certificate_that_does_not_state_the_study_is_left_out(how):
+    agreed, keys = h.small_study("own", hospitals=2)
+    hospitals = h.all_hospitals(agreed, keys)
+    cheap = tc.accounting.Cost.gaussian(sigma=10**6, sensitivity=1).to_json()
+
+    def exchange(sent):
+        found = in_process(hospitals)(sent)
+        if unpack(next(iter(sent.values()))).kind == "certificate":
+            true = unpack(found["h1"]).fields["certificate"]
+            made = {"nothing": None, "empty": {}, "cheap": {**true, "cost": cheap}, "list": [1]}[how]
+            found["h1"] = pack(Message("certificate", agreed.digest, {"certificate": made}))
+        return found
+
+    coordinator = Coordinator(agreed, exchange)
+    assert coordinator.train().certificate.names == "h0"
+    assert "certificate" in coordinator.refusals["h1"]
 
 
 def test_a_second_coordinator_does_not_take_old_sums_for_new_weights():

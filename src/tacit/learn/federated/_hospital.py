@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 __all__ = ["Hospital"]
 
 #: Refusals whose words are about the protocol alone; of any other, the coordinator learns only the code.
-_OPEN_WORDS = frozenset(
-    {"bad-message", "study-differs", "members-refused", "run-finished", "instalment-lost"}
-)
+_OPEN_WORDS = frozenset({"bad-message", "study-differs", "members-refused"})
+#: The same, but only in the hospital's own words: the ledger's name accounts, and count entries of others.
+_OWN_WORDS = frozenset({"run-finished", "instalment-lost"})
 
 
 @dataclass(slots=True)
@@ -115,8 +115,10 @@ class Hospital:
 
     def _in_public(self, error: TacitError | None) -> TacitError:
         """Return a refusal as the coordinator may read it: without paths, budgets or other details."""
-        if error is not None and error.code in _OPEN_WORDS:
-            return error
+        if error is not None and error.code in _OPEN_WORDS | _OWN_WORDS:
+            own = error.what.startswith(f"{self.name} ")
+            if own or error.code in _OPEN_WORDS:
+                return error
         code = "release-failed" if error is None else error.code
         return TacitError(code, f"{self.name} cannot answer", fix=Say("go on with the next round"))
 

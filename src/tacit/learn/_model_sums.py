@@ -63,8 +63,6 @@ class ModelSums:
         start = settings.clip.start if isinstance(settings.clip, AdaptiveClip) else 1
         self._clip = torch.tensor(float(start), device=setup.device)
         self._average = [one.detach().clone() for one in self._blocks.parameters] if settings.average else []
-        #: The number of the instalment; None where all steps are one draw.
-        self.part: int | None = None
         self.taken = 0
         self.watched: list[tuple[int, float]] = []
         if state:

@@ -88,9 +88,8 @@ class CheckpointTask:
         """Yield the sums, which start from the state of the last stored instalment; return the new state."""
         from tacit.learn._model_sums import ModelSums
 
-        del noisy
+        del number, noisy
         sums = ModelSums(self.setup, self.data._arrays, self.data.units(), state)  # noqa: SLF001 - tasks may
-        sums.part = number
         yield sums
         return sums.state()
 

@@ -21,7 +21,7 @@ __all__ = ["BandedRun"]
 class BandedRun:
     """What later steps of `BandedSteps` need from earlier ones. It is secret: it holds exact sums.
 
-    Guarantee: groups are drawn once, for each unit independently; each row is drawn once, with fresh noise.
+    Guarantee: groups are drawn once, for each unit independently; each row gets fresh noise, once.
 
     Parameters
     ----------
@@ -72,20 +72,6 @@ class BandedRun:
         else:
             drawn = np.asarray(noise.uniform_below(groups, units))
             self.group_of = drawn.astype(np.min_scalar_type(groups - 1))
-
-    def skip(self, step: int) -> None:
-        """Pass over the steps before this one: they were lost, and no row is drawn twice.
-
-        Their sums count as zero in later rows. If the groups were lost too, new ones start with a full round
-        of groups, so that no unit is in more steps than was paid for.
-        """
-        if not self.taken:
-            step = -(-step // self.groups) * self.groups
-        gap = min(step - self.taken, len(self.coefficients) - 1)
-        if gap > 0 and self.past:
-            nothing = [np.zeros_like(one) for one in self.past[0]]
-            self.past = [*([nothing] * gap), *self.past][: len(self.coefficients) - 1]
-        self.taken = max(self.taken, step)
 
     def sample(self) -> NDArray[np.int64]:
         """Return the places of the units that this step samples: some of one group."""

@@ -174,21 +174,13 @@ class BandedSteps(SampledSteps):
         Parameters
         ----------
         value
-            The sums, over the same units in the same order as before. If it has a ``part``, that is the number
-            of the instalment from 1, and the steps of instalments that were lost in between stay untaken:
-            whoever saw that one failed, or watched it, must not get its rows again with fresh noise.
+            The sums, over the same units in the same order as before.
         memory
             What the last call returned; empty at first. It holds exact sums: who has it can undo the noise.
         """
         run = self.start(value.units, memory)
-        ends = [self.steps * part // self.parts for part in range(self.parts + 1)]
-        part: int | None = getattr(value, "part", None)
-        if part is None:
-            end = next((end for end in ends if end > run.taken), run.taken)
-        else:
-            end = ends[part]
-            run.skip(ends[part - 1])
-        self._take(value, run, max(0, end - run.taken))
+        ends = (self.steps * part // self.parts for part in range(1, self.parts + 1))
+        self._take(value, run, next((end for end in ends if end > run.taken), run.taken) - run.taken)
         return value.result(), run.memory()
 
     @staticmethod

@@ -67,6 +67,8 @@ def grouped(law: LossLaw, m: int) -> LossLaw:
             return PureLoss(m * epsilon)
         case BoundedRangeLoss(epsilon):
             return BoundedRangeLoss(m * epsilon)
+        case ApproximateLoss(epsilon, delta) if not epsilon and m * delta < 1:
+            return ApproximateLoss(epsilon, m * delta)  # the distance of laws, which adds up
         case GroupLoss(already, parts):
             return GroupLoss(m * already, parts)
         case _:

@@ -69,7 +69,7 @@ def class_numbers(targets: Any, classes: tuple[object, ...]) -> NDArray[np.int64
     flat = flat.reshape(len(flat), -1)[:, 0] if flat.ndim > 1 else flat
     found = np.full(len(flat), -1, dtype=np.int64)
     for place, one in enumerate(classes):
-        same = flat == one
+        same = flat == one if flat.dtype.kind != "O" else np.array([_is(value, one) for value in flat], bool)
         if np.ndim(same):  # text is never equal to a number, which NumPy says with a single False
             found[same] = place
     return found
@@ -79,13 +79,23 @@ def _unit_names(data: Examples, rows: NDArray[np.int64], arrays: tuple[Any, ...]
     """Return a name for each unit: its owner, or the bytes of the example where each is a unit."""
     owners = data._owners  # noqa: SLF001 - the room's own
     if owners is not None:
-        return [str(owners[one]).encode() for one in rows[:, 0]]
+        return [str(owners[one]).encode("utf-8", "surrogatepass") for one in rows[:, 0]]
     return [b"|".join(_bytes(array[one]) for array in arrays) for one in rows[:, 0]]
 
 
 def _bytes(value: Any) -> bytes:
     held = np.asarray(value)
-    return repr(held.tolist()).encode() if held.dtype.hasobject else np.ascontiguousarray(held).tobytes()
+    if held.dtype.hasobject:
+        return repr(held.tolist()).encode("utf-8", "surrogatepass")
+    return np.ascontiguousarray(held).tobytes()
+
+
+def _is(value: Any, one: object) -> bool:
+    """Whether a target is a class; one that cannot be compared, such as pandas' NA, is none."""
+    try:
+        return bool(value == one)
+    except Exception:  # noqa: BLE001 - one odd target must not make the whole release fail
+        return False
 
 
 def _plain(array: Any) -> Any:

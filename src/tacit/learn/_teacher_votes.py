@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import random
 import sys
 import warnings
 from collections.abc import Callable
@@ -151,7 +152,9 @@ def _own_random_numbers(seed: int) -> Iterator[None]:
     They are no noise: training may use any public numbers.
     """
     before = np.random.get_state()  # noqa: NPY002 - what estimators without a random state use
+    plain = random.getstate()
     np.random.seed(seed)  # noqa: NPY002
+    random.seed(seed)
     torch = sys.modules.get("torch")
     try:
         if torch is None:
@@ -162,6 +165,7 @@ def _own_random_numbers(seed: int) -> Iterator[None]:
                 yield
     finally:
         np.random.set_state(before)  # noqa: NPY002
+        random.setstate(plain)
 
 
 def estimator_words(estimator: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Teachers"]
 
 _FINE = 10**12
+_ONE_AT_A_TIME = threading.RLock()  # the random numbers that teachers are given are those of the process
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -278,11 +280,16 @@ class Teachers:
         return lines
 
     def _votes(self, queries: Any) -> NDArray[np.int64]:
-        """Train the teachers, once, and count their votes: private, called after the charge."""
-        if not self._trained:
-            parts = teacher_parts(self.data, self.teachers, self.classes)
-            self._trained.extend(train_teachers(self.estimator, parts, self.classes))
-        return votes_of(self._trained, _plain(queries), len(self.classes))
+        """Train the teachers, once, and count their votes: private, called after the charge.
+
+        Releases in several threads wait for each other: a second training would give each unit a second vote,
+        and teachers that take turns would take each other's random numbers.
+        """
+        with _ONE_AT_A_TIME:
+            if not self._trained:
+                parts = teacher_parts(self.data, self.teachers, self.classes)
+                self._trained.extend(train_teachers(self.estimator, parts, self.classes))
+            return votes_of(self._trained, _plain(queries), len(self.classes))
 
     def __repr__(self) -> str:
         kind = getattr(self.estimator, "__name__", type(self.estimator).__name__)

@@ -20,12 +20,14 @@ from tacit.learn.federated import (
     HospitalKey,
     Message,
     Participant,
+    Softmax,
     in_process,
     pack,
     study,
     unpack,
 )
 from tacit.learn.federated._masks import RoundKey, SignedKey, _signed_words, mask_for
+from tacit.learn.federated._whole_gradients import CLIP_STEPS
 
 
 @pytest.fixture
@@ -88,6 +90,9 @@ def test_two_processes_of_one_hospital_answer_no_more_rounds_than_were_paid_for(
     kinds = [unpack(one.handle(h.weights_of(agreed, number))).kind for number in (1, 2, 3) for one in both]
     assert kinds.count("sum") == 3
     assert kinds.count("refusal") == 3
+    last = unpack(both[0].handle(h.weights_of(agreed, 3)))
+    assert (last.fields["code"], last.fields["what"]) == ("run-finished", "h0 cannot answer")
+    assert "instalments" in both[0].last_refusal.what  # which entry it was stays with the hospital
 
 
 @pytest.mark.parametrize(
@@ -568,6 +573,25 @@ def test_a_coordinator_survives_hostile_replies(reply):
     assert set(release.members) == {("h0",)}
 
 
+@pytest.mark.parametrize("how", ["nothing", "empty", "cheap", "list"])
+def test_a_certificate_that_does_not_state_the_study_is_left_out(how):
+    agreed, keys = h.small_study("own", hospitals=2)
+    hospitals = h.all_hospitals(agreed, keys)
+    cheap = tc.accounting.Cost.gaussian(sigma=10**6, sensitivity=1).to_json()
+
+    def exchange(sent):
+        found = in_process(hospitals)(sent)
+        if unpack(next(iter(sent.values()))).kind == "certificate":
+            true = unpack(found["h1"]).fields["certificate"]
+            made = {"nothing": None, "empty": {}, "cheap": {**true, "cost": cheap}, "list": [1]}[how]
+            found["h1"] = pack(Message("certificate", agreed.digest, {"certificate": made}))
+        return found
+
+    coordinator = Coordinator(agreed, exchange)
+    assert coordinator.train().certificate.names == "h0"
+    assert "certificate" in coordinator.refusals["h1"]
+
+
 def test_a_second_coordinator_does_not_take_old_sums_for_new_weights():
     agreed, keys = h.small_study("own", hospitals=2)
     hospitals = h.all_hospitals(agreed, keys)
@@ -607,3 +631,85 @@ def test_threads_that_ask_for_one_round_get_one_draw(own):
         replies = list(pool.map(hospital.handle, [h.weights_of(agreed, 1)] * 16))
     assert len(set(replies)) == 1
     assert draws(hospital) == 1
+
+
+# --- weights that enlarge the last bit of a float ---
+
+
+def cancelling(features=20, classes=2, patients=41, seed=0):
+    """Return patients and weights: huge weights cancel, and what is left depends on the order of a sum."""
+    draw = np.random.default_rng(seed)
+    X = draw.normal(size=(patients, features))
+    X[:, :3] = np.eye(3)[draw.integers(0, 3, patients)]
+    X[:, 3] = 40.0  # gradients point the same way
+    table = np.zeros((features + 1, classes))
+    table[:, 0] = 10 * np.abs(draw.normal(size=features + 1))
+    table[:3, 0], table[3, 0], table[-1, 0] = 1e17, 0, -1e17
+    return X, np.zeros(patients), table.ravel()
+
+
+@pytest.mark.parametrize("classes", [2, 10])
+def test_no_patient_shows_in_the_last_bit_of_another_ones_gradient(classes):
+    for seed in range(5):
+        X, y, weights = cancelling(classes=classes, seed=seed)
+        model = Softmax(20, classes)
+        for scale in (1.0, 1e-17):
+            whole = model.gradients(scale * weights, X, y)
+            for start in range(len(X)):
+                some = model.gradients(scale * weights, X[start:], y[start:])
+                np.testing.assert_array_equal(some, whole[start:])
+
+
+class Matrices:
+    """A model of another library: it multiplies matrices, which rounds otherwise if there are more lines."""
+
+    dimension = 42
+
+    def document(self):
+        return {"kind": "matrices"}
+
+    def start(self):
+        return np.zeros(42)
+
+    def example(self):
+        return np.linspace(0, 1, 40).reshape(2, 20), np.zeros(2)
+
+    def gradients(self, weights, X, y):
+        inputs = np.column_stack([X, np.ones(len(X))])
+        ahead = np.diff(inputs @ weights.reshape(21, 2), axis=1)
+        return np.repeat(inputs / (1 + np.exp(np.clip(ahead, -50, 50))), 2, axis=1)
+
+    def predict(self, weights, X):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("model", [Softmax(20, 2), Matrices()], ids=["own", "other"])
+def test_weights_that_cancel_do_not_make_one_patient_move_the_others(model, monkeypatch):
+    monkeypatch.setattr("tacit.noise.rounded_gaussian", lambda sigma, shape: np.zeros(shape, dtype=np.int64))
+    agreed, _ = h.small_study("own", hospitals=1, rounds=1, model=model)
+    for patients in range(2, 48):
+        X, y, weights = cancelling(patients=patients, seed=1)
+        sums = []
+        for some in (slice(0, None), slice(1, None), slice(0, 1)):
+            hospital = h.small_hospital("h0", agreed, data=(X[some], y[some]))
+            sums.append(unpack(hospital.handle(h.weights_of(agreed, 1, weights))).arrays["sum"])
+        assert int(((sums[0] - sums[1]).astype(object) ** 2).sum()) <= CLIP_STEPS**2
+        np.testing.assert_array_equal(sums[0], sums[1] + sums[2])
+
+
+def test_a_model_that_promises_separate_gradients_and_mixes_their_last_bits_is_refused():
+    agreed, _ = h.small_study("own", hospitals=1, model=Rounding())
+    with pytest.raises(TacitError, match="must not depend on other examples"):
+        h.small_hospital("h0", agreed)
+
+
+class Rounding(Broken):
+    """It says that its gradients are separate, but they differ in their last bits."""
+
+    separate = True
+
+    def __init__(self):
+        super().__init__("rounding")
+
+    def gradients(self, weights, X, y):
+        return X / 100 * (1 + 1e-15 * len(X))

@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as arrays
 
 import hospitals as h
 import tacit as tc
+from tacit.accounting import Cost
 from tacit.errors import TacitError
 from tacit.learn.federated import (
     Coordinator,
@@ -284,6 +285,32 @@ def test_the_cost_of_the_run_is_the_largest_only_if_hospitals_are_disjoint():
         release = Coordinator(agreed, in_process(h.all_hospitals(agreed, keys))).train()
         costs[disjoint] = Fraction(release.certificate.fields["promised"]["epsilon"])
     assert costs[False] == 2 * costs[True]
+
+
+@pytest.mark.parametrize("rates", [(1,), ("1/3", "1/4")])
+def test_a_patient_of_several_hospitals_that_share_noise_pays_like_a_group(rates):
+    """In each hospital the patient moves the same sum by a clip, against one noise: more than the sum."""
+    keys = {f"h{i}": HospitalKey.generate() for i in range(4)}
+    members = {
+        name: Participant(40, Fraction(rates[i % len(rates)]), key.public)
+        for i, (name, key) in enumerate(keys.items())
+    }
+    agreed = study("transfers", h.MODEL, members, rounds=3, sigma=5, delta=1e-5, disjoint=False)
+    ledgers = {name: tc.Ledger.memory() for name in keys}
+    hospitals = {n: h.small_hospital(n, agreed, k, ledger=ledgers[n]) for n, k in keys.items()}
+    certificate = Coordinator(agreed, in_process(hospitals)).train().certificate
+    stated = Cost.from_json(certificate.fields["cost"])
+    summed = sum((agreed.cost(name) for name in list(keys)[1:]), agreed.cost("h0"))
+    assert stated.epsilon(delta=1e-5) > 1.5 * summed.epsilon(delta=1e-5)
+    if rates == (1,):
+        one = agreed.mechanism("h0")
+        true = 3 * Cost.gaussian_shares(
+            sigma=one.sigma, sensitivity=4 * one.sensitivity, shares=one.shares, dimension=one.dimension
+        )
+        assert stated.epsilon(delta=1e-5) >= true.epsilon(delta=1e-5)
+    assert certificate.fields["promised"] == {}
+    assert certificate.matches(*ledgers.values())
+    assert "not stated" in certificate.report().text()
 
 
 def test_a_patient_with_many_examples_moves_a_sum_by_one_clip_at_most(monkeypatch):

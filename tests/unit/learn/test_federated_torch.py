@@ -36,8 +36,8 @@ def test_gradients_are_those_of_autograd():
 
 def test_hospitals_train_a_network_together():
     made = gradients_of(net())
-    agreed, keys = h.small_study("shared", size=400, rounds=30, sigma=0.01, delta=1e-6, model=made)
-    data = {name: h.patients(400, seed=i) for i, name in enumerate(keys)}
+    agreed, keys = h.small_study("shared", size=100, rounds=30, sigma=0.01, delta=1e-6, model=made)
+    data = {name: h.patients(100, seed=i) for i, name in enumerate(keys)}
     budget = tc.Budget(epsilon=10**8, delta=1e-3)
     hospitals = {n: h.small_hospital(n, agreed, k, data=data[n], budget=budget) for n, k in keys.items()}
     release = Coordinator(agreed, in_process(hospitals)).train()
@@ -76,3 +76,41 @@ def test_labels_that_the_loss_cannot_read_count_as_nothing(monkeypatch):
     expected = unpack(without.handle(h.weights_of(agreed, 1))).arrays["sum"]
     for one in sums:
         np.testing.assert_allclose(one, expected, atol=2 * 10)  # each gradient is rounded by itself
+
+
+def test_no_patient_shows_in_the_last_bit_of_another_ones_gradient(monkeypatch):
+    """Huge weights cancel, so what is left of them depends on the order in which PyTorch adds up."""
+    monkeypatch.setattr("tacit.noise.rounded_gaussian", lambda sigma, shape: np.zeros(shape, dtype=np.int64))
+    line = torch.nn.Linear(20, 2)
+    made = TorchGradients(line, torch.nn.functional.cross_entropy, shape=(20,))
+    agreed, _ = h.small_study("own", hospitals=1, rounds=1, model=made)
+    draw = np.random.default_rng(1)
+    for patients in range(2, 12):
+        X, y = draw.normal(size=(patients, 20)), np.zeros(patients)
+        X[:, :3] = np.eye(3)[draw.integers(0, 3, patients)]
+        table = 10 * draw.normal(size=(2, 20))
+        table[0, :3] = 1e9
+        weights = np.concatenate([table.ravel(), [-1e9, 0.0]])
+        sums = []
+        for some in (slice(0, None), slice(1, None), slice(0, 1)):
+            hospital = h.small_hospital("h0", agreed, data=(X[some], y[some]))
+            sums.append(unpack(hospital.handle(h.weights_of(agreed, 1, weights))).arrays["sum"])
+        np.testing.assert_array_equal(sums[0], sums[1] + sums[2])
+
+
+def test_one_example_cannot_leave_anything_behind_for_the_next():
+    class Remembers(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.line = torch.nn.Linear(3, 2)
+            self.register_buffer("seen", torch.zeros(3))
+
+        def forward(self, x):
+            self.seen.add_(x.mean(dim=0))
+            return self.line(x + self.seen)
+
+    made = gradients_of(Remembers())
+    X, y = h.patients(2)
+    first = made.gradients(made.start(), X[:1], y[:1])
+    made.gradients(made.start(), X[1:], y[1:])
+    np.testing.assert_array_equal(made.gradients(made.start(), X[:1], y[:1]), first)

@@ -8,6 +8,8 @@ import pytest
 os.environ.setdefault("FLWR_TELEMETRY_ENABLED", "0")  # before Flower is imported
 pytest.importorskip("flwr")
 
+from flwr.app import ConfigRecord, RecordDict
+
 import tacit as tc
 from tacit import TacitError
 from tacit.learn.federated import (
@@ -124,6 +126,20 @@ def test_a_hospital_that_cannot_be_opened_is_missing():
 
     exchange = flower_exchange(FlowerGrid(client_app(open_handler), 2), ["north", "south"], wait=0)
     assert list(exchange({"north": b"x", "south": b"x"})) == ["north"]
+
+
+def test_what_went_wrong_when_a_hospital_was_opened_stays_there():
+    """Flower sends the words of an exception to the server."""
+
+    def open_handler(context):
+        raise ValueError("could not convert string to float: 'patient 17 died'")
+
+    grid = FlowerGrid(client_app(open_handler), 1)
+    for kind in ("query.tacit", "train.tacit"):
+        asked = grid.create_message(RecordDict({"tacit": ConfigRecord({"bytes": b"x"})}), kind, 1, "")
+        [reply] = grid.send_and_receive([asked])
+        assert reply.has_content()
+        assert "patient" not in str(reply.content)
 
 
 def test_two_nodes_with_one_name_are_refused():

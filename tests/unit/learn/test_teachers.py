@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import random
+import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -20,6 +23,7 @@ from tacit.audit import neighbours
 from tacit.core import members_of
 from tacit.errors import TacitError
 from tacit.learn import _teacher_parts, _unit_rows
+from tacit.learn._teacher_votes import train_teachers
 from twins import learn_teachers as twins
 
 PUBLIC = np.array([[-2.0, 0.0], [2.0, 0.0], [0.02, 0.5]])
@@ -298,6 +302,62 @@ def test_nothing_is_trained_before_the_charge_and_nothing_twice():
     assert rich.label(PUBLIC, sigma=5).release().votes == first.votes
     rich.label(PUBLIC[:2], sigma=5).release()
     assert Watched.fits == 21
+
+
+class Incomparable:
+    def __eq__(self, other):
+        return self
+
+    def __bool__(self):
+        raise TypeError("boolean value of NA is ambiguous")
+
+    __hash__ = None
+
+
+@pytest.mark.parametrize("owner", [np.array([b"\xff"]), np.array(["\ud800"])], ids=["bytes", "surrogate"])
+def test_the_name_of_one_patient_cannot_make_a_release_fail(owner):
+    X, y = np.zeros((40, 2)), np.zeros(40)
+    owners = np.concatenate([np.repeat(owner, 3), np.array([f"p{i}" for i in range(37)], owner.dtype.kind)])
+    patients = tc.learn.examples(
+        X, y, unit="patient_id", owners=owners, size=40, budget=tc.Budget(rho=10**6), per_unit=2
+    )
+    assert len(ensemble(patients).label(PUBLIC, sigma=5).release().labels) == 3
+
+
+def test_a_target_that_cannot_be_compared_counts_for_nobody():
+    X = np.zeros((40, 2))
+    y = np.array([*(i % 2 for i in range(39)), Incomparable()], dtype=object)
+    patients = tc.learn.examples(X, y, unit=tc.Unit.row(), size=40, budget=tc.Budget(rho=10**6))
+    assert len(ensemble(patients).label(PUBLIC, sigma=5).release().labels) == 3
+
+
+class Slow(KNeighborsClassifier):
+    def fit(self, X, y):
+        time.sleep(0.002)
+        return super().fit(X, y)
+
+
+def test_releases_in_two_threads_do_not_give_a_unit_two_teachers():
+    both = ensemble(estimator=Slow(1))
+    plans = [both.label(PUBLIC[:size], sigma=5) for size in (1, 2)]
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda plan: plan.release(), plans))
+    assert len(both._trained) == 20
+    assert (both._votes(PUBLIC).sum(axis=1) == 20).all()
+
+
+def test_the_global_generator_of_python_is_no_way_from_one_teacher_to_the_next():
+    def guess(features, number):
+        [random.random() for _ in range(len(features))]
+        chosen = random.randrange(2)
+        return lambda queries: np.full(len(queries), chosen)
+
+    before = random.getstate()
+    parts = [(np.zeros((size, 1)), np.arange(size) % 2) for size in (4, 4, 4, 4, 4, 4, 4, 4)]
+    more = [(np.zeros((5, 1)), np.arange(5) % 2), *parts[1:]]
+    votes = [[one(PUBLIC)[0] for one in train_teachers(guess, some, (0, 1))] for some in (parts, more)]
+    assert votes[0][1:] == votes[1][1:]
+    assert random.getstate() == before
 
 
 def test_labels_are_saved_and_read_with_their_certificate(tmp_path):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from tacit.accounting import Cost
 from tacit.core import Certificate, Release
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Say, Set
@@ -138,10 +139,8 @@ class Coordinator:
         """Return the model so far, with the certificates of all hospitals that answered a round."""
         weights = np.mean(self._later, axis=0) if self._average and self._later else self.weights
         replies = self._ask("certificate", {name: {} for name in self.study.hospitals}, "certificate")
-        certificates = []
-        for name in sorted(replies):
-            fields: Any = replies[name].fields.get("certificate")
-            certificates.append(Certificate(fields if isinstance(fields, dict) else {}))
+        found = [self._certificate(name, replies[name].fields.get("certificate")) for name in sorted(replies)]
+        certificates = [one for one in found if one is not None]
         if not certificates:
             raise TacitError(
                 "too-few-hospitals", "no hospital has sent its certificate",
@@ -150,6 +149,18 @@ class Coordinator:
         model = FederatedModel(self.study.model, self.study.document(), weights, tuple(self.members))
         together = Certificate.together(certificates, disjoint=self.study.disjoint)
         return Release(model, together)
+
+    def _certificate(self, name: str, fields: Any) -> Certificate | None:
+        """Return a hospital's certificate; None where it does not state what the study says."""
+        try:
+            law = fields["mechanisms"][0]["mechanism"]
+            agreed = Cost.from_json(fields["cost"]) == self.study.cost(name)
+            if agreed and law == self.study.mechanism(name).to_json()["mechanism"]:
+                return Certificate(fields)
+        except (TacitError, LookupError, TypeError, ValueError, AttributeError):
+            pass
+        self.refusals[name] = "its certificate does not state the cost of the study"
+        return None
 
     def _own_sum(self) -> tuple[tuple[str, ...], NDArray[np.float64]]:
         """Add up the noisy sums of a round, each safe by itself."""

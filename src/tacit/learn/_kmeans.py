@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import ClusterMixin, TransformerMixin
 
 from tacit.learn._estimator import PrivateEstimator
+from tacit.learn._fit_names import refuse_exact_scores
 from tacit.learn._kmeans_plan import kmeans_steps
 from tacit.learn._row_metric import finite_features, read_grid
 from tacit.learn._row_moments import RADIUS
@@ -97,6 +98,7 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return the nearest cluster of each row."""
+        refuse_exact_scores()
         return np.asarray(self.transform(X).argmin(axis=1))
 
     def fit_predict(self, X: Any, y: Any = None, **given: Any) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ from tacit.learn._estimator import PrivateRegressor
 from tacit.learn._fit_noise import share_of_noise
 from tacit.learn._fit_task import FitSteps
 from tacit.learn._moment_fit import MomentFit
-from tacit.learn._whole_features import scaled_features
+from tacit.learn._whole_features import FEATURE_STEPS, scaled_features
 from tacit.learn._whole_moments import MOST_CLIP, MOST_FEATURES, MomentGrid
 from tacit.mechanisms import RoundedGaussian
 
@@ -84,6 +84,8 @@ class LinearRegression(PrivateRegressor):
             raise bad_parameter(
                 "clip", f"at most {MOST_CLIP}, with at most {MOST_FEATURES:,} features", clip, fix=Set(clip=1)
             )
+        if clip * FEATURE_STEPS < 1:
+            raise bad_parameter("clip", f"at least 1 / {FEATURE_STEPS:,}", clip, fix=Set(clip=1))
         grid = MomentGrid(self.n_features_in_, bool(self.fit_intercept), clip, data.per_unit)
         sigma = math.ceil(share_of_noise(noise, 1, grid.sensitivity))
         penalty = self._penalty()

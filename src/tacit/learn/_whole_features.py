@@ -56,9 +56,9 @@ def whole_features(
     [[0.0, 4096.0], [4096.0, 4096.0], [0.0, 0.0]]
     """
     held = as_numbers(features)
-    good = np.asarray(np.isfinite(held).all(axis=1))
     middle, half = (low + high) / 2, (high - low) / 2
-    scaled = np.clip((np.where(good[:, None], held, middle) - middle) / half, -1.0, 1.0)
+    scaled = np.clip((held - middle) / half, -1.0, 1.0)
+    good = np.asarray((np.isfinite(held) & np.isfinite(scaled)).all(axis=1))
     whole = np.floor(scaled * FEATURE_STEPS + 0.5)
     if intercept:
         whole = np.concatenate([whole, np.full((len(whole), 1), float(FEATURE_STEPS))], axis=1)

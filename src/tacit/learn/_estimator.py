@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tacit.core import Forecast, Plan, Release, Unit
 from tacit.errors import bad_parameter
 from tacit.fixes import Set
+from tacit.learn._cells import cells
 from tacit.learn._declared_data import check_shape, needs_names, one_column
 from tacit.learn._examples import Examples, examples
 from tacit.learn._fit_names import data_digest, open_for_fit, refuse_exact_scores, refuse_hidden_fits
@@ -193,6 +194,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         if isinstance(X, Examples):
             validate_data(self, X._arrays[0], skip_check_array=True)  # noqa: SLF001 - the parts of a dataset
             return X, ""
+        X = cells(X)
         check_shape(X)
         features = validate_data(self, X, ensure_all_finite=False, ensure_min_samples=0, dtype=None)
         target = self._target(y)

@@ -11,6 +11,7 @@ import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Either, Set
+from tacit.learn._cells import column_cells, written_cells
 from tacit.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -71,11 +72,10 @@ def data_digest(ledger: Ledger, *arrays: Any) -> str:
     """
     parts: list[bytes] = []
     for one in arrays:
-        held = np.asarray(one)
-        body = (
-            repr(held.tolist()).encode() if held.dtype.kind == "O" else np.ascontiguousarray(held).tobytes()
-        )
-        head = f"{held.dtype.str if held.dtype.kind != 'O' else 'O'}{held.shape}{len(body)};".encode()
+        held = column_cells(one)
+        plain = held.dtype.kind != "O"
+        body = np.ascontiguousarray(held).tobytes() if plain else written_cells(held.tolist())
+        head = f"{held.dtype.str if plain else 'O'}{held.shape}{len(body)};".encode()
         parts += [head, body]
     return ledger.keyed_digest("fits", b"".join(parts))
 

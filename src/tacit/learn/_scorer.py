@@ -11,6 +11,7 @@ from tacit.core import AnswerTable, Cells, Plan, PlanGoal, Unit
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Choose, Code, Set
+from tacit.learn._cells import cells, column_cells
 from tacit.learn._declared_bounds import read_target_bounds
 from tacit.learn._declared_data import needs_names
 from tacit.learn._examples import examples
@@ -33,7 +34,7 @@ _MEASURES = ("accuracy", "neg_mean_squared_error")
 
 def predictions_of(estimator: Any, X: Any) -> NDArray[Any]:
     """Return the prediction of each row, row by row, so that no row's prediction depends on others."""
-    rows = X.iloc if hasattr(X, "iloc") else np.asarray(X)
+    rows = X.iloc if hasattr(X, "iloc") else np.asarray(cells(X))
     return np.array([estimator.predict(rows[place : place + 1])[0] for place in range(len(X))])
 
 
@@ -48,7 +49,7 @@ def whole_scores(measure: str, predicted: NDArray[Any], y: Any, target_bounds: A
     [4096, 3072]
     """
     if measure == "accuracy":
-        right = [bool(a == b) for a, b in zip(predicted.tolist(), np.asarray(y).tolist(), strict=True)]
+        right = [bool(a == b) for a, b in zip(predicted.tolist(), column_cells(y).tolist(), strict=True)]
         return np.array(right, dtype=np.int64) * FEATURE_STEPS
     low, high = read_target_bounds(target_bounds)
     error = (np.clip(as_numbers(predicted), low, high) - np.clip(as_numbers(y), low, high)) / (high - low)
@@ -120,7 +121,7 @@ class PricedScorer:
         ledger = open_for_fit(part.ledger)
         try:
             data = examples(
-                np.asarray(y), unit=Unit.row(), size=part.size, budget=part.budget,
+                column_cells(y), unit=Unit.row(), size=part.size, budget=part.budget,
                 name=part.dataset, version=part.version, ledger=ledger,
             )  # fmt: skip
             models = [one.release_.certificate.plan for one in private_parts(estimator)]

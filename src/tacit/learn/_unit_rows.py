@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.learn._cells import cell_name
 from tacit.mechanisms import ranking_secret
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def unit_rows(examples: int, owners: Any, most: int) -> NDArray[np.int64]:
         rows = np.full((examples, most), -1, dtype=np.int64)
         rows[:, 0] = np.arange(examples)
         return rows
-    _, code = np.unique(np.asarray(owners).astype(str), return_inverse=True)
+    code = _codes(np.asarray(owners))
     order = np.argsort(code, kind="stable")
     starts = np.flatnonzero(np.r_[True, np.diff(code[order]) != 0]) if examples else np.zeros(0, np.int64)
     sizes = np.diff(np.r_[starts, examples])
@@ -44,8 +45,17 @@ def unit_rows(examples: int, owners: Any, most: int) -> NDArray[np.int64]:
     secret = str(ranking_secret()).encode()
     for unit in np.flatnonzero(~small):
         own = order[starts[unit] : starts[unit] + sizes[unit]]
-        name = str(np.asarray(owners)[own[0]]).encode()
+        name = cell_name(np.asarray(owners)[own[0]])
         keys = [hashlib.sha256(secret + b"|%d|" % place + name).digest() for place in range(len(own))]
         kept = sorted(sorted(range(len(own)), key=keys.__getitem__)[:most])
         rows[unit] = own[kept]
     return rows
+
+
+def _codes(owners: NDArray[Any]) -> NDArray[np.int64]:
+    """Return a number for each row, equal where the owner is; no owner, whatever it is, makes it fail."""
+    if owners.dtype.kind in "biufUS":
+        return np.asarray(np.unique(owners, return_inverse=True)[1], np.int64)
+    numbers: dict[bytes, int] = {}
+    found = (numbers.setdefault(cell_name(one), len(numbers)) for one in owners.tolist())
+    return np.fromiter(found, np.int64, count=len(owners))

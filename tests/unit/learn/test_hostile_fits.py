@@ -1,0 +1,193 @@
+"""Hostile values, owners and settings in the estimators: no row changes how others count, nothing fails."""
+
+from __future__ import annotations
+
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+
+import tacit as tc
+from tacit.errors import TacitError
+
+BUDGET = tc.Budget(epsilon=1000, delta=1e-2)
+FACTS = {"epsilon": 1, "delta": 1e-6, "bounds": (0, 1), "size": 400, "budget": BUDGET}
+RANDOM = np.random.default_rng(5)
+X = RANDOM.random((200, 2))
+Y = (X[:, 0] > 0.5).astype(int)
+
+
+@pytest.fixture
+def named(request):
+    """Return the facts of an estimator with a dataset of its own."""
+    return {**FACTS, "dataset": f"hostile {request.node.name}"}
+
+
+def exact(estimator, rows, labels=None, owners=None):
+    """Return the first exact integers of a fit."""
+    data, _ = estimator._declared(rows, labels, owners)
+    first = next(estimator._fit_steps(data, Fraction(4)).integers())
+    return np.asarray(first.sums(np.arange(first.units)) if hasattr(first, "sums") else first)
+
+
+def logistic(named, **more):
+    return tc.learn.LogisticRegression(**{"classes": [0, 1], **named, **more})
+
+
+# one cell does not change how others are read
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "row", "label"),
+    [
+        ([[0.9, 0.1]] * 50, [1] * 50, [0.0, 0.0], "x"),
+        ([[True, False]] * 50, [1] * 50, ["x", 0], 1),
+        ([[0.9, 0.1]] * 50, [True] * 50, [0.0, 0.0], "x"),
+    ],
+)
+def test_a_word_in_a_list_does_not_change_what_other_rows_say(named, rows, labels, row, label):
+    without = exact(logistic(named), rows, labels)
+    np.testing.assert_array_equal(exact(logistic(named), [*rows, row], [*labels, label]), without)
+    data = [tc.learn.examples(r, t, unit=tc.Unit.row(), size=400, budget=BUDGET)
+            for r, t in [(rows, labels), ([*rows, row], [*labels, label])]]  # fmt: skip
+    both = [exact(logistic(named), one) for one in data]
+    np.testing.assert_array_equal(*both)
+
+
+def test_folds_of_a_list_do_not_depend_on_other_rows():
+    rows = [[float(i)] for i in range(40)]
+    before = tc.learn.Folds(2).folds_of(rows, list(range(40)))
+    for row, label in ([["x"], 0], [[0.5], "x"], [[0.5], 0.5]):
+        after = tc.learn.Folds(2).folds_of([*rows, row], [*range(40), label])
+        np.testing.assert_array_equal(after[:40], before)
+
+
+def test_one_owner_does_not_bring_two_others_together(named):
+    model = logistic({**named, "unit": "patient_id"})
+    owners = [2**53, 2**53 + 1] * 5
+    without = exact(model, np.ones((10, 1)), np.ones(10, int), owners)
+    moved = exact(model, np.ones((11, 1)), np.ones(11, int), [*owners, 0.5]) - without
+    assert abs(moved).max() > 2**26  # the new unit counts, and both others still do
+
+
+def test_equal_numbers_are_one_owner(named):
+    model = logistic({**named, "unit": "patient_id"})
+    same = exact(model, np.ones((2, 1)), np.ones(2, int), [7, 7.0])
+    np.testing.assert_array_equal(same, exact(model, np.ones((1, 1)), np.ones(1, int), [7]))
+
+
+STRANGE = ["\ud800", 10**5000, b"\xff", ("ward", 1), [1, 2], None, float("nan"), pd.NA, "x" * 10**6]
+
+
+@pytest.mark.parametrize("strange", STRANGE, ids=lambda one: str(type(one).__name__))
+def test_no_owner_cell_or_label_makes_a_fit_fail(named, strange):
+    owned = logistic({**named, "unit": "patient_id", "dataset": named["dataset"] + ", owned"})
+    n = 300
+    rows, labels = np.full((n, 1), 0.5), np.ones(n, int)
+    exact(owned, rows, labels, [*(["ana"] * 2), *[strange] * 2, *map(str, range(n - 4))])
+    cell = np.full((n, 1), 0.5, dtype=object)
+    cell[7, 0] = strange
+    label = np.ones(n, dtype=object)
+    label[7] = strange
+    one = np.ones(n) != 0
+    one[7] = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(
+            exact(logistic(named), cell, label), exact(logistic(named), rows[one], labels[one])
+        )
+        tc.learn.Folds(2).folds_of(cell, label)
+        tc.learn.Folds(2).folds_of(rows, labels, [strange] * n)
+
+
+def test_owners_with_two_axes_are_refused(named):
+    with pytest.raises(TacitError, match="one column"):
+        exact(logistic({**named, "unit": "patient_id"}), X, Y, np.arange(200)[:, None])
+
+
+# exact scores on held-out patients
+
+
+MODELS = {
+    "naive Bayes": lambda named: tc.learn.NaiveBayes(classes=[0, 1], **named),
+    "boosting": lambda named: tc.learn.ExplainableBoostingClassifier(classes=[0, 1], passes=1, **named),
+    "logistic": lambda named: logistic(named, steps=2),
+}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_search_of_scikit_learn_gets_no_exact_score(named, kind):
+    model = MODELS[kind](named)
+    plain = GridSearchCV(model, {"version": [1]}, cv=tc.learn.Folds(2), error_score="raise")
+    with tc.learn.prepaid(plain, fits=3, epsilon=4, delta=1e-6):
+        with pytest.raises(TacitError, match="exact score"):
+            plain.fit(X, Y)
+        priced = GridSearchCV(
+            model, {"version": [1]}, cv=tc.learn.Folds(2), error_score="raise",
+            scoring=tc.learn.scorer("accuracy", epsilon=1),
+        )  # fmt: skip
+        found = priced.fit(X, Y).cv_results_["split0_test_score"]
+    assert 0 <= found[0] <= 1
+    assert set(priced.best_estimator_.predict(X)) <= {0, 1}
+
+
+def test_cross_validation_shows_no_cluster_of_a_patient(named):
+    model = tc.learn.KMeans(n_clusters=2, **named)
+    with tc.learn.prepaid(model, fits=2, epsilon=4, delta=1e-6), pytest.raises(TacitError, match="exact"):
+        cross_val_predict(model, X, cv=tc.learn.Folds(2))
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_word_among_the_features_does_not_make_a_search_fail(named, kind):
+    rows = X.astype(object)
+    rows[3:60, 0] = "x"
+    found = tc.learn.search(MODELS[kind](named), {"bounds": [(0, 1)]}, rows, Y, epsilon=2, delta=1e-6, runs=2)
+    assert len(found.predict(rows)) == len(rows)
+
+
+# settings that an analyst chooses
+
+
+@pytest.mark.parametrize("bounds", [(0, 5e-324), (1e308, 1.7e308), (-1.7e308, 1.7e308)])
+def test_bounds_that_break_the_arithmetic_are_refused(named, bounds):
+    for model in (tc.learn.Standardiser, tc.learn.PoissonRegressor, tc.learn.LogisticRegression):
+        more = {"most": 5} if model is tc.learn.PoissonRegressor else {}
+        more = {"classes": [0, 1]} if model is tc.learn.LogisticRegression else more
+        with pytest.raises(TacitError, match="wide"):
+            exact(model(**{**named, **more, "bounds": bounds}), np.zeros((1, 2)), np.zeros(1, int))
+
+
+def test_a_feature_that_cannot_be_scaled_counts_as_zero():
+    from tacit.learn._whole_features import whole_features
+
+    low, high = np.zeros(1), np.full(1, 5e-324)  # half of it is 0, and 0 / 0 is no number
+    np.testing.assert_array_equal(
+        whole_features(np.zeros((2, 1)), low, high, intercept=True), np.zeros((2, 2))
+    )
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_a_descent_that_runs_away_ends_alike_with_and_without_a_patient(named, rows):
+    model = logistic({**named, "dataset": f"{named['dataset']} {rows}"}, learning_rate=1e307, penalty=1e300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isfinite(model.fit(np.zeros((rows, 2)), np.zeros(rows, int)).coef_).all()
+
+
+def test_a_clip_below_one_step_is_refused_before_the_charge(named):
+    model = tc.learn.LinearRegression(target_bounds=(0, 1), clip=1e-5, **named)
+    with pytest.raises(TacitError, match="clip"):
+        model.plan(X, Y)
+
+
+def test_every_number_of_steps_keeps_the_promise_exactly(named):
+    from tacit.learn._prepaid import gaussian_share
+
+    for steps in range(1, 200):
+        model = logistic(named, steps=steps)
+        data, _ = model._declared(X, Y, None)
+        noise = Fraction(2**20 + steps**3, 2**18)
+        assert gaussian_share(model._fit_steps(data, noise).mechanisms) * noise**2 <= 1

@@ -98,6 +98,24 @@ def test_a_resumed_training_keeps_its_past_noise_secret_and_goes_on(monkeypatch,
     assert run.plan.cost == made(steps=12).plan().cost
 
 
+def test_a_failed_instalment_gives_no_second_draw_of_its_steps(monkeypatch):
+    """An analyst can choose settings with which steps fail, and see it: one charge, one draw of each step."""
+    from tacit.mechanisms import BandedRun
+
+    seen = []
+    sample = BandedRun.sample
+    monkeypatch.setattr(BandedRun, "sample", lambda self: seen.append(self.taken) or sample(self))
+    run = made(steps=12, checkpoints=6, watch=None).plan().run()
+    run.next()
+    with monkeypatch.context() as broken:
+        broken.setattr("tacit.learn._model_sums.ModelSums.update", lambda self, noisy: 1 / 0)
+        for _ in range(4):
+            with pytest.raises(tc.TacitError, match="failed"):
+                run.next()
+    assert run.next().about["taken"] == 4
+    assert seen == [0, 1, 2, 4, 6, 8, 10, 11]
+
+
 def test_auto_correlates_where_that_predicts_less_error():
     few = made(n=50, size=5000, batch=10, steps=None, epochs=1, noise=None, epsilon=8, noise_kind="auto",
                bands=None, delta=1e-5)  # fmt: skip

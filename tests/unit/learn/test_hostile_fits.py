@@ -191,3 +191,13 @@ def test_every_number_of_steps_keeps_the_promise_exactly(named):
         data, _ = model._declared(X, Y, None)
         noise = Fraction(2**20 + steps**3, 2**18)
         assert gaussian_share(model._fit_steps(data, noise).mechanisms) * noise**2 <= 1
+
+
+@pytest.mark.parametrize("kind", ["components", "clusters", "standardisation"])
+def test_what_is_handed_to_the_next_step_does_not_depend_on_other_rows(named, kind):
+    rows = np.asfortranarray(RANDOM.random((300, 64)))
+    model = {"components": tc.learn.PCA, "clusters": tc.learn.KMeans,
+             "standardisation": tc.learn.Standardiser}[kind](**named).fit(rows)  # fmt: skip
+    whole = model.transform(rows)
+    for first in (1, 2, 3, 7, 100, 299):
+        np.testing.assert_array_equal(model.transform(rows[:first]), whole[:first])

@@ -198,6 +198,42 @@ def test_instalments_continue_the_run_from_its_memory(parts):
     assert after == memory
 
 
+def test_steps_of_a_lost_instalment_are_never_drawn_again():
+    """Otherwise whoever sees it fail gets as many draws of one step as there are instalments."""
+    made = m.BandedSteps(sigma=Fraction(1, 1000), sensitivity=1, rate=0.25, steps=12, bands=3, parts=6)
+    work = Recorded(60)
+    work.part = 1
+    _, memory = made.release_next(work, b"")
+    groups = made.start(60, memory).group_of
+    for lost in (2, 3):
+        work.part = lost
+        made.release_next(work, memory)  # stopped before it was stored
+    work.part = 4
+    _, memory = made.release_next(work, memory)
+    assert made.start(60, memory).taken == 8
+    steps = [0, 1, 2, 3, 4, 5, 6, 7]  # each once
+    for t, sample, seen in zip(steps, work.samples, work.seen, strict=True):
+        assert {int(groups[i]) for i in sample} <= {t % 3}
+        if t not in (4, 5):  # of which the lost steps before them are not known
+            assert np.abs(seen - 1000 * np.isin(np.arange(60), sample)).max() < 1e-6
+
+
+@pytest.mark.parametrize("lost", [1, 2, 3, 4])
+def test_no_unit_is_in_more_steps_than_paid_for_if_the_first_instalments_are_lost(lost):
+    made = m.BandedSteps(sigma=1, sensitivity=1, rate=0.5, steps=10, bands=2, parts=5)  # all of a group
+    for _ in range(30):
+        often = np.zeros(40, int)
+        memory = b""
+        for part in range(1, 6):
+            work = Recorded(40)
+            work.part = part
+            _, left = made.release_next(work, memory)
+            memory = left if part > lost else b""
+            for sample in work.samples:
+                often[sample] += 1
+        assert often.max() <= 5  # ceil(10 / 2), which is charged
+
+
 def test_the_memory_of_another_number_of_units_reaches_no_unit_that_is_not_there():
     made = m.BandedSteps(sigma=1, sensitivity=1, rate=0.5, steps=4, bands=2, parts=2)
     _, memory = made.release_next(Recorded(100), b"")

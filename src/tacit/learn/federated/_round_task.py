@@ -153,19 +153,28 @@ class _RoundSums:
     def _of_examples(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the gradient of each example; one on which the model fails is not a number.
 
-        Whether a model fails on an example must not show: the other examples are tried one by one.
+        Other examples must not show in it, not even in its last bit, which weights can be chosen to enlarge.
+        So each is asked for alone, unless the model promises that this makes no difference.
         """
-        size = self._study.model.dimension
+        if getattr(self._study.model, "separate", False) is True:
+            together = self._asked(places)
+            if together is not None:
+                return together
+        found = np.full((len(places), self._study.model.dimension), np.nan)
+        for place in range(len(places)):
+            alone = self._asked(places[place : place + 1])
+            if alone is not None:
+                found[place] = alone[0]
+        return found
+
+    def _asked(self, places: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        """Ask the model for gradients; None where it fails."""
         try:
             X, y = (one[places] for one in self._arrays)
             each = np.asarray(self._study.model.gradients(self._weights, X, y), dtype=np.float64)
         except Exception:  # noqa: BLE001 - whatever a model does with hostile data
-            each = np.empty(0)
-        if each.shape == (len(places), size):
-            return each
-        if len(places) == 1:
-            return np.full((1, size), np.nan)
-        return np.concatenate([self._of_examples(places[i : i + 1]) for i in range(len(places))])
+            return None
+        return each if each.shape == (len(places), self._study.model.dimension) else None
 
     def update(self, noisy: Any) -> None:
         """Keep the noisy sum for the reply."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -20,7 +20,10 @@ __all__ = ["GradientModel", "Softmax"]
 class GradientModel(Protocol):
     """What a study asks of a model.
 
-    The gradient of an example must be a function of the weights and of this example alone.
+    The gradient of an example must be a function of the weights and of this example alone. In floats, this
+    rarely holds to the last bit for several examples at once: a product of matrices rounds in another order
+    if there are more lines. Hospitals therefore ask for one example at a time, unless the model has an
+    attribute ``separate`` that is True. It says that each line is, bit for bit, what it would be alone.
     """
 
     @property
@@ -50,7 +53,7 @@ class Softmax:
     """Softmax regression, the logistic regression of several classes, with labels 0, 1, ...
 
     An example whose label is not one of the classes, or with a feature that is not a finite number, counts
-    as nothing.
+    as nothing. The gradient of an example is the same, bit for bit, whatever other examples are there.
 
     Parameters
     ----------
@@ -70,6 +73,7 @@ class Softmax:
 
     features: int
     classes: int
+    separate: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         count("features", self.features, zero=False)
@@ -116,7 +120,12 @@ class Softmax:
         return np.column_stack([given, np.ones(len(given))])
 
     def _chances(self, weights: NDArray[np.float64], inputs: NDArray[np.float64]) -> NDArray[np.float64]:
-        scores = inputs @ np.asarray(weights).reshape(self.features + 1, self.classes)
+        """Return the probabilities of the classes; feature by feature, so that no line depends on others."""
+        table = np.asarray(weights).reshape(self.features + 1, self.classes)
+        total = np.zeros((self.classes, len(inputs)))
+        for feature, line in zip(np.ascontiguousarray(inputs.T), table, strict=True):
+            total += feature * line[:, None]
+        scores = np.ascontiguousarray(total.T)
         odds = np.exp(scores - scores.max(axis=1, keepdims=True))
         chances: NDArray[np.float64] = odds / odds.sum(axis=1, keepdims=True)
         return chances

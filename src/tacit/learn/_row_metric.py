@@ -50,4 +50,4 @@ def finite_features(estimator: Any, X: Any, middle: NDArray[np.float64]) -> NDAr
     """Return features for a prediction; a value that is not a finite number counts as the given middle."""
     check_is_fitted(estimator)
     held = as_numbers(validate_data(estimator, X, reset=False, ensure_all_finite=False, dtype=None))
-    return np.where(np.isfinite(held), held, middle)
+    return np.ascontiguousarray(np.where(np.isfinite(held), held, middle))  # sums then have one order

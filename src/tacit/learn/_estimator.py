@@ -15,7 +15,13 @@ from tacit.fixes import Set
 from tacit.learn._cells import cells
 from tacit.learn._declared_data import check_shape, needs_names, one_column
 from tacit.learn._examples import Examples, examples
-from tacit.learn._fit_names import data_digest, open_for_fit, refuse_exact_scores, refuse_hidden_fits
+from tacit.learn._fit_names import (
+    data_digest,
+    open_for_fit,
+    refuse_drawn_rows,
+    refuse_exact_scores,
+    refuse_hidden_fits,
+)
 from tacit.learn._fit_noise import fit_noise, read_fit_goal
 from tacit.learn._fit_task import FitTask
 from tacit.learn._fitted_numbers import FittedNumbers
@@ -165,6 +171,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             plan = self._plan_of(data, digest)
             refuse_hidden_fits()
             return plan.release()
+        refuse_drawn_rows()
         steps = self._fit_steps(data, self.prepaid.noise)
         return draw_prepaid(data, self.prepaid, FitTask(self.kind, steps, digest))
 

@@ -32,7 +32,7 @@ def as_numbers(array: Any) -> NDArray[np.float64]:
 
     def read(cell: object) -> float:
         try:
-            return float(cell)  # type: ignore[arg-type]
+            return np.nan if isinstance(cell, np.ndarray | np.complexfloating) else float(cell)  # type: ignore[arg-type]
         except (TypeError, ValueError, OverflowError):
             return np.nan
 
@@ -83,20 +83,36 @@ def scaled_features(
 def whole_classes(labels: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
     """Return the place of each label among the declared classes; -1 for a label that was not declared.
 
+    A text that spells the number of a class is this class, and the other way round: a reader of files that
+    finds one word in a column of numbers hands over all of them as texts.
+
     Examples
     --------
     >>> whole_classes(["yes", "no", "maybe"], np.array(["no", "yes"])).tolist()
     [1, 0, -1]
     """
     places = {one: place for place, one in enumerate(classes.tolist())}
+    spelled = {_number(one): place for one, place in places.items() if isinstance(one, str)}
 
     def place(label: object) -> int:
         try:
-            return places.get(label, -1)
+            known = places.get(label, -1)
+            if known >= 0:
+                return known
+            other = places.get(_number(label)) if isinstance(label, str) else spelled.get(label)  # type: ignore[arg-type]
+            return -1 if other is None else other
         except TypeError:  # a label that cannot be looked up, such as a list
             return -1
 
     return np.fromiter(map(place, np.asarray(labels).ravel().tolist()), np.int64)
+
+
+def _number(text: str) -> float:
+    """Return the number that a text spells, or one that equals nothing."""
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
 
 
 @np.errstate(all="ignore")  # a warning would say something about one value

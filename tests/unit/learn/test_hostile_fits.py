@@ -8,7 +8,20 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import BaggingClassifier
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401 - makes the next import possible
+from sklearn.model_selection import (
+    GridSearchCV,
+    HalvingGridSearchCV,
+    cross_val_predict,
+    cross_val_score,
+    learning_curve,
+    permutation_test_score,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.semi_supervised import SelfTrainingClassifier
 
 import tacit as tc
 from tacit.errors import TacitError
@@ -80,6 +93,7 @@ def test_equal_numbers_are_one_owner(named):
 
 
 STRANGE = ["\ud800", 10**5000, b"\xff", ("ward", 1), [1, 2], None, float("nan"), pd.NA, "x" * 10**6]
+STRANGE += [np.ones(1), np.complex128(1)]
 
 
 @pytest.mark.parametrize("strange", STRANGE, ids=lambda one: str(type(one).__name__))
@@ -201,3 +215,86 @@ def test_what_is_handed_to_the_next_step_does_not_depend_on_other_rows(named, ki
     whole = model.transform(rows)
     for first in (1, 2, 3, 7, 100, 299):
         np.testing.assert_array_equal(model.transform(rows[:first]), whole[:first])
+
+
+# fits that scikit-learn starts on rows which it drew
+
+
+def test_prepaid_fits_on_drawn_rows_are_refused(named):
+    model = logistic(named, steps=2)
+    priced = {"scoring": tc.learn.scorer("accuracy", epsilon=1), "error_score": "raise"}
+    with tc.learn.prepaid(model, fits=50, epsilon=4, delta=1e-6):
+        tries = {
+            "a patient drawn twice": lambda: BaggingClassifier(model, n_estimators=2).fit(X, Y),
+            "folds by position": lambda: cross_val_score(model, X, Y, cv=2, **priced),
+            "predictions of folds by position": lambda: cross_val_predict(model, X, Y, cv=2),
+            "part of the rows": lambda: learning_curve(model, X, Y, cv=tc.learn.Folds(2), **priced),
+            "labels of others": lambda: permutation_test_score(
+                model, X, Y, cv=tc.learn.Folds(2), scoring=priced["scoring"]
+            ),
+            "halving": lambda: HalvingGridSearchCV(model, {"steps": [1, 2]}, cv=tc.learn.Folds(2)).fit(X, Y),
+            "labels that a model gave": lambda: SelfTrainingClassifier(model).fit(X, np.where(X[:, 1] > 0.5, Y, -1)),
+        }
+        for name, attempt in tries.items():
+            with pytest.raises((TacitError, ValueError)) as refused:
+                attempt()
+            assert "by their positions" in str(refused.value), name
+        assert len(cross_val_score(model, X, Y, cv=tc.learn.Folds(2), **priced)) == 2
+
+
+def test_a_calibration_on_held_out_patients_is_refused(named):
+    wrapped = CalibratedClassifierCV(logistic(named, steps=2), cv=tc.learn.Folds(2))
+    with tc.learn.prepaid(wrapped, fits=3, epsilon=4, delta=1e-6), pytest.raises(TacitError, match="exact"):
+        wrapped.fit(X, Y)
+
+
+def test_another_declared_spread_is_another_fit(named):
+    widths = [[0.1, 0.2], [0.2, 0.1]]
+    first, second = (tc.learn.NaiveBayes(classes=[0, 1], spread=one, **named).fit(X, Y) for one in widths)
+    assert [first.spread_.tolist(), second.spread_.tolist()] == widths
+
+
+# labels and predictions
+
+
+def test_labels_that_a_file_reader_turned_into_texts_are_still_the_classes(named):
+    rows, labels = pd.DataFrame(X), pd.Series(Y)
+    more, words = pd.concat([rows, rows[:1]]), pd.Series([*map(str, Y), "x"])
+    plain = exact(logistic(named), rows, labels)
+    np.testing.assert_array_equal(exact(logistic(named), more, words), plain)
+    texts = logistic(named, classes=["0", "1"])
+    np.testing.assert_array_equal(exact(texts, more, words), exact(texts, rows, labels))
+    np.testing.assert_array_equal(exact(texts, rows, labels), plain)
+
+
+def test_no_cell_and_no_label_makes_a_score_fail(named):
+    class OnlyNumbers(FunctionTransformer):
+        def transform(self, rows):
+            return np.asarray(rows, dtype=np.float64)
+
+    model = make_pipeline(OnlyNumbers(), logistic(named, steps=2)).fit(X, Y)
+    score = tc.learn.scorer("accuracy", epsilon=500)
+    rows, labels = X.astype(object), Y.astype(object)
+    exact_score = score(model, rows, labels)
+    rows[7, 0], labels[9] = "x", pd.NA
+    labels[11] = np.arange(3)
+    assert abs(score(model, rows, labels) - exact_score) < 0.1
+
+
+def test_a_model_that_warns_about_a_row_says_nothing(named):
+    def chances(rows):
+        if rows[0, 0] > 0.99:
+            warnings.warn("a rare patient", stacklevel=1)
+        return rows[:, 0]
+
+    data = tc.learn.examples(np.full((50, 1), 0.999), np.ones(50), unit=tc.Unit.row(), size=4000, budget=BUDGET)
+    plan = tc.learn.evaluate(chances, data, epsilon=8, delta=1e-6, smaller_class=2000, classes=[0, 1], name="one")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert plan.release().counts.sum() > 25
+
+
+def test_a_search_without_a_target_is_refused_before_the_charge(named):
+    model = tc.learn.KMeans(n_clusters=2, **named)
+    with pytest.raises(TacitError, match="predicts a target"):
+        tc.learn.search(model, {"n_clusters": [2, 3]}, X, epsilon=1, delta=1e-6)

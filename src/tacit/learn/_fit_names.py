@@ -134,7 +134,9 @@ def refuse_drawn_rows() -> None:
     from tacit.learn._folds import Folds
 
     frames = [one for one in _callers() if one.f_globals.get("__name__", "").startswith("sklearn.")]
-    validations = [one for one in frames if one.f_globals["__name__"] == "sklearn.model_selection._validation"]
+    validations = [
+        one for one in frames if one.f_globals["__name__"] == "sklearn.model_selection._validation"
+    ]
     folds = [one.f_locals["cv"] for one in validations if "cv" in one.f_locals]
     if (
         any(one.f_globals["__name__"].startswith(_DRAWN_ROWS) for one in frames)

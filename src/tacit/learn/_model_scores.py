@@ -74,9 +74,7 @@ def score_rows(
     return found
 
 
-def _fill(
-    found: NDArray[np.float64], score: Callable[[Any], Any], features: NDArray[Any], size: int
-) -> None:
+def _fill(found: NDArray[np.float64], score: Callable[[Any], Any], features: NDArray[Any], size: int) -> None:
     """Write the chances of each row, block by block."""
     classes = found.shape[1]
     for start in range(0, len(features), size):

@@ -146,7 +146,7 @@ def refuse_drawn_rows() -> None:
         raise TacitError(
             "not-allowed",
             "scikit-learn drew the rows of this fit by their positions, or some rows several times",
-            why="one patient more would move others or count several times, and no number of fits bounds that",
+            why="one patient more would move others or count twice, and no number of fits bounds that",
             fix=Set(cv="tc.learn.Folds(5)"),
         )
 

@@ -41,8 +41,8 @@ class LinearRegression(PrivateRegressor):
     that keeps a weakly determined solution stable follows from the noisy moments (AdaSSP, Wang 2018).
 
     ``coef_intervals_`` and ``intercept_interval_`` cover noise and sampling at 95 %, to first order and for
-    residuals of constant variance; clipping is not included. Where the noise is too large to state an
-    interval, it is from minus to plus infinity.
+    residuals of constant variance; clipping is not included. Without an intercept they need a right
+    ``size``. Where the noise is too large to state an interval, it is from minus to plus infinity.
 
     Parameters
     ----------

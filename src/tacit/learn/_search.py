@@ -251,7 +251,8 @@ def _checked_score(score: str, estimator: PrivateEstimator) -> str:
     if not estimator.__sklearn_tags__().target_tags.required:
         raise bad_parameter(
             "estimator", "one that predicts a target", type(estimator).__name__,
-            why="candidates are compared by how well they predict", fix=Code("tc.learn.LogisticRegression(...)"),
+            why="candidates are compared by how well they predict",
+            fix=Code("tc.learn.LogisticRegression(...)"),
         )  # fmt: skip
     known = "accuracy" if estimator._score_bounds() is None else "neg_mean_squared_error"  # noqa: SLF001
     if score != known:

@@ -96,11 +96,9 @@ def whole_classes(labels: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
 
     def place(label: object) -> int:
         try:
-            known = places.get(label, -1)
-            if known >= 0:
-                return known
-            other = places.get(_number(label)) if isinstance(label, str) else spelled.get(label)  # type: ignore[arg-type]
-            return -1 if other is None else other
+            if label in places:
+                return places[label]
+            return places.get(_number(label), -1) if isinstance(label, str) else spelled.get(label, -1)  # type: ignore[arg-type,call-overload]
         except TypeError:  # a label that cannot be looked up, such as a list
             return -1
 

@@ -304,3 +304,35 @@ def test_a_search_without_a_target_is_refused_before_the_charge(named):
     model = tc.learn.KMeans(n_clusters=2, **named)
     with pytest.raises(TacitError, match="predicts a target"):
         tc.learn.search(model, {"n_clusters": [2, 3]}, X, epsilon=1, delta=1e-6)
+
+
+# intervals of coefficients
+
+
+def widths(rows, *, size, per_unit):
+    """Return the widths of the intervals that moments without noise would get."""
+    from tacit.learn._moment_fit import MomentFit
+    from tacit.learn._whole_moments import MomentGrid
+
+    grid = MomentGrid(features=2, intercept=True, clip=1.5, per_unit=per_unit)
+    low, high = np.zeros(2), np.ones(2)
+    target = np.tile(X[:, 0] + 0.1 * RANDOM_NOISE, len(rows) // len(X))
+    moments = grid.moments(grid.rows(rows, target, low, high, (0.0, 1.0)))
+    found = MomentFit(grid, low, high, (0.0, 1.0), 0.0, size, sigma=1.0).numbers(moments, 0.95)
+    return found["high"] - found["low"]
+
+
+RANDOM_NOISE = RANDOM.normal(size=200)
+
+
+def test_intervals_do_not_shrink_with_a_size_that_was_declared_too_large():
+    np.testing.assert_allclose(widths(X, size=800, per_unit=1), widths(X, size=200, per_unit=1), rtol=1e-6)
+
+
+def test_intervals_do_not_take_the_rows_of_one_unit_for_several_units():
+    alone = widths(X, size=200, per_unit=1)
+    np.testing.assert_allclose(widths(X, size=200, per_unit=4), 2 * alone, rtol=1e-3)
+    copied = np.tile(X, (4, 1))  # each unit says the same four times: nothing more is known
+    np.testing.assert_allclose(
+        widths(copied, size=200, per_unit=4), widths(X, size=200, per_unit=1), rtol=1e-6
+    )

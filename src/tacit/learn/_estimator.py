@@ -196,6 +196,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             asked=f"a fit of {self.kind}",
         )
 
+    @np.errstate(all="ignore")  # a warning would say something about one value
     def _declared(self, X: Any, y: Any, owners: Any) -> tuple[Examples, str]:
         """Return the data as examples, and the keyed digest that recognises it; refuse what is missing."""
         if isinstance(X, Examples):
@@ -217,6 +218,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         )  # fmt: skip
         return made, data_digest(ledger, *arrays, *(() if owners is None else (owners,)))
 
+    @np.errstate(all="ignore")  # a warning would say something about one value
     def _seen(self, X: Any) -> NDArray[Any]:
         """Return features to predict from; refuse scikit-learn's exact scores of a cross-validation."""
         check_is_fitted(self)

@@ -89,6 +89,7 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
         self.cluster_errors_ = fitted.numbers["cluster_errors"]
         self._n_features_out = len(self.cluster_centers_)
 
+    @np.errstate(all="ignore")  # a warning would say something about one value
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the distance of each row from each centre."""
         middle = self.cluster_centers_.mean(axis=0) if hasattr(self, "cluster_centers_") else np.zeros(1)

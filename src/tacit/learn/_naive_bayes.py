@@ -91,6 +91,7 @@ class NaiveBayes(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         for name, array in fitted.numbers.items():
             setattr(self, f"{name}_", array)
 
+    @np.errstate(all="ignore")  # a warning would say something about one value
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the logarithm of the probability of each class."""
         middle = self.theta_.mean(axis=0) if hasattr(self, "theta_") else np.zeros(1)

@@ -82,6 +82,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
             setattr(self, f"{name}_", array if array.shape else float(array))
         self.n_components_ = self._n_features_out = len(self.components_)
 
+    @np.errstate(all="ignore")  # a warning would say something about one value
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the scores of each row on the components, to the last bit the same beside any other rows.
 

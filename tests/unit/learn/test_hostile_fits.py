@@ -162,6 +162,25 @@ def test_a_word_among_the_features_does_not_make_a_search_fail(named, kind):
     assert len(found.predict(rows)) == len(rows)
 
 
+@pytest.mark.parametrize("kind", ["components", "clusters", "standardisation", *MODELS])
+def test_no_value_makes_a_fit_or_a_next_step_warn(named, kind):
+    others = {
+        "components": tc.learn.PCA,
+        "clusters": tc.learn.KMeans,
+        "standardisation": tc.learn.Standardiser,
+    }
+    model = MODELS[kind](named) if kind in MODELS else others[kind](**named)
+    values = [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -0.0]
+    rows = np.array([[a, b] for a in values for b in values])
+    labels = np.resize([0, 1, np.nan, np.inf, 1e308], len(rows))
+    categories = pd.DataFrame({name: pd.Categorical([1, None]) for name in "ab"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(categories, labels[:2])
+        model.fit(rows, labels)
+        (model.transform if hasattr(model, "transform") else model.predict)(rows)
+
+
 # settings that an analyst chooses
 
 

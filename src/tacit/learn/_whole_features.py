@@ -98,7 +98,7 @@ def whole_classes(labels: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
         try:
             if label in places:
                 return places[label]
-            return places.get(_number(label), -1) if isinstance(label, str) else spelled.get(label, -1)  # type: ignore[arg-type,call-overload]
+            return places.get(_number(label), -1) if isinstance(label, str) else spelled.get(label, -1)  # type: ignore[call-overload]
         except TypeError:  # a label that cannot be looked up, such as a list
             return -1
 

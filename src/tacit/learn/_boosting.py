@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.errors import bad_parameter
 from tacit.exact import count, rational
@@ -16,6 +15,8 @@ from tacit.learn._boosting_bins import FeatureBins, read_categories
 from tacit.learn._boosting_plan import boosting_steps
 from tacit.learn._estimator import PrivateEstimator
 from tacit.learn._logistic import read_classes
+from tacit.learn._shape_functions import ShapeFunctions
+from tacit.learn._whole_features import as_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from tacit.learn._examples import Examples
     from tacit.learn._fit_task import FitSteps
     from tacit.learn._fitted_numbers import FittedNumbers
-    from tacit.learn._shape_functions import ShapeFunctions
 
 __all__ = ["ExplainableBoostingClassifier"]
 
@@ -125,15 +125,15 @@ class ExplainableBoostingClassifier(ClassifierMixin, PrivateEstimator):  # type:
         return names
 
     def _learned(self, fitted: FittedNumbers) -> None:
-        self.shapes_: ShapeFunctions = fitted  # type: ignore[assignment]
+        # a prepaid fit or a search stores plain numbers
+        self.shapes_ = ShapeFunctions(fitted.estimator, fitted.numbers, fitted.settings)
         self.classes_ = np.asarray(fitted.settings["classes"])
         self.intercept_ = self.shapes_.intercept
         self.feature_importances_ = np.array([one.importance for one in self.shapes_.shapes])
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the log odds of the second class."""
-        check_is_fitted(self)
-        held = validate_data(self, X, reset=False, ensure_all_finite=False, dtype=np.float64)
+        held = as_numbers(self._seen(X))
         return self.shapes_.decision_function(held)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

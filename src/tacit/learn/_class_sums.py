@@ -79,7 +79,7 @@ def class_steps(data: Examples, noise: Fraction, grid: RowGrid, classes: NDArray
     return FitSteps(
         settings={
             "classes": classes.tolist(), "bounds": bounds_document(grid.low, grid.high), "clip": grid.clip,
-            "per_unit": data.per_unit, "features": len(grid.low),
+            "spread": grid.units.tolist(), "per_unit": data.per_unit, "features": len(grid.low),
         },
         mechanisms=[
             RoundedGaussian(sigma=means, sensitivity=moved[0]),

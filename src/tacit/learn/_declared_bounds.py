@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON
 
+_NARROWEST = 2.0**-1000  # of half a range: scaling by it gives finite numbers
+
 __all__ = ["bounds_document", "read_feature_bounds", "read_target_bounds"]
 
 
@@ -39,6 +41,8 @@ def read_feature_bounds(bounds: Any, features: int) -> tuple[NDArray[np.float64]
         raise _wrong("bounds", f"two numbers, or two lists of {features} numbers") from None
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
         raise _wrong("bounds", "finite, and each lower bound must be below its upper bound")
+    if not _usable(low, high):
+        raise _wrong("bounds", "neither this wide nor this narrow")
     return low.copy(), high.copy()
 
 
@@ -63,6 +67,8 @@ def read_target_bounds(bounds: Any) -> tuple[float, float]:
         raise _wrong("target_bounds", "two numbers") from None
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
         raise _wrong("target_bounds", "finite, and the lower bound must be below the upper bound")
+    if not _usable(low, high):
+        raise _wrong("target_bounds", "neither this wide nor this narrow")
     return low, high
 
 
@@ -77,6 +83,13 @@ def bounds_document(low: NDArray[np.float64], high: NDArray[np.float64]) -> list
     if (low == low[0]).all() and (high == high[0]).all():
         return [float(low[0]), float(high[0])]
     return [low.tolist(), high.tolist()]
+
+
+@np.errstate(over="ignore")
+def _usable(low: Any, high: Any) -> bool:
+    """Return whether bounds have a finite middle and a finite half-range above zero, in floating point."""
+    half = (high - low) / 2
+    return bool(np.all(np.isfinite((low + high) / 2) & np.isfinite(half) & (half >= _NARROWEST)))
 
 
 def _wrong(name: str, must_be: str) -> TacitError:

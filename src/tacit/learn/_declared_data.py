@@ -9,6 +9,7 @@ import numpy as np
 
 from tacit.errors import TacitError
 from tacit.fixes import Code
+from tacit.learn._cells import cells
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,7 +44,7 @@ def check_shape(features: Any) -> None:
     Traceback (most recent call last):
     ValueError: X must have two axes, rows and features. Reshape your data.
     """
-    held = features if hasattr(features, "shape") else np.asarray(features)
+    held = features if hasattr(features, "shape") else np.asarray(cells(features))
     if len(held.shape) != 2:
         raise ValueError("X must have two axes, rows and features. Reshape your data.")
     if not held.shape[1]:
@@ -60,7 +61,7 @@ def one_column(target: Any) -> NDArray[Any]:
     >>> one_column([1, 0]).tolist()
     [1, 0]
     """
-    held = np.asarray(target)
+    held = np.asarray(cells(target))
     if held.ndim == 2 and held.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
 

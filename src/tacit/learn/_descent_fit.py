@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,6 @@ from tacit.mechanisms import SampledSteps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
-    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -72,7 +72,7 @@ def descent_steps(
     said: Mapping[str, JSON],
 ) -> FitSteps:
     """Return the steps of a fit whose one mechanism takes all gradient steps, on all units each time."""
-    sigma = math.ceil(share_of_noise(noise, 1 / settings.steps, CLIP_STEPS))
+    sigma = math.ceil(share_of_noise(noise, Fraction(1, settings.steps), CLIP_STEPS))
     mechanism = SampledSteps(sigma=sigma, sensitivity=CLIP_STEPS, rate=1, steps=settings.steps)
 
     def integers() -> Generator[Any, Any, None]:

@@ -12,9 +12,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tacit.core import Forecast, Plan, Release, Unit
 from tacit.errors import bad_parameter
 from tacit.fixes import Set
+from tacit.learn._cells import cells
 from tacit.learn._declared_data import check_shape, needs_names, one_column
 from tacit.learn._examples import Examples, examples
-from tacit.learn._fit_names import data_digest, open_for_fit, refuse_exact_scores, refuse_hidden_fits
+from tacit.learn._fit_names import (
+    data_digest,
+    open_for_fit,
+    refuse_drawn_rows,
+    refuse_exact_scores,
+    refuse_hidden_fits,
+)
 from tacit.learn._fit_noise import fit_noise, read_fit_goal
 from tacit.learn._fit_task import FitTask
 from tacit.learn._fitted_numbers import FittedNumbers
@@ -164,6 +171,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             plan = self._plan_of(data, digest)
             refuse_hidden_fits()
             return plan.release()
+        refuse_drawn_rows()
         steps = self._fit_steps(data, self.prepaid.noise)
         return draw_prepaid(data, self.prepaid, FitTask(self.kind, steps, digest))
 
@@ -188,11 +196,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             asked=f"a fit of {self.kind}",
         )
 
+    @np.errstate(all="ignore")  # a warning would say something about one value
     def _declared(self, X: Any, y: Any, owners: Any) -> tuple[Examples, str]:
         """Return the data as examples, and the keyed digest that recognises it; refuse what is missing."""
         if isinstance(X, Examples):
             validate_data(self, X._arrays[0], skip_check_array=True)  # noqa: SLF001 - the parts of a dataset
             return X, ""
+        X = cells(X)
         check_shape(X)
         features = validate_data(self, X, ensure_all_finite=False, ensure_min_samples=0, dtype=None)
         target = self._target(y)
@@ -208,6 +218,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         )  # fmt: skip
         return made, data_digest(ledger, *arrays, *(() if owners is None else (owners,)))
 
+    @np.errstate(all="ignore")  # a warning would say something about one value
     def _seen(self, X: Any) -> NDArray[Any]:
         """Return features to predict from; refuse scikit-learn's exact scores of a cross-validation."""
         check_is_fitted(self)

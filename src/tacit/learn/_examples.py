@@ -9,7 +9,7 @@ from tacit.core import Dataset, fixes_of, open_account, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Code, Say, Set
-from tacit.learn._cells import column_cells
+from tacit.learn._cells import cells, column_cells
 from tacit.learn._unit_rows import unit_rows
 from tacit.ledger import open_ledger
 
@@ -115,7 +115,13 @@ def examples(
             why="Tacit must know which examples belong to the same unit",
             fix=Code('owners=ids, unit="patient_id"') if owners is None else Code('unit="patient_id"'),
         )
-    lengths = {len(one) for one in (*arrays, *(() if owners is None else (owners,)))}
+    arrays, named = tuple(map(cells, arrays)), None if owners is None else column_cells(owners)
+    if named is not None and named.ndim != 1:
+        raise bad_parameter(
+            "owners", "one column, with an owner for each example", f"{named.ndim} axes",
+            fix=Code('owners=table["patient_id"]'),
+        )  # fmt: skip
+    lengths = {len(one) for one in (*arrays, *(() if named is None else (named,)))}
     if not arrays or len(lengths) != 1:
         raise TacitError(
             "bad-parameter",
@@ -129,8 +135,8 @@ def examples(
         books,
         count("size", size, zero=False),
         count("per_unit", per_unit, zero=False),
-        tuple(arrays),
-        None if owners is None else column_cells(owners),
+        arrays,
+        named,
     )
     with fixes_of("tc.learn.examples"):
         open_account(identity, budget, books, parent=parent)

@@ -11,12 +11,17 @@ import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Either, Set
+from tacit.learn._cells import column_cells, written_cells
 from tacit.ledger import Ledger
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType
 
-__all__ = ["data_digest", "open_for_fit", "private_parts", "refuse_exact_scores", "refuse_hidden_fits"]
+__all__ = [
+    "data_digest", "open_for_fit", "private_parts", "refuse_drawn_rows", "refuse_exact_scores",
+    "refuse_hidden_fits",
+]  # fmt: skip
 
 #: The ledger in memory of this process, by the process that made it.
 _memory: dict[int, Ledger] = {}
@@ -26,6 +31,14 @@ _MANY_FITS = (
     "sklearn.calibration", "sklearn.ensemble", "sklearn.feature_selection", "sklearn.model_selection",
     "sklearn.multiclass", "sklearn.multioutput", "sklearn.semi_supervised",
 )  # fmt: skip
+#: Parts of scikit-learn that draw the rows of a fit by their positions, or a row several times.
+_DRAWN_ROWS = (
+    "sklearn.ensemble._bagging", "sklearn.ensemble._weight_boosting",
+    "sklearn.model_selection._search_successive_halving", "sklearn.semi_supervised",
+)  # fmt: skip
+_DRAWING = frozenset({"learning_curve", "permutation_test_score"})
+#: Parts of scikit-learn that make exact numbers from predictions for held-out rows.
+_EXACT_SCORES = ("sklearn.calibration", "sklearn.model_selection._validation")
 
 
 def open_for_fit(where: object) -> Ledger:
@@ -71,11 +84,10 @@ def data_digest(ledger: Ledger, *arrays: Any) -> str:
     """
     parts: list[bytes] = []
     for one in arrays:
-        held = np.asarray(one)
-        body = (
-            repr(held.tolist()).encode() if held.dtype.kind == "O" else np.ascontiguousarray(held).tobytes()
-        )
-        head = f"{held.dtype.str if held.dtype.kind != 'O' else 'O'}{held.shape}{len(body)};".encode()
+        held = column_cells(one)
+        plain = held.dtype.kind != "O"
+        body = np.ascontiguousarray(held).tobytes() if plain else written_cells(held.tolist())
+        head = f"{held.dtype.str if plain else 'O'}{held.shape}{len(body)};".encode()
         parts += [head, body]
     return ledger.keyed_digest("fits", b"".join(parts))
 
@@ -113,9 +125,35 @@ def refuse_hidden_fits() -> None:
         )
 
 
+def refuse_drawn_rows() -> None:
+    """Refuse a prepaid fit on rows that scikit-learn drew by their positions, or some of them twice.
+
+    One patient more would move others, or count several times, so the price of a fit would not hold. What
+    decides is who calls, never the data.
+    """
+    from tacit.learn._folds import Folds
+
+    frames = [one for one in _callers() if one.f_globals.get("__name__", "").startswith("sklearn.")]
+    validations = [
+        one for one in frames if one.f_globals["__name__"] == "sklearn.model_selection._validation"
+    ]
+    folds = [one.f_locals["cv"] for one in validations if "cv" in one.f_locals]
+    if (
+        any(one.f_globals["__name__"].startswith(_DRAWN_ROWS) for one in frames)
+        or any(one.f_code.co_name in _DRAWING for one in validations)
+        or not all(isinstance(one, Folds) for one in folds)
+    ):
+        raise TacitError(
+            "not-allowed",
+            "scikit-learn drew the rows of this fit by their positions, or some rows several times",
+            why="one patient more would move others or count twice, and no number of fits bounds that",
+            fix=Set(cv="tc.learn.Folds(5)"),
+        )
+
+
 def refuse_exact_scores() -> None:
     """Refuse predictions from which cross-validation or a search of scikit-learn makes exact scores."""
-    if _called_from(("sklearn.model_selection._validation",)) and not _called_from(("tacit.learn._scorer",)):
+    if _called_from(_EXACT_SCORES) and not _called_from(("tacit.learn._scorer",)):
         raise TacitError(
             "not-allowed",
             "scikit-learn asked for an exact score on held-out patients",
@@ -126,9 +164,11 @@ def refuse_exact_scores() -> None:
 
 def _called_from(modules: tuple[str, ...]) -> bool:
     """Return whether a function of these modules is among the callers."""
+    return any(frame.f_globals.get("__name__", "").startswith(modules) for frame in _callers())
+
+
+def _callers() -> Iterator[FrameType]:
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - Python's own way to the callers
     while frame is not None:
-        if frame.f_globals.get("__name__", "").startswith(modules):
-            return True
+        yield frame
         frame = frame.f_back
-    return False

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.exact import count
+from tacit.learn._cells import cell_name, cells, column_cells, written_cells
 from tacit.learn._fit_names import open_for_fit
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Folds:
         """Return the fold of each row."""
         ledger = open_for_fit(self.ledger)
         try:
-            rows = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
+            rows = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(cells(X))
             return unit_folds(ledger, self.get_n_splits(), rows, y, groups)
         finally:
             if self.ledger is not None:
@@ -82,9 +83,9 @@ def unit_folds(ledger: Ledger, number: int, rows: NDArray[Any], y: Any, owners: 
     True
     """
     if owners is not None:
-        names = [str(one).encode() for one in owners]
+        names = [cell_name(one) for one in column_cells(owners).tolist()]
     else:
-        targets = [None] * len(rows) if y is None else np.asarray(y).tolist()
-        names = [repr((row.tolist(), target)).encode() for row, target in zip(rows, targets, strict=True)]
+        targets = [None] * len(rows) if y is None else column_cells(y).tolist()
+        names = [written_cells([row.tolist(), target]) for row, target in zip(rows, targets, strict=True)]
     digests = [ledger.keyed_digest("folds", one) for one in names]
     return np.array([int(one[:15], 16) % number for one in digests], dtype=np.int64)

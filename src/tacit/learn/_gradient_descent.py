@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DescentSettings", "GradientDescent"]
 
+_FURTHEST = 2.0**100  # where a descent that runs away stops
+
 
 @dataclass(frozen=True)
 class DescentSettings:
@@ -64,12 +66,15 @@ class GradientDescent:
         """Return the exact sum of clipped gradients at the current weights."""
         return self._sums.sums(self._weights, sample)
 
+    @np.errstate(all="ignore")  # a descent that runs away
     def update(self, noisy: Any) -> None:
-        """Move the weights by a noisy sum."""
+        """Move the weights by a noisy sum; whatever the settings, they stay finite."""
         said = self.settings
         mean = np.asarray(noisy, dtype=np.float64) * (said.clip / CLIP_STEPS / said.size)
         self._speed = said.momentum * self._speed + mean + said.penalty * self._weights
         self._weights = self._weights - said.learning_rate * self._speed
+        held = (np.nan_to_num(one) for one in (self._speed, self._weights))
+        self._speed, self._weights = (np.clip(one, -_FURTHEST, _FURTHEST) for one in held)
         self._step += 1
         if 2 * self._step > said.steps:
             self._mean = self._mean + self._weights / (said.steps - said.steps // 2)

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import ClusterMixin, TransformerMixin
 
 from tacit.learn._estimator import PrivateEstimator
+from tacit.learn._fit_names import refuse_exact_scores
 from tacit.learn._kmeans_plan import kmeans_steps
 from tacit.learn._row_metric import finite_features, read_grid
 from tacit.learn._row_moments import RADIUS
@@ -88,6 +89,7 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
         self.cluster_errors_ = fitted.numbers["cluster_errors"]
         self._n_features_out = len(self.cluster_centers_)
 
+    @np.errstate(all="ignore")  # a warning would say something about one value
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the distance of each row from each centre."""
         middle = self.cluster_centers_.mean(axis=0) if hasattr(self, "cluster_centers_") else np.zeros(1)
@@ -97,6 +99,7 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):  # type: ignore[
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return the nearest cluster of each row."""
+        refuse_exact_scores()
         return np.asarray(self.transform(X).argmin(axis=1))
 
     def fit_predict(self, X: Any, y: Any = None, **given: Any) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ from tacit.learn._estimator import PrivateRegressor
 from tacit.learn._fit_noise import share_of_noise
 from tacit.learn._fit_task import FitSteps
 from tacit.learn._moment_fit import MomentFit
-from tacit.learn._whole_features import scaled_features
+from tacit.learn._whole_features import FEATURE_STEPS, scaled_features
 from tacit.learn._whole_moments import MOST_CLIP, MOST_FEATURES, MomentGrid
 from tacit.mechanisms import RoundedGaussian
 
@@ -41,8 +41,8 @@ class LinearRegression(PrivateRegressor):
     that keeps a weakly determined solution stable follows from the noisy moments (AdaSSP, Wang 2018).
 
     ``coef_intervals_`` and ``intercept_interval_`` cover noise and sampling at 95 %, to first order and for
-    residuals of constant variance; clipping is not included. Where the noise is too large to state an
-    interval, it is from minus to plus infinity.
+    residuals of constant variance; clipping is not included. Without an intercept they need a right
+    ``size``. Where the noise is too large to state an interval, it is from minus to plus infinity.
 
     Parameters
     ----------
@@ -84,6 +84,8 @@ class LinearRegression(PrivateRegressor):
             raise bad_parameter(
                 "clip", f"at most {MOST_CLIP}, with at most {MOST_FEATURES:,} features", clip, fix=Set(clip=1)
             )
+        if clip * FEATURE_STEPS < 1:
+            raise bad_parameter("clip", f"at least 1 / {FEATURE_STEPS:,}", clip, fix=Set(clip=1))
         grid = MomentGrid(self.n_features_in_, bool(self.fit_intercept), clip, data.per_unit)
         sigma = math.ceil(share_of_noise(noise, 1, grid.sensitivity))
         penalty = self._penalty()

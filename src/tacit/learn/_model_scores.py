@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +66,17 @@ def score_rows(
     [[0.5, 0.5], [nan, nan], [0.75, 0.25]]
     """
     found = np.full((len(features), classes), np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a warning would say something about one row
+        _fill(found, score, features, size)
+    bad = ~np.isfinite(found).all(axis=1) | (found < 0).any(axis=1) | (found > 1).any(axis=1)
+    found[bad] = np.nan
+    return found
+
+
+def _fill(found: NDArray[np.float64], score: Callable[[Any], Any], features: NDArray[Any], size: int) -> None:
+    """Write the chances of each row, block by block."""
+    classes = found.shape[1]
     for start in range(0, len(features), size):
         block = features[start : start + size]
         padded = np.concatenate([block, np.zeros((size - len(block), *block.shape[1:]), block.dtype)])
@@ -75,9 +87,6 @@ def score_rows(
             alone = [_scores(score, block[i : i + 1], classes) for i in range(len(block))]
             scores = np.concatenate([np.full((1, classes), np.nan) if one is None else one for one in alone])
         found[start : start + len(block)] = scores[: len(block)]
-    bad = ~np.isfinite(found).all(axis=1) | (found < 0).any(axis=1) | (found > 1).any(axis=1)
-    found[bad] = np.nan
-    return found
 
 
 def _scores(score: Callable[[Any], Any], rows: NDArray[Any], classes: int) -> NDArray[np.float64] | None:

@@ -53,7 +53,8 @@ class MomentFit:
 
         With noisy moments A = X'X + E and b = X'y + e, the exact solution t of the moments without noise has
         b - A t = e - E t, whose covariance is s^2 ((1 + |t|^2) I + t t') for noise of deviation s beside the
-        diagonal and sqrt(2) s on it. Sampling adds the residual variance times the inverse of A.
+        diagonal and sqrt(2) s on it. Sampling adds the residual variance times the inverse of A,
+        times the rows of a unit, which may all say the same.
         """
         matrix = moment_matrix(noisy, self.grid.columns)
         own, cross, square = matrix[:-1, :-1], matrix[:-1, -1], matrix[-1, -1]
@@ -76,13 +77,20 @@ class MomentFit:
                 @ inverse
             )
             if not self.penalty:
-                left = max(0.0, float(square - 2 * theta @ cross + theta @ own @ theta)) / self.size
-                spread = spread + left * inverse
+                left = max(0.0, float(square - 2 * theta @ cross + theta @ own @ theta)) / self._rows(own)
+                spread = spread + self.grid.per_unit * left * inverse  # a unit's rows may all go together
             spread = (1 + (edge / least) ** 2) * spread  # the inverse is noisy too, to second order
             width = _normal(confidence) * np.sqrt(np.einsum("ij,jk,ik->i", scale, spread, scale))
         found[-1] += sum(self.target_bounds) / 2
         named = {"coef": found[:-1], "low": found[:-1] - width[:-1], "high": found[:-1] + width[:-1]}
         return {**named, "intercept": np.array([found[-1], found[-1] - width[-1], found[-1] + width[-1]])}
+
+    def _rows(self, own: NDArray[np.float64]) -> float:
+        """Return the number of rows: noisy, from the constant column, and at most as declared."""
+        if not self.grid.intercept:
+            return float(self.size)
+        noisy = float(own[-1, -1]) / (self.grid.side / FEATURE_STEPS) ** 2
+        return min(max(1.0, noisy), float(self.size * self.grid.per_unit))
 
     def _ridge(self) -> NDArray[np.float64]:
         """Return the declared penalty as a matrix; the constant column has none."""

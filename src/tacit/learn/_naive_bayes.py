@@ -13,6 +13,7 @@ from tacit.fixes import Set
 from tacit.learn._class_sums import class_steps
 from tacit.learn._declared_bounds import read_feature_bounds
 from tacit.learn._estimator import PrivateEstimator
+from tacit.learn._fit_names import refuse_exact_scores
 from tacit.learn._logistic import read_classes
 from tacit.learn._row_metric import finite_features, read_grid
 from tacit.learn._row_moments import RADIUS
@@ -90,9 +91,11 @@ class NaiveBayes(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         for name, array in fitted.numbers.items():
             setattr(self, f"{name}_", array)
 
+    @np.errstate(all="ignore")  # a warning would say something about one value
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the logarithm of the probability of each class."""
         middle = self.theta_.mean(axis=0) if hasattr(self, "theta_") else np.zeros(1)
+        refuse_exact_scores()
         held = finite_features(self, X, middle)
         away = (held[:, None, :] - self.theta_[None, :, :]) / self.spread_
         scores = np.log(self.class_prior_) - (away**2).sum(axis=2) / 2

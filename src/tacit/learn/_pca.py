@@ -82,10 +82,19 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
             setattr(self, f"{name}_", array if array.shape else float(array))
         self.n_components_ = self._n_features_out = len(self.components_)
 
+    @np.errstate(all="ignore")  # a warning would say something about one value
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Return the scores of each row on the components."""
+        """Return the scores of each row on the components, to the last bit the same beside any other rows.
+
+        A product of matrices adds up in an order that depends on the number of rows. The next step of a
+        pipeline would then read everybody's scores differently because of one patient.
+        """
         middle = self.mean_ if hasattr(self, "mean_") else np.zeros(1)
-        return np.asarray((finite_features(self, X, middle) - self.mean_) @ self.components_.T)
+        held = finite_features(self, X, middle) - self.mean_
+        scores = np.zeros((len(held), len(self.components_)))
+        for column, weights in zip(held.T, self.components_.T, strict=True):
+            scores += column[:, None] * weights
+        return scores
 
     def inverse_transform(self, X: Any) -> NDArray[np.float64]:
         """Return features for scores."""

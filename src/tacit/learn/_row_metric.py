@@ -13,6 +13,7 @@ from tacit.exact import rational
 from tacit.fixes import Set
 from tacit.learn._declared_bounds import read_feature_bounds
 from tacit.learn._row_grid import RowGrid
+from tacit.learn._whole_features import as_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,5 +49,5 @@ def read_grid(
 def finite_features(estimator: Any, X: Any, middle: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return features for a prediction; a value that is not a finite number counts as the given middle."""
     check_is_fitted(estimator)
-    held = validate_data(estimator, X, reset=False, ensure_all_finite=False, dtype=np.float64)
-    return np.where(np.isfinite(held), held, middle)
+    held = as_numbers(validate_data(estimator, X, reset=False, ensure_all_finite=False, dtype=None))
+    return np.ascontiguousarray(np.where(np.isfinite(held), held, middle))  # sums then have one order

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tacit.core import AnswerTable, Cells, Plan, PlanGoal, Unit
-from tacit.errors import bad_parameter
+from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Choose, Code, Set
+from tacit.learn._cells import cells, column_cells
 from tacit.learn._declared_bounds import read_target_bounds
 from tacit.learn._declared_data import needs_names
 from tacit.learn._examples import examples
 from tacit.learn._fit_names import data_digest, open_for_fit, private_parts
-from tacit.learn._whole_features import FEATURE_STEPS, as_numbers
+from tacit.learn._whole_features import FEATURE_STEPS, as_numbers, whole_classes
 from tacit.mechanisms import DiscreteLaplace
 
 if TYPE_CHECKING:
@@ -32,9 +34,23 @@ _MEASURES = ("accuracy", "neg_mean_squared_error")
 
 
 def predictions_of(estimator: Any, X: Any) -> NDArray[Any]:
-    """Return the prediction of each row, row by row, so that no row's prediction depends on others."""
-    rows = X.iloc if hasattr(X, "iloc") else np.asarray(X)
-    return np.array([estimator.predict(rows[place : place + 1])[0] for place in range(len(X))])
+    """Return the prediction of each row, row by row, so that no row's prediction depends on others.
+
+    A row that the estimator cannot read has the prediction None, which is never right.
+    """
+    rows = X.iloc if hasattr(X, "iloc") else np.asarray(cells(X))
+
+    def predicted(place: int) -> Any:
+        try:
+            return estimator.predict(rows[place : place + 1])[0]
+        except TacitError:  # a refusal: it does not depend on the row
+            raise
+        except Exception:  # noqa: BLE001 - an error must not show which row caused it
+            return None
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # a warning would say something about one row
+        return column_cells([predicted(place) for place in range(len(X))])
 
 
 def whole_scores(measure: str, predicted: NDArray[Any], y: Any, target_bounds: Any) -> NDArray[np.int64]:
@@ -48,12 +64,20 @@ def whole_scores(measure: str, predicted: NDArray[Any], y: Any, target_bounds: A
     [4096, 3072]
     """
     if measure == "accuracy":
-        right = [bool(a == b) for a, b in zip(predicted.tolist(), np.asarray(y).tolist(), strict=True)]
+        pairs = zip(predicted.tolist(), column_cells(y).tolist(), strict=True)
+        right = [_same(a, b) for a, b in pairs]
         return np.array(right, dtype=np.int64) * FEATURE_STEPS
     low, high = read_target_bounds(target_bounds)
     error = (np.clip(as_numbers(predicted), low, high) - np.clip(as_numbers(y), low, high)) / (high - low)
     missed = np.floor(np.nan_to_num(np.square(error), nan=1.0) * FEATURE_STEPS)
     return np.asarray(FEATURE_STEPS - missed, dtype=np.int64)
+
+
+def _same(predicted: Any, label: Any) -> bool:
+    """Return whether a label is the class that was predicted, read as in a fit."""
+    classes = np.empty(1, dtype=object)
+    classes[0] = predicted
+    return predicted is not None and bool(whole_classes([label], classes)[0] == 0)
 
 
 @dataclass(frozen=True)
@@ -120,7 +144,7 @@ class PricedScorer:
         ledger = open_for_fit(part.ledger)
         try:
             data = examples(
-                np.asarray(y), unit=Unit.row(), size=part.size, budget=part.budget,
+                column_cells(y), unit=Unit.row(), size=part.size, budget=part.budget,
                 name=part.dataset, version=part.version, ledger=ledger,
             )  # fmt: skip
             models = [one.release_.certificate.plan for one in private_parts(estimator)]

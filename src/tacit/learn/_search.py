@@ -248,6 +248,12 @@ def _read_grid(grid: Any) -> list[dict[str, Any]]:
 
 def _checked_score(score: str, estimator: PrivateEstimator) -> str:
     """Return the score, or refuse one that this estimator does not have."""
+    if not estimator.__sklearn_tags__().target_tags.required:
+        raise bad_parameter(
+            "estimator", "one that predicts a target", type(estimator).__name__,
+            why="candidates are compared by how well they predict",
+            fix=Code("tc.learn.LogisticRegression(...)"),
+        )  # fmt: skip
     known = "accuracy" if estimator._score_bounds() is None else "neg_mean_squared_error"  # noqa: SLF001
     if score != known:
         raise bad_parameter("score", known, score, fix=Set(score=known))

@@ -96,6 +96,7 @@ class Standardiser(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  #
         self.mean_, self.scale_ = fitted.numbers["mean"], fitted.numbers["scale"]
         self.var_ = self.scale_**2
 
+    @np.errstate(all="ignore")  # a warning would say something about one value
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return (X - mean) / scale."""
         check_is_fitted(self)

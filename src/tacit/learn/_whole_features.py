@@ -32,7 +32,7 @@ def as_numbers(array: Any) -> NDArray[np.float64]:
 
     def read(cell: object) -> float:
         try:
-            return float(cell)  # type: ignore[arg-type]
+            return np.nan if isinstance(cell, np.ndarray | np.complexfloating) else float(cell)  # type: ignore[arg-type]
         except (TypeError, ValueError, OverflowError):
             return np.nan
 
@@ -56,9 +56,9 @@ def whole_features(
     [[0.0, 4096.0], [4096.0, 4096.0], [0.0, 0.0]]
     """
     held = as_numbers(features)
-    good = np.asarray(np.isfinite(held).all(axis=1))
     middle, half = (low + high) / 2, (high - low) / 2
-    scaled = np.clip((np.where(good[:, None], held, middle) - middle) / half, -1.0, 1.0)
+    scaled = np.clip((held - middle) / half, -1.0, 1.0)
+    good = np.asarray((np.isfinite(held) & np.isfinite(scaled)).all(axis=1))
     whole = np.floor(scaled * FEATURE_STEPS + 0.5)
     if intercept:
         whole = np.concatenate([whole, np.full((len(whole), 1), float(FEATURE_STEPS))], axis=1)
@@ -83,20 +83,34 @@ def scaled_features(
 def whole_classes(labels: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
     """Return the place of each label among the declared classes; -1 for a label that was not declared.
 
+    A text that spells the number of a class is this class, and the other way round: a reader of files that
+    finds one word in a column of numbers hands over all of them as texts.
+
     Examples
     --------
     >>> whole_classes(["yes", "no", "maybe"], np.array(["no", "yes"])).tolist()
     [1, 0, -1]
     """
     places = {one: place for place, one in enumerate(classes.tolist())}
+    spelled = {_number(one): place for one, place in places.items() if isinstance(one, str)}
 
     def place(label: object) -> int:
         try:
-            return places.get(label, -1)
+            if label in places:
+                return places[label]
+            return places.get(_number(label), -1) if isinstance(label, str) else spelled.get(label, -1)  # type: ignore[call-overload]
         except TypeError:  # a label that cannot be looked up, such as a list
             return -1
 
     return np.fromiter(map(place, np.asarray(labels).ravel().tolist()), np.int64)
+
+
+def _number(text: str) -> float:
+    """Return the number that a text spells, or one that equals nothing."""
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
 
 
 @np.errstate(all="ignore")  # a warning would say something about one value

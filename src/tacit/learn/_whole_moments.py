@@ -76,7 +76,7 @@ class MomentGrid:
         """
         whole = whole_features(features, low, high, intercept=False)
         squared = np.square(whole).sum(axis=1)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             factor = np.minimum(1.0, self.reach / np.sqrt(squared))
         kept = np.trunc(whole * factor[:, None])
         goal = whole_targets(target, *target_bounds, self.side)

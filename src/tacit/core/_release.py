@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from html import escape
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["RELEASE_SCHEMA", "Content", "Release"]
 
 RELEASE_SCHEMA = "tacit/release/1"
+
+#: The rooms that bring kinds of content; a file may name a kind whose room this process has not used yet.
+_ROOMS = ("streams", "surveys", "maps", "graphs", "genomes", "learn")
 
 
 class Content(ABC):
@@ -189,7 +193,7 @@ class Release(Generic[C]):
         given: object = document
         if not isinstance(given, Mapping) or given.get("schema") != RELEASE_SCHEMA:
             raise _unreadable(f"a release is a document with the schema {RELEASE_SCHEMA}")
-        kind = Content._kinds.get(str(document.get("kind")))  # noqa: SLF001 - the registry of this module
+        kind = _kind_of(str(document.get("kind")))
         if kind is None:
             raise _unreadable(f"no imported module has contents of the kind {document.get('kind')!r}")
         try:
@@ -223,3 +227,13 @@ def _unreadable(why: str) -> TacitError:
         why=why,
         fix=Code("release.save(path) writes one"),
     )
+
+
+def _kind_of(name: str) -> type[Content] | None:
+    """Return the class of a kind of content; rooms are imported until one of them brings it."""
+    known = Content._kinds  # noqa: SLF001 - the registry of this module
+    for room in _ROOMS:
+        if name in known:
+            break
+        import_module(f"tacit.{room}")
+    return known.get(name)

@@ -11,6 +11,7 @@ from tacit.core import Dataset, fixes_of, open_account, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Code, Say, Set
+from tacit.learn._table_arrays import plain_array
 from tacit.ledger import open_ledger
 
 if TYPE_CHECKING:
@@ -75,7 +76,8 @@ def examples(
     Parameters
     ----------
     arrays
-        NumPy arrays or PyTorch tensors with one line for each example: features first, then targets.
+        NumPy arrays, PyTorch tensors or tables of pandas, with one line for each example: features first,
+        then targets.
     unit
         Who is protected: ``tc.Unit.row()`` where each example belongs to another person, else a name for the
         unit such as ``"patient_id"``, with ``owners``.
@@ -116,6 +118,7 @@ def examples(
             why="Tacit must know which examples belong to the same unit",
             fix=Code('owners=ids, unit="patient_id"') if owners is None else Code('unit="patient_id"'),
         )
+    arrays = tuple(plain_array(one) for one in arrays)
     lengths = {len(one) for one in (*arrays, *(() if owners is None else (owners,)))}
     if not arrays or len(lengths) != 1:
         raise TacitError(

@@ -49,7 +49,7 @@ def test_a_new_process_reads_every_kind_of_release():
         "print([kind for kind in sys.argv[1:] if _kind_of(kind) is None])"
     )
     command = [sys.executable, "-c", asked, *sorted(kinds)]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "[]"  # noqa: S603
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize(

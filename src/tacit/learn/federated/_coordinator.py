@@ -12,7 +12,7 @@ import numpy as np
 
 from tacit.core import Certificate, Release
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Say, Set
+from tacit.fixes import Either, Say, Set
 from tacit.learn.federated._federated_model import FederatedModel
 from tacit.learn.federated._messages import Message, pack, unpack, weights_digest
 from tacit.progress import progress
@@ -136,6 +136,8 @@ class Coordinator:
 
     def finish(self) -> Release[FederatedModel]:
         """Return the model so far, with the certificates of all hospitals that answered a round."""
+        if self.number and not any(self.members):
+            self._refuse_untrained()
         weights = np.mean(self._later, axis=0) if self._average and self._later else self.weights
         replies = self._ask("certificate", {name: {} for name in self.study.hospitals}, "certificate")
         certificates = []
@@ -150,6 +152,19 @@ class Coordinator:
         model = FederatedModel(self.study.model, self.study.document(), weights, tuple(self.members))
         together = Certificate.together(certificates, disjoint=self.study.disjoint)
         return Release(model, together)
+
+    def _refuse_untrained(self) -> None:
+        """Refuse to release the first weights as a model: no round moved them."""
+        listed = "; ".join(f"{name}: {why}" for name, why in sorted(self.refusals.items()))
+        raise TacitError(
+            "too-few-hospitals",
+            f"none of {self.number} rounds moved the model",
+            why=listed
+            or "in each round too few hospitals replied, or they have answered these rounds before",
+            fix=Either(
+                Say("use the model of the first run"), Say("agree on a new study, which is charged again")
+            ),
+        )
 
     def _own_sum(self) -> tuple[tuple[str, ...], NDArray[np.float64]]:
         """Add up the noisy sums of a round, each safe by itself."""

@@ -118,3 +118,17 @@ def test_an_audit_of_a_training_plan_names_the_audit_of_trainings():
     data = declared(np.zeros((4, 2)), np.zeros(4, dtype=int), unit=tc.Unit.row())
     with pytest.raises(TacitError, match="audit_training"):
         tc.audit(a_trainer(data).plan())
+
+
+@pytest.mark.parametrize(("teachers", "hint"), [(20, True), (2_000, False)])
+def test_a_plan_says_when_no_label_can_be_sure(teachers, hint):
+    from sklearn.naive_bayes import GaussianNB
+
+    data = declared(np.zeros((4, 2)), np.zeros(4, dtype=int), unit=tc.Unit.row())
+    asked = tc.learn.Teachers(GaussianNB(), data=data, teachers=teachers, classes=[0, 1])
+    assert ("no lead is larger" in str(asked.label(np.zeros((50, 2)), epsilon=1, delta=1e-4))) == hint
+
+
+def test_bounds_by_name_are_refused_with_the_form_that_works():
+    with pytest.raises(TacitError, match="the first list holds the lowest value of each feature"):
+        a_fit(bounds={"age": (0, 100), "dose": (0, 9)}).plan(np.zeros((3, 2)), [0, 1, 0])

@@ -121,7 +121,7 @@ def test_every_public_name_is_in_the_reference():
         assert f"tacit.{name}" in (rooms if is_room else names) or name in inside, name
     single = {path.rpartition(".")[2] for path in names}
     for room, page in {"tables": "tables", "learn": "learn", "learn.federated": "federated"}.items():
-        missing = set(import_module(f"tacit.{room}").__all__) - single - {"federated"}  # a room with its own page
+        missing = set(import_module(f"tacit.{room}").__all__) - single - {"federated"}  # it has its own page
         assert not missing, f"docs/reference/{page}.md does not document {missing}"
 
 

@@ -132,3 +132,18 @@ def test_a_plan_says_when_no_label_can_be_sure(teachers, hint):
 def test_bounds_by_name_are_refused_with_the_form_that_works():
     with pytest.raises(TacitError, match="the first list holds the lowest value of each feature"):
         a_fit(bounds={"age": (0, 100), "dose": (0, 9)}).plan(np.zeros((3, 2)), [0, 1, 0])
+
+
+def test_a_plan_shows_settings_in_words():
+    plan = str(a_fit(bounds=([0, 80], [100, 200]), classes=["no", "yes"]).plan(np.zeros((3, 2)), ["no"] * 3))
+    assert "classes: no, yes\n" in plan
+    assert "bounds: 0 to 100, 80 to 200\n" in plan
+    one = str(a_fit(dataset="one range").plan(np.zeros((3, 2)), [0, 1, 0]))
+    assert "bounds: -3 to 3\n" in one
+    boosting = tc.learn.ExplainableBoostingClassifier(
+        classes=[0, 1], names=["a", "b"], bounds=(0, 1), epsilon=1, delta=1e-4, size=100,
+        dataset="shapes", budget=tc.Budget(epsilon=9, delta=1e-3),
+    )  # fmt: skip
+    shown = str(boosting.plan(np.zeros((3, 2)), [0, 1, 0]))
+    assert "[" not in shown
+    assert "{}" not in shown

@@ -184,10 +184,12 @@ def _largest_epsilon(
     if above <= 0:
         return 0.0
     for _ in range(60):
-        if high - low <= 1e-12 * high or not under:
+        if high - low <= 1e-12 * high:
             break
         middle = low + (high - low) * above / (above - under)
         found = left_after(middle)
+        if not found:  # a large epsilon meets the cap to the last digit
+            return middle
         if found > 0:
             low, above, under = middle, found, under / 2
         else:

@@ -38,7 +38,12 @@ def read_feature_bounds(bounds: Any, features: int) -> tuple[NDArray[np.float64]
     try:
         low, high = (np.broadcast_to(np.asarray(one, dtype=np.float64), (features,)) for one in bounds)
     except (TypeError, ValueError):
-        raise _wrong("bounds", f"two numbers, or two lists of {features} numbers") from None
+        raise TacitError(
+            "bad-parameter",
+            f"bounds must be two numbers, or two lists of {features} numbers",
+            why="the first list holds the lowest value of each feature, the second list the highest",
+            fix=Code("bounds=([0, 18], [1, 99])"),
+        ) from None
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
         raise _wrong("bounds", "finite, and each lower bound must be below its upper bound")
     if not _usable(low, high):

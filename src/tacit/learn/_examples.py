@@ -10,6 +10,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Code, Say, Set
 from tacit.learn._cells import cells, column_cells
+from tacit.learn._table_arrays import plain_array
 from tacit.learn._unit_rows import unit_rows
 from tacit.ledger import open_ledger
 
@@ -74,7 +75,8 @@ def examples(
     Parameters
     ----------
     arrays
-        NumPy arrays or PyTorch tensors with one line for each example: features first, then targets.
+        NumPy arrays, PyTorch tensors or tables of pandas, with one line for each example: features first,
+        then targets.
     unit
         Who is protected: ``tc.Unit.row()`` where each example belongs to another person, else a name for the
         unit such as ``"patient_id"``, with ``owners``.
@@ -115,7 +117,8 @@ def examples(
             why="Tacit must know which examples belong to the same unit",
             fix=Code('owners=ids, unit="patient_id"') if owners is None else Code('unit="patient_id"'),
         )
-    arrays, named = tuple(map(cells, arrays)), None if owners is None else column_cells(owners)
+    arrays = tuple(cells(plain_array(one)) for one in arrays)
+    named = None if owners is None else column_cells(owners)
     if named is not None and named.ndim != 1:
         raise bad_parameter(
             "owners", "one column, with an owner for each example", f"{named.ndim} axes",

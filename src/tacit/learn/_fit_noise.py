@@ -25,8 +25,8 @@ def read_fit_goal(*, epsilon: object, delta: object, size: object) -> tuple[Plan
     """Read the promise of a fit and the declared number of units, or refuse with what is missing."""
     if size is None:
         raise bad_parameter(
-            "size", "the public number of units, about", size,
-            why="gradients are divided by it; the true number belongs to the data and is not read",
+            "size", "about how many people (or other units) the data has, from public knowledge", size,
+            why="the model is scaled by it; the true number is private, and Tacit does not count",
             fix=Set(size=1000),
         )  # fmt: skip
     units = count("size", size, zero=False)  # type: ignore[arg-type]

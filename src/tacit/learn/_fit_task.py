@@ -52,17 +52,42 @@ class FitSteps:
     @property
     def facts(self) -> list[tuple[str, str]]:
         """The settings, as lines of a plan."""
+        said = {name: one for name, one in self.settings.items() if name != "size" and one not in ([], {})}
         return [
-            (name.replace("_", " "), _shown(said)) for name, said in self.settings.items() if name != "size"
+            (name.replace("_", " "), _ranges(one) if name == "bounds" else _shortened(_shown(one)))
+            for name, one in said.items()
         ]
 
 
+def _ranges(bounds: object) -> str:
+    """Write bounds as ranges, one for each feature where they differ."""
+    match bounds:
+        case [[*low], [*high]]:
+            pairs = zip(low, high, strict=True)
+            return _shortened(", ".join(f"{_shown(a)} to {_shown(b)}" for a, b in pairs))
+        case [low, high]:
+            return f"{_shown(low)} to {_shown(high)}"
+    return _shortened(_shown(bounds))
+
+
 def _shown(said: object) -> str:
-    """Write a setting in a few characters."""
-    if isinstance(said, bool):
-        return "yes" if said else "no"
-    text = f"{said:.6g}" if isinstance(said, float) else str(said)
-    return text if len(text) <= _LONG else f"{text[:_LONG]} ..."
+    """Write a setting in words: lists without brackets, numbers with six digits."""
+    match said:
+        case bool():
+            return "yes" if said else "no"
+        case float():
+            return f"{said:.6g}"
+        case dict():
+            return "; ".join(f"{name}: {_shown(one)}" for name, one in said.items())
+        case [[*_], *_]:
+            return "; ".join(map(_shown, said))
+        case [*_]:
+            return ", ".join(map(_shown, said))
+    return str(said)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONG else f"{text[:_LONG].rpartition(',')[0] or text[:_LONG]} ..."
 
 
 @dataclass(frozen=True)

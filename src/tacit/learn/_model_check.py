@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from tacit.errors import TacitError, bad_parameter
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["check_model", "check_optimizer"]
 
 _EXAMPLES = 4
+
+
+def _examples_in_words(arrays: Sequence[Any]) -> str:
+    """Return the shape and the type of one example of each array; both are public."""
+    held = [one if hasattr(one, "dtype") else np.asarray(one) for one in arrays]
+    return ", ".join(f"{' x '.join(map(str, one.shape[1:])) or 'one'} of {one.dtype}" for one in held)
 
 
 def check_model(setup: TrainingSetup, arrays: Sequence[Any]) -> None:
@@ -50,7 +57,7 @@ def check_model(setup: TrainingSetup, arrays: Sequence[Any]) -> None:
             "bad-parameter",
             "the model or the loss fails on invented examples of the dataset's shapes",
             why=f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:200]}",
-            fix=Say("try the model and the loss on tensors of zeros with these shapes"),
+            fix=Say(f"try the model and the loss on tensors like one example: {_examples_in_words(arrays)}"),
         ) from error
     unused = [name for name, one in zip(setup.names, found, strict=True) if one is None]
     if unused:

@@ -92,7 +92,8 @@ def _fill(found: NDArray[np.float64], score: Callable[[Any], Any], features: NDA
 def _scores(score: Callable[[Any], Any], rows: NDArray[Any], classes: int) -> NDArray[np.float64] | None:
     """Return the chances for some rows, or None where the model raises or returns something else."""
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a warning, too, could show which row caused it
             found = np.asarray(score(rows), np.float64)
     except Exception:  # noqa: BLE001 - an error must not show which row caused it
         return None

@@ -11,7 +11,7 @@ import numpy as np
 from tacit.core import AnswerTable, Cells, Plan, PlanGoal, Unit
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
-from tacit.fixes import Choose, Code, Set
+from tacit.fixes import Choose, Code, Either, Set
 from tacit.learn._cells import cells, column_cells
 from tacit.learn._declared_bounds import read_target_bounds
 from tacit.learn._declared_data import needs_names
@@ -134,8 +134,11 @@ class PricedScorer:
         if part.unit != "row":
             raise bad_parameter(
                 "unit", "a row for a priced score", part.unit,
-                why="a unit with several rows would move the score by more than one row",
-                fix=Code('unit="row"'),
+                why=f"a {part.unit} with several rows would move the score by more than one row",
+                fix=Either(
+                    Code("tc.learn.search(model, grid, X, y, owners=ids, epsilon=1, delta=1e-6)"),
+                    Code("tc.learn.evaluate(model, held_out, epsilon=1, delta=1e-6, smaller_class=500)"),
+                ),
             )  # fmt: skip
         bounds = part._score_bounds()  # noqa: SLF001 - of this room
         if (bounds is None) != (self.measure == "accuracy"):

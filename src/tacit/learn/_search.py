@@ -188,6 +188,7 @@ def search(
     >>> found.steps in {20, 40}, found.predict([[0.0], [1.0]]).tolist()
     (True, [0, 1])
     """
+    _check_estimator(estimator)
     points = _read_grid(grid)
     goal, _ = read_fit_goal(epsilon=epsilon, delta=delta, size=_size(estimator, X))
     assert goal.epsilon is not None  # noqa: S101 - read checks it
@@ -231,6 +232,18 @@ def _noise_of_one(epsilon: Fraction, delta: Fraction, runs: Fraction) -> Fractio
 
 def _size(estimator: PrivateEstimator, X: Any) -> int | None:
     return X.size if isinstance(X, Examples) else estimator.size
+
+
+def _check_estimator(estimator: object) -> None:
+    """Refuse what is not a single private estimator, such as a pipeline."""
+    from tacit.learn._estimator import PrivateEstimator
+
+    if not isinstance(estimator, PrivateEstimator):
+        raise bad_parameter(
+            "estimator", "a private estimator of Tacit", type(estimator).__name__,
+            why="the search fits and scores each candidate in one step, so a pipeline does not fit in",
+            fix=Code("with tc.learn.prepaid(search, fits=7, epsilon=1, delta=1e-6): search.fit(X, y)"),
+        )  # fmt: skip
 
 
 def _read_grid(grid: Any) -> list[dict[str, Any]]:

@@ -172,7 +172,7 @@ class Teachers:
                     "in 95 of 100 cases",
                 )
             ],
-            facts=self._said(size, wanted, check),
+            facts=[*self._said(size, wanted, check), *self._hint(task.within(Fraction(95, 100)))],
             asked=f"labels of {size:,} public queries by {self.teachers:,} teachers",
         )  # fmt: skip
 
@@ -278,6 +278,13 @@ class Teachers:
             beyond = "" if check.expected is None else " beyond what the student expects"
             lines.append(("answered", f"queries with at least {check.threshold:,} noisy votes{beyond}"))
         return lines
+
+    def _hint(self, lead: int) -> list[tuple[str, str]]:
+        """Warn of a plan in which no label can be sure: even a vote without dissent has too small a lead."""
+        if lead <= self.teachers:
+            return []
+        said = f"no lead is larger than {self.teachers:,}, so many single labels will be wrong"
+        return [("hint", f"{said}; ask about fewer cases, or use more teachers or a larger epsilon")]
 
     def _votes(self, queries: Any) -> NDArray[np.int64]:
         """Train the teachers, once, and count their votes: private, called after the charge.

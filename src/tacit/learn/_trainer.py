@@ -185,6 +185,13 @@ class Trainer:
         check_model(self.setup, data._arrays)  # noqa: SLF001
         self._document = self.setup.document()
 
+    def __repr__(self) -> str:
+        settings = self.settings
+        return (
+            f"Trainer({type(self.setup.model).__name__}, {self.setup.size:,} numbers, data={self.data!r}, "
+            f"steps={settings.steps:,}, noise={float(settings.multiplier):.4g})"
+        )
+
     def plan(self) -> Plan[TrainedModel]:
         """Return the plan: noise, steps, cost and expected signal; it touches no data.
 

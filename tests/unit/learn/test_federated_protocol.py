@@ -189,7 +189,7 @@ def test_a_study_with_a_broken_part_is_refused(part):
         ({"sigma": None}, "epsilon must be given"),
         ({"sigma": 1, "epsilon": 0.1}, "sigma must be enough noise"),
         ({"colluding": 0}, "colluding must be at least 1"),
-        ({"colluding": 2, "dropouts": 2}, "hide no noise"),
+        ({"colluding": 2, "dropouts": 2}, "nobody whose noise stays hidden"),
         ({"noise": "none"}, "noise must be own or shared"),
         ({"rounds": 0}, "rounds must be"),
         ({"clip": 0}, "clip must be"),

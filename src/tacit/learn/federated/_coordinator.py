@@ -13,7 +13,7 @@ import numpy as np
 from tacit.accounting import Cost
 from tacit.core import Certificate, Release
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Say, Set
+from tacit.fixes import Either, Say, Set
 from tacit.learn.federated._federated_model import FederatedModel
 from tacit.learn.federated._messages import Message, pack, unpack, weights_digest
 from tacit.progress import progress
@@ -137,6 +137,8 @@ class Coordinator:
 
     def finish(self) -> Release[FederatedModel]:
         """Return the model so far, with the certificates of all hospitals that answered a round."""
+        if self.number and not any(self.members):
+            self._refuse_untrained()
         weights = np.mean(self._later, axis=0) if self._average and self._later else self.weights
         replies = self._ask("certificate", {name: {} for name in self.study.hospitals}, "certificate")
         found = [self._certificate(name, replies[name].fields.get("certificate")) for name in sorted(replies)]
@@ -161,6 +163,19 @@ class Coordinator:
             pass
         self.refusals[name] = "its certificate does not state the cost of the study"
         return None
+
+    def _refuse_untrained(self) -> None:
+        """Refuse to release the first weights as a model: no round moved them."""
+        listed = "; ".join(f"{name}: {why}" for name, why in sorted(self.refusals.items()))
+        raise TacitError(
+            "too-few-hospitals",
+            f"none of {self.number} rounds moved the model",
+            why=listed
+            or "in each round too few hospitals replied, or they have answered these rounds before",
+            fix=Either(
+                Say("use the model of the first run"), Say("agree on a new study, which is charged again")
+            ),
+        )
 
     def _own_sum(self) -> tuple[tuple[str, ...], NDArray[np.float64]]:
         """Add up the noisy sums of a round, each safe by itself."""

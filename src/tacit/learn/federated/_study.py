@@ -328,7 +328,8 @@ def _check_counts(hospitals: int, noise: str, colluding: object, dropouts: objec
     if hospitals - gone - bad < 1 or hospitals < 2:
         raise TacitError(
             "bad-parameter",
-            f"{hospitals} hospitals, of which {gone} may be missing and {bad} may collude, hide no noise",
+            f"{hospitals} hospitals, of which {gone} may be missing and {bad} may collude, leave nobody "
+            "whose noise stays hidden",
             why="at least one hidden share of the noise must be in every sum",
             fix=Either(Set(dropouts=0, colluding=1), Set(noise="own"), Say("find more hospitals")),
         )

@@ -196,8 +196,8 @@ def left_afterwards(filter_: Any, cost: Cost) -> str:
     >>> left_afterwards(Filter.start(Budget(epsilon=3)), Cost.pure(1))
     'epsilon 2 of 3; enough for 2 more questions of this kind'
     """
-    after = filter_.added(filter_.spend_of(cost))
-    if not after.within:
+    after = filter_.charged(filter_.spend_of(cost), cost.fits)
+    if after is None:
         return f"not enough for this question; now left: {filter_.remaining}"
     more = after.how_many(cost)
     if not more:

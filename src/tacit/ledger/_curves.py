@@ -120,7 +120,7 @@ def at_orders(spend: Spend, cost: object, orders: tuple[Fraction, ...]) -> Spend
 
 
 def fits_limit(limit: Budget, spend: Spend, cost: object) -> bool:
-    """Whether a charge is within the largest single charge: by epsilon and rho, by its curve or as a whole."""
+    """Whether a charge is within the largest single charge: by epsilon and rho, by curve or as a whole."""
     start = Filter.start(limit)
     if Filter(limit, start.epsilon, start.delta, start.rho).admits(spend):
         return True

@@ -88,7 +88,8 @@ class Trainer:
         the smaller predicted error of the sum of all steps.
     charge
         ``"steps"`` charges the ledger with the steps, which add up well with other releases. ``"total"``
-        charges one pair of epsilon and delta, which fits a budget of this epsilon and twice this delta.
+        charges one pair of epsilon and delta, which fits a budget of this epsilon and twice this delta. The
+        first charge of a budget may take all of it in either way.
     checkpoints
         In how many instalments the training is released; with more than one, the plan is a run.
     physical_batch

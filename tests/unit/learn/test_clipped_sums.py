@@ -437,6 +437,17 @@ def test_contributions_in_low_precision_stay_below_the_bound():
         assert float(torch.stack([value.norm() for value in found]).norm()) <= 0.1
 
 
+def test_a_scaled_gradient_that_is_rounded_again_stays_below_the_bound():
+    torch.manual_seed(0)
+    sums = ClippedSums(nn.Linear(8, 1, bias=False), nn.MSELoss(), clip=0.1, precision="bfloat16")
+    x, y = torch.randn(200, 8), 50 * torch.randn(200, 1)
+    longest = 0.0
+    for i in range(200):
+        ((total,), _) = sums((x[i : i + 1],), (y[i : i + 1],), torch.ones(1))
+        longest = max(longest, float(total.double().norm()))
+    assert 0.1 / 1.001 < longest <= 0.1  # a margin of a thousandth would let some of them pass the bound
+
+
 def test_automatic_clipping():
     model = Pooled(nn.Linear(5, 7), 7)
     inputs, targets = numbers(5)

@@ -83,6 +83,7 @@ class GradientSums:
             weights = weights if scale is None else weights / scale
             found, norms = (self.clipped if careful else self.clipped.unchecked)(inputs, targets, weights)
             torch._foreach_add_(sums, [one.detach() for one in found])
+            del found, inputs, targets  # the next block needs the memory
             good = norms.isfinite()[: len(block.places)]
             below = torch.where(norms[: len(good)] <= 1, 1.0, -1.0)
             balance = balance + torch.where(good, below, 0.0).sum()

@@ -10,7 +10,8 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tacit import Budget, Unit
-from tacit.learn import Trainer, _gradient_sums, _step_check, _training_steps, examples
+from tacit.learn import Trainer, _gradient_sums, _layer_kernels, _step_check, _training_steps, examples
+from tacit.learn._clipped_sums import ClippedSums
 from tacit.learn._model_sums import ModelSums
 
 SIDE = 64
@@ -79,3 +80,21 @@ def test_the_sums_of_a_block_are_gone_when_the_next_one_runs(monkeypatch):
     sums.sums(np.arange(40))
     assert len(seen) == 5
     assert max(seen) == seen[0]
+
+
+def test_an_activation_that_will_be_rounded_is_kept_in_half_the_memory(monkeypatch):
+    sums = ClippedSums(
+        nn.Sequential(nn.Linear(4, 6), nn.GELU(), nn.Linear(6, 2)), nn.CrossEntropyLoss(), clip=1
+    )
+    inputs, targets = (torch.randn(9, 4),), (torch.zeros(9).long(),)
+    sums.prepare(inputs, targets)
+    monkeypatch.setattr(_layer_kernels, "kernels_apply", lambda _: True)  # as on a device
+    kept = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda one: kept.append(one) or one, lambda one: one):
+        sums.unchecked(inputs, targets, torch.ones(9))
+    assert [one.dtype for one in kept if one.shape == (9, 4)] == [torch.bfloat16]
+    # the second layer keeps its input rounded; the other tensor is what the activation function came from
+    assert sorted(str(one.dtype) for one in kept if one.shape == (9, 6)) == [
+        "torch.bfloat16",
+        "torch.float32",
+    ]

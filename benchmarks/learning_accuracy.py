@@ -30,7 +30,7 @@ ANGLES, SCALES, PADDING = 8, 2, 4
 CLIP, AVERAGE = 0.1, 0.95
 #: Epsilon, learning rate, epochs and expected batch; picked from about 20 on the test images.
 SETTINGS = ((None, 0.02, 40, 128), (1.0, 1.0, 20, 1024), (3.0, 3.0, 40, 2048), (8.0, 4.0, 60, 2048))
-#: The same for all of MNIST; picked from four on the test images.
+#: The same for all of MNIST; picked from three on the test images.
 WHOLE = ((None, 0.02, 12, 128), (3.0, 10.0, 40, 8192))
 AT_ONCE = 500  # images whose features are computed together
 

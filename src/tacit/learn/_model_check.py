@@ -92,6 +92,14 @@ def _check_step(setup: TrainingSetup, model: nn.Module, optimizer: torch.optim.O
 
 def check_optimizer(model: nn.Module, optimizer: object) -> None:
     """Refuse an optimizer that does not hold exactly the parameters to be trained, or that looks back."""
+    for module in model.modules():
+        if isinstance(module, torch.nn.parallel.DistributedDataParallel | torch.nn.DataParallel):
+            raise TacitError(
+                "not-allowed",
+                f"{type(module).__name__} wraps the model",
+                why="it adds up gradients over devices before they are clipped",
+                fix=Say("the model itself; on several processes, call release() of the trainer on each"),
+            )
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise bad_parameter(
             "optimizer", "an optimizer of PyTorch", type(optimizer).__name__,

@@ -17,6 +17,7 @@ __all__ = ["CheckedOptimizer"]
 
 _EVERY = 50  # steps
 _MOST = 2**24  # numbers that one check compares, or one parameter
+_PART = 2**20  # numbers that are compared at once
 _CLOSE = 1e-4  # of the largest step in a parameter
 
 
@@ -57,8 +58,7 @@ class CheckedOptimizer:
         self._taken += 1
         after = dict(self._model.named_parameters())
         right = [
-            ((after[name].detach() - end).abs() <= _CLOSE * way).all()
-            for name, (end, way) in expected.items()
+            _furthest(after[name].detach(), end) <= _CLOSE * way for name, (end, way) in expected.items()
         ]
         if right and not bool(torch.stack(right).all()):  # the device is asked once
             name = next(name for name, good in zip(expected, right, strict=True) if not bool(good))
@@ -86,9 +86,24 @@ class CheckedOptimizer:
         found = {}
         for name, one in copies.items():
             end, start = one.detach(), chosen[name].detach()
-            way = (end - start).abs().max() + 1e-6 * start.abs().max() if end.numel() else end
-            found[name] = (end, way)
+            found[name] = (end, _furthest(end, start) + 1e-6 * _furthest(start))
         return found
+
+
+def _furthest(first: Tensor, second: Tensor | None = None) -> Tensor:
+    """Return the largest distance of two tensors in a number, a part at a time: a whole copy takes memory."""
+    found = first.new_zeros(())
+    for place in range(0, len(first) if first.dim() else 1, rows := _rows_of(first)):
+        part = first[place : place + rows] if first.dim() else first
+        if second is not None:
+            part = part - (second[place : place + rows] if second.dim() else second)
+        found = torch.maximum(found, torch.linalg.vector_norm(part, torch.inf)) if part.numel() else found
+    return found
+
+
+def _rows_of(tensor: Tensor) -> int:
+    """Return how many rows of a tensor hold about `_PART` numbers."""
+    return max(1, _PART * len(tensor) // max(1, tensor.numel())) if tensor.dim() else 1
 
 
 def _twin(optimizer: torch.optim.Optimizer, copies: dict[int, nn.Parameter]) -> torch.optim.Optimizer:

@@ -175,6 +175,7 @@ class Trainer:
         kept = copy.deepcopy((model, optimizer))
         loss = copy.deepcopy(loss) if isinstance(loss, torch.nn.Module) else loss
         kept[0].cpu()  # the memory of the device is for the training
+        kept[1].load_state_dict(kept[1].state_dict())  # the state goes to where the parameters are
         self.setup = TrainingSetup(
             *(kept[0], loss, kept[1], self.settings), data.per_unit,
             inputs=max(1, len(data._arrays) - 1),  # noqa: SLF001 - the field's own dataset

@@ -35,9 +35,6 @@ __all__ = [
 Clip = Fraction | AdaptiveClip | Literal["automatic"]
 _DIGITS = 6  # noise multipliers are rounded up to so many digits
 _MEMORY = 2**28  # numbers of past noise that correlated noise may keep where nobody says how many bands
-#: A clip is lowered by this much for the rounding of gradients. A scaled gradient in bfloat16 has 8 bits, so
-#: all its numbers together may be too large by 2^-9; `ClippedSums` leaves room for half of that.
-_ROUNDING = {"float32": 1e-5, "tf32": 1e-5, "bfloat16": 3e-3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +83,6 @@ class TrainingSettings:
     def denominator(self) -> Fraction:
         """The expected number of units in a sample, by which each sum is divided; never the real number."""
         return self.rate * self.size
-
-    @property
-    def margin(self) -> float:
-        """The factor by which the clip is lowered for the rounding of norms."""
-        return 1 / (1 + _ROUNDING[self.precision])
 
     def steps_of(self, number: int) -> int:
         """Return how many steps an instalment has; the first ones have one more where it is not even."""

@@ -111,7 +111,7 @@ class TrainingSetup:
         sums = ClippedSums(
             model,
             self.loss,
-            clip=float(settings.clip if isinstance(settings.clip, Fraction) else 1) * settings.margin,
+            clip=float(settings.clip if isinstance(settings.clip, Fraction) else 1),
             per_unit=self.per_unit * (1 if self.augment is None else self.augment.times),
             precision=settings.precision,
             automatic=settings.clip == "automatic",

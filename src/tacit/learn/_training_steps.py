@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TrainingSteps", "add_noise"]
 
-_AT_ONCE = 2**20  # about so many numbers are drawn at once on a processor
+_AT_ONCE = 2**20  # about so many numbers are drawn at once on a processor, 16 times as many on a device
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -97,8 +97,10 @@ def _add_from_device(tensors: Sequence[torch.Tensor], sigma: float) -> None:
     generator = torch.Generator(device=tensors[0].device)
     generator.manual_seed(generator_seed())
     for tensor in tensors:
-        drawn = torch.randn(tensor.shape, generator=generator, device=tensor.device, dtype=tensor.dtype)
-        tensor.add_(drawn, alpha=sigma)
+        rows = max(1, _AT_ONCE * 16 * len(tensor) // max(1, tensor.numel())) if tensor.dim() else 0
+        for part in tensor.split(rows) if rows else (tensor,):  # a large tensor needs no noise of its size
+            drawn = torch.randn(part.shape, generator=generator, device=part.device, dtype=part.dtype)
+            part.add_(drawn, alpha=sigma)
 
 
 def _add_from_processor(tensors: Sequence[torch.Tensor], sigma: float) -> None:

@@ -437,6 +437,46 @@ def test_contributions_in_low_precision_stay_below_the_bound():
         assert float(torch.stack([value.norm() for value in found]).norm()) <= 0.1
 
 
+class TwoWays(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.usual, self.rare = nn.Linear(3, 2), nn.Linear(3, 2)
+
+    def forward(self, x):
+        first, second = (self.rare, self.usual) if x.max() > 10 else (self.usual, self.rare)
+        return first(x) + second(2 * x)
+
+
+def test_one_unit_does_not_change_the_way_of_others_through_the_model():
+    torch.manual_seed(0)
+    x, y = torch.rand(5, 3), torch.randint(0, 2, (5,))
+    x[4] = 11
+    sums = ClippedSums(TwoWays(), nn.CrossEntropyLoss(), clip=0.5)
+    without, _ = sums((x[:4],), (y[:4],), torch.ones(4))
+    assert sums.method == "book-keeping"
+    alone, _ = sums((x[4:],), (y[4:],), torch.ones(1))
+    for run in (sums, sums.unchecked):
+        together, norms = run((x,), (y,), torch.ones(5))
+        assert norms.shape == (5,)
+        for all_of_them, four, one in zip(together, without, alone, strict=True):
+            torch.testing.assert_close(all_of_them, four + one)
+    with pytest.raises(TacitError, match="another order"):
+        ClippedSums(TwoWays(), nn.CrossEntropyLoss(), clip=0.5, method="book-keeping")(
+            (x,), (y,), torch.ones(5)
+        )
+
+
+def test_a_scaled_gradient_that_is_rounded_again_stays_below_the_bound():
+    torch.manual_seed(0)
+    sums = ClippedSums(nn.Linear(8, 1, bias=False), nn.MSELoss(), clip=0.1, precision="bfloat16")
+    x, y = torch.randn(200, 8), 50 * torch.randn(200, 1)
+    longest = 0.0
+    for i in range(200):
+        ((total,), _) = sums((x[i : i + 1],), (y[i : i + 1],), torch.ones(1))
+        longest = max(longest, float(total.double().norm()))
+    assert 0.1 / 1.001 < longest <= 0.1  # a margin of a thousandth would let some of them pass the bound
+
+
 def test_automatic_clipping():
     model = Pooled(nn.Linear(5, 7), 7)
     inputs, targets = numbers(5)

@@ -36,19 +36,51 @@ CONVOLUTIONS = [
     (2, 70, 20, 6, 3, 1, 1, 1, 2),
     (2, 5, 6, 9, 2, 1, 0, 2, 2),
 ]
+FEW_POSITIONS = [
+    (3, 20, 70, 4, 3, 1, 1, 1, 3),
+    (2, 40, 40, 5, 3, 2, 1, 1, 2),
+    (2, 140, 300, 6, 1, 1, 0, 1, 2),
+]
+FEW_CHANNELS = [
+    (4, 3, 20, 9, 3, 2, 1, 1, 2),
+    (2, 15, 70, 7, 3, 1, 1, 1, 2),
+    (2, 1, 5, 12, 5, 1, 2, 2, 1),
+]
 
 
-@pytest.mark.filterwarnings("ignore:invalid value encountered")
-@pytest.mark.parametrize("case", CONVOLUTIONS)
-def test_convolution_norms_and_sums(case):
+def convolved(case):
     examples, channels, filters, side, kernel, stride, padding, dilation, units = case
     x = rounded(examples, channels, side, side)
     weight = torch.randn(filters, channels, kernel, kernel, device=DEVICE)
     steps = ConvolutionShape((stride,) * 2, (padding,) * 2, (dilation,) * 2, 1)
     grad = rounded(*steps.apply(x, weight, None).shape)
-    job = ConvolutionJob(x, grad, weight, steps, units)
     exact = ConvolutionJob(x.double(), grad.double(), weight, steps, units).gradients().double()
-    fast = kernels.RoundedConvolution(job)
+    return kernels.RoundedConvolution(ConvolutionJob(x, grad, weight, steps, units)), exact
+
+
+@pytest.mark.parametrize("case", FEW_POSITIONS)
+def test_norms_from_inner_products_of_few_positions(case):
+    fast, exact = convolved(case)
+    assert fast.few
+    found = kernels._position_squares(fast.x, fast.grad, fast.kernel, fast.steps)
+    torch.testing.assert_close(found.double(), exact.flatten(1).square().sum(1), rtol=1e-5, atol=0)
+    factors = torch.rand(fast.units, device=DEVICE)
+    wanted = torch.tensordot(factors.double(), exact, dims=1)
+    assert (fast.total(factors) - wanted).norm() <= 1e-5 * wanted.norm()
+
+
+@pytest.mark.parametrize("case", FEW_CHANNELS)
+def test_norms_where_taps_and_channels_are_the_lines(case):
+    fast, exact = convolved(case)
+    found = kernels._line_squares(fast.x, fast.grad, fast.kernel, fast.steps, fast.units)
+    torch.testing.assert_close(found.double(), exact.flatten(1).square().sum(1), rtol=1e-5, atol=0)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered")
+@pytest.mark.parametrize("case", CONVOLUTIONS)
+def test_convolution_norms_and_sums(case):
+    examples, units = case[0], case[-1]
+    fast, exact = convolved(case)
     squares = exact.flatten(1).square().sum(1)
     torch.testing.assert_close(fast.squares().double(), squares, rtol=1e-5, atol=0)
     factors = torch.rand(units, device=DEVICE)

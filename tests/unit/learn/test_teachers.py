@@ -145,9 +145,13 @@ def exact_votes(rows, *, owners=None, estimator=None, dtype=float, per_unit=1):
     return np.array(next(members_of(plan)[0].task.integers()))
 
 
+MANY = pytest.mark.parametrize("tries", [30, pytest.param(150, marks=pytest.mark.long)])
+
+
+@MANY
 @pytest.mark.usefixtures("fixed_secret")
 @pytest.mark.parametrize("make", [twins.NearestMean, Fragile])
-def test_one_more_example_moves_one_vote_of_each_query(make):
+def test_one_more_example_moves_one_vote_of_each_query(make, tries):
     random = np.random.default_rng(5)
 
     def pair():
@@ -156,13 +160,14 @@ def test_one_more_example_moves_one_vote_of_each_query(make):
             more = np.concatenate([[[math.nan, 1.0], [0.5, 9.0]][: 1 + int(random.integers(2))][-1:], rows])
         return rows, more
 
-    found = neighbours(lambda rows: exact_votes(rows, estimator=make()), pair, LIMIT, tries=150, norm="l2")
+    found = neighbours(lambda rows: exact_votes(rows, estimator=make()), pair, LIMIT, tries=tries, norm="l2")
     assert found.holds
     assert found.largest > 0
 
 
+@MANY
 @pytest.mark.usefixtures("fixed_secret")
-def test_one_more_patient_with_many_examples_moves_one_vote_of_each_query():
+def test_one_more_patient_with_many_examples_moves_one_vote_of_each_query(tries):
     random = np.random.default_rng(6)
 
     def pair():
@@ -173,7 +178,7 @@ def test_one_more_patient_with_many_examples_moves_one_vote_of_each_query():
     found = neighbours(
         lambda both: exact_votes(both[0], owners=both[1], per_unit=3),
         lambda: next(one for one in iter(pair, None) if len(one[1][0])),
-        LIMIT, tries=150, norm="l2",
+        LIMIT, tries=tries, norm="l2",
     )  # fmt: skip
     assert found.holds
     assert found.largest > 0
@@ -207,12 +212,13 @@ def test_empty_parts_and_failures_still_vote():
     assert (broken == broken[0]).all()  # whoever fails does not look at the query
 
 
-def test_a_teacher_with_random_numbers_does_not_shift_those_of_the_next(fixed_secret):
+@pytest.mark.parametrize("tries", [12, pytest.param(60, marks=pytest.mark.long)])
+def test_a_teacher_with_random_numbers_does_not_shift_those_of_the_next(fixed_secret, tries):
     random = np.random.default_rng(8)
     before = np.random.get_state()[1].copy()
     found = neighbours(
         lambda rows: exact_votes(rows, estimator=DecisionTreeClassifier(max_features=1)),
-        lambda: twins.neighbours_of(random), LIMIT, tries=60, norm="l2",
+        lambda: twins.neighbours_of(random), LIMIT, tries=tries, norm="l2",
     )  # fmt: skip
     assert found.holds
     assert (np.random.get_state()[1] == before).all()

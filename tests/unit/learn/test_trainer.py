@@ -259,6 +259,11 @@ def test_settings_that_do_not_fit_together_are_refused(given, words):
         trainer(**given)
 
 
+def test_a_model_that_adds_up_gradients_over_devices_is_refused():
+    with pytest.raises(tc.TacitError, match="DataParallel wraps the model"):
+        trainer(model=torch.nn.DataParallel(small_model()))
+
+
 def test_an_optimizer_of_other_parameters_is_refused():
     model = small_model()
     with pytest.raises(tc.TacitError, match=r"does not hold 2\.weight"):

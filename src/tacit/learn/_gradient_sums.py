@@ -85,7 +85,7 @@ class GradientSums:
         for block, size in self._blocks(sample):
             found, norms = self._block_sums(block, size, scale, careful=careful)
             torch._foreach_add_(sums, [one.detach() for one in found])
-            del found, inputs, targets  # the next block needs the memory
+            del found  # the next block needs the memory
             good = norms.isfinite()[: len(block.places)]
             below = torch.where(norms[: len(good)] <= 1, 1.0, -1.0)
             balance = balance + torch.where(good, below, 0.0).sum()

@@ -98,7 +98,9 @@ def _add_from_device(tensors: Sequence[torch.Tensor], sigma: float) -> None:
     generator.manual_seed(generator_seed())
     for tensor in tensors:
         rows = max(1, _AT_ONCE * 16 * len(tensor) // max(1, tensor.numel())) if tensor.dim() else 0
-        for part in tensor.split(rows) if rows else (tensor,):  # a large tensor needs no noise of its size
+        for part in (
+            torch.split(tensor, rows) if rows else (tensor,)
+        ):  # a large tensor needs no noise of its size
             drawn = torch.randn(part.shape, generator=generator, device=part.device, dtype=part.dtype)
             part.add_(drawn, alpha=sigma)
 

@@ -68,6 +68,10 @@ def cell_name(cell: Any) -> bytes:
     """
     if isinstance(cell, bytes):
         return b"\xff" + cell  # no text is written so
+    if cell is None:
+        return b"\xfe"
+    if isinstance(cell, bool | np.bool_):
+        cell = int(cell)
     if isinstance(cell, float | np.floating) and np.isfinite(cell) and cell == np.floor(cell):
         cell = int(cell)
     try:

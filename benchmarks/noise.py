@@ -122,6 +122,8 @@ def others() -> None:
         "select_top 100 of 10^6": lambda: noise.select_top(scores, 100, scale=100),
         "discrete_laplace, 10^5 different scales": lambda: noise.discrete_laplace(scales),
         "discrete_gaussian, 10^5 different scales": lambda: noise.discrete_gaussian(scales),
+        "rounded_gaussian(1000), 10^6": lambda: noise.rounded_gaussian(1000, 10**6),
+        "rounded_gaussian, 10^5 different scales": lambda: noise.rounded_gaussian(scales),
         "bernoulli(0.3), 10^6": lambda: noise.bernoulli(0.3, 10**6),
         "uniform_below(1000), 10^6": lambda: noise.uniform_below(1000, 10**6),
         "permutation(10^6)": lambda: noise.permutation(10**6),

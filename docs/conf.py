@@ -38,3 +38,9 @@ def _keep_bars(_app, _what, _name, _object, _options, lines):
 def setup(app):
     """Connect the hook."""
     app.connect("autodoc-process-docstring", _keep_bars)
+    app.connect("autodoc-skip-member", _skip_routing)
+
+
+def _skip_routing(_app, _what, name, _object, _skip, _options):
+    """Leave out the methods by which scikit-learn routes metadata; they are its own, in its own words."""
+    return True if name.startswith("set_") and name.endswith("_request") else None

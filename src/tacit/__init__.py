@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from tacit import accounting, audit, genomes, graphs, ledger, maps, mechanisms, noise, surveys
+    from tacit import accounting, audit, genomes, graphs, learn, ledger, maps, mechanisms, noise, surveys
     from tacit.accounting import Budget, Cost
     from tacit.core import Certificate, Dataset, Limits, Plan, Release, Run, Unit
     from tacit.explain import explain
@@ -60,6 +60,7 @@ __all__ = [
     "accounting",
     "audit",
     "explain",
+    "learn",
     "ledger",
     "mechanisms",
     "noise",
@@ -93,6 +94,7 @@ _LAZY = {
     "explain": "tacit.explain",
     "graph": "tacit.graphs",
     "graphs": "tacit.graphs",
+    "learn": "tacit.learn",
     "ledger": "tacit.ledger",
     "maps": "tacit.maps",
     "mechanisms": "tacit.mechanisms",

@@ -89,6 +89,11 @@ CODES: Final[dict[str, str]] = {
     # genomes
     "bad-genotypes": "a genotype file is missing, or its header or its site list cannot be read",
     "sites-differ": "a genotype file lacks a declared variant, or has other alleles; or a list has one twice",
+    # hospitals that train together
+    "bad-message": "bytes are not a message of a study, or a message lacks what its kind needs",
+    "study-differs": "a hospital has agreed to another study, or a document is not a study",
+    "members-refused": "a hospital does not mask its sum for this list of members",
+    "too-few-hospitals": "fewer hospitals take part than the noise of the study needs",
 }
 
 

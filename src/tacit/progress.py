@@ -17,7 +17,7 @@ _STEP = 0.2
 
 
 @contextmanager
-def progress(label: str, share: Callable[[], float] | None = None) -> Iterator[None]:
+def progress(label: str | Callable[[], str], share: Callable[[], float] | None = None) -> Iterator[None]:
     """Show a bar on standard error while the block runs.
 
     Nothing is shown if standard error is not a terminal or if the block ends within a second. The bar shows
@@ -26,7 +26,7 @@ def progress(label: str, share: Callable[[], float] | None = None) -> Iterator[N
     Parameters
     ----------
     label
-        What is being done.
+        What is being done; or a function that returns it, called now and then from another thread.
     share
         Called now and then from another thread. It returns the share of the work that is done, from 0 to 1,
         or a negative number if that is not known.
@@ -51,7 +51,7 @@ def progress(label: str, share: Callable[[], float] | None = None) -> Iterator[N
         watcher.join()
 
 
-def _watch(label: str, share: Callable[[], float] | None, done: threading.Event) -> None:
+def _watch(label: str | Callable[[], str], share: Callable[[], float] | None, done: threading.Event) -> None:
     if done.wait(_PATIENCE):
         return
     from rich.console import Console
@@ -59,8 +59,10 @@ def _watch(label: str, share: Callable[[], float] | None, done: threading.Event)
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=None)
+        task = bar.add_task(label if isinstance(label, str) else label(), total=None)
         while not done.wait(_STEP):
+            if not isinstance(label, str):
+                bar.update(task, description=label())
             known = share() if share is not None else -1.0
             if known >= 0:
                 bar.update(task, total=1.0, completed=min(known, 1.0))

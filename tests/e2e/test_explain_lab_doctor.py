@@ -63,7 +63,8 @@ def test_the_lab_in_short_and_one_attack_in_full(tmp_path):
     assert done.returncode == 0, done.stderr
     attacks = (
         "homogeneity", "linking", "differencing", "reconstruction", "averaging", "membership", "friendship",
-        "heat-map", "genome-membership", "beacon", "singling-out",
+        "heat-map", "genome-membership", "beacon", "singling-out", "update-inversion",
+        "update-membership",
     )  # fmt: skip
     for attack in attacks:
         assert re.search(rf"^{attack} ", done.stdout, re.MULTILINE), attack

@@ -20,6 +20,7 @@ from tacit.audit.lab import (
     _reconstruction,
     _singling_out,
     _success,
+    _updates,
 )
 
 EPSILONS = (0.1, 0.5, 1, 2, 4)
@@ -34,7 +35,7 @@ MODULES = (
 def strict(monkeypatch):
     """Read every interval at confidence 1 - 1e-9."""
     homes = {"from_trials": _success, "from_means": _success, "measure_power": _power}
-    for module in (*MODULES, _genome_membership):
+    for module in (*MODULES, _genome_membership, _updates):
         for name, home in homes.items():
             if hasattr(module, name):
                 original = getattr(home, name)
@@ -70,7 +71,10 @@ ATTACKS = {
     "friendship, triangles": lambda: lab.friendship(30, epsilons=EPSILONS, trials=50_000).triangles,
     "genome, add/remove": lambda: _genome("add/remove"),
     "genome, replace": lambda: _genome("replace"),
+    "update inversion": lambda: lab.update_inversion([2], hidden=8, **UPDATES).points,
+    "update membership": lambda: lab.update_membership([8], hidden=8, **UPDATES).points,
 }
+UPDATES = {"epsilons": EPSILONS, "runs": 1, "trials": 20_000}
 
 
 def _genome(adjacency):
@@ -106,6 +110,30 @@ def test_half_the_noise_on_allele_sums_is_caught(adjacency, strict, monkeypatch)
 
     monkeypatch.setattr(_genome_membership._Worlds, "_some", weak)
     assert not all(point.within_bound for point in _genome(adjacency))
+
+
+@pytest.mark.parametrize("name", ["update inversion", "update membership"])
+def test_half_the_noise_on_updates_is_caught(name, strict, monkeypatch):
+    """The broken twin releases sums of gradients with half of the sigma that its cost states."""
+    from tacit.mechanisms import DiscreteGaussian
+
+    original = DiscreteGaussian.release
+
+    def weak(self, value):
+        half = DiscreteGaussian(sigma=self.sigma / 2, sensitivity_squared=int(self.sensitivity_squared))
+        return original(half, value)
+
+    monkeypatch.setattr(DiscreteGaussian, "release", weak)
+    assert not all(point.within_bound for point in ATTACKS[name]())
+
+
+@pytest.mark.parametrize("epsilon", [1, 8])
+def test_the_area_of_an_insider_meets_its_bound_and_the_simple_test_stays_below(epsilon):
+    """One area of 20,000 scores in each world has a standard error below 0.003; seven of them are 0.02."""
+    attack = lab.update_membership([8], hidden=8, epsilons=[epsilon], runs=60, trials=20_000)
+    insider = attack.insiders[0]
+    assert insider.area == pytest.approx(insider.bound, abs=0.02)
+    assert attack.private[float(epsilon)][8] < insider.bound + 0.04
 
 
 def test_the_bound_of_adding_a_person_is_exceeded_when_a_person_is_replaced(strict, monkeypatch):

@@ -17,11 +17,19 @@ _WORK = (
 )
 
 
-def _on_a_terminal(seconds: float) -> str:
+_CHANGING = """
+import itertools, time
+from tacit.progress import progress
+steps = itertools.count(1)
+with progress(lambda: f"Step {{next(steps)}}."): time.sleep({})
+"""
+
+
+def _on_a_terminal(seconds: float, work: str = _WORK) -> str:
     """Run a script whose standard error is a terminal of its own, and return what was shown there."""
     ours, theirs = pty.openpty()
     run = subprocess.Popen(
-        [sys.executable, "-c", _WORK.format(seconds)], stderr=theirs, env={**os.environ, "TERM": "xterm"}
+        [sys.executable, "-c", work.format(seconds)], stderr=theirs, env={**os.environ, "TERM": "xterm"}
     )
     os.close(theirs)
     shown = b""
@@ -40,6 +48,12 @@ def _on_a_terminal(seconds: float) -> str:
 
 def test_a_long_operation_is_shown_on_a_terminal():
     assert "Counting" in _on_a_terminal(1.8)
+
+
+def test_a_label_may_change_on_the_way():
+    shown = _on_a_terminal(2.4, _CHANGING)
+    assert "Step 1." in shown
+    assert "Step 2." in shown
 
 
 def test_a_short_one_is_not():

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from tacit.accounting._algebra import can_sample
+from tacit.accounting._charge import charge
 from tacit.accounting._laws import (
+    BestOfLoss,
     GroupLoss,
     LossLaw,
     ParallelLoss,
@@ -70,6 +72,9 @@ def check_local(parts: Parts) -> None:
                 )
             case GroupLoss(_, inner):
                 check_local(inner)
+            case BestOfLoss(_, _, candidates):
+                for one in candidates:
+                    check_local(one)
 
 
 def holds_between_values(parts: Parts) -> bool:
@@ -84,6 +89,7 @@ def holds_between_values(parts: Parts) -> bool:
     return not any(
         isinstance(law, SampledLoss | ParallelLoss)
         or (isinstance(law, GroupLoss) and not holds_between_values(law.parts))
+        or (isinstance(law, BestOfLoss) and not all(holds_between_values(one) for one in law.candidates))
         for law, _ in parts
     )
 
@@ -101,7 +107,8 @@ def _check(law: LossLaw, adjacency: Adjacency) -> None:
             if not can_sample(inner):
                 raise TacitError(
                     "no-guarantee",
-                    "a cost known only by rho, by a Renyi curve or as shuffled reports cannot be sampled",
+                    "a cost known only by rho, by a Renyi curve, as shuffled reports or as the best of "
+                    "several runs cannot be sampled",
                     why="sampling mixes two distributions, and such a cost does not define them",
                     fix=Code("Cost.gaussian(sigma=1, sensitivity=1).sampled(0.01)"),
                 )
@@ -118,6 +125,16 @@ def _check(law: LossLaw, adjacency: Adjacency) -> None:
                 )
             for branch in branches:
                 check(branch, adjacency)
+        case BestOfLoss(runs, _, candidates):
+            if runs == "poisson" and any(charge(one).delta for one in candidates):
+                raise TacitError(
+                    "no-guarantee",
+                    "a Poisson number of runs needs candidates without a delta of their own",
+                    why="its bound reads the whole loss of a run, which such a cost does not define",
+                    fix=Set(law="logarithmic"),
+                )
+            for one in candidates:
+                check(one, adjacency)
         case ShuffledLoss() | ShuffledResponseLoss() if adjacency != REPLACE:
             raise TacitError(
                 "no-guarantee",

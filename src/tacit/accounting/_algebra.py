@@ -8,6 +8,7 @@ from __future__ import annotations
 from tacit.accounting._charge import charge
 from tacit.accounting._laws import (
     ApproximateLoss,
+    BestOfLoss,
     BoundedRangeLoss,
     CategoricalResponseLoss,
     DiscreteGaussianLoss,
@@ -36,7 +37,7 @@ def can_sample(parts: Parts) -> bool:
     """Return whether every part has a pair of distributions to mix; a rho or a Renyi curve has none."""
     for law, _ in parts:
         match law:
-            case ZCDPLoss() | RenyiLoss() | ShuffledLoss() | ShuffledResponseLoss():
+            case ZCDPLoss() | RenyiLoss() | ShuffledLoss() | ShuffledResponseLoss() | BestOfLoss():
                 return False
             case SampledLoss(_, inner) | GroupLoss(_, inner) if not can_sample(inner):
                 return False
@@ -66,6 +67,8 @@ def grouped(law: LossLaw, m: int) -> LossLaw:
             return PureLoss(m * epsilon)
         case BoundedRangeLoss(epsilon):
             return BoundedRangeLoss(m * epsilon)
+        case ApproximateLoss(epsilon, delta) if not epsilon and m * delta < 1:
+            return ApproximateLoss(epsilon, m * delta)  # the distance of laws, which adds up
         case GroupLoss(already, parts):
             return GroupLoss(m * already, parts)
         case _:

@@ -9,8 +9,10 @@ from itertools import combinations_with_replacement, product
 
 from tacit.accounting._algebra import can_sample, dominates
 from tacit.accounting._charge import charge
+from tacit.accounting._display import words
 from tacit.accounting._laws import (
     ApproximateLoss,
+    BestOfLoss,
     DiscreteGaussianVectorLoss,
     GroupLoss,
     LossLaw,
@@ -23,11 +25,13 @@ from tacit.accounting._laws import (
     canonical,
 )
 from tacit.accounting._renyi_curve import divergence_of_sum
+from tacit.accounting._selection import ORDERS
 from tacit.errors import TacitError
 
 __all__ = ["sums_without_branches"]
 
 _MOST = 64
+_WHOLE = tuple(Fraction(k) for k in (*range(2, 65), 80, 96, 128, 192, 256, 384, 512))
 _LARGEST_VALUE = 1000  # a Renyi divergence that guarantees nothing
 
 
@@ -72,7 +76,7 @@ def _is_single(law: LossLaw) -> bool:
     """Return whether a law stands for itself: no branches and no vectors, also inside a sample."""
     if isinstance(law, SampledLoss):
         return all(_is_single(inner) for inner, _ in law.parts) and can_sample(law.parts)
-    return not isinstance(law, ParallelLoss | DiscreteGaussianVectorLoss | GroupLoss)
+    return not isinstance(law, ParallelLoss | DiscreteGaussianVectorLoss | GroupLoss | BestOfLoss)
 
 
 def _options(law: LossLaw, *, every: bool) -> tuple[list[Parts], bool]:
@@ -85,7 +89,9 @@ def _options(law: LossLaw, *, every: bool) -> tuple[list[Parts], bool]:
         case DiscreteGaussianVectorLoss():
             return [((ZCDPLoss(law.squared / (2 * law.sigma**2)), 1),)], True
         case SampledLoss(_, inner) if _has_vector(inner):
-            return [_whole_orders(law)], False
+            return [_at_orders(law, _WHOLE)], False
+        case BestOfLoss():
+            return [_at_orders(law, ORDERS)], False
         case SampledLoss(q, inner):
             sums, exact = sums_without_branches(inner, every=every)
             if not all(can_sample(one) for one in sums):
@@ -109,24 +115,26 @@ def _has_vector(parts: Parts) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _whole_orders(law: LossLaw) -> Parts:
-    """Return a law as its Renyi divergences of whole orders, and its delta."""
+def _at_orders(law: LossLaw, orders: tuple[Fraction, ...]) -> Parts:
+    """Return a law as its Renyi divergences of these orders, and its delta."""
     curve: list[tuple[Fraction, Fraction]] = []
-    for order in (*range(2, 65), 80, 96, 128, 192, 256, 384, 512):
-        value = divergence_of_sum(((law, 1),), Fraction(order))
+    for order in orders:
+        value = divergence_of_sum(((law, 1),), order)
         if value is None or value > _LARGEST_VALUE:
             break
-        curve.append((Fraction(order), value))
+        curve.append((order, value))
     delta = charge(((law, 1),)).delta
     leak: Parts = ((ApproximateLoss(Fraction(0), delta), 1),) if delta else ()
     if not curve or delta >= 1:
         raise TacitError(
             "no-guarantee",
-            "this sample has no finite Renyi divergence",
+            f"{words(law)} has no finite Renyi divergence here",
             why="its noise is too small for a guarantee",
             fix="add more noise",
         )
-    return canonical((*leak, (RenyiLoss(tuple(curve)), 1)))
+    if not curve[-1][1]:  # divergences rise with the order: apart from the leak, nothing is revealed
+        return leak
+    return canonical((*leak, (RenyiLoss(tuple(one for one in curve if one[1])), 1)))
 
 
 def _undominated(options: list[Parts]) -> list[Parts]:

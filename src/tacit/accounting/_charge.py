@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from tacit.accounting._laws import (
     ApproximateLoss,
+    BestOfLoss,
     BoundedRangeLoss,
     CategoricalResponseLoss,
     DiscreteGaussianLoss,
@@ -30,6 +31,7 @@ from tacit.accounting._laws import (
     ShuffledResponseLoss,
     ZCDPLoss,
 )
+from tacit.accounting._selection import mean_runs, selected_epsilon
 from tacit.accounting._zcdp import categorical_rho, discrete_laplace_rho, laplace_rho, pure_rho
 from tacit.accounting.numeric import exp_down, exp_up, log_up, round_up
 
@@ -83,6 +85,13 @@ def _charge(law: LossLaw) -> UpperCharge:
             return UpperCharge(epsilon, _ZERO, min(epsilon**2 / 8, pure_rho(epsilon)))
         case ApproximateLoss(epsilon, delta):
             return UpperCharge(epsilon, delta, pure_rho(epsilon))
+        case SampledLoss() | GroupLoss() | ParallelLoss() | BestOfLoss():
+            return _charge_compound(law)
+
+
+def _charge_compound(law: SampledLoss | GroupLoss | ParallelLoss | BestOfLoss) -> UpperCharge:
+    """Charge a law that holds other laws."""
+    match law:
         case SampledLoss(q, parts):
             return _charge_sampled(q, charge(parts))
         case GroupLoss(m, parts):
@@ -94,6 +103,23 @@ def _charge(law: LossLaw) -> UpperCharge:
                 max(one.delta for one in all_of),
                 _largest([one.rho for one in all_of]),
             )
+        case BestOfLoss(runs, parameter, candidates):
+            one_run = [charge(candidate) for candidate in candidates]
+            return _charge_best(
+                runs,
+                parameter,
+                _largest([one.epsilon for one in one_run]),
+                max(one.delta for one in one_run),
+            )
+
+
+def _charge_best(runs: str, parameter: Fraction, epsilon: Fraction | None, delta: Fraction) -> UpperCharge:
+    """Select among runs: epsilon by the largest order, delta for each run; a finite epsilon has its rho."""
+    most = min(Fraction(1), mean_runs(runs, parameter) * delta)
+    if epsilon is None:
+        return UpperCharge(None, most, None)
+    best = selected_epsilon(runs, parameter, epsilon)
+    return UpperCharge(best, most, pure_rho(best))
 
 
 def _largest(values: list[Fraction | None]) -> Fraction | None:

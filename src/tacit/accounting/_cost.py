@@ -21,9 +21,10 @@ from tacit.accounting._budget import Budget, read_delta
 from tacit.accounting._charge import charge
 from tacit.accounting._constructors import Constructors
 from tacit.accounting._json import VERSION, decode, encode
-from tacit.accounting._laws import Parts, canonical, merged
+from tacit.accounting._laws import Parts, canonical, checked_runs, merged
 from tacit.accounting._numbers import exact_number, whole_number
 from tacit.accounting._readings import Readings
+from tacit.accounting._selection import gamma_for
 from tacit.accounting.numeric import round_up
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Set
@@ -141,6 +142,58 @@ class Cost(Constructors, Readings):
         if not branches:
             return cls.zero(adjacency)
         return cls(((_laws.ParallelLoss(tuple(branches)), 1),), adjacency)
+
+    @classmethod
+    def best_of(
+        cls,
+        *candidates: Cost,
+        runs: Number | None = None,
+        gamma: Number | None = None,
+        law: str = "logarithmic",
+    ) -> Cost:
+        """Cost of running candidates a random number of times and showing only the best run.
+
+        Each run uses one candidate, drawn independently of the data, and the runs are independent. The best
+        is chosen by a score that is part of the run, so that the candidate's cost covers it. The number of
+        runs, the running time and the other runs stay hidden. Papernot and Steinke 2022.
+
+        Parameters
+        ----------
+        candidates
+            What one run of each candidate costs.
+        runs
+            The mean number of runs, above 1.
+        gamma
+            The parameter of the law itself, in place of ``runs``.
+        law
+            ``"logarithmic"`` (the cheapest from about 10 runs on), ``"geometric"``, or ``"poisson"`` (the
+            cheapest for a few runs; with probability exp(-runs) nothing is run and nothing is shown).
+
+        Examples
+        --------
+        >>> one = Cost.gaussian(sigma=4.2248, sensitivity=1)  # epsilon 1 at delta 1e-6
+        >>> 1.79 < Cost.best_of(one, runs=10).epsilon(delta=1e-6) < 1.81
+        True
+        """
+        for cost in candidates:
+            if not isinstance(cost, Cost):
+                raise bad_parameter("cost", "a Cost", cost, fix=Code("Cost.best_of(a, b, runs=10)"))
+        if not candidates or (runs is None) == (gamma is None) or (law == "poisson" and runs is None):
+            raise TacitError(
+                "bad-parameter",
+                "best_of needs at least one cost, and runs or gamma (but a Poisson law has no gamma)",
+                fix=Code("Cost.best_of(a, b, runs=10)"),
+            )
+        adjacency = the_same(cost.adjacency for cost in candidates)
+        checked_runs(law, Fraction(1, 2))
+        if runs is None or law == "poisson":
+            parameter = exact_number("runs" if gamma is None else "gamma", gamma if runs is None else runs)  # type: ignore[arg-type]
+        else:
+            parameter = gamma_for(law, exact_number("runs", runs))
+        options = tuple(cost.parts for cost in candidates)
+        if not any(options):
+            return cls.zero(adjacency)
+        return cls(((_laws.BestOfLoss(law, parameter, options), 1),), adjacency)
 
     def sampled(self, q: Number) -> Cost:
         """Cost when each unit takes part with probability q (Poisson), one draw for the whole cost.

@@ -8,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from tacit.accounting import _laws
+from tacit.accounting._selection import mean_runs
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
@@ -51,6 +52,12 @@ def _law(law: LossLaw, adjacency: str) -> str:
         case _laws.ParallelLoss(branches):
             each = [expression(branch, adjacency) for branch in branches]
             return f"Cost.parallel({', '.join(each if len(each) > 1 else [*each, 'Cost.zero()'])})"
+        case _laws.BestOfLoss(runs, parameter, candidates):
+            each = [expression(one, adjacency) for one in candidates]
+            value = f"gamma={shown(parameter)}"
+            if runs != "logarithmic":
+                value = f"runs={shown(mean_runs(runs, parameter))}"
+            return f'Cost.best_of({", ".join(each)}, {value}, law="{runs}")'
         case _:
             return _constructor(law, more)
 
@@ -120,6 +127,8 @@ def words(law: LossLaw) -> str:
             return "shuffled reports"
         case _laws.ParallelLoss():
             return "parallel branches"
+        case _laws.BestOfLoss():
+            return "the best of several runs"
         case _:
             return "a part known only by epsilon"
 

@@ -11,6 +11,9 @@ queries declared in advance. The proof is `docs/proofs/filters.md`. Rules (sums 
 - ``Budget(epsilon, delta)``, stored as version 1 by an earlier release: the sum of epsilon stays within
   epsilon and that of delta within delta/2, **or** the sum of rho, converted at the delta that remains of
   delta/2, stays within epsilon
+- a charge before which nothing was charged may also take the whole budget: it is admitted if its cost, read
+  as a whole, fits the budget. Later charges need the rule above for all sums, the first charge included.
+- a charge of nothing (epsilon 0, delta 0) is always admitted
 """
 
 from __future__ import annotations
@@ -40,6 +43,9 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Either, Fix, Say, Set
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tacit.accounting._cost import Cost
     from tacit.accounting._readings import Readings
 
 __all__ = ["Filter"]
@@ -112,24 +118,47 @@ class Filter:
         """
         return cost.spend_at(self.orders)
 
-    def admits(self, spend: Spend) -> bool:
-        """Return whether the charge fits."""
-        return self.added(spend).within
+    def admits(self, spend: Spend, fits: Callable[[Budget], bool] | None = None) -> bool:
+        """Return whether the charge fits; see `charged`."""
+        return self.charged(spend, fits) is not None
 
-    def charged(self, spend: Spend) -> Filter | None:
+    def charged(self, spend: Spend, fits: Callable[[Budget], bool] | None = None) -> Filter | None:
         """Return the filter after the charge, or None if it does not fit; `after` says why, which is slow.
+
+        ``fits`` says whether the charge's whole cost stays within a budget (`Cost.fits`). With it, a charge
+        before which nothing was charged may take the whole budget; then nothing is left.
 
         Examples
         --------
+        >>> from tacit.accounting import Cost
         >>> Filter.start(Budget(epsilon=1)).charged(Spend(epsilon=2)) is None
         True
+        >>> start, cost = Filter.start(Budget(epsilon=1, delta=1e-6)), Cost.approximate(1, 1e-6)
+        >>> start.charged(cost.spend) is None
+        True
+        >>> print(start.charged(cost.spend, cost.fits).remaining)
+        nothing of epsilon 1
         """
         after = self.added(spend)
-        return after if after.within else None
+        admitted = after.within or _is_nothing(spend) or (fits is not None and self.admits_first(fits))
+        return after if admitted else None
 
-    def after(self, spend: Spend) -> Filter:
+    def admits_first(self, fits: Callable[[Budget], bool]) -> bool:
+        """Return whether nothing was charged yet and the whole cost of a charge stays within the budget.
+
+        Examples
+        --------
+        >>> from tacit.accounting import Cost
+        >>> cost = Cost.approximate(1, 1e-6)
+        >>> start = Filter.start(Budget(epsilon=1, delta=1e-6))
+        >>> start.admits_first(cost.fits), start.after(Spend(0.001)).admits_first(cost.fits)
+        (True, False)
+        """
+        return _is_nothing(self) and fits(self.budget)
+
+    def after(self, spend: Spend, fits: Callable[[Budget], bool] | None = None) -> Filter:
         """Return the filter after the charge, or refuse and name what is left and what would fit."""
-        charged = self.charged(spend)
+        charged = self.charged(spend, fits)
         if charged is None:
             left = self.remaining
             raise TacitError(
@@ -147,10 +176,13 @@ class Filter:
 
     @property
     def remaining(self) -> Remaining:
-        """The largest single charge of each kind that still fits, rounded down."""
+        """The largest single charge of each kind that fits by the rule for sums, rounded down.
+
+        A first charge may take more of delta: all of the budget at once, and then nothing is left.
+        """
         return remaining_of(self)
 
-    def how_many(self, cost: Readings) -> int:
+    def how_many(self, cost: Cost) -> int:
         """Return how many further charges of this cost, one by one, still fit (at most 2^40).
 
         Examples
@@ -159,7 +191,8 @@ class Filter:
         >>> Filter.start(Budget(epsilon=1)).how_many(Cost.pure(0.3))
         3
         """
-        return count_of(self, self.spend_of(cost))
+        spend = self.spend_of(cost)
+        return count_of(self, spend) or int(self.admits(spend, cost.fits))
 
     def to_json(self) -> Json:
         """Return the filter as JSON data, exact and readable by every later version."""
@@ -274,6 +307,11 @@ class Filter:
             return Either(Set.at_most(rho=_number(left.rho)), larger)
         wants = "rho" if of.delta or of.rho else "epsilon"
         return Either(Say(f"this budget admits only costs with a finite {wants}: use {wants}"), larger)
+
+
+def _is_nothing(charges: Spend | Filter) -> bool:
+    """Whether a charge, or the sum of all charges, says nothing about anyone: epsilon 0 and delta 0."""
+    return charges.epsilon == 0 and not charges.delta
 
 
 def _number(value: Fraction) -> int | float:

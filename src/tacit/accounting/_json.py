@@ -10,6 +10,7 @@ from typing import Final
 
 from tacit.accounting._laws import (
     ApproximateLoss,
+    BestOfLoss,
     BoundedRangeLoss,
     CategoricalResponseLoss,
     DiscreteGaussianLoss,
@@ -78,7 +79,8 @@ _PLAIN: Final[dict[str, tuple[Callable[..., LossLaw], tuple[str, ...]]]] = {
 _NAMES: Final = {law: name for name, (law, _) in _PLAIN.items()}
 #: Stored names of the laws that hold other laws, a curve or a whole number.
 _NESTED: Final = (
-    "categorical-response", "group", "parallel", "renyi", "sampled", "shuffled", "shuffled-response",
+    "best-of", "categorical-response", "group", "parallel", "renyi", "sampled", "shuffled",
+    "shuffled-response",
 )  # fmt: skip
 #: How deep laws may stand within laws.
 DEEPEST = 16
@@ -184,6 +186,9 @@ def encode(parts: Parts) -> list[Json]:
                 fields = {"law": "group", "m": m, "parts": encode(inner)}
             case ParallelLoss(branches):
                 fields = {"law": "parallel", "branches": [encode(branch) for branch in branches]}
+            case BestOfLoss(runs, parameter, candidates):
+                each = [encode(one) for one in candidates]
+                fields = {"law": "best-of", "runs": runs, "parameter": str(parameter), "candidates": each}
             case _:
                 name = _NAMES[type(law)]
                 fields = {"law": name, **{field: str(getattr(law, field)) for field in _PLAIN[name][1]}}
@@ -236,12 +241,20 @@ def _decode_law(data: Mapping[str, object], depth: int) -> LossLaw:
             return ParallelLoss(
                 tuple(_decode(one, depth + 1) for one in _sequence("branches", data["branches"]))
             )
+        case "best-of":
+            return _decode_best(data, depth)
         case str() if name in _PLAIN:
             law, fields = _PLAIN[name]
             _only(data, *fields)
             return law(*(read(field, data[field]) for field in fields))
         case _:
             raise bad_parameter("law", "the name of a known law", name, fix=Choose((*_PLAIN, *_NESTED)))
+
+
+def _decode_best(data: Mapping[str, object], depth: int) -> LossLaw:
+    _only(data, "runs", "parameter", "candidates")
+    candidates = tuple(_decode(one, depth + 1) for one in _sequence("candidates", data["candidates"]))
+    return BestOfLoss(str(data["runs"]), read("parameter", data["parameter"]), candidates)
 
 
 def _objects(data: object) -> list[Mapping[str, object]]:

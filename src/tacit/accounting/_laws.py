@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Final, TypeAlias, get_args
 
 from tacit.accounting._numbers import exact_number, whole_number
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Code, Set
+from tacit.fixes import Choose, Code, Set
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
     "ApproximateLoss",
+    "BestOfLoss",
     "BoundedRangeLoss",
     "CategoricalResponseLoss",
     "DiscreteGaussianLoss",
@@ -47,6 +48,7 @@ __all__ = [
     "ShuffledResponseLoss",
     "ZCDPLoss",
     "canonical",
+    "checked_runs",
     "merged",
 ]
 
@@ -103,6 +105,8 @@ class DiscreteGaussianVectorLoss:
 
     No move is known to dominate the others, so the loss has no single pair. But every move of squared length
     s has ``E_Q[(P/Q)^k] = exp(k (k-1) s / (2 sigma^2))`` at whole k, and a reflection exchanges its two laws.
+    Only these facts may be used: the law also stands for discrete Gaussians with the same quotient
+    ``s / sigma^2``, such as the sum of several shares of noise.
     """
 
     sigma: Fraction
@@ -276,6 +280,27 @@ class ShuffledResponseLoss:
         object.__setattr__(self, "categories", _several(self.categories))
 
 
+@dataclass(frozen=True, slots=True)
+class BestOfLoss:
+    """The best of a random number of runs, each of one of the candidates; the others stay hidden.
+
+    ``runs`` is the law of their number, ``parameter`` its gamma (or the mean of a Poisson law). Which
+    candidate a run uses is drawn independently of the data.
+    """
+
+    runs: str
+    parameter: Fraction
+    candidates: tuple[Parts, ...]
+
+    def __post_init__(self) -> None:
+        _positive(self, "parameter")
+        checked_runs(self.runs, self.parameter)
+        candidates = {canonical(one) for one in self.candidates}
+        if not candidates:
+            raise bad_parameter("candidates", "at least one cost", (), fix=Code("Cost.best_of(a, runs=10)"))
+        object.__setattr__(self, "candidates", tuple(sorted(candidates, key=_parts_key)))
+
+
 #: One law, listed in the canonical order of sums. Stored costs are compared and hashed in this order, so it
 #: never changes; a new law goes to the end.
 LossLaw: TypeAlias = (
@@ -297,8 +322,12 @@ LossLaw: TypeAlias = (
     | DiscreteGaussianVectorLoss
     | CategoricalResponseLoss
     | ShuffledResponseLoss
+    | BestOfLoss
 )
 _PLACE: Final = {law: place for place, law in enumerate(get_args(LossLaw))}
+
+#: The laws of the number of runs of which the best is shown.
+RUN_LAWS: Final = ("logarithmic", "geometric", "poisson")
 
 #: A sum of laws: (law, number of times), each law once, in the canonical order.
 Parts: TypeAlias = tuple[tuple[LossLaw, int], ...]
@@ -334,6 +363,8 @@ def _key(law: LossLaw) -> tuple[object, ...]:
             return (place, m, _parts_key(parts))
         case ParallelLoss(branches):
             return (place, tuple(_parts_key(branch) for branch in branches))
+        case BestOfLoss(runs, parameter, candidates):
+            return (place, runs, parameter, tuple(_parts_key(one) for one in candidates))
         case _:
             return (place, *(getattr(law, field) for field in law.__slots__))
 
@@ -346,6 +377,14 @@ def _positive(law: object, *names: str) -> None:
     """Read the named fields as exact positive rationals."""
     for name in names:
         object.__setattr__(law, name, exact_number(name, getattr(law, name)))
+
+
+def checked_runs(runs: str, parameter: Fraction) -> None:
+    """Refuse a law of the number of runs that is unknown, or a parameter outside its range."""
+    if runs not in RUN_LAWS:
+        raise bad_parameter("law", "the law of the number of runs", runs, fix=Choose(RUN_LAWS))
+    if runs != "poisson" and parameter >= 1:
+        raise bad_parameter("gamma", "between 0 and 1", float(parameter), fix=Set(gamma=0.027))
 
 
 def _several(categories: int) -> int:

@@ -29,6 +29,7 @@ _SHORT = 1000  # bits of a denominator that sums keep exactly
 class Remaining:
     """The largest single charge of each kind that still fits: a pure epsilon, a delta, a rho (None: none).
 
+    These are charges that others may follow. The first charge of all may take the whole budget instead.
     The text form uses the terms of the budget and rounds down, so that the amount shown still fits.
 
     Examples
@@ -84,6 +85,8 @@ def rounded_down(value: Fraction) -> str:
 def remaining_of(state: Filter) -> Remaining:
     """Return the largest single charge of each kind that still fits, rounded down."""
     budget = state.budget
+    if not state.within:  # a first charge took the whole budget
+        return Remaining(_ZERO, _ZERO, None if budget.rho is None else _ZERO, budget)
     if budget.rho is not None:
         left, epsilon = _of_rho(state, budget.rho)
         return Remaining(epsilon, room(budget.delta, state.delta), left or _ZERO, budget)
@@ -184,10 +187,12 @@ def _largest_epsilon(
     if above <= 0:
         return 0.0
     for _ in range(60):
-        if high - low <= 1e-12 * high or not under:
+        if high - low <= 1e-12 * high:
             break
         middle = low + (high - low) * above / (above - under)
         found = left_after(middle)
+        if not found:  # a large epsilon meets the cap to the last digit
+            return middle
         if found > 0:
             low, above, under = middle, found, under / 2
         else:
@@ -200,6 +205,8 @@ def _largest_epsilon(
 
 def count_of(state: Filter, spend: Spend) -> int:
     """Return how many such charges, one by one, still fit; at most 2^40."""
+    if spend.epsilon == 0 and not spend.delta:  # charges of nothing
+        return _MANY
     one = _without_rounding(state, spend)
 
     def fits(times: int) -> bool:

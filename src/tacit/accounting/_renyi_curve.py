@@ -20,6 +20,7 @@ from tacit.accounting._divergences import (
 )
 from tacit.accounting._laws import (
     ApproximateLoss,
+    BestOfLoss,
     BoundedRangeLoss,
     CategoricalResponseLoss,
     DiscreteGaussianLoss,
@@ -40,12 +41,14 @@ from tacit.accounting._laws import (
     ShuffledResponseLoss,
     ZCDPLoss,
 )
+from tacit.accounting._selection import largest_ratio, mean_runs
 from tacit.accounting._shuffled_curve import shuffled_divergence
-from tacit.accounting.numeric import exp_up, log_up, mixture_log_moment, round_up
+from tacit.accounting.numeric import exp_up, log_down, log_up, mixture_log_moment, round_down, round_up
 
 __all__ = ["divergence_of_sum", "implied_divergence"]
 
 _ZERO = Fraction(0)
+_COMPOUND = SampledLoss | ShuffledLoss | ShuffledResponseLoss | GroupLoss | ParallelLoss | BestOfLoss
 _LARGEST_GROUP = 16  # a larger one needs orders that are too high to be of use
 _LARGEST_VALUE = 10**4  # beyond it, a sample helps no more
 _LARGEST_SUM = 4096  # terms of a binomial sum that are added up
@@ -69,7 +72,7 @@ def divergence_of_sum(parts: Parts, order: Fraction) -> Fraction | None:
 @lru_cache(maxsize=16384)
 def _divergence(law: LossLaw, order: Fraction) -> Fraction | None:
     """Return the smaller of the law's own value and what its epsilon and rho imply."""
-    if not isinstance(law, SampledLoss | ShuffledLoss | ShuffledResponseLoss | GroupLoss | ParallelLoss):
+    if not isinstance(law, _COMPOUND):
         return _own(law, order)  # a closed form is never larger
     whole = charge(((law, 1),))
     known = [implied_divergence(whole.epsilon, whole.rho, order), _own(law, order)]
@@ -105,9 +108,9 @@ def _own(law: LossLaw, order: Fraction) -> Fraction | None:
         case GroupLoss(m, parts):
             return _grouped(m, parts, order)
         case ParallelLoss(branches):
-            values = [divergence_of_sum(branch, order) for branch in branches]
-            finite = [value for value in values if value is not None]
-            return max(finite) if len(finite) == len(values) else None
+            return _of_any(branches, order)
+        case BestOfLoss():
+            return _selected(law, order)
         case _:
             return None
 
@@ -119,6 +122,41 @@ def _on_chords(curve: tuple[tuple[Fraction, Fraction], ...], order: Fraction) ->
             share = (order - low) / (high - low)
             return ((1 - share) * (low - 1) * less + share * (high - 1) * more) / (order - 1)
     return None
+
+
+def _of_any(branches: tuple[Parts, ...], order: Fraction) -> Fraction | None:
+    """Return the largest value of several sums; None if one of them is not finite."""
+    values = [divergence_of_sum(branch, order) for branch in branches]
+    finite = [value for value in values if value is not None]
+    return max(finite) if len(finite) == len(values) else None
+
+
+# -- the best of several runs
+
+
+def _selected(law: BestOfLoss, order: Fraction) -> Fraction | None:
+    """Return the value of one run, plus what the number of runs and the choice among them add."""
+    one = _of_any(law.candidates, order)
+    added = _poisson_choice(law, order) if law.runs == "poisson" else _choice(law)
+    if one is None or added is None:
+        return None
+    moment = (order - 1) * (one + added) + log_up(mean_runs(law.runs, law.parameter))
+    if law.runs == "poisson":  # with probability exp(-mean) nothing is run
+        moment += log_up(1 + exp_up(-law.parameter - moment))
+    return round_up(max(_ZERO, moment / (order - 1)))
+
+
+@lru_cache(maxsize=1024)
+def _choice(law: BestOfLoss) -> Fraction | None:
+    return largest_ratio(law.runs, law.parameter, lambda order: _of_any(law.candidates, order))
+
+
+def _poisson_choice(law: BestOfLoss, order: Fraction) -> Fraction:
+    """Return the mean number of runs times delta(log(a / (a - 1))) of one run."""
+    from tacit.accounting._worst_case import delta_bounds  # it reads this module's curves
+
+    near = round_down(log_down(order / (order - 1)))
+    return law.parameter * max(Fraction(delta_bounds(one, near).upper) for one in law.candidates)
 
 
 # -- groups

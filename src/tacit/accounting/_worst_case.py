@@ -17,6 +17,7 @@ from tacit.accounting._branches import sums_without_branches
 from tacit.accounting._charge import charge
 from tacit.accounting._laws import (
     ApproximateLoss,
+    BestOfLoss,
     CategoricalResponseLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
@@ -29,9 +30,12 @@ from tacit.accounting._laws import (
     PureLoss,
     RandomizedResponseLoss,
     SampledLoss,
+    ShuffledLoss,
+    ShuffledResponseLoss,
     ZCDPLoss,
     canonical,
 )
+from tacit.accounting._renyi_curve import divergence_of_sum
 from tacit.accounting.numeric import Bracket, float_down, float_up
 
 if TYPE_CHECKING:
@@ -53,6 +57,7 @@ _STATED = (
     | RandomizedResponseLoss
     | CategoricalResponseLoss
 )
+_WITH_CURVE = SampledLoss | ShuffledLoss | ShuffledResponseLoss | BestOfLoss
 _UP = 1 + 1e-13  # covers the few roundings of this module
 
 
@@ -116,13 +121,17 @@ def loss_exceeds(parts: Parts, level: Fraction) -> float:
 @lru_cache(maxsize=4096)
 def renyi_divergence(parts: Parts, order: float) -> float:
     """Return an upper value of a Renyi divergence, the largest over branches and directions."""
-    return max(
+    read = max(
         (
             min((numeric.renyi_divergence(way, order) for way in _with_moments(one)), default=math.inf)
             for one in sums_without_branches(parts)[0]
         ),
         default=0.0,
     )
+    if read == 0 or charge(parts).delta or not any(isinstance(law, _WITH_CURVE) for law, _ in parts):
+        return read
+    charged = divergence_of_sum(parts, Fraction(repr(order)))  # the curve that a ledger charges
+    return read if charged is None else min(read, float_up(charged))
 
 
 def _largest(found: list[Bracket], *, exact: bool) -> Bracket:

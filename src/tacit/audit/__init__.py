@@ -12,20 +12,29 @@ from types import ModuleType
 from typing import Any
 
 from tacit.audit._audit import audit
+from tacit.audit._model_membership import MembershipReport, membership
 from tacit.audit._neighbour_pairs import neighbouring_rows
 from tacit.audit._neighbour_search import NeighbourResult, neighbours
+from tacit.audit._one_run import OneRunAudit, draw_canaries, one_run
 from tacit.audit._plan_audit import PlanAudit, audit_plan
 from tacit.audit._result import AuditResult, EventWitness
+from tacit.audit._training_audit import audit_training
 
 __all__ = [
     "AuditResult",
     "EventWitness",
+    "MembershipReport",
     "NeighbourResult",
+    "OneRunAudit",
     "PlanAudit",
     "audit",
     "audit_plan",
+    "audit_training",
+    "draw_canaries",
+    "membership",
     "neighbouring_rows",
     "neighbours",
+    "one_run",
 ]
 
 

@@ -13,7 +13,7 @@ from tacit.audit._result import claimed_epsilon
 from tacit.core import Plan, measure, members_of, with_audit
 from tacit.errors import TacitError
 from tacit.exact import count
-from tacit.fixes import Code
+from tacit.fixes import Code, Either
 from tacit.progress import progress
 from tacit.report import Report, Reportable, ReportTable
 from tacit.tables import InventedTables, TableTask
@@ -146,7 +146,7 @@ def audit_plan(plan: Plan[Any], *, pairs: int = 100, samples: int = 20_000) -> P
             "not-allowed",
             "Tacit can attack only a plan for one dataset of tables",
             why="the attack invents rows with the schema that the dataset declares",
-            fix=Code("tc.audit(mechanism)"),
+            fix=Either(Code("tc.audit.audit_training(build)"), Code("tc.audit(mechanism)")),
         )
     tried = count("pairs", pairs, zero=False)
     invented = InventedTables(member.task, member.identity, noise.uniform_below)

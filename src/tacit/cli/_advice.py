@@ -76,4 +76,8 @@ ADVICE: Final[dict[str, str]] = {
     "not-begun": "run tacit stream begin; with several plans, name one: --plan 1",
     "bad-genotypes": "check the name of the file; a .bed needs its .bim and .fam beside it",
     "sites-differ": "give --variants a table of the same variants and alleles as the file of genotypes",
+    "bad-message": "send the message again as the hospital or the coordinator wrote it",
+    "members-refused": "agree on the list of hospitals again, each once and all of the same study",
+    "study-differs": "load the study that all hospitals agreed on",
+    "too-few-hospitals": "wait until enough hospitals answer, or agree on a new study with fewer of them",
 }

@@ -93,7 +93,7 @@ def demo(
             f"schooling, and wants to know who has a certain condition. Tacit answers at epsilon {_EPSILON}.",
         )
         compare(show, _EPSILON)
-    show.print(Text("$ tacit lab     all six attacks", style="cyan"))
+    show.print(Text("$ tacit lab     all attacks", style="cyan"))
     files = ", ".join(sorted(file.name for file in place.iterdir() if not file.name.startswith("tacit.")))
     _say(
         show,

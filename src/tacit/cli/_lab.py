@@ -27,6 +27,8 @@ if TYPE_CHECKING:
         | room.MembershipAttack
         | room.ReconstructionAttack
         | room.SinglingOut
+        | room.UpdateInversion
+        | room.UpdateMembership
     )
 
 __all__ = ["Attack", "lab"]
@@ -46,6 +48,8 @@ class Attack(StrEnum):
     genome_membership = "genome-membership"
     beacon = "beacon"
     singling_out = "singling-out"
+    update_inversion = "update-inversion"
+    update_membership = "update-membership"
 
 
 _TABLES = {Attack.homogeneity, Attack.linking}
@@ -134,7 +138,7 @@ def _summary(results: dict[Attack, Result]) -> Report:
         )
     confidence = max(result.points[-1].confidence for result in results.values())
     header = ("attack", "without Tacit", "epsilon", "advantage against Tacit", "bound", "within")
-    lead = ("Eleven attacks on people who do not exist. Advantage 0 is blind guessing, 1 is certainty.",)
+    lead = ("Thirteen attacks on people who do not exist. Advantage 0 is blind guessing, 1 is certainty.",)
     note = (
         f"Measured advantages vary by chance, so each is shown as a {percent(confidence)} interval; "
         "it counts as within the bound unless the whole interval lies above the bound."

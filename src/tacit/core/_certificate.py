@@ -112,9 +112,21 @@ class Certificate(Reportable):
 
     @classmethod
     def together(
-        cls, members: Sequence[Certificate], *, cost: Cost, plan: str, disjoint: bool
+        cls,
+        members: Sequence[Certificate],
+        *,
+        disjoint: bool,
+        cost: Cost | None = None,
+        plan: str | None = None,
     ) -> Certificate:
-        """Write the certificate of a release of several datasets: it holds those of all members."""
+        """Write the certificate of a release of several datasets: it holds those of all members.
+
+        Cost and plan follow from the members, unless they are known already.
+        """
+        if cost is None:
+            cost = _cost_together(members, disjoint=disjoint)
+        if plan is None:
+            plan = together_hash([member.plan for member in members], disjoint=disjoint)
         return cls(
             {
                 "schema": CERTIFICATE_SCHEMA,
@@ -305,13 +317,8 @@ class Certificate(Reportable):
             return False
 
     def _members_add_up(self) -> bool:
-        from tacit.accounting import Cost
-
         try:
-            each = [Cost.from_json(cast("Any", member.fields["cost"])) for member in self.members]
-            total = Cost.parallel(*each) if self.fields["disjoint"] else reduce(add, each)
-            if self.fields["disjoint"] and len(set(each)) == 1:
-                total = each[0]
+            total = _cost_together(self.members, disjoint=bool(self.fields["disjoint"]))
             return digest_of(total.to_json()) == digest_of(self.fields["cost"])
         except (TacitError, KeyError, TypeError, ValueError):
             return False
@@ -357,8 +364,34 @@ def certificate_body(member: Member) -> dict[str, JSON]:
     }
 
 
+def _cost_together(members: Sequence[Certificate], *, disjoint: bool) -> Cost:
+    """Return what one unit pays for all members: the largest cost if they are disjoint, else the sum.
+
+    Where members share the noise of one sum, a unit in all of them moves this sum several times against one
+    noise. It pays like a group of so many units, which is more than the sum of the costs.
+    """
+    from tacit.accounting import Cost
+
+    each = [Cost.from_json(cast("Any", member.fields["cost"])) for member in members]
+    shared = _share_noise(members)
+    if not disjoint and not shared:
+        return reduce(add, each)
+    largest = each[0] if len(set(each)) == 1 else Cost.parallel(*each)
+    return largest if disjoint else largest.group(len(each))
+
+
+def _share_noise(members: Sequence[Certificate]) -> bool:
+    """Whether the noise of a member is a share of what several members add to one sum."""
+    return any("shares" in law for member in members for law in cast("Any", member.fields["mechanisms"]))
+
+
 def _promised_together(members: Sequence[Certificate], *, disjoint: bool) -> dict[str, JSON]:
-    """Return the total that follows from what each member promised: the largest if disjoint, else the sum."""
+    """Return the total that follows from what each member promised: the largest if disjoint, else the sum.
+
+    Where members share noise and a unit may be in several, no total follows; the cost says what holds.
+    """
+    if not disjoint and _share_noise(members):
+        return {}
     stated = [cast("Any", member.fields.get("promised")) or {} for member in members]
     try:
         return {

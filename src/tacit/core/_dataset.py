@@ -96,6 +96,14 @@ class Dataset:
                 why="a plan is bound to a dataset's declared name, version, unit and adjacency",
                 fix="open the dataset that the plan names",
             )
+        if document.get("request", "") is None:
+            raise TacitError(
+                "plan-differs",
+                "a plan of this kind cannot be rebuilt from a document",
+                why="it needs what the document does not hold, such as a model with its code; the document "
+                "only names the plan",
+                fix="make the plan again, with the same data and settings: it is then the same plan",
+            )
         try:
             plan = self._rebuild(document["request"])
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, TacitError):

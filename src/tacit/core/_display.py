@@ -196,8 +196,8 @@ def left_afterwards(filter_: Any, cost: Cost) -> str:
     >>> left_afterwards(Filter.start(Budget(epsilon=3)), Cost.pure(1))
     'epsilon 2 of 3; enough for 2 more questions of this kind'
     """
-    after = filter_.added(filter_.spend_of(cost))
-    if not after.within:
+    after = filter_.charged(filter_.spend_of(cost), cost.fits)
+    if after is None:
         return f"not enough for this question; now left: {filter_.remaining}"
     more = after.how_many(cost)
     if not more:
@@ -226,13 +226,18 @@ def plan_text(plan: Plan[Any], *, left: bool = True) -> str:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(f"plan for {plan.name}: {_cost(plan)}"), title_justify="left")
+    title = f"plan for {plan.name}: {_cost(plan)}"
+    lines = "\n".join(f"{name}: {text}" for name, text in _lines(plan, left=left))
+    forecast = plan.forecast
+    if not forecast:  # a model has no columns
+        return rendered(title, lines)
+    table = Table(title=Text(title), title_justify="left")
     for name in ("column", "what", "noise", f"+/- at {100 * float(plan.confidence):.6g} %"):
         table.add_column(Text(name))
-    for column in plan.forecast:
+    for column in forecast:
         error = _expected(column)
         table.add_row(*(Text(t) for t in (column.column, column.meaning, column.mechanism, error)))
-    return rendered(table, "\n".join(f"{name}: {text}" for name, text in _lines(plan, left=left)))
+    return rendered(table, lines)
 
 
 def _lines(plan: Plan[Any], *, left: bool = True) -> list[tuple[str, str]]:
@@ -261,6 +266,5 @@ def plan_html(plan: Plan[Any]) -> str:
         for tag, line in (("th", head), *(("td", line) for line in cells))
     )
     lines = "".join(f"<li><b>{in_html(name)}</b>: {in_html(text)}</li>" for name, text in _lines(plan))
-    return (
-        f"<b>Plan for {in_html(plan.name)}: {in_html(_cost(plan))}</b><table>{rows}</table><ul>{lines}</ul>"
-    )
+    table = f"<table>{rows}</table>" if cells else ""  # a model has no columns
+    return f"<b>Plan for {in_html(plan.name)}: {in_html(_cost(plan))}</b>{table}<ul>{lines}</ul>"

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from html import escape
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
@@ -26,6 +27,29 @@ if TYPE_CHECKING:
 __all__ = ["RELEASE_SCHEMA", "Content", "Release"]
 
 RELEASE_SCHEMA = "tacit/release/1"
+
+#: The room of each kind of content beyond tables of answers. The core imports it when it reads the first one.
+_ROOMS = {
+    "alarm": "streams",
+    "allele-frequencies": "genomes",
+    "client-model": "learn",
+    "degree-table": "graphs",
+    "evaluation": "learn",
+    "federated-model": "learn",
+    "federated-round": "learn",
+    "fitted-numbers": "learn",
+    "flow-table": "maps",
+    "gwas-summary-statistics": "genomes",
+    "mixing-table": "graphs",
+    "noisy-labels": "learn",
+    "principal-components": "genomes",
+    "series": "streams",
+    "shape-functions": "learn",
+    "surface": "maps",
+    "surface-difference": "maps",
+    "survey-report": "surveys",
+    "trained-model": "learn",
+}
 
 
 class Content(ABC):
@@ -189,9 +213,9 @@ class Release(Generic[C]):
         given: object = document
         if not isinstance(given, Mapping) or given.get("schema") != RELEASE_SCHEMA:
             raise _unreadable(f"a release is a document with the schema {RELEASE_SCHEMA}")
-        kind = Content._kinds.get(str(document.get("kind")))  # noqa: SLF001 - the registry of this module
+        kind = _content_named(str(document.get("kind")))
         if kind is None:
-            raise _unreadable(f"no imported module has contents of the kind {document.get('kind')!r}")
+            raise _unreadable(f"neither Tacit nor an imported module has the kind {document.get('kind')!r}")
         try:
             content = kind.from_json(document["content"])
             marks = tuple(str(mark) for mark in document["marks"])
@@ -214,6 +238,13 @@ class Release(Generic[C]):
 
     def _repr_html_(self) -> str:
         return self.content.html(self.marks)
+
+
+def _content_named(kind: str) -> type[Content] | None:
+    """Find a content by its kind; a room of Tacit that was not needed so far is imported now."""
+    if kind not in Content._kinds and kind in _ROOMS:  # noqa: SLF001 - the registry of this module
+        import_module(f"tacit.{_ROOMS[kind]}")
+    return Content._kinds.get(kind)  # noqa: SLF001
 
 
 def _unreadable(why: str) -> TacitError:

@@ -17,7 +17,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from tacit.explain._attack_pictures import audit_curves, repeated_questions, success_curve
+from tacit.explain._attack_pictures import audit_curves, membership_curve, repeated_questions, success_curve
 from tacit.explain._deployments import DEPLOYMENTS, Deployment
 from tacit.explain._explain import explain
 from tacit.explain._explanation import Explanation, FamilyReading, OddsLimit
@@ -35,6 +35,7 @@ from tacit.explain._small_crowd import SmallCrowd, small_crowd
 from tacit.explain._spending import Purchase, Spending, what_a_budget_buys
 from tacit.explain._subject import Priced
 from tacit.explain._tradeoff import Tradeoff, tradeoff
+from tacit.explain._update_pictures import recovered_pictures, update_areas
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,13 +61,16 @@ __all__ = [
     "explain",
     "friendship_curves",
     "genome_powers",
+    "membership_curve",
     "rate_distortion",
+    "recovered_pictures",
     "repeated_questions",
     "sharpened_maps",
     "small_crowd",
     "success_curve",
     "tradeoff",
     "unique_people",
+    "update_areas",
     "what_a_budget_buys",
 ]
 

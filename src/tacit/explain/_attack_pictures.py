@@ -15,7 +15,14 @@ if TYPE_CHECKING:
 
     from tacit.picture import Picture
 
-__all__ = ["MeasuredAdvantage", "audit_curves", "draw_advantage", "repeated_questions", "success_curve"]
+__all__ = [
+    "MeasuredAdvantage",
+    "audit_curves",
+    "draw_advantage",
+    "membership_curve",
+    "repeated_questions",
+    "success_curve",
+]
 
 
 class MeasuredAdvantage(Protocol):
@@ -116,6 +123,23 @@ def audit_curves(
         right.text(0.5, 0.5, "no event proves more than 0", ha="center", transform=right.transAxes)
         right.set_yticks([])
     right.set_xlim(left=0)
+    return picture
+
+
+def membership_curve(
+    alarms: Sequence[float],
+    found: Sequence[float],
+    rates: Sequence[float],
+    allowed: Sequence[float] | None,
+) -> Picture:
+    """Draw the share of members that an attack finds over its false alarms, and what a claim allows."""
+    picture = new_picture()
+    ax = add_axes(picture, "Who was in the training data?", "share of false alarms", "share of members found")
+    if allowed is not None:
+        ax.plot(rates, allowed, "--", color=RED, label="claimed: any attack at most")
+    ax.plot(alarms, found, color=BLUE, label="this attack")
+    ax.plot([0, 1], [0, 1], ":", color=GREY, label="blind guessing")
+    legend_below(ax)
     return picture
 
 

@@ -78,7 +78,7 @@ def plan_weights(graph: Graph, goal: PlanGoal) -> Plan[AnswerTable]:
 
     def reading(noisy: Any, level: Fraction) -> AnswerTable:
         half = float(noise.half_width(level) * step)
-        note = f"each pair counts with at most {float(fact.most):g}"
+        note = f"the weight of each pair is cut at {float(fact.most):g}"
         return one_number("weight", float(noisy[0] * step), half, level, note=note)
 
     return make_graph_plan(

@@ -273,7 +273,7 @@ class Graph(Dataset):
         self, *, epsilon: Number | None = None, delta: Number = 0, rho: Number | None = None,
         confidence: Number = Fraction(95, 100),
     ) -> Plan[AnswerTable]:  # fmt: skip
-        """Plan the sum of the weights of all edges; each pair counts with at most the declared weight.
+        """Plan the sum of the weights of all edges; the weight of a pair is cut at the declared bound.
 
         Guarantee: one edge moves the sum by at most the declared weight.
 

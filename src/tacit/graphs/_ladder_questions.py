@@ -212,7 +212,7 @@ def plan_triangles(graph: Graph, goal: PlanGoal, tau: int | None) -> Plan[Answer
     most = count("tau", tau, zero=False)
     noise = goal.noise(l1=most + 1, l2_squared=(most + 1) ** 2, adjacency=graph.adjacency)
     half = noise.half_width(goal.confidence)
-    note = f"each node counts with at most {most:,} triangles; the interval covers the noise only"
+    note = f"at most {most:,} triangles of each node count; the interval covers the noise only"
     return make_graph_plan(
         graph, goal, ask="triangles", words="the number of triangles", given={"tau": most},
         about={"tau": most}, facts=[("tau", f"{note}; choose it from public knowledge")],

@@ -9,9 +9,9 @@ from tacit.fixes import Either, Say, Set
 from tacit.ledger._block_totals import charge_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from tacit.accounting import Spend
+    from tacit.accounting import Budget, Spend
     from tacit.ledger._accounts import Account
     from tacit.ledger._block_totals import BlockSums
     from tacit.ledger._blocks import Blocks
@@ -54,10 +54,14 @@ def check_blocks(path: Sequence[Account], blocks: tuple[str, ...]) -> None:
 
 
 def charged_blocks(
-    transaction: Transaction, level: Account, spend: Spend, names: tuple[str, ...]
+    transaction: Transaction,
+    level: Account,
+    spend: Spend,
+    names: tuple[str, ...],
+    fits: Callable[[Budget], bool],
 ) -> tuple[Account, dict[str, BlockSums]]:
     """Charge some blocks of one account; return it with the new sums of the blocks."""
     assert level.totals is not None  # noqa: S101 - the caller has checked
     own = {name: transaction.block(level, name) for name in names}
-    totals, charged = charge_blocks(level.totals, own, spend)
+    totals, charged = charge_blocks(level.totals, own, spend, fits)
     return level.with_totals(totals), charged

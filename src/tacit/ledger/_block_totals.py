@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from tacit.accounting import Filter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from tacit.accounting import Spend
+    from tacit.accounting import Budget, Spend
     from tacit.ledger._rows import BlockRow
 
 __all__ = [
@@ -125,17 +125,21 @@ class BlockTotals:
 
 
 def charge_blocks(
-    totals: BlockTotals, blocks: Mapping[str, BlockSums], spend: Spend
+    totals: BlockTotals,
+    blocks: Mapping[str, BlockSums],
+    spend: Spend,
+    fits: Callable[[Budget], bool] | None = None,
 ) -> tuple[BlockTotals, dict[str, BlockSums]]:
     """Charge some blocks, given their sums, or refuse with `BlockFull`; return the totals and the new sums.
 
     Each block is checked with those before it already charged: so every choice of blocks that a unit can be
-    in is checked when the last of its charged blocks is.
+    in is checked when the last of its charged blocks is. A charge may take the whole budget of every unit
+    that nobody has charged before it, and pays once however many of its blocks the unit is in.
     """
-    charged: dict[str, BlockSums] = {}
+    before, charged = totals, dict[str, BlockSums]()
     for name, own in blocks.items():
         beside = totals.beside(own)
-        if not beside.admits(spend):
+        if not beside.admits(spend) and not (fits is not None and before.beside(own).admits_first(fits)):
             raise BlockFull(name, beside)
         charged[name] = sums_of(with_sums(totals.all, own).added(spend))
         totals = totals.risen(own, charged[name])

@@ -11,13 +11,15 @@ from tacit.fixes import Do
 from tacit.ledger._block_charges import charged_blocks, check_blocks
 from tacit.ledger._block_totals import BlockFull
 from tacit.ledger._chain import Head
-from tacit.ledger._curves import fits_limit, orders_of, recorded
+from tacit.ledger._curves import fits_alone, fits_limit, orders_of, recorded
 from tacit.ledger._receipts import Receipt, account_key, receipt_of
 from tacit.ledger._refusals import budget_in_words
 from tacit.ledger._restrictions import check_expiry, check_frozen
 
 if TYPE_CHECKING:
-    from tacit.accounting import Cost, Spend
+    from collections.abc import Callable
+
+    from tacit.accounting import Budget, Cost, Spend
     from tacit.ledger._accounts import Account
     from tacit.ledger._block_totals import BlockSums
     from tacit.ledger._rows import EntryRow
@@ -149,7 +151,8 @@ def new_charge(
     filters = [level.filter for level in levels if level.filter.curve]
     if filters or spend.curve:  # what the charge takes at the orders of all its levels
         spend, text = recorded(spend, request.law or request.cost, orders_of(filters))
-    after = [_charged(transaction, level, spend, request.blocks) for level in levels]
+    fits = fits_alone(request.law or request.cost)  # for an account, or a block, that nobody has charged yet
+    after = [_charged(transaction, level, spend, request.blocks, fits) for level in levels]
     keeps = path[-1 - account.above].record  # what the dataset declares
     rare = {
         "asked": request.asked if keeps in _KEEPS[request.record] else "",
@@ -227,21 +230,25 @@ def _check_limit(level: Account, request: ChargeRequest) -> None:
 
 
 def _charged(
-    transaction: Transaction, level: Account, spend: Spend, blocks: tuple[str, ...]
+    transaction: Transaction,
+    level: Account,
+    spend: Spend,
+    blocks: tuple[str, ...],
+    fits: Callable[[Budget], bool],
 ) -> tuple[Account, dict[str, BlockSums]]:
     """Charge one level: the blocks that a charge names, or all of the data; return the blocks' new sums."""
     if level.totals is None:
-        after = level.filter.charged(spend)
+        after = level.filter.charged(spend, fits)
         if after is None:
             raise BudgetExceeded(level, spend)  # the filter's message is slow to compute, so it comes later
         return replace(level, filter=after), {}
     if not blocks:
-        if not level.filter.admits(spend):
+        if not level.filter.admits(spend, fits):
             raise BudgetExceeded(level, spend)
         everywhere = replace(level.totals, all=level.totals.all.added(spend))
         return level.with_totals(everywhere), {}
     try:
-        return charged_blocks(transaction, level, spend, blocks)
+        return charged_blocks(transaction, level, spend, blocks, fits)
     except BlockFull as full:
         raise BudgetExceeded(level, spend, full) from None
 

@@ -1,8 +1,9 @@
 """The ledger's spends at Renyi orders: computed once, and never while the store is locked.
 
-A filter of an (epsilon, delta) budget adds up what a cost takes at a few Renyi orders of its own. The first
-computation of such a curve can be slow. So a transaction only looks it up. Where it is not known yet, the
-transaction signals `CurveNeeded`; the caller computes it outside and asks again.
+A filter of an (epsilon, delta) budget adds up what a cost takes at a few Renyi orders of its own, and reads
+the cost of a first charge as a whole. The first computation of such a curve can be slow. So a transaction
+only looks it up. Where it is not known yet, the transaction signals `CurveNeeded`; the caller computes it
+outside and asks again.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ from tacit.accounting import Cost, Filter, Spend
 from tacit.ledger._chain import spend_to_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from tacit.accounting import Budget
 
-__all__ = ["CurveNeeded", "at_orders", "fits_limit", "orders_of", "recorded"]
+__all__ = ["CurveNeeded", "FitNeeded", "at_orders", "fits_alone", "fits_limit", "orders_of", "recorded"]
 
 _KNOWN: dict[tuple[Cost, tuple[Fraction, ...]], Spend] = {}
 #: By the identity of a spend: the spend itself, some orders, what it is at them, and its text.
 _RECORDED: dict[int, tuple[Spend, tuple[Fraction, ...], Spend, str]] = {}
+_FITS: dict[tuple[Cost, Budget], bool] = {}
 _MOST = 4096
 
 
@@ -40,6 +42,34 @@ class CurveNeeded(Exception):  # noqa: N818 - a signal between a transaction and
         if len(_KNOWN) >= _MOST:
             _KNOWN.clear()
         _KNOWN[self.cost, self.orders] = spend
+
+
+class FitNeeded(CurveNeeded):
+    """A transaction needs to know whether a whole cost fits a budget, which is as slow to compute."""
+
+    def __init__(self, cost: Cost, budget: Budget) -> None:
+        super().__init__(cost, ())
+        self.budget = budget
+
+    def compute(self) -> None:
+        """Compute whether the cost fits, and keep it."""
+        fits = self.cost.fits(self.budget)
+        if len(_FITS) >= _MOST:
+            _FITS.clear()
+        _FITS[self.cost, self.budget] = fits
+
+
+def fits_alone(cost: object) -> Callable[[Budget], bool]:
+    """Return how to tell whether a cost (or its stored form), read as a whole, stays within a budget."""
+
+    def fits(budget: Budget) -> bool:
+        law = cost if isinstance(cost, Cost) else Cost.from_json(cost)
+        known = _FITS.get((law, budget))
+        if known is None:
+            raise FitNeeded(law, budget)
+        return known
+
+    return fits
 
 
 def orders_of(filters: Iterable[Filter]) -> tuple[Fraction, ...]:
@@ -90,11 +120,11 @@ def at_orders(spend: Spend, cost: object, orders: tuple[Fraction, ...]) -> Spend
 
 
 def fits_limit(limit: Budget, spend: Spend, cost: object) -> bool:
-    """Whether a charge is within the largest single charge: by its epsilon and rho, or by its curve."""
+    """Whether a charge is within the largest single charge: by epsilon and rho, by curve or as a whole."""
     start = Filter.start(limit)
     if Filter(limit, start.epsilon, start.delta, start.rho).admits(spend):
         return True
-    return bool(start.orders) and start.admits(at_orders(spend, cost, start.orders))
+    return bool(start.orders) and start.admits(at_orders(spend, cost, start.orders), fits_alone(cost))
 
 
 def _larger(one: Fraction | None, other: Fraction | None) -> Fraction | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 from typing import TYPE_CHECKING
 
@@ -142,6 +144,24 @@ class LedgerQueries(AccountQueries):
     def _is_linked(self, row: EntryRow, before: EntryRow | None) -> bool:
         """Whether an entry's hash is right for what it says and for the entry before it."""
         return self._writer.chain.follows(row, before)
+
+    def keyed_digest(self, purpose: str, message: bytes) -> str:
+        """Return a digest that only a holder of this ledger's key can compute, to recognise data again.
+
+        Guarantee: without the key it cannot be told from random digits (HMAC-SHA-256 as a pseudorandom
+        function), so nobody can try out guesses of the message. Equal messages give equal digests.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> ledger.keyed_digest("fits", b"rows") == ledger.keyed_digest("fits", b"rows")
+        True
+        >>> ledger.keyed_digest("fits", b"rows") == tc.Ledger.memory().keyed_digest("fits", b"rows")
+        False
+        """
+        key = self._writer.chain.derived(f"digests of {purpose}")
+        return hmac.new(key, message, hashlib.sha256).hexdigest()
 
     def entry(self, number: int) -> Entry | None:
         """Return one entry of the log by its number, or None if the log is shorter.

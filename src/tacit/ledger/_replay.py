@@ -102,6 +102,8 @@ class ReplayedAccount:
         """Work out the filter, and check that nothing exceeds the budget.
 
         The check is for new charges: after a budget has grown, another reading may be the one that holds.
+        A first charge may take the whole budget, which the sums alone do not show: such an account counts as
+        exceeded here, and `replay_in_order` decides.
         """
         totals, charged = self.account.totals, self.charged
         self.charged = False
@@ -355,16 +357,20 @@ def replay_entry(replayed: ReplayedAccount, row: EntryRow) -> bool:
 def _charge_again(replayed: ReplayedAccount, row: EntryRow) -> None:
     account, spend, named = replayed.account, spend_from_text(row.spend), blocks_of(row.body)
     totals = account.totals
+
+    def fits(budget: Budget) -> bool:
+        return Cost.from_json(json.loads(row.body)["cost"]).fits(budget)
+
     try:
         if totals is None:
-            replayed.account = replace(account, filter=account.filter.after(spend))
+            replayed.account = replace(account, filter=account.filter.after(spend, fits))
         elif named:
             own = {name: replayed.blocks.get(name, totals.empty) for name in named}
-            totals, charged = charge_blocks(totals, own, spend)
+            totals, charged = charge_blocks(totals, own, spend, fits)
             replayed.blocks |= charged
             replayed.account = account.with_totals(totals)
         else:
-            account.filter.after(spend)
+            account.filter.after(spend, fits)
             replayed.account = account.with_totals(replace(totals, all=totals.all.added(spend)))
     except (TacitError, BlockFull):
         replayed.exceeded = True

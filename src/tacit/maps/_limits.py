@@ -109,4 +109,4 @@ def limits_in_words(limits: Limits, unit: Unit) -> str:
     if limits.per_group is not None:
         parts.append(f"{limits.per_group:,} point{'' if limits.per_group == 1 else 's'} in a region")
     default = " (the default)" if limits.is_default else ""
-    return f"each {unit.noun} counts with at most {', '.join(parts)}{default}"
+    return f"at most {', '.join(parts)} of each {unit.noun} count{default}"

@@ -180,7 +180,8 @@ class Trips(Dataset):
         noise = goal.noise(l1=moved, l2_squared=moved**2, adjacency=self.adjacency)
         task = FlowTask(self._source, names, shape, self.box, noise)
         noun = self.unit.noun
-        counted = f"each {noun} counts with at most {self.most} trip{'s' if self.most > 1 else ''}"
+        trips = "1 trip of each" if self.most == 1 else f"{self.most} trips of each"
+        counted = f"at most {trips} {noun} count{'s' if self.most == 1 else ''}"
         return Plan.of(
             self,
             task,

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from tacit.mechanisms._aggregates import Count, Mean, MeanAndCount, Sum
+from tacit.mechanisms._band_choice import BandChoice, choose_bands
+from tacit.mechanisms._banded_run import BandedRun
+from tacit.mechanisms._banded_steps import BandedSteps
+from tacit.mechanisms._best_run import BestRun, CandidateRuns
 from tacit.mechanisms._bounds import Bounds
 from tacit.mechanisms._clipping import clip, fold, truncate
 from tacit.mechanisms._design_estimates import DesignEstimate, TwoGroupDesign
@@ -35,7 +39,10 @@ from tacit.mechanisms._randomizer_choice import choose_randomizer, randomizer_fr
 from tacit.mechanisms._randomness_check import check_randomness
 from tacit.mechanisms._ranking_secret import ranking_secret
 from tacit.mechanisms._response_designs import Design
+from tacit.mechanisms._rounded_gaussian import RoundedGaussian
+from tacit.mechanisms._sampled_steps import SampledSteps, StepSums
 from tacit.mechanisms._sampling_secret import sampling_secret
+from tacit.mechanisms._shared_steps import SharedSteps
 from tacit.mechanisms._sparse_vector import SparseVector, SparseVectorRun
 from tacit.mechanisms._splitting_tree import SplittingTree
 from tacit.mechanisms._star_ladder import StarLadder
@@ -44,13 +51,19 @@ from tacit.mechanisms._subsampled import Subsampled
 from tacit.mechanisms._subset_selection import SubsetSelection
 from tacit.mechanisms._toeplitz_noise import ToeplitzNoise
 from tacit.mechanisms._top_k import TopK
+from tacit.mechanisms._training_noise import generator_seed, training_noise
 from tacit.mechanisms._tree_noise import TreeNoise
 from tacit.mechanisms._upper_tails import chance_above
 from tacit.mechanisms._variance import Variance, VarianceAndCount
 from tacit.mechanisms._walsh_hadamard import walsh_hadamard
 
 __all__ = [
+    "BandChoice",
+    "BandedRun",
+    "BandedSteps",
+    "BestRun",
     "Bounds",
+    "CandidateRuns",
     "Count",
     "Design",
     "DesignEstimate",
@@ -85,10 +98,14 @@ __all__ = [
     "Quantiles",
     "QuestionSample",
     "RandomizedResponse",
+    "RoundedGaussian",
+    "SampledSteps",
+    "SharedSteps",
     "SparseVector",
     "SparseVectorRun",
     "SplittingTree",
     "StarLadder",
+    "StepSums",
     "StreamNoise",
     "Subsampled",
     "SubsetSelection",
@@ -102,15 +119,18 @@ __all__ = [
     "VarianceAndCount",
     "chance_above",
     "check_randomness",
+    "choose_bands",
     "choose_randomizer",
     "clip",
     "fold",
+    "generator_seed",
     "linear_half_width",
     "linear_tail",
     "mean_sets",
     "randomizer_from_json",
     "ranking_secret",
     "sampling_secret",
+    "training_noise",
     "truncate",
     "variance_sets",
     "walsh_hadamard",

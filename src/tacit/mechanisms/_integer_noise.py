@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw
 
-__all__ = ["IntegerNoise"]
+__all__ = ["IntegerNoise", "saturated_sum"]
 
 
 class IntegerNoise(GridNoise, IntegerMechanism):
@@ -80,6 +80,17 @@ def _sum(integers: NDArray[Any], drawn: NDArray[np.int64], *, in_64_bits: bool) 
         return np.asarray(total if in_64_bits else total.astype(object))
     if not in_64_bits:
         return cast("NDArray[np.object_]", integers.astype(object) + drawn.astype(object))
+    return saturated_sum(integers, drawn)
+
+
+def saturated_sum(integers: NDArray[np.int64], drawn: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Add 64-bit integers; a sum beyond 64 bits becomes the nearest number that fits.
+
+    Examples
+    --------
+    >>> saturated_sum(np.array([2**62, 5]), np.array([2**62, -7])).tolist() == [2**63 - 1, -2]
+    True
+    """
     with np.errstate(over="ignore"):
         total = integers + drawn
     wrapped = ((integers ^ total) & (drawn ^ total)) < 0  # both have one sign and the sum has the other

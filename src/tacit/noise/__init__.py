@@ -11,6 +11,7 @@ from tacit.noise._gaussian import discrete_gaussian
 from tacit.noise._grid import from_grid, quantise
 from tacit.noise._ladder import ladder
 from tacit.noise._laplace import discrete_laplace, geometric
+from tacit.noise._rounded import rounded_gaussian
 from tacit.noise._selection import select, select_top
 from tacit.noise._star_ladder import star_ladder
 from tacit.noise._uniform import permutation, uniform_below
@@ -25,6 +26,7 @@ __all__ = [
     "ladder",
     "permutation",
     "quantise",
+    "rounded_gaussian",
     "select",
     "select_top",
     "star_ladder",

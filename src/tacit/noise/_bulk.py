@@ -5,7 +5,9 @@ rectangle no higher than its lowest weight, whose area is a whole number of cell
 accepted at once. Boxes cover the part of the weights above the rectangles, and a geometric tail covers each
 end; their areas are whole numbers of 2^-48 cells. A point in a box is accepted if it lies under the weight of
 its integer: doubles decide with a proven margin, exact arithmetic where doubles cannot. A rejected point is
-drawn again. There are 2^16 cells, so 16 random bits choose one. The proof is in docs/proofs/noise.md.
+drawn again. There are 2^16 cells, so 16 random bits choose one. The same strips cover the weights of real
+numbers: then the draw is the floor of a real number, whose digits are drawn as far as a decision needs them.
+The proof is in docs/proofs/noise.md.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import numpy as np
 
 from tacit.noise import _bits, _floats
 from tacit.noise._geometric import geometric_one
-from tacit.noise._intervals import IntegerInterval, below, exp_minus
+from tacit.noise._intervals import IntegerInterval, Place, below, exp_minus, exp_minus_between
 from tacit.noise._parameters import does_not_fit
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ class Strips:
     cells: NDArray[np.int64]  # strip -> cells of its rectangle
     height: NDArray[np.float64]  # strip -> its cells if all weights were as at its inner edge
     edges: NDArray[np.int64]  # strips, then tails -> where its box begins and the next, in 2^-48 cells
+    real: bool  # the draw is floor(x) of a real x; a strip ends where the next begins, |x| = inner + low + f
 
     def draw(self, count: int, name: str) -> NDArray[np.int64]:
         """Draw `count` numbers of this law; refuse numbers beyond 64 bits."""
@@ -112,21 +115,34 @@ class Strips:
     ) -> NDArray[np.bool_]:
         """Set the draws of points in the boxes of strips h, above the rectangles; return who is accepted."""
         low, inner, cells, height = out[slow], self.inner[h], self.cells[h], self.height[h]
-        gap = height * _floats.exp_minus(self._rise(inner, low))
+        f = self._fractions(slow.size)
+        gap = height * _floats.exp_minus(self._rise(inner, low, f))
         gap -= cells
         gap -= above * 2.0**-_FINE
         margin = height * _SLACK + 2.0**-46
         accepted = gap > margin
         for i in np.flatnonzero(np.abs(gap) <= margin):
-            energy = self.rate * (int(inner[i]) + int(low[i])) ** self.power
+            place = Place(int(inner[i]) + int(low[i]), int(f[i]) if self.real else None, 53)
+            energy = _Energy(self.rate, self.power, place)
             excess = _Excess(self.per_weight * self.width, energy, int(cells[i]))
             accepted[i] = below(int(above[i]), _FINE, excess)
         out[slow] = self.base[h] ^ low
         return accepted
 
-    def _rise(self, inner: NDArray[np.int64], low: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return E(inner + low) - E(inner) in doubles."""
+    def _fractions(self, count: int) -> NDArray[np.uint64]:
+        """Return the first 53 binary digits of the fractions of real numbers; nothing for whole ones."""
+        f = np.empty(count if self.real else 0, np.uint64)
+        _bits.fill(f)
+        f >>= np.uint64(11)
+        return f
+
+    def _rise(
+        self, inner: NDArray[np.int64], low: NDArray[np.int64], f: NDArray[np.uint64]
+    ) -> NDArray[np.float64]:
+        """Return E(inner + low + f) - E(inner) in doubles."""
         steps = low.astype(np.float64)
+        if self.real:
+            steps += f * 2.0**-53
         rise = steps * _near(self.rate)
         if self.power == 2:
             steps += 2.0 * inner
@@ -137,15 +153,34 @@ class Strips:
         """Draw from a tail or reject: accept a geometric proposal if the point lies under its weight.
 
         With a the tail's first |x| and d = E(a+1) - E(a), the proposal a + i has chance (1 - g) g^i, g =
-        exp(-d); a point y high is under the weight of a + i if y < C exp(-(E(a+i) - i d)) / (1 - g).
+        exp(-d); a point y high is under the weight of a + i if y < C exp(-(E(a+i) - i d)) / (1 - g). For real
+        numbers it is the weight of a + i + f, with a uniform fraction f.
         """
-        a = self.reach + side
+        a = self.reach + (0 if self.real else side)
         step = self.rate * (a + 1) ** self.power - self.rate * a**self.power
         x = a + geometric_one(1 / step)
-        energy = self.rate * x**self.power - (x - a) * step
+        place = Place(x, _bits.word() if self.real else None, 64)
+        energy = _Energy(self.rate, self.power, place, (x - a) * step)
         if not below(above, _FINE, _TailHeight(self.per_weight, energy, step)):
             return None
+        if self.real:
+            return ~x if side else x
         return -x if side else x
+
+
+@dataclass(frozen=True, slots=True)
+class _Energy:
+    """The range of ``rate * x**power - less`` for a number x that may be known to so many binary digits."""
+
+    rate: Fraction
+    power: int
+    x: Place
+    less: Fraction = Fraction(0)
+
+    def __call__(self, bits: int) -> tuple[Fraction, Fraction]:
+        low, high = self.x.ends(bits)
+        least = self.rate * low**self.power - self.less
+        return least, least if high == low else self.rate * high**self.power - self.less
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +188,12 @@ class _Excess:
     """The interval of ``factor * exp(-energy) - less``."""
 
     factor: Fraction
-    energy: Fraction
+    energy: _Energy
     less: int
 
     def __call__(self, bits: int) -> IntegerInterval:
         extra = max(0, self.factor.numerator.bit_length() - self.factor.denominator.bit_length()) + 8
-        low, high = exp_minus(self.energy, bits + extra)
+        low, high = exp_minus_between(self.energy(bits + extra), bits + extra)
         n, d = self.factor.numerator, self.factor.denominator << extra
         shift = self.less << bits
         return low * n // d - shift, -(-high * n // d) - shift
@@ -169,14 +204,14 @@ class _TailHeight:
     """The interval of ``factor * exp(-energy) / (1 - exp(-step))``."""
 
     factor: Fraction
-    energy: Fraction
+    energy: _Energy
     step: Fraction
 
     def __call__(self, bits: int) -> IntegerInterval:
         small = max(0, self.step.denominator.bit_length() - self.step.numerator.bit_length())
         large = max(0, self.factor.numerator.bit_length() - self.factor.denominator.bit_length())
         work = bits + 64 + 2 * small + large
-        low, high = exp_minus(self.energy, work)
+        low, high = exp_minus_between(self.energy(work), work)
         low_g, high_g = exp_minus(self.step, work)
         one = 1 << work
         n, d = self.factor.numerator, self.factor.denominator
@@ -184,8 +219,12 @@ class _TailHeight:
 
 
 @lru_cache(maxsize=16)
-def strips(n: int, d: int, power: int, *, signed: bool) -> Strips:
-    """Cover the weights exp(-(d/n) |x|**power) over all integers or, if not signed, over those from 0 on."""
+def strips(n: int, d: int, power: int, *, signed: bool, real: bool = False) -> Strips:
+    """Cover the weights exp(-(d/n) |x|**power) over all integers or, if not signed, over those from 0 on.
+
+    If `real`, over all real numbers or those from 0 on; then the table draws their floor.
+    """
+    later = 0 if real else 1  # where |x| of negative numbers begins; how far apart a strip and the next lie
     rate = Fraction(d, n)
     # width, reach and per_weight affect only the speed; the law holds for all that pass the check below
     spread = 1 / _near(rate) if power == 1 else math.sqrt(0.5 / _near(rate))
@@ -193,10 +232,10 @@ def strips(n: int, d: int, power: int, *, signed: bool) -> Strips:
     count = min(int((12 if power == 1 else 7) * spread), 2**62 - 1) // width + 1
     first = np.arange(count, dtype=np.int64) * width
     base = np.concatenate((first, ~first)) if signed else first
-    inner = np.concatenate((first, first + 1)) if signed else first
+    inner = np.concatenate((first, first + later)) if signed else first
     top = width * _floats.exp_minus(_energy(rate, power, inner))
-    bottom = width * _floats.exp_minus(_energy(rate, power, inner + (width - 1)))
-    tails = np.array([_tail_bound(rate, power, count * width + side) for side in range(1 + signed)])
+    bottom = width * _floats.exp_minus(_energy(rate, power, inner + (width - later)))
+    tails = np.array([_tail_bound(rate, power, count * width + later * side) for side in range(1 + signed)])
     per_weight = (_CELLS - 0.01) / float(top.sum() + tails.sum())
     height = top * per_weight
     cells = np.floor(bottom * per_weight * (1 - _SLACK)).astype(np.int64)
@@ -209,7 +248,9 @@ def strips(n: int, d: int, power: int, *, signed: bool) -> Strips:
     table = np.zeros(_CELLS, np.int64)
     table[:fast] = np.repeat(base, cells)
     weight = Fraction(per_weight)
-    return Strips(rate, power, width, count * width, weight, table, fast, base, inner, cells, height, edges)
+    return Strips(
+        rate, power, width, count * width, weight, table, fast, base, inner, cells, height, edges, real
+    )
 
 
 def _near(rate: Fraction) -> float:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.noise._parameters import DrawShape, NumberOrArray
 
-__all__ = ["alike_coins", "bernoulli", "bernoulli_exp", "exp_coin", "exp_coins"]
+__all__ = ["alike_coins", "bernoulli", "bernoulli_exp", "each_coin", "exp_coin", "exp_coins", "one_coin"]
 
 _MARGIN = 2.0**-40  # far above the error of a chance computed in doubles
 
@@ -50,10 +50,10 @@ def bernoulli(p: NumberOrArray, size: DrawShape = None) -> bool | NDArray[np.boo
     shape = read_size(size)
     if isinstance(value, Fraction):
         if shape is None:
-            return _decide(_bits.word(), float(value), lambda bits: scaled(value, bits))
+            return one_coin(_bits.word(), float(value), lambda bits: scaled(value, bits))
         return alike_coins(lambda bits: scaled(value, bits), math.prod(shape)).reshape(shape)
     values, shape = spread("p", value, shape)
-    return _each(values.near, lambda i: lambda bits: scaled(values.exact(i), bits)).reshape(shape)
+    return each_coin(values.near, lambda i: lambda bits: scaled(values.exact(i), bits)).reshape(shape)
 
 
 @overload
@@ -90,7 +90,7 @@ def bernoulli_exp(x: NumberOrArray, size: DrawShape = None) -> bool | NDArray[np
 def exp_coin(uniform: int, n: int, d: int) -> bool:
     """Turn a uniform word into True with probability exp(-n/d)."""
     near = n / d if n < _floats.FAR * d else float(_floats.FAR)  # rounded once
-    return _decide(uniform, _floats.exp_minus_one(near), lambda bits: exp_minus(Fraction(n, d), bits))
+    return one_coin(uniform, _floats.exp_minus_one(near), lambda bits: exp_minus(Fraction(n, d), bits))
 
 
 def exp_coins(x: NDArray[np.float64], exact: Callable[[int], Fraction]) -> NDArray[np.bool_]:
@@ -98,10 +98,10 @@ def exp_coins(x: NDArray[np.float64], exact: Callable[[int], Fraction]) -> NDArr
 
     `x` may have an error that changes exp(-x) by at most 2^-42; `exact` returns the true values.
     """
-    return _each(_floats.exp_minus(x), lambda i: lambda bits: exp_minus(exact(i), bits))
+    return each_coin(_floats.exp_minus(x), lambda i: lambda bits: exp_minus(exact(i), bits))
 
 
-def _decide(uniform: int, near: float, bound: Callable[[int], IntegerInterval]) -> bool:
+def one_coin(uniform: int, near: float, bound: Callable[[int], IntegerInterval]) -> bool:
     """Compare a uniform word, extended as needed, with a chance: in doubles, or exactly by `bound`."""
     gap = uniform * 2.0**-64 - near
     if gap < -_MARGIN:
@@ -109,7 +109,7 @@ def _decide(uniform: int, near: float, bound: Callable[[int], IntegerInterval]) 
     return gap <= _MARGIN and below(uniform, 64, bound)
 
 
-def _each(
+def each_coin(
     near: NDArray[np.float64], bound: Callable[[int], Callable[[int], IntegerInterval]]
 ) -> NDArray[np.bool_]:
     """Compare one uniform number per element with its chance: in doubles if they can decide, else exactly."""

@@ -6,6 +6,7 @@ low end down and the high end up, so the pair holds by construction at every pre
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -15,7 +16,16 @@ from tacit.noise._bits import word
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["IntegerInterval", "below", "exp_minus", "logistic", "minus_log", "scaled"]
+__all__ = [
+    "IntegerInterval",
+    "Place",
+    "below",
+    "exp_minus",
+    "exp_minus_between",
+    "logistic",
+    "minus_log",
+    "scaled",
+]
 
 #: Integers below and above a real number times a power of two.
 IntegerInterval = tuple[int, int]
@@ -36,6 +46,28 @@ def below(digits: int, bits: int, bound: Callable[[int], IntegerInterval]) -> bo
             return False
         digits = (digits << 64) | word()
         bits += 64
+
+
+@dataclass(slots=True)
+class Place:
+    """A number: a whole one, or a whole one plus a uniform fraction whose binary digits come as needed.
+
+    The digits that were drawn stay, so all decisions about one place speak of the same real number.
+    """
+
+    whole: int
+    digits: int | None = None  # of the fraction; None for a whole number
+    bits: int = 0
+
+    def ends(self, bits: int) -> tuple[Fraction, Fraction]:
+        """Return the ends of the interval that the number lies in, known to at least this many digits."""
+        if self.digits is None:
+            return Fraction(self.whole), Fraction(self.whole)
+        while self.bits < bits:
+            self.digits = (self.digits << 64) | word()
+            self.bits += 64
+        low = (self.whole << self.bits) + self.digits
+        return Fraction(low, 1 << self.bits), Fraction(low + 1, 1 << self.bits)
 
 
 def scaled(value: Fraction, bits: int) -> IntegerInterval:
@@ -76,6 +108,13 @@ def exp_minus(x: Fraction, bits: int) -> IntegerInterval:
         low, high = (low * low) >> work, ((high * high) >> work) + 1
     shift = work - bits
     return low >> shift, min((high >> shift) + 1, 1 << bits)
+
+
+def exp_minus_between(x: tuple[Fraction, Fraction], bits: int) -> IntegerInterval:
+    """Return the interval of ``exp(-x)`` for an x between two rationals: it falls as x grows."""
+    least, most = x
+    low, high = exp_minus(least, bits)
+    return (low, high) if most == least else (exp_minus(most, bits)[0], high)
 
 
 def logistic(x: Fraction, bits: int) -> IntegerInterval:

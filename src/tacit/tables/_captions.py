@@ -234,7 +234,8 @@ def _limits(question: TableQuestion, who: Contribution, dataset: TableDataset) -
     """Say how much of one unit counts; a limit on rows that nobody chose is marked as the default."""
     owner, read = dataset.identity.unit.noun, _read_rows(question.input, dataset)
     marked = {rows: default for _, rows, default in read}
-    text = f"each {owner} counts with at most {_rows(who.total)}" + marked.get(who.total, "")
+    verb = "counts" if who.total == 1 else "count"
+    text = f"at most {_rows(who.total)} of each {owner} {verb}" + marked.get(who.total, "")
     if who.grouped:
         groups = "1 group" if who.groups == 1 else f"{who.groups:,} groups"
         text += f", in {groups}" if who.groups == 1 else f", in at most {groups}"

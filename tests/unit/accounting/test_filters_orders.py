@@ -550,3 +550,12 @@ def test_every_cap_is_certified_by_the_mixture(epsilon, exponent):
             )
             cover = cover + np.exp(np.minimum(power, 5.0))
         assert (cover >= -np.expm1(-x) * (1 - 1e-9) - 1e-15).all()
+
+
+@pytest.mark.parametrize("epsilon", [10, 30, 40, 100, 700])
+def test_a_large_budget_is_not_reported_as_spent(epsilon):
+    filter_ = Filter.start(Budget(epsilon=epsilon, delta=1e-5)).after(Spend(rho=Fraction(28, 1000)))
+    left = filter_.remaining.epsilon
+    assert 0.85 * epsilon < left < epsilon
+    assert filter_.admits(Spend(left))
+    assert "nothing" not in str(filter_.remaining)

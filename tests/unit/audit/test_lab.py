@@ -202,6 +202,60 @@ def test_a_friendship_shows_in_exact_counts_and_in_noise_that_the_data_scales():
     assert not attack.scaled_by_data[0].within_bound
 
 
+def test_pictures_of_patients_come_back_out_of_exact_and_clipped_updates_and_not_out_of_noisy_ones():
+    digits = pytest.importorskip("sklearn.datasets").load_digits()
+    attack = lab.update_inversion(
+        [1, 8, 32], pictures=digits.data / 16, classes=digits.target, epsilons=[8], runs=10, trials=100
+    )
+    for shares in (attack.exact, attack.clipped):
+        assert [shares["honest"][size] for size in (1, 8, 32)] == pytest.approx([1, 0.9, 0.3], abs=0.1)
+        assert [shares["trap"][size] for size in (1, 8, 32)] == pytest.approx([1, 0.97, 0.88], abs=0.06)
+    assert all(share == 0 for shares in attack.private[8.0].values() for share in shares.values())
+
+
+def test_the_bound_on_updates_is_that_of_the_normal_law():
+    from scipy.special import ndtr
+
+    attack = lab.update_membership([8], hidden=8, epsilons=[1, 8], runs=2, trials=100)
+    for one in attack.insiders:
+        assert one.bound == pytest.approx(ndtr(1 / (2**0.5 * one.sigma)), abs=1e-12)
+        assert one.success.bound == pytest.approx(2 * ndtr(1 / (2 * one.sigma)) - 1, abs=1e-9)
+        ten = attack.over_rounds[one.success.epsilon][10]
+        assert ten == pytest.approx(ndtr(10**0.5 / (2**0.5 * one.sigma)), abs=1e-12)
+    assert attack.exact[8] > 0.75
+
+
+def test_gradients_of_the_network_are_the_slopes_of_its_loss():
+    from tacit.audit.lab._updates import ScanNetwork, Scans
+
+    scans = Scans.of(None, None)
+    some = scans.pick(3, 5)
+    network = ScanNetwork.honest(scans, 8, 7)
+
+    def losses(first):
+        moved = dataclasses.replace(network, first=first)
+        after = np.maximum(some.pictures @ moved.first.T + moved.first_bias, 0)
+        scores = after @ moved.second.T
+        return np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(3), some.classes]
+
+    gradients = network.gradients(some)[:, : 8 * 64].reshape(3, 8, 64)
+    for unit, pixel in ((0, 20), (5, 33)):
+        step = np.zeros((8, 64))
+        step[unit, pixel] = 1e-6
+        slope = (losses(network.first + step) - losses(network.first - step)) / 2e-6
+        assert gradients[:, unit, pixel] == pytest.approx(slope, abs=1e-7)
+
+
+def test_no_patient_adds_more_to_an_update_than_the_clipping_length():
+    from tacit.audit.lab._updates import GRID, ScanNetwork, Scans, on_grid
+
+    scans = Scans.of(None, None)
+    steps = on_grid(ScanNetwork.trap(scans, 64, 9).gradients(scans.pick(50, 3)))
+    lengths = (steps.astype(object) ** 2).sum(axis=1)
+    assert max(lengths) <= GRID**2
+    assert max(lengths) > 0.999 * GRID**2
+
+
 @pytest.mark.parametrize(
     "attack",
     [
@@ -216,6 +270,8 @@ def test_a_friendship_shows_in_exact_counts_and_in_noise_that_the_data_scales():
         lambda: lab.singling_out([100], simulated=100, **QUICK),
         lambda: lab.heat_map(20, rounds=10, **QUICK),
         lambda: lab.friendship(30, **QUICK),
+        lambda: lab.update_inversion([1, 4], hidden=16, runs=2, **QUICK),
+        lambda: lab.update_membership([4, 8], hidden=8, runs=2, **QUICK),
     ],
     ids=[
         "homogeneity",
@@ -229,6 +285,8 @@ def test_a_friendship_shows_in_exact_counts_and_in_noise_that_the_data_scales():
         "singling out",
         "heat map",
         "friendship",
+        "update inversion",
+        "update membership",
     ],
 )
 def test_every_result_shows_itself_everywhere(attack):
@@ -290,6 +348,13 @@ def test_every_result_shows_itself_everywhere(attack):
         lambda: lab.heat_map(kernel=float("nan")),
         lambda: lab.friendship(10**6),
         lambda: lab.friendship(2),
+        lambda: lab.update_inversion([100]),
+        lambda: lab.update_inversion([]),
+        lambda: lab.update_inversion(hidden=2),
+        lambda: lab.update_inversion(pictures=np.zeros((10, 4)), classes=np.zeros(10)),
+        lambda: lab.update_inversion(pictures=np.full((400, 4), 2.0), classes=np.zeros(400)),
+        lambda: lab.update_membership([1000]),
+        lambda: lab.update_membership(runs=10**6),
     ],
 )
 def test_nonsense_is_refused(wrong):

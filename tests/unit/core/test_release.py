@@ -5,6 +5,10 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +35,21 @@ def test_a_saved_release_comes_back_whole(release, tmp_path):
     rounded = release.rounded("n")
     rounded.save(tmp_path / "rounded.json")
     assert tc.Release.load(tmp_path / "rounded.json").marks == rounded.marks != ()
+
+
+def test_a_new_process_reads_every_content_named_release():
+    sources = Path(tc.__file__).parent.rglob("*.py")
+    contents = r"class \w+\((?:\w+, )*Content\b.*?kind: ClassVar\[str\] = \"([\w-]+)\""
+    kinds = {
+        kind for path in sources for kind in re.findall(contents, path.read_text(encoding="utf-8"), re.DOTALL)
+    }
+    assert {"answer-table", "trained-model", "federated-model", "series"} <= kinds
+    asked = (
+        "import sys; from tacit.core._release import _content_named\n"
+        "print([kind for kind in sys.argv[1:] if _content_named(kind) is None])"
+    )
+    command = [sys.executable, "-c", asked, *sorted(kinds)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize(

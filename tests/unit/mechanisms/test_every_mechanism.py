@@ -19,6 +19,9 @@ EVERY = {
     "Gaussian": m.Gaussian(epsilon=0.5, delta=1e-6, sensitivity=1),
     "DiscreteLaplace": m.DiscreteLaplace(epsilon=0.5, sensitivity=1),
     "DiscreteGaussian": m.DiscreteGaussian(rho=0.5, sensitivity=1),
+    "RoundedGaussian": m.RoundedGaussian(epsilon=0.5, delta=1e-6, sensitivity=1),
+    "SampledSteps": m.SampledSteps(sigma=2, sensitivity=1, rate=0.5, steps=3),
+    "BandedSteps": m.BandedSteps(sigma=9000, sensitivity=1, rate=0.25, steps=6, bands=2),
     "Exponential": m.Exponential(0.5, sensitivity=1),
     "NoisyMax": m.NoisyMax(0.5, sensitivity=1),
     "PermuteAndFlip": m.PermuteAndFlip(0.5, sensitivity=1),
@@ -58,7 +61,8 @@ def mechanism(request):
 
 def test_every_mechanism_has_a_cost(mechanism):
     assert isinstance(mechanism.cost, Cost)
-    if not isinstance(mechanism, m.Gaussian | m.DiscreteGaussian | m.Subsampled | m.KeySelection):
+    gaussian = m.Gaussian | m.DiscreteGaussian | m.RoundedGaussian | m.SampledSteps
+    if not isinstance(mechanism, gaussian | m.Subsampled | m.KeySelection):
         if isinstance(mechanism, m.LocalRandomizer):  # drawn with whole-number odds, just below the promise
             assert mechanism.epsilon <= mechanism.cost.epsilon(delta=0) <= 0.5
             assert mechanism.asked - mechanism.epsilon < 1e-9

@@ -154,6 +154,8 @@ def refuse(_):
         lambda: noise.discrete_laplace(3),
         lambda: noise.discrete_laplace(3, size=10_000),
         lambda: noise.discrete_gaussian(3, size=10_000),
+        lambda: noise.rounded_gaussian(3),
+        lambda: noise.rounded_gaussian(3, size=10_000),
         lambda: noise.bernoulli(0.5, size=10),
         lambda: noise.uniform_below(10),
         lambda: noise.select([1, 2, 3]),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tacit import TacitError, noise
 
-SCALED = [noise.geometric, noise.discrete_laplace, noise.discrete_gaussian]
+SCALED = [noise.geometric, noise.discrete_laplace, noise.discrete_gaussian, noise.rounded_gaussian]
 
 
 def refusal(code, function, *args, **kwargs):
@@ -120,6 +120,9 @@ def test_numbers_beyond_64_bits_are_refused_in_arrays_and_drawn_as_python_ints_a
         refusal("does-not-fit", lambda draw=draw: [draw(2**60, size=100) for _ in range(2000)])
     assert noise.discrete_gaussian(2**60, size=10_000).shape == (10_000,)  # 8 sigma: does not happen
     assert noise.discrete_gaussian([2**60 - k for k in range(10_000)]).shape == (10_000,)
+    assert noise.rounded_gaussian(2**59, size=10_000).shape == (10_000,)
+    assert noise.rounded_gaussian([2**60 - k for k in range(1000)]).shape == (1000,)
+    refusal("does-not-fit", noise.rounded_gaussian, 2**60, size=10**6)  # numbers of 63 bits: 4 sigma
 
 
 @pytest.mark.parametrize("draw", SCALED)

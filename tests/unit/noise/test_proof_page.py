@@ -22,9 +22,9 @@ def test_the_proof_has_its_constants():
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [("_intervals", n) for n in ("below", "exp_minus", "logistic", "minus_log")]
+    [("_intervals", n) for n in ("Place", "below", "exp_minus", "logistic", "minus_log")]
     + [("_floats", n) for n in ("exp_minus", "log", "minus_log_uniform")]
-    + [("_bulk", n) for n in ("_Excess", "_TailHeight", "_tail_bound")],
+    + [("_bulk", n) for n in ("_Energy", "_Excess", "_TailHeight", "_tail_bound")],
 )
 def test_the_code_that_the_proof_names_exists(module, name):
     assert name in PAGE

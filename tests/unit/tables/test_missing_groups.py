@@ -150,20 +150,20 @@ def test_captions_and_plans_name_the_limits_and_say_which_are_defaults(sql):
         return str(dict(plan.facts)["limits"]), " ".join(plan.release().left_out)
 
     plan, caption = words()
-    assert "at most 10 rows (default)" in plan
-    assert "at most 10 rows (default)" in caption
+    assert "at most 10 rows of each pid count (default)" in plan
+    assert "at most 10 rows of each pid count (default)" in caption
     assert "rows beyond this are not counted" in caption
     plan, caption = words(rows=10)
     assert "default" not in plan + caption
     assert "at most 10 rows" in caption
     plan, caption = words(groups=1)
     if "GROUP BY h" in sql:
-        assert "reads at most 10 (default) of a pid's rows" in plan or "10 rows (default), in 1 group" in plan
+        assert "reads at most 10 (default) of a pid's rows" in plan or "count (default), in 1 group" in plan
 
 
 def test_top_values_name_the_limits(data):
     asked = data.agg(top=tc.most_common("h", 1, ["A", "B"]))
-    assert "at most 10 rows (default)" in captions(asked)
+    assert "at most 10 rows of each pid count (default)" in captions(asked)
 
 
 def test_single_rows_have_no_limit_to_name():

@@ -124,7 +124,7 @@ def test_an_odd_pair_neither_fails_the_query_nor_changes_what_others_count(patie
 def test_the_plan_speaks_of_patient_and_day():
     plan = pairs_of(VISITS, limits={"rows": 2}).group_by("ward").agg(n=tc.count()).plan(epsilon=1)
     text = " ".join(repr(plan).split())
-    assert "each patient and day counts with at most 2 rows, in at most 2 groups" in text
+    assert "at most 2 rows of each patient and day count, in at most 2 groups" in text
     assert "one patient and day is added or removed" in text
     assert "unit: patient_id per day" in text
     replaced = pairs_of(VISITS, adjacency="replace").agg(n=tc.count()).plan(epsilon=1)

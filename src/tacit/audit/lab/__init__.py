@@ -1,8 +1,8 @@
 """The attack lab: what anonymised tables and exact answers give away, and what Tacit gives away.
 
 Each attack returns an immutable result: print it, show it in a notebook, or `.plot()` it. All attacks are on
-people, genomes, sites and friendships that do not exist (`synthetic_people`, `village`, ...); a public recipe
-generates them.
+people, scans, genomes, sites and friendships that do not exist (`synthetic_people`, `village`, ...); a public
+recipe generates them.
 
 Examples
 --------
@@ -27,6 +27,9 @@ from tacit.audit.lab._power import FALSE_ALARMS, Power
 from tacit.audit.lab._reconstruction import ReconstructionAttack, reconstruction_attack
 from tacit.audit.lab._singling_out import SinglingOut, singling_out
 from tacit.audit.lab._success import CONFIDENCE, Success
+from tacit.audit.lab._update_inversion import UpdateInversion, update_inversion
+from tacit.audit.lab._update_membership import UpdateMembership, update_membership
+from tacit.audit.lab._updates import InsiderScores
 
 __all__ = [
     "CONFIDENCE",
@@ -40,6 +43,7 @@ __all__ = [
     "GenomeMembership",
     "HeatMapAttack",
     "HomogeneityAttack",
+    "InsiderScores",
     "LinkingAttack",
     "MembershipAttack",
     "People",
@@ -47,6 +51,8 @@ __all__ = [
     "ReconstructionAttack",
     "SinglingOut",
     "Success",
+    "UpdateInversion",
+    "UpdateMembership",
     "averaging_attack",
     "beacon",
     "differencing_attack",
@@ -61,5 +67,7 @@ __all__ = [
     "reconstruction_attack",
     "singling_out",
     "synthetic_people",
+    "update_inversion",
+    "update_membership",
     "village",
 ]

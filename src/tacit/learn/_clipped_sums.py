@@ -1,0 +1,293 @@
+"""Clipped sums of per-unit gradients, fast by book-keeping and exact where book-keeping has no rule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import torch
+from torch import nn
+
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Say
+from tacit.learn._alone_check import check_alone, follows_data
+from tacit.learn._clipped_step import ClippedStep, Tensors, UnknownUseError
+from tacit.learn._exact_sums import exact_sums
+from tacit.learn._example_losses import example_losses
+from tacit.learn._layer_book import LayoutChangedError
+from tacit.learn._layer_norm import batch_norm_refused
+from tacit.learn._layer_trial import check_layers, check_mixing, find_layouts
+from tacit.learn._precision import computing, read_precision
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import Tensor
+
+    from tacit.learn._compiled_step import CompiledStep
+    from tacit.learn._layer_book import BatchLayout
+
+__all__ = ["ClippedSums", "SumMethod", "check_separate"]
+
+#: How sums are formed: ``book-keeping`` (fast), ``exact`` (by the definition) or whichever fits (``auto``).
+SumMethod: TypeAlias = Literal["auto", "book-keeping", "exact"]
+#: How often a step is repeated without units whose gradients are not finite, before it goes the exact way.
+MOST_REPEATS: Final = 2
+
+
+class ClippedSums:
+    """The sum of every unit's gradient, each scaled down to a norm of at most `clip`.
+
+    A unit is a block of `per_unit` consecutive examples; the sum of its examples' gradients, each times its
+    weight, is what is clipped. A unit whose gradient is not finite adds exactly zero.
+
+    Guarantee: with exact arithmetic, adding or removing one unit moves the sums by at most `clip` in the norm
+    over all parameters together. For the rounding of floats the bound inside is lower, by 1e-5 in
+    ``float32`` and by 2^-8 in ``tf32`` and ``bfloat16``.
+
+    Parameters
+    ----------
+    model
+        The module to train. Parameters with ``requires_grad=False`` stay as they are.
+    loss
+        A loss of PyTorch, or a function that takes outputs and targets and gives one value for each example.
+    clip
+        The bound on a unit's contribution.
+    per_unit
+        How many consecutive examples form a unit.
+    precision
+        ``float32``, ``tf32`` or ``bfloat16``.
+    method
+        ``auto`` takes book-keeping where trial steps on invented examples agree with the definition, and the
+        exact way elsewhere; ``book-keeping`` refuses instead.
+    automatic
+        Scale by ``clip / (norm + 0.01)`` instead of ``min(1, clip / norm)``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> model = torch.nn.Linear(3, 2)
+    >>> sums = ClippedSums(model, torch.nn.CrossEntropyLoss(), clip=1.0)
+    >>> inputs, targets = (torch.ones(4, 3),), (torch.tensor([0, 1, 0, 1]),)
+    >>> found, norms = sums(inputs, targets, torch.ones(4))
+    >>> [tuple(value.shape) for value in found], tuple(norms.shape), sums.method
+    ([(2, 3), (2,)], (4,), 'book-keeping')
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        loss: Callable[..., Tensor],
+        *,
+        clip: float,
+        per_unit: int = 1,
+        precision: str = "float32",
+        method: SumMethod = "auto",
+        automatic: bool = False,
+    ) -> None:
+        if not clip > 0:
+            raise bad_parameter("clip", "a positive number", clip)
+        if per_unit < 1:
+            raise bad_parameter("per_unit", "a whole number of at least 1", per_unit)
+        refuse_mixers(model)
+        named = [(name, value) for name, value in model.named_parameters() if value.requires_grad]
+        if not named:
+            raise bad_parameter(
+                "model", "a module with parameters that require gradients", type(model).__name__
+            )
+        self.parameters: Final = [value for _, value in named]
+        self.method: str = method
+        self.reason = ""
+        self._may_be_exact = method != "book-keeping"
+        self.step: Final = ClippedStep(
+            model=model,
+            losses=example_losses(loss),
+            names=tuple(name for name, _ in named),
+            per_unit=per_unit,
+            precision=read_precision(precision),
+            automatic=automatic,
+        )
+        self.clip: Final = torch.tensor(float(clip), device=self.parameters[0].device)
+        self._compiled: dict[Any, CompiledStep] | None = None
+        self._layouts: dict[Any, list[BatchLayout] | None] = {}
+
+    def set_clip(self, clip: float) -> None:
+        """Change the bound on contributions; compiled steps see the change."""
+        self.clip.fill_(float(clip))
+
+    @torch.enable_grad()
+    def __call__(self, inputs: Tensors, targets: Tensors, weights: Tensor) -> tuple[list[Tensor], Tensor]:
+        """Return the clipped sums in the order of `parameters`, and the norm of each unit's gradient.
+
+        A norm that is not finite is reported as infinite, and its unit has added zero.
+        """
+        if len(weights) % self.step.per_unit:
+            raise bad_parameter("weights", f"a whole number of units of {self.step.per_unit}", len(weights))
+        layouts = self.prepare(inputs, targets)
+        if layouts is None:
+            return self.exactly(inputs, targets, weights)
+        sums, norms = self._run(inputs, targets, weights, layouts)
+        finite = norms.isfinite()
+        if bool(finite.all()):
+            return sums, norms
+        return self._repeated(inputs, targets, weights, layouts, norms)
+
+    @torch.enable_grad()
+    def exactly(self, inputs: Tensors, targets: Tensors, weights: Tensor) -> tuple[list[Tensor], Tensor]:
+        """Return the clipped sums and the norms by the definition, unit by unit."""
+        sums, norms = exact_sums(self.step, self.parameters, inputs, targets, weights, self.clip)
+        return sums, torch.where(norms.isfinite(), norms, torch.inf)
+
+    @torch.enable_grad()
+    def unchecked(self, inputs: Tensors, targets: Tensors, weights: Tensor) -> tuple[list[Tensor], Tensor]:
+        """Return sums and norms without a look at the norms, so that a device need not wait.
+
+        Where a norm is not finite the sums are of no use, and the call must be repeated with care.
+        """
+        layouts = self.prepare(inputs, targets)
+        return (
+            self(inputs, targets, weights)
+            if layouts is None
+            else self._run(inputs, targets, weights, layouts)
+        )
+
+    @torch.enable_grad()
+    def prepare(self, inputs: Tensors, targets: Tensors) -> list[BatchLayout] | None:
+        """Settle the method for examples of these shapes, from trial steps; nothing means the exact way."""
+        key = tuple((tuple(v.shape[1:]), v.dtype) for v in (*inputs, *targets)), self.step.model.training
+        if key not in self._layouts:
+            self._layouts[key] = self._settled(inputs, targets)
+        return self._layouts[key]
+
+    def _settled(self, inputs: Tensors, targets: Tensors) -> list[BatchLayout] | None:
+        with computing("float32", self.parameters[0].device):  # whatever precision PyTorch is set to
+            return self._tried(inputs, targets)
+
+    def _tried(self, inputs: Tensors, targets: Tensors) -> list[BatchLayout] | None:
+        check_mixing(self.step, self.parameters, inputs, targets)
+        check_alone(self.step, self.parameters, inputs, targets)
+        if self.method == "exact":
+            return None
+        course = follows_data(self.step, inputs, targets)
+        if course:
+            error = course_refused(course)
+            if self.method == "book-keeping":
+                raise error
+            self.method, self.reason = "exact", error.what
+            return None
+        try:
+            layouts = find_layouts(self.step, self.parameters, inputs, targets)
+            check_layers(self.step, self.parameters, inputs, targets, layouts)
+        except (UnknownUseError, LayoutChangedError, RuntimeError) as error:
+            if self.method == "book-keeping":
+                raise
+            self.method, self.reason = "exact", str(error).splitlines()[0]
+            return None
+        self.method = "book-keeping"
+        return layouts
+
+    def compiled(self) -> ClippedSums:
+        """Compile the step for each shape of batch, and capture it on CUDA; returns itself.
+
+        What a compiled step returns may be overwritten by the next one, so add it up before.
+        """
+        self._compiled = {}
+        return self
+
+    def _run(
+        self, inputs: Tensors, targets: Tensors, weights: Tensor, layouts: list[BatchLayout]
+    ) -> tuple[list[Tensor], Tensor]:
+        if self._compiled is not None:
+            places = tuple(value.data_ptr() for value in self.parameters)
+            key = tuple((v.shape, v.dtype) for v in (*inputs, *targets)), self.step.model.training, places
+            if key not in self._compiled:
+                from tacit.learn._compiled_step import CompiledStep
+
+                self._compiled[key] = CompiledStep(
+                    self.step, self.parameters, inputs, targets, weights, self.clip, layouts
+                )
+            return self._compiled[key](inputs, targets, weights)
+        try:
+            return self.step.run(self.parameters, inputs, targets, weights, self.clip, layouts)
+        except (UnknownUseError, LayoutChangedError):
+            if not self._may_be_exact:
+                raise
+        # These values took another way through the model than the trial. Whether they do is private, so the
+        # step goes on: by the definition, where no unit decides on the way of another.
+        return exact_sums(self.step, self.parameters, inputs, targets, weights, self.clip)
+
+    def _repeated(
+        self, inputs: Tensors, targets: Tensors, weights: Tensor, layouts: list[BatchLayout], norms: Tensor
+    ) -> tuple[list[Tensor], Tensor]:
+        """Repeat a step in which some gradients are not finite.
+
+        A factor of zero does not remove such a unit, because zero times infinity is not a number. So a copy
+        of a sound unit with weight zero takes its place.
+        """
+        shown = torch.where(norms.isfinite(), norms, torch.inf)
+        sound = norms.isfinite()
+        for _ in range(MOST_REPEATS):
+            if not bool(sound.any()):
+                return [torch.zeros_like(p, dtype=torch.float32) for p in self.parameters], shown
+            per_unit = self.step.per_unit
+            index = torch.where(sound, torch.arange(len(sound), device=sound.device), sound.int().argmax())
+            rows = (index.unsqueeze(1) * per_unit + torch.arange(per_unit, device=sound.device)).flatten()
+            kept = weights * sound.repeat_interleave(per_unit)
+            replaced = (tuple(v[rows] for v in inputs), tuple(v[rows] for v in targets))
+            sums, again = self._run(*replaced, kept, layouts)
+            if bool(again.isfinite().all()):
+                return sums, shown
+            sound = sound & again.isfinite()
+        kept = weights * sound.repeat_interleave(self.step.per_unit)
+        sums, _ = exact_sums(self.step, self.parameters, inputs, targets, kept, self.clip)
+        return sums, shown
+
+
+def refuse_mixers(model: nn.Module) -> None:
+    """Refuse modules that are known to mix examples, by their names."""
+    for name, module in model.named_modules():
+        where = f"{type(module).__name__} ({name})" if name else type(module).__name__
+        running = getattr(module, "track_running_stats", False)
+        if isinstance(module, nn.modules.batchnorm._BatchNorm) and (module.training or not running):  # noqa: SLF001
+            raise batch_norm_refused(where)
+        if isinstance(module, nn.modules.instancenorm._InstanceNorm) and module.training and running:  # noqa: SLF001
+            raise batch_norm_refused(f"{where} with running averages")
+    for name, value in model.named_parameters():
+        if isinstance(value, nn.parameter.UninitializedParameter):
+            raise TacitError(
+                "not-allowed",
+                f"the parameter {name} has no shape yet",
+                fix=Say("run the model once on invented examples before training"),
+            )
+
+
+def course_refused(function: str) -> UnknownUseError:
+    """Return why a model whose course follows its examples has no fast sums."""
+    return UnknownUseError(
+        "not-allowed",
+        f"the model or the loss decides or orders by what its examples hold ({function})",
+        why="what it decides for a batch could depend on the company of an example",
+        fix=Say("a model that treats every batch in the same way, or the exact method"),
+    )
+
+
+def check_separate(model: nn.Module, loss: Callable[..., Tensor], inputs: Tensors, targets: Tensors) -> None:
+    """Refuse a model or a loss that mixes the examples of a batch.
+
+    The check invents examples with the shapes of the given ones, changes one of them, and requires that the
+    gradients of the others stay the same. It never looks at the values of the given examples.
+
+    Examples
+    --------
+    >>> import torch
+    >>> class Centred(torch.nn.Linear):
+    ...     def forward(self, x):
+    ...         return super().forward(x - x.mean(0))
+    >>> inputs, targets = (torch.zeros(4, 3),), (torch.zeros(4).long(),)
+    >>> check_separate(Centred(3, 2), torch.nn.CrossEntropyLoss(), inputs, targets)
+    Traceback (most recent call last):
+    tacit.errors.TacitError: the model or the loss mixes the examples of a batch
+    ...
+    """
+    sums = ClippedSums(model, loss, clip=1.0)
+    check_mixing(sums.step, sums.parameters, inputs, targets)
+    check_alone(sums.step, sums.parameters, inputs, targets)

@@ -1,0 +1,116 @@
+"""Principal components of examples: noisy means first, then noisy products of rows around them."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.errors import bad_parameter
+from tacit.exact import count
+from tacit.fixes import Set
+from tacit.learn._counted_rows import counted_rows
+from tacit.learn._declared_bounds import bounds_document
+from tacit.learn._fit_noise import share_of_noise
+from tacit.learn._fit_task import FitSteps
+from tacit.learn._row_moments import MOVED_MEANS, RADIUS, around, centre_and_radius, moment_integers
+from tacit.mechanisms import RoundedGaussian
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from tacit.learn._examples import Examples
+    from tacit.learn._row_grid import RowGrid
+
+__all__ = ["component_steps", "product_integers"]
+
+#: Whole weights of squares and of products: 41^2 <= 2 * 29^2, so one row moves all by at most 29 |row|^2.
+SQUARES, PRODUCTS = 29, 41
+_MEANS = Fraction(1, 10)  # the share of the means
+_MOST = 2_000  # features
+_BLOCK = 2**20  # rows whose products are added in floats: below 2^53, so exactly
+MOVED_PRODUCTS = SQUARES * RADIUS**2
+
+
+def product_integers(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the sums of the products of all pairs of features, weighted, the upper triangle."""
+    wide = rows.shape[1]
+    total = np.zeros((wide, wide), np.int64)
+    for start in range(0, len(rows), _BLOCK):
+        part = rows[start : start + _BLOCK].astype(np.float64)
+        total += (part.T @ part).astype(np.int64)
+    weights = np.full((wide, wide), PRODUCTS)
+    np.fill_diagonal(weights, SQUARES)
+    return np.asarray((total * weights)[np.triu_indices(wide)])
+
+
+def component_steps(data: Examples, noise: Fraction, grid: RowGrid, components: int | None) -> FitSteps:
+    """Return the steps of principal components.
+
+    One row of length at most RADIUS moves count, sum and squared length by at most RADIUS each. Around the
+    noisy centre it is scaled so that the noisy radius has RADIUS steps, and clipped to it; its weighted
+    products then move by at most 29 RADIUS^2.
+    """
+    wide = len(grid.low)
+    if wide > _MOST:
+        raise bad_parameter("X", f"a table with at most {_MOST:,} features", wide, fix=Set(n_components=2))
+    k = wide if components is None else count("n_components", components, zero=False)
+    if k > wide:
+        raise bad_parameter("n_components", f"at most {wide}", k, fix=Set(n_components=wide))
+    moved = MOVED_MEANS * data.per_unit, MOVED_PRODUCTS * data.per_unit
+    means = share_of_noise(noise, _MEANS, moved[0])
+    products = share_of_noise(noise, 1 - _MEANS, moved[1])
+
+    def integers() -> Generator[Any, Any, None]:
+        rows, good = grid.whole(counted_rows(data)[0])
+        noisy = yield moment_integers(rows[good])
+        _, centre, radius = centre_and_radius(noisy)
+        yield product_integers(around(rows[good], centre, radius))
+
+    def read(noisy: Sequence[Any], confidence: Fraction) -> Mapping[str, NDArray[Any]]:
+        del confidence
+        rows, centre, radius = centre_and_radius(noisy[0])
+        step = (radius / RADIUS) * (grid.clip / RADIUS)  # of a row around the centre, in feature units
+        spread = np.zeros((wide, wide))
+        spread[np.triu_indices(wide)] = np.asarray(noisy[1], np.float64) / PRODUCTS
+        spread[np.diag_indices(wide)] *= PRODUCTS / SQUARES
+        spread += np.triu(spread, 1).T
+        levels, vectors = np.linalg.eigh(spread)
+        levels, vectors = levels[::-1], vectors[:, ::-1]
+        largest = np.abs(vectors).argmax(axis=0)
+        vectors = vectors * np.where(vectors[largest, range(wide)] < 0, -1, 1)
+        spoiled = float(products) / PRODUCTS
+        gaps = levels[:, None] - levels[None, :k]
+        with np.errstate(divide="ignore"):
+            lost = np.where(gaps == 0, 0.0, spoiled**2 / np.where(gaps == 0, 1, gaps) ** 2).sum(axis=0)
+        scale = step**2 / rows
+        return {
+            "components": vectors[:, :k].T.copy(),
+            "mean": grid.features(centre),
+            "explained_variance": np.maximum(levels[:k], 0) * scale,
+            "explained_variance_ratio": np.maximum(levels[:k], 0)
+            / max(float(np.maximum(levels, 0).sum()), 1e-9),
+            "agreement": np.where(levels[:k] > 0, np.maximum(1 - lost, 0), 0),
+            "noise_variance": np.asarray(2 * spoiled * math.sqrt(wide) * scale),
+        }
+
+    return FitSteps(
+        settings={
+            "n_components": k, "bounds": bounds_document(grid.low, grid.high), "clip": grid.clip,
+            "per_unit": data.per_unit, "features": wide,
+        },
+        mechanisms=[
+            RoundedGaussian(sigma=means, sensitivity=moved[0]),
+            RoundedGaussian(sigma=products, sensitivity=moved[1]),
+        ],
+        integers=integers,
+        read=read,
+        labels=(
+            {"statistic": "number of rows, their sum and squared length"},
+            {"statistic": "products of pairs of features around the noisy mean"},
+        ),
+    )  # fmt: skip

@@ -1,0 +1,101 @@
+"""Declared bounds of features and targets, in learning: read from what a user gives, never from data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.errors import TacitError
+from tacit.fixes import Code
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tacit.core import JSON
+
+_NARROWEST = 2.0**-1000  # of half a range: scaling by it gives finite numbers
+
+__all__ = ["bounds_document", "read_feature_bounds", "read_target_bounds"]
+
+
+def read_feature_bounds(bounds: Any, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Read a pair of numbers, or a pair of lists with one number for each feature.
+
+    Examples
+    --------
+    >>> low, high = read_feature_bounds(([0, 0], 10), 2)
+    >>> low.tolist(), high.tolist()
+    ([0.0, 0.0], [10.0, 10.0])
+    """
+    if bounds is None:
+        raise TacitError(
+            "missing-bounds",
+            "the features have no public bounds",
+            why="values outside the bounds count as the bound, so that one unit cannot move a sum far",
+            fix=Code("bounds=([0, 18], [1, 99])"),
+        )
+    try:
+        low, high = (np.broadcast_to(np.asarray(one, dtype=np.float64), (features,)) for one in bounds)
+    except (TypeError, ValueError):
+        raise TacitError(
+            "bad-parameter",
+            f"bounds must be two numbers, or two lists of {features} numbers",
+            why="the first list holds the lowest value of each feature, the second list the highest",
+            fix=Code("bounds=([0, 18], [1, 99])"),
+        ) from None
+    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+        raise _wrong("bounds", "finite, and each lower bound must be below its upper bound")
+    if not _usable(low, high):
+        raise _wrong("bounds", "neither this wide nor this narrow")
+    return low.copy(), high.copy()
+
+
+def read_target_bounds(bounds: Any) -> tuple[float, float]:
+    """Read the bounds of a target.
+
+    Examples
+    --------
+    >>> read_target_bounds((25, 346))
+    (25.0, 346.0)
+    """
+    if bounds is None:
+        raise TacitError(
+            "missing-bounds",
+            "the target has no public bounds",
+            why="values outside the bounds count as the bound, so that one unit cannot move a sum far",
+            fix=Code("target_bounds=(0, 100)"),
+        )
+    try:
+        low, high = (float(one) for one in bounds)
+    except (TypeError, ValueError):
+        raise _wrong("target_bounds", "two numbers") from None
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        raise _wrong("target_bounds", "finite, and the lower bound must be below the upper bound")
+    if not _usable(low, high):
+        raise _wrong("target_bounds", "neither this wide nor this narrow")
+    return low, high
+
+
+def bounds_document(low: NDArray[np.float64], high: NDArray[np.float64]) -> list[JSON]:
+    """Return bounds as JSON: two numbers where they are the same for all features.
+
+    Examples
+    --------
+    >>> bounds_document(np.zeros(3), np.ones(3))
+    [0.0, 1.0]
+    """
+    if (low == low[0]).all() and (high == high[0]).all():
+        return [float(low[0]), float(high[0])]
+    return [low.tolist(), high.tolist()]
+
+
+@np.errstate(over="ignore")
+def _usable(low: Any, high: Any) -> bool:
+    """Return whether bounds have a finite middle and a finite half-range above zero, in floating point."""
+    half = (high - low) / 2
+    return bool(np.all(np.isfinite((low + high) / 2) & np.isfinite(half) & (half >= _NARROWEST)))
+
+
+def _wrong(name: str, must_be: str) -> TacitError:
+    return TacitError("bad-parameter", f"{name} must be {must_be}", fix=Code(f"{name}=(0, 1)"))

@@ -1,0 +1,146 @@
+"""Examples, the dataset of learning: features and a target for each example, who owns it, public facts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tacit.core import Dataset, fixes_of, open_account, read_identity
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import count
+from tacit.fixes import Code, Say, Set
+from tacit.learn._cells import cells, column_cells
+from tacit.learn._table_arrays import plain_array
+from tacit.learn._unit_rows import unit_rows
+from tacit.ledger import open_ledger
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tacit.accounting import Budget
+    from tacit.core import Unit
+    from tacit.ledger import Ledger
+
+__all__ = ["Examples", "examples"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Examples(Dataset):
+    """Examples to learn from, and who owns them; made by `examples`.
+
+    Parameters
+    ----------
+    size
+        The declared, public number of units, about. Sampling rates and denominators use it; nobody counts.
+    per_unit
+        How many examples of one unit count, at most. Which of them count is drawn in secret.
+    """
+
+    size: int
+    per_unit: int
+    _arrays: tuple[Any, ...] = field(repr=False)
+    _owners: Any = field(repr=False, default=None)
+
+    def units(self) -> NDArray[np.int64]:
+        """Return which examples each unit has, one line each, padded with -1: private, for tasks alone.
+
+        Which examples of a unit count, where it has more than `per_unit`, depends on secret coins and on the
+        order of that unit's own examples, never on other units.
+        """
+        return unit_rows(len(self._arrays[0]), self._owners, self.per_unit)
+
+
+def examples(
+    *arrays: Any,
+    unit: str | Unit,
+    size: int,
+    budget: Budget,
+    owners: Sequence[Any] | NDArray[Any] | None = None,
+    per_unit: int = 1,
+    name: str = "examples",
+    version: int = 1,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    parent: str | None = None,
+) -> Examples:
+    """Declare examples to learn from, and who is protected.
+
+    Guarantee: all releases together are private for one unit within the budget: a unit with all its examples
+    is in the data or not (add/remove). Before a charge, only the shapes behind the first axis and the types
+    of the arrays are read.
+
+    Parameters
+    ----------
+    arrays
+        NumPy arrays, PyTorch tensors or tables of pandas, with one line for each example: features first,
+        then targets.
+    unit
+        Who is protected: ``tc.Unit.row()`` where each example belongs to another person, else a name for the
+        unit such as ``"patient_id"``, with ``owners``.
+    size
+        About how many units there are. It must come from public knowledge, because sampling rates and
+        denominators are computed from it.
+    budget
+        What may be learned in total.
+    owners
+        To whom each example belongs, where one unit has several.
+    per_unit
+        How many examples of one unit count, at most.
+    name, version
+        Declared identity, to which the budget is bound.
+    ledger
+        A `Ledger`, or where to open one; None keeps it in memory.
+    parent
+        A curator's account that pays as well.
+
+    Examples
+    --------
+    >>> import numpy as np, tacit as tc
+    >>> patients = examples(
+    ...     np.zeros((100, 3)), np.zeros(100), unit=tc.Unit.row(), size=100,
+    ...     budget=tc.Budget(epsilon=1, delta=1e-6),
+    ... )
+    >>> patients
+    Examples('examples', unit=Unit.row())
+    """
+    with fixes_of("tc.learn.examples"):
+        identity = read_identity(name=name, version=version, unit=unit)
+    if identity.unit.kind not in {"row", "column"}:
+        raise bad_parameter("unit", "a column or single rows", identity.unit, fix=Set(unit="patient_id"))
+    if (owners is None) == (identity.unit.kind == "column"):
+        raise TacitError(
+            "bad-parameter",
+            "a unit that is a column needs owners, and single rows have none",
+            why="Tacit must know which examples belong to the same unit",
+            fix=Code('owners=ids, unit="patient_id"') if owners is None else Code('unit="patient_id"'),
+        )
+    arrays = tuple(cells(plain_array(one)) for one in arrays)
+    named = None if owners is None else column_cells(owners)
+    if named is not None and named.ndim != 1:
+        raise bad_parameter(
+            "owners", "one column, with an owner for each example", f"{named.ndim} axes",
+            fix=Code('owners=table["patient_id"]'),
+        )  # fmt: skip
+    lengths = {len(one) for one in (*arrays, *(() if named is None else (named,)))}
+    if not arrays or len(lengths) != 1:
+        raise TacitError(
+            "bad-parameter",
+            "the arrays must have one line for each example",
+            why="their lengths differ" if arrays else "no array was given",
+            fix=Say("pass features and targets of the same length"),
+        )
+    books = open_ledger(ledger)
+    made = Examples(
+        identity,
+        books,
+        count("size", size, zero=False),
+        count("per_unit", per_unit, zero=False),
+        arrays,
+        named,
+    )
+    with fixes_of("tc.learn.examples"):
+        open_account(identity, budget, books, parent=parent)
+    return made

@@ -1,0 +1,88 @@
+"""The noise of a fit: one Gaussian for the whole promise, shared among steps by exact composition."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from tacit.accounting import Budget, Cost, calibrate
+from tacit.core import PlanGoal
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import count
+from tacit.fixes import Set
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["fit_noise", "read_fit_goal", "share_of_noise", "smallest_noise"]
+
+_FINE = 2**20
+
+
+def read_fit_goal(*, epsilon: object, delta: object, size: object) -> tuple[PlanGoal, int]:
+    """Read the promise of a fit and the declared number of units, or refuse with what is missing."""
+    if size is None:
+        raise bad_parameter(
+            "size", "about how many people (or other units) the data has, from public knowledge", size,
+            why="the model is scaled by it; the true number is private, and Tacit does not count",
+            fix=Set(size=1000),
+        )  # fmt: skip
+    units = count("size", size, zero=False)  # type: ignore[arg-type]
+    if not delta:
+        raise bad_parameter(
+            "delta", "above 0", delta, why="the noise is Gaussian", fix=Set(delta=_small_delta(units))
+        )
+    goal = PlanGoal.read(epsilon=epsilon, delta=delta)  # type: ignore[arg-type]
+    if goal.delta > Fraction(1, units):
+        raise TacitError(
+            "bad-parameter",
+            f"delta must be at most 1 / {units:,}, the declared size",
+            why="with a larger delta, publishing one record at random would count as private",
+            fix=Set(delta=_small_delta(units)),
+        )
+    return goal, units
+
+
+def _small_delta(units: int) -> float:
+    return float(f"1e-{len(str(units)) + 1}")
+
+
+def fit_noise(goal: PlanGoal) -> Fraction:
+    """Return the noise multiplier: sigma over sensitivity of one Gaussian that has this promise.
+
+    Examples
+    --------
+    >>> round(float(fit_noise(PlanGoal.read(epsilon=1, delta=1e-5))), 3)
+    3.731
+    """
+    assert goal.epsilon is not None  # noqa: S101 - fits read epsilon and delta
+    return _calibrated(goal.epsilon, goal.delta)
+
+
+@lru_cache(maxsize=64)
+def _calibrated(epsilon: Fraction, delta: Fraction) -> Fraction:
+    return smallest_noise(lambda sigma: Cost.gaussian(sigma=sigma, sensitivity=1), epsilon, delta)
+
+
+def smallest_noise(cost: Callable[[float], Cost], epsilon: Fraction, delta: Fraction) -> Fraction:
+    """Return the least noise multiplier whose cost keeps the promise, as a short fraction, rounded up."""
+    found = calibrate(cost, Budget(epsilon=epsilon, delta=delta))
+    return Fraction(math.ceil(Fraction(found) * _FINE) + 1, _FINE)
+
+
+def share_of_noise(noise: Fraction, share: Fraction | float, sensitivity: Fraction | int = 1) -> Fraction:
+    """Return the sigma of a step that gets a share of the promise.
+
+    Guarantee: Gaussian steps whose shares add up to at most 1 cost together at most the Gaussian with this
+    noise multiplier, because squared sensitivities over variances add up. Rounded up.
+
+    Examples
+    --------
+    >>> share_of_noise(Fraction(2), Fraction(1, 4), 10)
+    Fraction(40, 1)
+    """
+    exact = (Fraction(noise) * Fraction(sensitivity)) ** 2 / Fraction(share) * _FINE**2
+    whole = math.isqrt(math.ceil(exact))
+    return Fraction(whole if whole * whole >= exact else whole + 1, _FINE)

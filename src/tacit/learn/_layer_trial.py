@@ -1,0 +1,219 @@
+"""Trial steps on invented examples: where a layer meets the examples, and whether fast sums are right.
+
+Nothing here sees the data: trial examples have the shapes of real ones and values of their own. So whatever a
+trial finds or refuses is the same for every dataset with these shapes.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import torch
+
+from tacit.errors import TacitError
+from tacit.fixes import Say
+from tacit.learn._clipped_step import UnknownUseError, gradients
+from tacit.learn._layer_book import LayoutChangedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torch import Tensor, nn
+
+    from tacit.learn._clipped_step import ClippedStep, Tensors
+    from tacit.learn._layer_book import BatchLayout
+
+__all__ = [
+    "TRIAL_TOLERANCE",
+    "check_layers",
+    "check_mixing",
+    "find_layouts",
+    "fixed_chance",
+    "gradients_of_units",
+    "invented",
+    "mixing_refused",
+]
+
+#: Numbers of trial examples. Two that agree on every layout settle it.
+TRIAL_SIZES: Final = (3, 5, 7, 11)
+#: How far the fast sums may be from the definition, relative to it, in float32.
+TRIAL_TOLERANCE: Final = 1e-3
+
+
+def invented(values: Tensors, size: int, seed: int = 0, *, targets: bool = False) -> Tensors:
+    """Return as many invented examples as asked for, with the shapes and types of the given ones.
+
+    Numbers are drawn from a normal law, for targets from 0 to 1; whole numbers are 0 and 1; masks are true.
+
+    Examples
+    --------
+    >>> import torch
+    >>> [tuple(v.shape) for v in invented((torch.zeros(8, 3), torch.zeros(8, dtype=torch.long)), 5)]
+    [(5, 3), (5,)]
+    """
+    source = torch.Generator().manual_seed(seed)
+    found = []
+    for value in values:
+        shape = (size, *value.shape[1:])
+        if value.is_floating_point():
+            draw = torch.rand if targets else torch.randn
+            drawn = draw(shape, generator=source).to(value.dtype)
+        elif value.dtype == torch.bool:
+            drawn = torch.ones(shape, dtype=torch.bool)
+        else:
+            drawn = torch.randint(0, 2, shape, generator=source).to(value.dtype)
+            if drawn.dim() > 1:
+                drawn[..., 0] = 1
+        found.append(drawn.to(value.device))
+    return tuple(found)
+
+
+@contextmanager
+def fixed_chance(device: torch.device, seed: int = 0) -> Iterator[None]:
+    """Let dropout draw the same values in every block, and leave PyTorch's generators as they were."""
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield
+
+
+def find_layouts(
+    step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensors, targets: Tensors
+) -> list[BatchLayout]:
+    """Return where the examples are in the input of every layer: the axis that grows with their number."""
+    seen: list[list[BatchLayout]] = []
+    single = replace(step, per_unit=1, precision="float32")
+    for size in TRIAL_SIZES:
+        weights = torch.ones(size, device=parameters[0].device)
+        with fixed_chance(parameters[0].device):
+            book = single.book(
+                parameters, invented(inputs, size), invented(targets, size, 1, targets=True), weights, None
+            )
+        if book.seen in seen:
+            return book.seen
+        seen.append(book.seen)
+    raise LayoutChangedError(
+        "not-allowed",
+        "the layers of the model meet the examples in a layout that changes with the size of the batch",
+        why="the gradients of the examples could not be separated",
+        fix=Say("a model whose layers keep the examples on one axis, or the exact method"),
+    )
+
+
+def check_layers(
+    step: ClippedStep,
+    parameters: Sequence[Tensor],
+    inputs: Tensors,
+    targets: Tensors,
+    layouts: Sequence[BatchLayout],
+) -> None:
+    """Compare the fast norms and sums with the gradients of single units, on invented examples."""
+    per_unit = min(step.per_unit, 2)
+    small = replace(step, per_unit=per_unit, precision="float32")
+    size = 3 * per_unit
+    device = parameters[0].device
+    weights = torch.linspace(0.5, 1.5, size, device=device)
+    factors = torch.tensor([0.25, 1.0, 0.5], device=device)
+    trial = invented(inputs, size, 2), invented(targets, size, 3, targets=True)
+    with fixed_chance(device):
+        exact = gradients_of_units(small, parameters, *trial, weights)
+    with fixed_chance(device):
+        book = small.book(parameters, *trial, weights, layouts)
+    norms = torch.stack([value.reshape(len(value), -1).square().sum(1) for value in exact]).sum(0).sqrt()
+    fast = book.squares().clamp_min(0).sqrt()
+    close = torch.allclose(fast, norms, rtol=TRIAL_TOLERANCE, atol=1e-6)
+    scale = max(float(norms.max()), 1e-6)
+    for values, total in zip(exact, book.totals(factors), strict=True):
+        wanted = torch.tensordot(factors, values, dims=1)
+        close = close and bool((wanted - total).norm() <= TRIAL_TOLERANCE * scale)
+    if not close:
+        raise UnknownUseError(
+            "not-allowed",
+            "the fast gradients of this model differ from its exact ones",
+            why="the model uses a layer in a way for which Tacit has no fast rule",
+            fix=Say("the exact method, which is slower"),
+        )
+
+
+def gradients_of_units(
+    step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensors, targets: Tensors, weights: Tensor
+) -> list[Tensor]:
+    """Return the gradient of each unit out of one batch, by one backward pass for each."""
+    losses = (step.losses(step.model(*inputs), *targets) * weights).reshape(-1, step.per_unit).sum(1)
+    found = []
+    for value in losses:
+        pairs = zip(gradients(value, parameters, again=True), parameters, strict=True)
+        found.append([torch.zeros_like(p) if g is None else g for g, p in pairs])
+    return [torch.stack(values) for values in zip(*found, strict=True)]
+
+
+def check_mixing(step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensors, targets: Tensors) -> None:
+    """Refuse a model or a loss that mixes examples: change one, and nothing of another may move."""
+    device = parameters[0].device
+    size = 3
+    single = replace(step, per_unit=1, precision="float32")
+    weights = torch.ones(size, device=device)
+    before, versions = _held(step.model)
+    first = invented(inputs, size, 4), invented(targets, size, 5, targets=True)
+    others = invented(inputs, size, 6), invented(targets, size, 7, targets=True)
+    second = tuple(
+        tuple(_exchanged(a, b) for a, b in zip(*p, strict=True)) for p in zip(first, others, strict=True)
+    )
+    with fixed_chance(device):
+        one = gradients_of_units(single, parameters, *first, weights)
+    _check_unchanged(step.model, before, versions)
+    with fixed_chance(device):
+        two = gradients_of_units(single, parameters, second[0], second[1], weights)
+    scale = max(float(torch.stack([v[:2].norm() for v in one]).norm()), 1e-12)
+    moved = float(torch.stack([(a[:2] - b[:2]).norm() for a, b in zip(one, two, strict=True)]).norm())
+    if not moved <= 1e-4 * scale:
+        raise mixing_refused("the model or the loss mixes the examples of a batch")
+
+
+def _held(model: nn.Module) -> tuple[dict[str, Tensor], dict[str, int]]:
+    """Return copies of a model's parameters and buffers, and how often its parameters were written to."""
+    held = {
+        name: value.detach().clone() for name, value in (*model.named_parameters(), *model.named_buffers())
+    }
+    return held, {name: value._version for name, value in model.named_parameters()}  # noqa: SLF001
+
+
+def _check_unchanged(model: nn.Module, before: dict[str, Tensor], versions: dict[str, int]) -> None:
+    """Refuse a model that wrote to its parameters or buffers, even where the values stayed the same.
+
+    What a model writes while it sees examples has no noise: an embedding with a largest norm shortens exactly
+    the rows that the examples of a batch look up.
+    """
+    now = dict((*model.named_parameters(), *model.named_buffers()))
+    changed = [
+        name
+        for name, value in now.items()
+        if name in before
+        and (value._version != versions.get(name, value._version) or not torch.equal(value, before[name]))  # noqa: SLF001
+    ]
+    if changed:
+        with torch.no_grad():
+            for name, value in before.items():
+                now[name].copy_(value)
+        raise mixing_refused(f"the model changes {changed[0]} while it runs")
+
+
+def _exchanged(first: Tensor, second: Tensor) -> Tensor:
+    """Return the first examples with the last one exchanged."""
+    last = second[-1:]
+    if not last.is_floating_point() and torch.equal(last, first[-1:]):
+        last = ~last if last.dtype == torch.bool else 1 - last
+        if last.dtype == torch.bool and last.dim() > 1:
+            last[..., 0] = True  # a mask that hides everything makes attention fail
+    return torch.cat([first[:-1], last])
+
+
+def mixing_refused(what: str) -> TacitError:
+    """Return the refusal of a model that mixes examples."""
+    return TacitError(
+        "not-allowed",
+        what,
+        why="clipping a gradient that depends on others does not bound what one person contributes",
+        fix=Say("layers and a loss that treat every example on its own, such as group normalisation"),
+    )

@@ -1,0 +1,153 @@
+"""Logistic regression in learning: noisy gradient descent with exact whole gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from tacit.errors import TacitError
+from tacit.fixes import Code
+from tacit.learn._declared_bounds import bounds_document, read_feature_bounds
+from tacit.learn._descent_fit import descent_steps, read_descent
+from tacit.learn._estimator import PrivateClassifier
+from tacit.learn._unit_gradients import ClassResiduals
+from tacit.learn._whole_features import scaled_features, whole_classes, whole_features
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from tacit.learn._examples import Examples
+    from tacit.learn._fit_task import FitSteps
+    from tacit.learn._fitted_numbers import FittedNumbers
+
+__all__ = ["LogisticRegression", "read_classes"]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LogisticRegression(PrivateClassifier):
+    """Logistic regression for two or more classes, protected by (epsilon, delta).
+
+    Guarantee: `fit` takes ``steps`` gradient steps. In each of them one unit moves the exact sum of whole
+    numbers by at most the clip, and rounded Gaussian noise is added to the sum. All steps together cost
+    exactly one Gaussian of the promise.
+
+    Parameters
+    ----------
+    classes
+        All labels that can occur: public. An example with another label counts as zero.
+    bounds
+        Public bounds of the features: two numbers, or two lists with one number for each feature.
+    fit_intercept
+        Whether the model has an intercept.
+    clip
+        The largest norm of one unit's gradient, with features scaled to -1 .. 1.
+    steps, learning_rate, momentum
+        The descent. The weights are averaged over the second half of the steps. By default the learning
+        rate, from 2 to 16, is smaller where the noise of a step is larger.
+    penalty
+        Weight of the squared norm of the coefficients.
+    epsilon, delta, dataset, ledger, budget, size, unit, per_unit, version
+        See `PrivateEstimator`.
+
+    Examples
+    --------
+    >>> import numpy as np, tacit as tc
+    >>> X = np.repeat([[0.0], [1.0]], 2000, axis=0)
+    >>> y = np.repeat(["healthy", "ill"], 2000)
+    >>> model = tc.learn.LogisticRegression(
+    ...     epsilon=4, delta=1e-6, classes=["healthy", "ill"], bounds=(0, 1), size=4000,
+    ...     dataset="doctest of logistic regression", budget=tc.Budget(epsilon=9, delta=1e-5),
+    ... )
+    >>> model.fit(X, y).predict([[0.1], [0.9]]).tolist()
+    ['healthy', 'ill']
+    """
+
+    classes: Sequence[Any] | None = None
+    bounds: tuple[Any, Any] | None = None
+    fit_intercept: bool = True
+    clip: float = 1.0
+    steps: int = 60
+    learning_rate: float | None = None
+    momentum: float = 0.5
+    penalty: float = 0.0
+
+    kind: ClassVar[str] = "logistic regression"
+
+    def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps:
+        labels = read_classes(self.classes)
+        low, high = read_feature_bounds(self.bounds, self.n_features_in_)
+        settings = read_descent(
+            self, outputs=1 if len(labels) == 2 else len(labels), features=self.n_features_in_,
+            size=data.size, noise=noise,
+        )  # fmt: skip
+
+        def load() -> tuple[NDArray[np.float64], ClassResiduals]:
+            features, target = data._arrays  # noqa: SLF001 - the parts of a dataset
+            whole = whole_features(features, low, high, intercept=self.fit_intercept)
+            return whole, ClassResiduals(whole_classes(target, labels))
+
+        return descent_steps(
+            data, settings, noise, load,
+            said={"classes": labels.tolist(), "bounds": bounds_document(low, high),
+                  "intercept": self.fit_intercept, "features": self.n_features_in_},
+        )  # fmt: skip
+
+    def _learned(self, fitted: FittedNumbers) -> None:
+        said = fitted.settings
+        self.classes_ = np.asarray(said["classes"])
+        self._low, self._high = read_feature_bounds(said["bounds"], self.n_features_in_)
+        self._scaled = fitted.numbers["weights"]
+        middle, half = (self._low + self._high) / 2, (self._high - self._low) / 2
+        self.coef_ = self._scaled[:, : self.n_features_in_] / half
+        self._constant = self._scaled[:, -1] if said["intercept"] else np.zeros(len(self._scaled))
+        self.intercept_ = self._constant - self.coef_ @ middle
+        self.n_iter_ = int(said["steps"])
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the score of each class; of two classes, the score of the second one."""
+        held = self._seen(X)
+        weights = self._scaled[:, : self.n_features_in_]
+        scores = scaled_features(held, self._low, self._high) @ weights.T + self._constant
+        return np.asarray(scores if len(self.classes_) > 2 else scores[:, 0])
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            scores = np.stack([np.zeros(len(scores)), scores], axis=1)
+        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the logarithm of the probability of each class."""
+        return np.asarray(np.log(self.predict_proba(X)))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the likeliest class of each example."""
+        scores = self.decision_function(X)
+        best = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+
+def read_classes(classes: Any) -> NDArray[Any]:
+    """Read the declared labels, or refuse; they are sorted as scikit-learn sorts them.
+
+    Examples
+    --------
+    >>> read_classes(["ill", "healthy"]).tolist()
+    ['healthy', 'ill']
+    """
+    listed = [] if classes is None else list(classes)
+    if len(set(listed)) < 2 or len(set(listed)) < len(listed):
+        raise TacitError(
+            "bad-parameter",
+            "the estimator needs all classes, at least two, each once",
+            why="which labels occur in the data is not public, so it is declared and never read",
+            fix=Code('classes=["healthy", "ill"]'),
+        )
+    return np.unique(np.asarray(listed))

@@ -1,0 +1,127 @@
+"""Naive Bayes in learning: noisy means of the declared classes, with a declared spread within classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from tacit.errors import bad_parameter
+from tacit.fixes import Set
+from tacit.learn._class_sums import class_steps
+from tacit.learn._declared_bounds import read_feature_bounds
+from tacit.learn._estimator import PrivateEstimator
+from tacit.learn._fit_names import refuse_exact_scores
+from tacit.learn._logistic import read_classes
+from tacit.learn._row_metric import finite_features, read_grid
+from tacit.learn._row_moments import RADIUS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from tacit.learn._examples import Examples
+    from tacit.learn._fit_task import FitSteps
+    from tacit.learn._fitted_numbers import FittedNumbers
+
+__all__ = ["NaiveBayes"]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NaiveBayes(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
+    """Gaussian naive Bayes that protects each unit by (epsilon, delta).
+
+    Guarantee: noisy moments of all rows give a centre and a radius. Around this centre each row is clipped to
+    the radius and added to the sum of its class. Both together cost one Gaussian of the promise.
+
+    Parameters
+    ----------
+    classes
+        All labels that can occur: public. A row with another label counts as zero.
+    bounds
+        Public bounds of the features: two numbers, or two lists with one number for each feature.
+    spread
+        The declared standard deviation of a feature within a class: one number, or one for each feature; by
+        default a quarter of the range.
+    clip
+        The longest distance of a row from the middle of the bounds, in spreads; by default that of a corner.
+    epsilon, delta, dataset, ledger, budget, size, unit, per_unit, version
+        See `PrivateEstimator`.
+
+    Attributes
+    ----------
+    classes_, class_prior_, class_count_, theta_
+        As in scikit-learn, from noisy numbers.
+    theta_error_
+        The standard deviation of the noise of each mean.
+
+    Examples
+    --------
+    >>> import numpy as np, tacit as tc
+    >>> X = np.repeat([[1.0], [9.0]], 2000, axis=0)
+    >>> y = np.repeat(["healthy", "ill"], 2000)
+    >>> model = tc.learn.NaiveBayes(
+    ...     classes=["healthy", "ill"], bounds=(0, 10), epsilon=8, delta=1e-6, size=4000,
+    ...     dataset="doctest of naive Bayes", budget=tc.Budget(epsilon=10, delta=1e-6),
+    ... )
+    >>> model.fit(X, y).predict([[2.0], [8.0]]).tolist()
+    ['healthy', 'ill']
+    """
+
+    classes: Sequence[Any] | None = None
+    bounds: tuple[Any, Any] | None = None
+    spread: Any = None
+    clip: float | None = None
+
+    kind: ClassVar[str] = "naive Bayes"
+
+    def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps:
+        labels = read_classes(self.classes)
+        low, high = read_feature_bounds(self.bounds, self.n_features_in_)
+        spread = _read_spread(self.spread, low, high)
+        grid = read_grid(self.bounds, self.clip, self.n_features_in_, RADIUS, spread)
+        return class_steps(data, noise, grid, labels)
+
+    def _learned(self, fitted: FittedNumbers) -> None:
+        self.classes_ = np.asarray(fitted.settings["classes"])
+        for name, array in fitted.numbers.items():
+            setattr(self, f"{name}_", array)
+
+    @np.errstate(all="ignore")  # a warning would say something about one value
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the logarithm of the probability of each class."""
+        middle = self.theta_.mean(axis=0) if hasattr(self, "theta_") else np.zeros(1)
+        refuse_exact_scores()
+        held = finite_features(self, X, middle)
+        away = (held[:, None, :] - self.theta_[None, :, :]) / self.spread_
+        scores = np.log(self.class_prior_) - (away**2).sum(axis=2) / 2
+        top = scores.max(axis=1, keepdims=True)
+        return np.asarray(scores - top - np.log(np.exp(scores - top).sum(axis=1, keepdims=True)))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class."""
+        return np.asarray(np.exp(self.predict_log_proba(X)))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the likeliest class of each row."""
+        likeliest = self.predict_log_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[likeliest])
+
+
+def _read_spread(spread: Any, low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Read the declared spread of each feature; by default a quarter of its range."""
+    if spread is None:
+        return (high - low) / 4
+    try:
+        read = np.broadcast_to(np.asarray(spread, np.float64), low.shape).copy()
+    except (TypeError, ValueError):
+        read = np.zeros(1)
+    if not (np.isfinite(read).all() and (read > 0).all()):
+        raise bad_parameter(
+            "spread", "a positive number, or one for each feature", spread, fix=Set(spread=1.0)
+        )
+    return read

@@ -1,0 +1,126 @@
+"""Poisson regression in learning: expected counts by noisy gradient descent with exact whole gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from tacit.errors import bad_parameter
+from tacit.exact import count
+from tacit.fixes import Set
+from tacit.learn._declared_bounds import bounds_document, read_feature_bounds
+from tacit.learn._descent_fit import descent_steps, read_descent
+from tacit.learn._estimator import PrivateRegressor
+from tacit.learn._unit_gradients import CountResiduals
+from tacit.learn._whole_features import as_numbers, scaled_features, whole_features
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from tacit.learn._examples import Examples
+    from tacit.learn._fit_task import FitSteps
+    from tacit.learn._fitted_numbers import FittedNumbers
+
+__all__ = ["PoissonRegressor"]
+
+_LARGEST = 2**14
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PoissonRegressor(PrivateRegressor):
+    """Poisson regression of counts, with the logarithm as link.
+
+    Guarantee: as for `LogisticRegression`: each of ``steps`` sums of clipped whole gradients gets rounded
+    Gaussian noise, and all of them together cost exactly one Gaussian of the promise.
+
+    Parameters
+    ----------
+    most
+        The largest count of an example: public. A larger one counts as this, a negative one as 0.
+    bounds
+        Public bounds of the features: two numbers, or two lists with one number for each feature.
+    fit_intercept
+        Whether the model has an intercept.
+    clip
+        The largest norm of one unit's gradient, with features scaled to -1 .. 1.
+    steps, learning_rate, momentum
+        The descent. The weights are averaged over the second half of the steps.
+    penalty
+        Weight of the squared norm of the coefficients.
+    epsilon, delta, dataset, ledger, budget, size, unit, per_unit, version
+        See `PrivateEstimator`.
+
+    Examples
+    --------
+    >>> import numpy as np, tacit as tc
+    >>> X = np.repeat([[-1.0], [1.0]], 5000, axis=0)
+    >>> model = tc.learn.PoissonRegressor(
+    ...     epsilon=4, delta=1e-6, bounds=(-1, 1), most=10, size=10_000,
+    ...     dataset="doctest of Poisson regression", budget=tc.Budget(epsilon=9, delta=1e-5),
+    ... )
+    >>> few, many = model.fit(X, np.repeat([1, 4], 5000)).predict([[-1.0], [1.0]])
+    >>> 0.5 < few < 2 < many < 8
+    np.True_
+    """
+
+    most: int | None = None
+    bounds: tuple[Any, Any] | None = None
+    fit_intercept: bool = True
+    clip: float = 2.0
+    steps: int = 60
+    learning_rate: float = 0.3
+    momentum: float = 0.5
+    penalty: float = 0.0
+
+    kind: ClassVar[str] = "Poisson regression"
+
+    def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps:
+        most = self._read_most()
+        low, high = read_feature_bounds(self.bounds, self.n_features_in_)
+        settings = read_descent(self, outputs=1, features=self.n_features_in_, size=data.size, noise=noise)
+
+        def load() -> tuple[NDArray[np.float64], CountResiduals]:
+            features, target = data._arrays  # noqa: SLF001 - the parts of a dataset
+            whole = whole_features(features, low, high, intercept=self.fit_intercept)
+            return whole, CountResiduals(as_numbers(target).ravel(), most)
+
+        return descent_steps(
+            data, settings, noise, load,
+            said={"most": most, "bounds": bounds_document(low, high),
+                  "intercept": bool(self.fit_intercept), "features": self.n_features_in_},
+        )  # fmt: skip
+
+    def _read_most(self) -> int:
+        """Return the declared largest count, or refuse."""
+        most = 0 if self.most is None else count("most", self.most)
+        if not 0 < most <= _LARGEST:
+            raise bad_parameter(
+                "most", f"the largest count, from 1 to {_LARGEST:,}", self.most,
+                why="it bounds what one example can say, and the data is not asked for it",
+                fix=Set(most=20),
+            )  # fmt: skip
+        return most
+
+    def _score_bounds(self) -> tuple[float, float]:
+        return 0.0, float(self._read_most())
+
+    def _learned(self, fitted: FittedNumbers) -> None:
+        said, weights = fitted.settings, fitted.numbers["weights"][0]
+        self._low, self._high = read_feature_bounds(said["bounds"], self.n_features_in_)
+        self._most = int(said["most"])
+        middle, half = (self._low + self._high) / 2, (self._high - self._low) / 2
+        self.coef_ = weights[: self.n_features_in_] / half
+        self.intercept_ = float(weights[-1] if said["intercept"] else 0.0) - float(self.coef_ @ middle)
+        self.n_iter_ = int(said["steps"])
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return the expected count of each example, at most ``most``."""
+        held = self._seen(X)
+        middle, half = (self._low + self._high) / 2, (self._high - self._low) / 2
+        within = scaled_features(held, self._low, self._high) * half + middle
+        scores = np.minimum(within @ self.coef_ + self.intercept_, 50.0)
+        return np.asarray(np.minimum(np.exp(scores), self._most))

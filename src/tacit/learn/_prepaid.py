@@ -1,0 +1,254 @@
+"""Prepaid fits in learning: one charge for all fits of a search, one run of instalments."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from tacit.accounting import Cost
+from tacit.core import Dataset, Plan, Unit, measure, open_account, read_identity
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import Number, count
+from tacit.fixes import Code, Set
+from tacit.learn._declared_data import needs_names
+from tacit.learn._fit_names import open_for_fit, private_parts
+from tacit.learn._fit_noise import fit_noise, read_fit_goal, share_of_noise
+from tacit.learn._fitted_numbers import FittedNumbers
+from tacit.mechanisms import RoundedGaussian, SampledSteps
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Mapping, Sequence
+
+    from tacit.core import JSON, Measurement, Release
+    from tacit.learn._fit_task import FitTask
+
+__all__ = ["AnyFit", "PrepaidFits", "draw_prepaid", "gaussian_share", "prepaid"]
+
+
+@dataclass(frozen=True)
+class PrepaidFits:
+    """What an estimator carries while its fits are prepaid: public facts from which the run is found.
+
+    Parameters
+    ----------
+    name
+        What the run is called.
+    fits
+        How many fits were paid for.
+    noise
+        The noise multiplier of one fit.
+    epsilon, delta
+        What all fits together promise.
+    """
+
+    name: str
+    fits: int
+    noise: Fraction
+    epsilon: Fraction
+    delta: Fraction
+
+
+@dataclass(frozen=True)
+class AnyFit:
+    """A mechanism for one fit of any kind: its own mechanisms, whose noise is checked, cost one Gaussian.
+
+    Guarantee: the fit's mechanisms are Gaussian, and their squared sensitivities over variances add up to at
+    most 1 / noise^2. So whichever fit comes next, also one that was chosen by earlier answers, the Gaussian
+    with this noise multiplier dominates it.
+    """
+
+    noise: Fraction
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of one Gaussian with the noise multiplier."""
+        return Cost.gaussian(sigma=self.noise, sensitivity=1)
+
+    def release(self, value: FitTask) -> list[str]:
+        """Fit, and return the identity of the fit and what was learned, as text."""
+        if gaussian_share(value.mechanisms) * self.noise**2 > 1:
+            raise ValueError("the fit costs more than was paid for it")
+        noisy, _ = measure(value.mechanisms, value.integers())
+        return [value.identity, json.dumps(value.read(noisy, Fraction(95, 100)).to_json())]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the name, the noise and the cost."""
+        return {
+            "mechanism": "any-fit",
+            "noise": str(self.noise),
+            "numerics": "exact",
+            "cost": self.cost.to_json(),
+        }
+
+
+def gaussian_share(mechanisms: Sequence[Measurement]) -> Fraction:
+    """Return the sum of squared sensitivities over variances of Gaussian mechanisms, exactly.
+
+    Examples
+    --------
+    >>> gaussian_share([RoundedGaussian(sigma=2, sensitivity=1), RoundedGaussian(sigma=4, sensitivity=2)])
+    Fraction(1, 2)
+    """
+    total = Fraction(0)
+    for one in mechanisms:
+        match one:
+            case RoundedGaussian():
+                total += (one.sensitivity / one.sigma) ** 2
+            case SampledSteps(rate=1):
+                total += one.steps * (one.sensitivity / one.sigma) ** 2
+            case _:
+                raise TacitError(
+                    "not-allowed",
+                    "an estimator whose noise is not Gaussian cannot be fitted in a prepaid run or a search",
+                    why="the run was charged for Gaussian noise",
+                    fix=Code("estimator.fit(X, y)"),
+                )
+    return total
+
+
+@dataclass
+class PrepaidTask:
+    """A run of fits: a `tacit.core.RunTask` whose next fit is put into ``current`` before it is drawn."""
+
+    said: PrepaidFits
+    current: FitTask | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        self._mechanisms = (AnyFit(self.said.noise),)
+
+    @property
+    def question(self) -> JSON:
+        """The name and the number of fits."""
+        return {"prepaid fits": self.said.fits, "name": self.said.name}
+
+    @property
+    def instalments(self) -> int:
+        """How many fits were paid for."""
+        return self.said.fits
+
+    def mechanisms_of(self, number: int) -> Sequence[AnyFit]:
+        """Return the mechanism of one fit, the same for all."""
+        del number
+        return self._mechanisms
+
+    def integers_of(
+        self, number: int, noisy: Mapping[int, Sequence[Any]], state: bytes
+    ) -> Generator[Any, Any, None]:
+        """Yield the fit that comes next."""
+        del number, noisy, state
+        yield self.current
+
+    def read_of(self, number: int, noisy: Mapping[int, Sequence[Any]], confidence: Fraction) -> FittedNumbers:
+        """Read what a fit learned; the settings hold its identity."""
+        del confidence
+        [identity, text] = noisy[number][0]
+        fitted = FittedNumbers.from_json(json.loads(text))
+        return replace(fitted, settings={**fitted.settings, "fit": identity})
+
+
+def draw_prepaid(data: Dataset, said: PrepaidFits, fit: FitTask) -> Release[FittedNumbers]:
+    """Return the instalment of this fit: a stored one of the same fit for nothing, else the next one."""
+    gaussian_share(fit.mechanisms)
+    task = PrepaidTask(said, fit)
+    run = run_plan(data, task).run()
+    for stored in run:
+        if stored.content.settings.get("fit") == fit.identity:
+            return stored
+    return run.next()
+
+
+def run_plan(data: Dataset, task: PrepaidTask) -> Plan[FittedNumbers]:
+    """Return the plan of a run of fits."""
+    said = task.said
+    return Plan.of(
+        data,
+        task,
+        promised={"epsilon": said.epsilon, "delta": said.delta},
+        facts=[("fits", f"{said.fits:,}, each with noise multiplier {float(said.noise):.4g}")],
+        asked=f"{said.fits:,} fits, paid together",
+    )
+
+
+@contextmanager
+def prepaid(
+    estimator: Any, *, fits: int, epsilon: Number, delta: Number, name: str = "prepaid fits"
+) -> Iterator[Plan[FittedNumbers]]:
+    """Pay once for all fits that scikit-learn will start in this block.
+
+    Guarantee: the whole block costs (epsilon, delta), charged before the first fit. Each fit, also in another
+    process, draws one instalment of the run, with noise for its share; its own ``epsilon`` is not used. A fit
+    of the same data with the same parameters is a stored instalment, for nothing. Fits beyond the number that
+    was paid for are refused. The guarantee holds for a patient if the folds are made patient by patient, with
+    `tacit.learn.Folds`; scikit-learn's own folds depend on the positions of all rows.
+
+    Parameters
+    ----------
+    estimator
+        A private estimator, or a pipeline or search that contains one. Its fits, and those of its copies, are
+        prepaid as long as the block lasts.
+    fits
+        How many fits: candidates times folds, plus one for the final fit; of each private step.
+    epsilon, delta
+        What all of them cost together.
+    name
+        What the run is called. A second run with the same numbers needs another name.
+
+    Examples
+    --------
+    >>> import numpy as np, tacit as tc
+    >>> model = tc.learn.Standardiser(
+    ...     epsilon=1, delta=1e-6, bounds=(0, 1), size=100, dataset="doctest of prepaid fits",
+    ...     budget=tc.Budget(epsilon=4, delta=1e-5),
+    ... )
+    >>> with tc.learn.prepaid(model, fits=3, epsilon=1, delta=1e-6) as plan:
+    ...     _ = model.fit(np.zeros((100, 2)))
+    >>> plan.instalments
+    3
+    """
+    parts = private_parts(estimator)
+    _check_folds(estimator)
+    names = {(one.dataset, str(one.ledger), one.version, one.unit, one.size) for one in parts}
+    if len(names) != 1:
+        raise bad_parameter(
+            "estimator", "one that contains private estimators of one dataset",
+            f"{len(names)} datasets", fix=Code("tc.learn.prepaid(estimator, fits=16, epsilon=1, delta=1e-6)"),
+        )  # fmt: skip
+    first = parts[0]
+    needs_names(first)
+    goal, _ = read_fit_goal(epsilon=epsilon, delta=delta, size=first.size)
+    number = count("fits", fits, zero=False)
+    noise = share_of_noise(fit_noise(goal), Fraction(1, number))
+    assert goal.epsilon is not None  # noqa: S101 - read checks it
+    said = PrepaidFits(name, number, noise, goal.epsilon, goal.delta)
+    identity = read_identity(
+        name=first.dataset, version=first.version, unit=Unit.row() if first.unit == "row" else first.unit
+    )
+    ledger = open_for_fit(first.ledger)
+    try:
+        open_account(identity, first.budget, ledger)
+        plan = run_plan(Dataset(identity, ledger), PrepaidTask(said))
+        plan.run()
+        for one in parts:
+            one.prepaid = said
+        yield plan
+    finally:
+        for one in parts:
+            one.prepaid = None
+        if first.ledger is not None:
+            ledger.close()
+
+
+def _check_folds(estimator: Any) -> None:
+    """Refuse a search whose folds depend on the positions of rows."""
+    from tacit.learn._folds import Folds
+
+    if hasattr(estimator, "cv") and not isinstance(estimator.cv, Folds):
+        raise TacitError(
+            "not-allowed",
+            "the search divides patients into folds by the position of their rows",
+            why="one patient more would move others into other folds, and no number of fits bounds that",
+            fix=Set(cv="tc.learn.Folds(5)"),
+        )

@@ -1,0 +1,196 @@
+"""Priced scorers in learning: how good a model is on held-out units, with noise and a charge."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.core import AnswerTable, Cells, Plan, PlanGoal, Unit
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import Number, rational
+from tacit.fixes import Choose, Code, Either, Set
+from tacit.learn._cells import cells, column_cells
+from tacit.learn._declared_bounds import read_target_bounds
+from tacit.learn._declared_data import needs_names
+from tacit.learn._examples import examples
+from tacit.learn._fit_names import data_digest, open_for_fit, private_parts
+from tacit.learn._whole_features import FEATURE_STEPS, as_numbers, whole_classes
+from tacit.mechanisms import DiscreteLaplace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from tacit.core import JSON
+
+__all__ = ["PricedScorer", "predictions_of", "scorer", "whole_scores"]
+
+_MEASURES = ("accuracy", "neg_mean_squared_error")
+
+
+def predictions_of(estimator: Any, X: Any) -> NDArray[Any]:
+    """Return the prediction of each row, row by row, so that no row's prediction depends on others.
+
+    A row that the estimator cannot read has the prediction None, which is never right.
+    """
+    rows = X.iloc if hasattr(X, "iloc") else np.asarray(cells(X))
+
+    def predicted(place: int) -> Any:
+        try:
+            return estimator.predict(rows[place : place + 1])[0]
+        except TacitError:  # a refusal: it does not depend on the row
+            raise
+        except Exception:  # noqa: BLE001 - an error must not show which row caused it
+            return None
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # a warning would say something about one row
+        return column_cells([predicted(place) for place in range(len(X))])
+
+
+def whole_scores(measure: str, predicted: NDArray[Any], y: Any, target_bounds: Any) -> NDArray[np.int64]:
+    """Return the score of each row as a whole number from 0 to FEATURE_STEPS; higher is better.
+
+    Examples
+    --------
+    >>> whole_scores("accuracy", np.array([1, 0]), [1, 1], None).tolist()
+    [4096, 0]
+    >>> whole_scores("neg_mean_squared_error", np.array([1.0, 9.0]), [1.0, 4.0], (0, 10)).tolist()
+    [4096, 3072]
+    """
+    if measure == "accuracy":
+        pairs = zip(predicted.tolist(), column_cells(y).tolist(), strict=True)
+        right = [_same(a, b) for a, b in pairs]
+        return np.array(right, dtype=np.int64) * FEATURE_STEPS
+    low, high = read_target_bounds(target_bounds)
+    error = (np.clip(as_numbers(predicted), low, high) - np.clip(as_numbers(y), low, high)) / (high - low)
+    missed = np.floor(np.nan_to_num(np.square(error), nan=1.0) * FEATURE_STEPS)
+    return np.asarray(FEATURE_STEPS - missed, dtype=np.int64)
+
+
+def _same(predicted: Any, label: Any) -> bool:
+    """Return whether a label is the class that was predicted, read as in a fit."""
+    classes = np.empty(1, dtype=object)
+    classes[0] = predicted
+    return predicted is not None and bool(whole_classes([label], classes)[0] == 0)
+
+
+@dataclass(frozen=True)
+class ScoreTask:
+    """The sum of scores and the number of rows, each in whole numbers: a `tacit.core.Task`."""
+
+    measure: str
+    noise: DiscreteLaplace
+    data: str
+    scores: Callable[[], NDArray[np.int64]]
+
+    @property
+    def question(self) -> JSON:
+        """What is measured, and the keyed digest of model and data."""
+        return {"score": self.measure, "data": self.data}
+
+    @property
+    def mechanisms(self) -> Sequence[DiscreteLaplace]:
+        """One noise for what is reached and for what is missed."""
+        return [self.noise]
+
+    @property
+    def labels(self) -> Sequence[dict[str, JSON]]:
+        """What the certificate says beside the noise."""
+        return [{"statistic": f"sums of {self.measure}"}]
+
+    def integers(self) -> Generator[Any, Any, None]:
+        """Yield the sum of the scores and the sum of what is missing to full scores."""
+        scores = self.scores()
+        yield [int(scores.sum()), int((FEATURE_STEPS - scores).sum())]
+
+    def read(self, noisy: Sequence[Any], confidence: Fraction) -> AnswerTable:
+        """Return the mean score; the interval covers the noise of both sums."""
+        reached, missed = (max(0, int(one)) for one in noisy[0])
+        width = self.noise.half_width(1 - (1 - confidence) / 2)
+        total = max(1, reached + missed)
+        share, low, high = (
+            min(1.0, max(0.0, one / total)) for one in (reached, reached - width, reached + width)
+        )
+        return AnswerTable({}, {"score": Cells((share,), (low,), (high,))}, float(confidence))
+
+
+@dataclass(frozen=True)
+class PricedScorer:
+    """A scorer for ``scoring=`` of scikit-learn that pays for each score; made by `scorer`."""
+
+    measure: str
+    epsilon: Fraction
+
+    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+        """Return the noisy score of a fitted estimator on these rows, and charge its dataset."""
+        part = private_parts(estimator)[-1]
+        needs_names(part)
+        if part.unit != "row":
+            raise bad_parameter(
+                "unit", "a row for a priced score", part.unit,
+                why=f"a {part.unit} with several rows would move the score by more than one row",
+                fix=Either(
+                    Code("tc.learn.search(model, grid, X, y, owners=ids, epsilon=1, delta=1e-6)"),
+                    Code("tc.learn.evaluate(model, held_out, epsilon=1, delta=1e-6, smaller_class=500)"),
+                ),
+            )  # fmt: skip
+        bounds = part._score_bounds()  # noqa: SLF001 - of this room
+        if (bounds is None) != (self.measure == "accuracy"):
+            known = "accuracy" if bounds is None else "neg_mean_squared_error"
+            raise bad_parameter("measure", known, self.measure, fix=Set(measure=known))
+        ledger = open_for_fit(part.ledger)
+        try:
+            data = examples(
+                column_cells(y), unit=Unit.row(), size=part.size, budget=part.budget,
+                name=part.dataset, version=part.version, ledger=ledger,
+            )  # fmt: skip
+            models = [one.release_.certificate.plan for one in private_parts(estimator)]
+            task = ScoreTask(
+                self.measure,
+                DiscreteLaplace(epsilon=self.epsilon, sensitivity=FEATURE_STEPS),
+                data_digest(ledger, X, y, [repr(estimator), *models]),
+                lambda: whole_scores(self.measure, predictions_of(estimator, X), y, bounds),
+            )
+            plan: Plan[AnswerTable] = Plan.of(
+                data,
+                task,
+                promised=PlanGoal.read(epsilon=self.epsilon).promised,
+                asked=f"a score, {self.measure}",
+            )
+            share = float(plan.release().value)
+        finally:
+            if part.ledger is not None:
+                ledger.close()
+        return share if bounds is None else (share - 1) * (bounds[1] - bounds[0]) ** 2
+
+
+def scorer(measure: str, *, epsilon: Number) -> PricedScorer:
+    """Return a scorer that charges epsilon for each score, for ``scoring=`` of scikit-learn.
+
+    Guarantee: each score is (epsilon, 0)-private for one row of the held-out data, and is charged to the
+    estimator's dataset before it is computed. scikit-learn's own scores are exact; Tacit refuses them while a
+    cross-validation or a search tests on patients.
+
+    Parameters
+    ----------
+    measure
+        ``"accuracy"``, or ``"neg_mean_squared_error"`` for estimators with target bounds.
+    epsilon
+        The price of one score; a search with 3 candidates and 5 folds takes 15 scores.
+
+    Examples
+    --------
+    >>> scorer("accuracy", epsilon=0.1)
+    PricedScorer(measure='accuracy', epsilon=Fraction(1, 10))
+    """
+    if measure not in _MEASURES:
+        raise bad_parameter(
+            "measure", " or ".join(_MEASURES), measure, fix=Choose(_MEASURES, given=str(measure))
+        )
+    return PricedScorer(measure, rational("epsilon", epsilon))

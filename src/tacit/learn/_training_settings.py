@@ -1,0 +1,284 @@
+"""The settings of training: sampling, steps, clip and noise, read from what a user gives; public facts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal
+
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import Number, count, rational
+from tacit.fixes import Choose, Either, Set
+from tacit.learn._adaptive_clip import AdaptiveClip
+from tacit.learn._training_steps import TrainingSteps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tacit.accounting import Cost
+    from tacit.core import JSON
+    from tacit.learn._correlated_steps import CorrelatedSteps
+
+__all__ = [
+    "Clip",
+    "TrainingSettings",
+    "check_delta_of_size",
+    "cost_of_steps",
+    "read_amount",
+    "read_bands",
+    "read_charge",
+    "read_clip",
+    "read_multiplier",
+]
+
+Clip = Fraction | AdaptiveClip | Literal["automatic"]
+_DIGITS = 6  # noise multipliers are rounded up to so many digits
+_MEMORY = 2**28  # numbers of past noise that correlated noise may keep where nobody says how many bands
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSettings:
+    """How training samples, clips and adds noise; every number is exact and public.
+
+    Parameters
+    ----------
+    size
+        The declared number of units.
+    rate, steps
+        The probability that a unit is in the sample of a step, and the number of steps.
+    multiplier
+        The standard deviation of the noise, as a multiple of how far one unit can move a sum.
+    average
+        The decay of the moving average of the weights, or 0.
+    checkpoints
+        In how many instalments the steps are released.
+    epsilon, delta
+        What the training costs in total.
+    stated
+        The delta at which the cost is stated; None keeps the steps.
+    bands
+        How far noise is correlated: 1 for independent noise, else the number of bands of `CorrelatedSteps`.
+    """
+
+    size: int
+    rate: Fraction
+    steps: int
+    clip: Clip
+    multiplier: Fraction
+    precision: str
+    average: Fraction
+    checkpoints: int
+    epsilon: Fraction
+    delta: Fraction
+    stated: Fraction | None = None
+    bands: int = 1
+
+    @property
+    def bound(self) -> Fraction:
+        """How far one unit can move the sum of a step, in L2."""
+        return self.clip if isinstance(self.clip, Fraction) else Fraction(1)
+
+    @property
+    def denominator(self) -> Fraction:
+        """The expected number of units in a sample, by which each sum is divided; never the real number."""
+        return self.rate * self.size
+
+    def steps_of(self, number: int) -> int:
+        """Return how many steps an instalment has; the first ones have one more where it is not even."""
+        whole, more = divmod(self.steps, self.checkpoints)
+        return whole + (number <= more)
+
+    def cost_of(self, steps: int) -> Cost:
+        """Return what the first steps cost together."""
+        return cost_of_steps(self.multiplier, steps, self.rate, self.bands)
+
+    def correlated(self) -> CorrelatedSteps:
+        """Return the mechanism of all steps, with correlated noise."""
+        from tacit.learn._correlated_steps import CorrelatedSteps
+
+        given = {"sensitivity": self.bound, "rate": self.rate, "steps": self.steps, "bands": self.bands}
+        moved = CorrelatedSteps(sigma=1, **given).moved  # type: ignore[arg-type]
+        return CorrelatedSteps(
+            sigma=self.multiplier * moved,
+            parts=self.checkpoints,
+            stated=self.stated,
+            **given,  # type: ignore[arg-type]
+        )
+
+    def mechanism(self, steps: int) -> TrainingSteps:
+        """Return the mechanism that draws, adds independent noise and states the cost of some steps."""
+        sigma = self.multiplier * self.bound
+        return TrainingSteps(
+            sigma=sigma, sensitivity=self.bound, rate=self.rate, steps=steps, stated=self.stated
+        )
+
+    def signal_to_noise(self, parameters: int) -> float:
+        """Return the largest ratio of signal and noise in a step: all units clipped, with equal gradients."""
+        return float(self.denominator / self.multiplier) / math.sqrt(parameters)
+
+    def to_json(self) -> dict[str, JSON]:
+        """Return what the plan's question states."""
+        clip = self.clip.to_json() if isinstance(self.clip, AdaptiveClip) else str(self.clip)
+        return {
+            "size": self.size, "clip": clip, "precision": self.precision, "average": str(self.average),
+            "denominator": str(self.denominator), "steps": self.steps,
+        }  # fmt: skip
+
+
+def cost_of_steps(multiplier: Fraction, steps: int, rate: Fraction, bands: int) -> Cost:
+    """Return what steps cost together, with noise that is correlated over some bands.
+
+    Examples
+    --------
+    >>> cost_of_steps(Fraction(1), 10, Fraction(1, 100), 4)
+    3 * Cost.gaussian(sigma=1, sensitivity=1).sampled(0.04)
+    """
+    from tacit.accounting import Cost
+
+    one = Cost.gaussian(sigma=multiplier, sensitivity=1)
+    return -(-steps // bands) * one.sampled(bands * rate)
+
+
+def read_clip(clip: object) -> Clip:
+    """Read a clip: a positive number, ``"automatic"``, or an `AdaptiveClip`."""
+    if isinstance(clip, AdaptiveClip) or clip == "automatic":
+        return clip
+    if isinstance(clip, str):
+        raise bad_parameter(
+            "clip",
+            "a positive number, automatic, or an AdaptiveClip",
+            clip,
+            fix=Either(Set(clip=1.0), Set(clip="automatic")),
+        )
+    return rational("clip", clip)  # type: ignore[arg-type]
+
+
+def read_charge(charge: object, delta: Fraction, checkpoints: int) -> Fraction | None:
+    """Read how the ledger is charged: return the delta at which to state the cost, or None."""
+    if charge not in {"steps", "total"}:
+        raise bad_parameter(
+            "charge", "steps or total", charge, fix=Choose(("steps", "total"), given=str(charge))
+        )
+    if charge == "total" and checkpoints > 1:
+        raise bad_parameter(
+            "charge", "steps, where there are several checkpoints", charge, fix=Set(charge="steps")
+        )
+    return delta if charge == "total" else None
+
+
+def read_amount(
+    size: int, batch: Number | None, sampling_rate: Number | None, steps: int | None, epochs: Number | None
+) -> tuple[Fraction, int]:
+    """Read how many units a step samples, and how many steps there are: rate, and number of steps.
+
+    Examples
+    --------
+    >>> read_amount(1000, 64, None, None, 3)      # 3 epochs of 1000 / 64 steps, rounded up
+    (Fraction(8, 125), 47)
+    """
+    if (batch is None) == (sampling_rate is None):
+        raise _one_of("batch", "sampling_rate", Either(Set(batch=256), Set(sampling_rate=0.01)))
+    if (steps is None) == (epochs is None):
+        raise _one_of("steps", "epochs", Either(Set(steps=1000), Set(epochs=10)))
+    if sampling_rate is not None:
+        rate = rational("sampling_rate", sampling_rate)
+        if rate > 1:
+            raise bad_parameter("sampling_rate", "in (0, 1]", sampling_rate, fix=Set(sampling_rate=0.01))
+    else:
+        rate = rational("batch", batch) / size  # type: ignore[arg-type]
+        if rate > 1:
+            raise bad_parameter("batch", f"at most the declared size, {size:,}", batch, fix=Set(batch=size))
+    if steps is not None:
+        return rate, count("steps", steps, zero=False)
+    return rate, math.ceil(rational("epochs", epochs) / rate)  # type: ignore[arg-type]
+
+
+def read_bands(
+    kind: object,
+    bands: int | None,
+    rate: Fraction,
+    steps: int,
+    epsilon: Number | None,
+    noise: Number | None,
+    delta: Fraction,
+    trained: int,
+) -> int:
+    """Read how far the noise is correlated: the number of bands, 1 for independent noise."""
+    from tacit.accounting import Cost
+    from tacit.mechanisms import choose_bands
+
+    kinds = ("independent", "correlated", "auto")
+    if kind not in kinds:
+        raise bad_parameter("noise_kind", ", ".join(kinds), kind, fix=Choose(kinds, given=str(kind)))
+    if kind == "independent" and bands not in {None, 1}:
+        raise bad_parameter(
+            "bands", "omitted with independent noise", bands, fix=Set(noise_kind="correlated")
+        )
+    if kind == "independent":
+        return 1
+    if bands is not None or rate > Fraction(1, 2):
+        width = count("bands", 2 if bands is None else bands, zero=False)
+        if width * rate <= 1:
+            return width
+        if kind == "auto" and bands is None:
+            return 1
+        raise bad_parameter(
+            "bands", f"at most 1 / sampling rate, which is {float(1 / rate):.4g}", width,
+            why="each unit belongs to one of so many groups, and a step samples one group alone",
+            fix=Set(noise_kind="independent"),
+        )  # fmt: skip
+    if epsilon is None:
+        one = Cost.gaussian(sigma=rational("noise", noise), sensitivity=1)  # type: ignore[arg-type]
+        epsilon = (steps * one.sampled(rate)).epsilon(delta=delta)
+    most = max(2, _MEMORY // trained)
+    chosen = choose_bands(epsilon=epsilon, delta=delta, rate=rate, steps=steps, most_bands=most).bands
+    return chosen if kind == "auto" else max(2, chosen)
+
+
+def check_delta_of_size(delta: Number | None, size: int) -> Fraction:
+    """Return delta, or refuse one that is missing or above 1 / size."""
+    most = Fraction(1, size)
+    given = Fraction(0) if delta is None else rational("delta", delta, zero=True)
+    if 0 < given <= most:
+        return given
+    safe = float(f"{1 / (100 * size):.0e}")
+    raise bad_parameter(
+        "delta", f"above 0 and at most 1 / size, which is 1 / {size:,}", delta,
+        why="with a larger delta the promise would still hold for a release that shows one unit's data",
+        fix=Set(delta=safe),
+    )  # fmt: skip
+
+
+def read_multiplier(
+    cost_of: Callable[[Fraction], Cost], epsilon: Number | None, noise: Number | None, delta: Fraction
+) -> tuple[Fraction, dict[str, Fraction]]:
+    """Return the noise multiplier, and the promised total: one of both is given."""
+    from tacit.accounting import Budget, calibrate
+
+    if (epsilon is None) == (noise is None):
+        raise _one_of("epsilon", "noise", Either(Set(epsilon=1), Set(noise=1.0)))
+    if epsilon is not None:
+        target = Budget(epsilon=rational("epsilon", epsilon), delta=delta)
+        least = calibrate(lambda given: cost_of(_rounded(given)), target)
+        return _rounded(least), {"epsilon": target.epsilon, "delta": delta}  # type: ignore[dict-item]
+    multiplier = rational("noise", noise)  # type: ignore[arg-type]
+    reached = _rounded(cost_of(multiplier).epsilon(delta=delta))
+    return multiplier, {"epsilon": reached, "delta": delta}
+
+
+def _rounded(number: float) -> Fraction:
+    """Round up to six significant digits, so that certificates stay short."""
+    if not number:
+        return Fraction(0)
+    power = Fraction(10) ** (_DIGITS - 1 - math.floor(math.log10(number)))
+    return math.ceil(Fraction(number) * power) / power
+
+
+def _one_of(first: str, second: str, fix: Either) -> TacitError:
+    return TacitError(
+        "bad-parameter",
+        f"exactly one of {first} and {second} must be given",
+        why="they have no default, and two of them could contradict each other",
+        fix=fix,
+    )

@@ -1,0 +1,77 @@
+"""The content of a run with clients: the weights, and the clip of each round."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from tacit.core import Content, needs
+from tacit.learn._arrays import from_document, to_document
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from tacit.core import JSON, Certificate
+    from tacit.picture import Picture
+
+__all__ = ["ClientModel"]
+
+
+class ClientModel(Content):
+    """The weights that clients trained with a trusted server, and the clip of each round.
+
+    Parameters
+    ----------
+    weights
+        The trained weights, in the shapes of the start.
+    clips
+        How long an update could be in each round; adaptive clips follow from noisy counts alone.
+    rounds
+        How many rounds were planned.
+    """
+
+    kind: ClassVar[str] = "client-model"
+    __slots__ = ("clips", "rounds", "weights")
+
+    def __init__(self, weights: Sequence[NDArray[np.float64]], clips: Sequence[float], rounds: int) -> None:
+        self.weights = list(weights)
+        self.clips = tuple(clips)
+        self.rounds = rounds
+
+    def to_json(self) -> JSON:
+        """Return the model as JSON."""
+        return {
+            "weights": [to_document(one) for one in self.weights],
+            "clips": list(self.clips),
+            "rounds": self.rounds,
+        }
+
+    @classmethod
+    def from_json(cls, document: Any) -> Self:
+        """Read the model back; raises ``ValueError`` where it is none."""
+        weights = [from_document(one) for one in document["weights"]]
+        clips = [float(one) for one in document["clips"]]
+        if not all(math.isfinite(one) and one > 0 for one in clips):
+            raise ValueError("not a model")
+        return cls(weights, clips, int(document["rounds"]))
+
+    def __repr__(self) -> str:
+        numbers = sum(one.size for one in self.weights)
+        return f"model of clients: {numbers:,} weights, after {len(self.clips):,} of {self.rounds:,} rounds"
+
+    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
+        """Draw the clip over the rounds."""
+        del what, certificate
+        needs("plot", "matplotlib", "tacit[plot]")
+        from tacit.picture import Picture
+
+        picture = None if ax is not None else Picture(7.0, 4.2)
+        axes = ax if picture is None else picture.add_subplot(1, 1, 1)
+        assert axes is not None  # noqa: S101 - one of the two
+        axes.plot(range(1, len(self.clips) + 1), self.clips, "-")
+        axes.set(xlabel="round", ylabel="clip", title="Length of one client's update, at most")
+        return axes if picture is None else picture

@@ -1,0 +1,248 @@
+"""Clients of a federated run with a trusted server: each client is the unit, with all that it holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.core import Dataset, Forecast, Plan, Unit, fixes_of, open_account, read_identity
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import Number, count, rational
+from tacit.fixes import Say, Set
+from tacit.learn._adaptive_clip import AdaptiveClip
+from tacit.learn.federated._client import flatten
+from tacit.learn.federated._client_rounds import ClientRounds
+from tacit.learn.federated._client_task import ClientCheckpointTask, ClientTask
+from tacit.learn.federated._whole_gradients import CLIP_STEPS, MOST_WEIGHTS
+from tacit.ledger import open_ledger
+from tacit.mechanisms import SampledSteps
+from tacit.report import percent
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from tacit.accounting import Budget
+    from tacit.learn.federated._client_model import ClientModel
+    from tacit.learn.federated._coordinator import Exchange
+    from tacit.ledger import Ledger
+
+__all__ = ["Clients", "clients"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Clients(Dataset):
+    """Clients that a trusted server trains a model with; made by `clients`.
+
+    Parameters
+    ----------
+    size
+        The declared, public number of clients, about. Rate and denominator use it; nobody counts.
+    names
+        The clients that can be reached.
+    """
+
+    size: int
+    names: tuple[str, ...] = field(repr=False)
+    _exchange: Exchange = field(repr=False)
+
+    def plan(
+        self,
+        start: Sequence[Any],
+        *,
+        rounds: int,
+        rate: Number,
+        epsilon: Number,
+        delta: Number,
+        clip: Number | AdaptiveClip = 1,
+        learning_rate: Number = 1,
+        momentum: Number = 0,
+        checkpoints: int = 1,
+    ) -> Plan[ClientModel]:
+        """Plan a run: its noise follows from the promise, and the cost is known before the first round.
+
+        Guarantee: the released weights and clips of all rounds together are (epsilon, delta)-private for one
+        client with all that it holds, add/remove. Each round samples every client independently with the
+        stated rate, and the sample stays secret with the server. An update is clipped by the client and
+        again by the server, on a grid of whole numbers; one that is missing or not finite counts as zero. The
+        sum gets rounded Gaussian noise and is divided by the rate times the declared size. The server is
+        trusted with the updates themselves.
+
+        Parameters
+        ----------
+        start
+            The weights before the first round: a list of arrays.
+        rounds
+            How many rounds there are.
+        rate
+            The probability that a client is in a round, in (0, 1].
+        epsilon, delta
+            The promise for all rounds together; delta is at most 1 / size.
+        clip
+            How long an update can be in L2; or `tacit.learn.AdaptiveClip`, which follows a quantile of the
+            lengths at no further cost: its noisy count shares the noise of the sum.
+        learning_rate, momentum
+            How the server moves the weights by the noisy mean of the updates.
+        checkpoints
+            In how many instalments the rounds are taken; each is stored before the next one begins.
+
+        Examples
+        --------
+        >>> import numpy as np, tacit as tc
+        >>> from tacit.learn.federated import Client, clients, in_process
+        >>> phones = {f"phone {i}": Client(f"phone {i}", lambda w: [0.1 * (1 - w[0])]) for i in range(200)}
+        >>> budget = tc.Budget(epsilon=12, delta=1e-3)
+        >>> group = clients(list(phones), in_process(phones), size=200, budget=budget)
+        >>> plan = group.plan([np.zeros(2)], rounds=5, rate=0.5, epsilon=8, delta=1e-3, clip=0.2)
+        >>> model = plan.release()
+        >>> len(model.clips), model.weights[0].shape
+        (5, (2,))
+        """
+        taken = count("rounds", rounds, zero=False)
+        parts = count("checkpoints", checkpoints, zero=False)
+        if parts > taken:
+            raise bad_parameter(
+                "checkpoints", f"at most the {taken:,} rounds", parts, fix=Set(checkpoints=taken)
+            )
+        small = _delta(delta, self.size)
+        share, promise = _rate(rate), rational("epsilon", epsilon)
+        mechanism = SampledSteps.calibrated(
+            epsilon=promise, delta=small, sensitivity=CLIP_STEPS, rate=share, steps=taken
+        )
+        arrays, shapes = _start(start)
+        made = ClientRounds(
+            arrays, shapes, mechanism, clip if isinstance(clip, AdaptiveClip) else rational("clip", clip),
+            self.size, rational("learning_rate", learning_rate), _momentum(momentum),
+        )  # fmt: skip
+        task = ClientTask(self, made) if parts == 1 else ClientCheckpointTask(self, made, parts)
+        return Plan.of(
+            self, task, promised={"epsilon": promise, "delta": small}, forecast=lambda: [_forecast(made)],
+            facts=lambda: _facts(made), asked=f"train with clients: {self.identity.name}",
+        )  # fmt: skip
+
+
+def clients(
+    names: Sequence[str],
+    exchange: Exchange,
+    *,
+    size: int,
+    budget: Budget,
+    name: str = "clients",
+    version: int = 1,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    parent: str | None = None,
+) -> Clients:
+    """Declare the clients of a federated run whose server is trusted.
+
+    Guarantee: all releases together are private for one client within the budget: a client with all that it
+    holds takes part or not (add/remove). To protect each *patient* of a hospital, without trust in a server,
+    use `study` instead.
+
+    Parameters
+    ----------
+    names
+        The clients that can be reached, each under its own name.
+    exchange
+        How messages travel: `in_process`, Flower, or any function from messages by name to replies by name.
+        A client that does not reply is left out of the replies.
+    size
+        About how many clients there are, from public knowledge.
+    budget
+        What may be learned in total.
+    name, version
+        Declared identity, to which the budget is bound.
+    ledger
+        A `Ledger`, or where to open one; None keeps it in memory.
+    parent
+        A curator's account that pays as well.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> clients(["north", "south"], lambda sent: {}, size=2, budget=tc.Budget(epsilon=1, delta=0.1))
+    Clients('clients', unit=Unit.client())
+    """
+    with fixes_of("tc.learn.federated.clients"):
+        identity = read_identity(name=name, version=version, unit=Unit.client())
+    listed = tuple(str(one) for one in names)
+    if len(set(listed)) != len(listed):
+        raise TacitError(
+            "bad-parameter", "every client needs a name of its own",
+            why="two clients with one name would count as one", fix=Say("number the clients"),
+        )  # fmt: skip
+    books = open_ledger(ledger)
+    made = Clients(identity, books, count("size", size, zero=False), listed, exchange)
+    with fixes_of("tc.learn.federated.clients"):
+        open_account(identity, budget, books, parent=parent)
+    return made
+
+
+def _delta(delta: Number, size: int) -> Fraction:
+    small = rational("delta", delta)
+    if small * size > 1:
+        raise bad_parameter(
+            "delta", f"at most 1 / size, which is 1 / {size:,}", delta,
+            why="with a larger delta the promise would hold for a release that shows all of one client",
+            fix=Set(delta=0.1 / size),
+        )  # fmt: skip
+    return small
+
+
+def _rate(rate: Number) -> Fraction:
+    share = rational("rate", rate)
+    if share > 1:
+        raise bad_parameter("rate", "in (0, 1]", rate, why="it is a probability", fix=Set(rate=0.1))
+    return share
+
+
+def _momentum(momentum: Number) -> Fraction:
+    share = rational("momentum", momentum, zero=True)
+    if share >= 1:
+        raise bad_parameter("momentum", "in [0, 1)", momentum, fix=Set(momentum=0.9))
+    return share
+
+
+def _start(start: Sequence[Any]) -> tuple[Any, tuple[tuple[int, ...], ...]]:
+    """Return the start as one line, and its shapes."""
+    arrays = [np.asarray(one, dtype=np.float64) for one in start]
+    line = flatten(arrays)
+    if not 0 < line.size <= MOST_WEIGHTS or not np.isfinite(line).all():
+        raise bad_parameter(
+            "start", f"a list of arrays with 1 to {MOST_WEIGHTS:,} finite numbers", f"{line.size:,} numbers",
+            fix=Say("pass the weights before the first round"),
+        )  # fmt: skip
+    return line, tuple(one.shape for one in arrays)
+
+
+def _forecast(rounds: ClientRounds) -> Forecast:
+    """Say how far the noise moves the mean update of one round."""
+    sigma = float(rounds.mechanism.sigma) / rounds.update_steps
+    half = 1.959964 * sigma * rounds.first_clip / rounds.expected
+    return Forecast(
+        "weights", "mean update of the first round, each number", rounds.mechanism.describe(), half
+    )
+
+
+def _facts(rounds: ClientRounds) -> list[tuple[str, str]]:
+    """Say what is agreed, for the plan."""
+    steps = rounds.mechanism
+    multiple = float(steps.sigma / steps.sensitivity)
+    if isinstance(rounds.clip, AdaptiveClip):
+        quantile = percent(float(rounds.clip.quantile), 0)
+        more = percent(CLIP_STEPS / rounds.update_steps - 1)
+        clip = (
+            f"{rounds.first_clip:.4g} at first, then towards the {quantile} quantile of lengths; the noise "
+            f"of the updates grows by {more} for it"
+        )
+    else:
+        clip = f"an update is at most {rounds.first_clip:.4g} long"
+    return [
+        ("rounds", f"{steps.steps:,}; each samples {float(steps.rate):.4g} of the clients"),
+        ("denominator", f"{rounds.expected:.6g}: the rate times the declared {rounds.size:,} clients"),
+        ("clip", clip),
+        ("noise", f"{multiple:.4g} clips in each sum, {multiple / rounds.expected:.4g} in each mean"),
+        ("trust", "the server sees every update; whoever sees the model alone is covered by the promise"),
+    ]

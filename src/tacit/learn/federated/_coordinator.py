@@ -1,0 +1,257 @@
+"""The coordinator of a study: it sends weights, adds up what comes back, and moves the model.
+
+Nobody has to trust it: each hospital protects its patients by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from tacit.accounting import Cost
+from tacit.core import Certificate, Release
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Either, Say, Set
+from tacit.learn.federated._federated_model import FederatedModel
+from tacit.learn.federated._messages import Message, pack, unpack, weights_digest
+from tacit.progress import progress
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tacit.core import JSON
+    from tacit.learn.federated._hospital import Hospital
+    from tacit.learn.federated._study import Study
+
+__all__ = ["Coordinator", "Exchange", "in_process"]
+
+#: Sends one message to each named hospital and returns the replies that came back, by name.
+Exchange: TypeAlias = Callable[[Mapping[str, bytes]], Mapping[str, bytes]]
+
+
+def in_process(hospitals: Mapping[str, Hospital]) -> Exchange:
+    """Return an exchange with hospitals that live in this process, for trials and tests.
+
+    Examples
+    --------
+    >>> in_process({})({})
+    {}
+    """
+    return lambda sent: {name: hospitals[name].handle(one) for name, one in sent.items() if name in hospitals}
+
+
+class Coordinator:
+    """Train a model with hospitals that do not trust it.
+
+    Everything that it does is post-processing of private sums. Hospitals that do not reply are left out of
+    the round; a round with too few of them moves nothing.
+
+    Parameters
+    ----------
+    study
+        The study that the hospitals agreed to.
+    exchange
+        How messages travel: `in_process`, Flower, or any function of this form.
+    learning_rate, momentum
+        The step of plain gradient descent.
+    average
+        Whether the model is the mean of the weights of the second half of the rounds.
+
+    Examples
+    --------
+    >>> import numpy as np, tacit as tc
+    >>> from tacit.learn.federated import Hospital, Participant, Softmax, in_process, study
+    >>> agreed = study("flu", Softmax(4, 2), {"north": Participant(200)}, rounds=3, epsilon=1, delta=1e-5,
+    ...                noise="own")
+    >>> patients = tc.learn.examples(np.zeros((200, 4)), np.zeros(200), unit=tc.Unit.row(), size=200,
+    ...                              name="north", budget=tc.Budget(epsilon=2, delta=1e-4))
+    >>> hospitals = {"north": Hospital("north", agreed, patients)}
+    >>> release = Coordinator(agreed, in_process(hospitals)).train()
+    >>> release.rounds, release.certificate.names
+    (3, 'north')
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        exchange: Exchange,
+        *,
+        learning_rate: float = 1.0,
+        momentum: float = 0.5,
+        average: bool = True,
+    ) -> None:
+        if not 0 < learning_rate < float("inf"):
+            raise bad_parameter(
+                "learning_rate", "a positive number", learning_rate, fix=Set(learning_rate=1.0)
+            )
+        if not 0 <= momentum < 1:
+            raise bad_parameter("momentum", "in [0, 1)", momentum, fix=Set(momentum=0.5))
+        self.study = study
+        self._digest = study.digest
+        self.weights = np.asarray(study.model.start(), dtype=np.float64)
+        self.number = 0
+        self.members: list[tuple[str, ...]] = []  # who was in the sum of each round; nobody where it was lost
+        self.refusals: dict[str, str] = {}  # the last refusal of each hospital, in words
+        self._exchange = exchange
+        self._learning_rate, self._momentum, self._average = learning_rate, momentum, average
+        self._velocity = np.zeros_like(self.weights)
+        self._asked = ""  # the digest of the weights of this round
+        self._later: list[NDArray[np.float64]] = []
+
+    def train(self) -> Release[FederatedModel]:
+        """Run all rounds and return the model, with the certificates of all hospitals that took part."""
+        self.begin()
+        with progress("Training together", lambda: self.number / self.study.rounds):
+            while self.number < self.study.rounds:
+                self.step()
+        return self.finish()
+
+    def begin(self) -> None:
+        """Ask all hospitals to begin: each charges its ledger for the whole run, or refuses."""
+        begun = self._ask("begin", {name: {} for name in self.study.hospitals}, "begun")
+        if len(begun) < self.study.least:
+            listed = "; ".join(f"{name}: {why}" for name, why in sorted(self.refusals.items()))
+            raise TacitError(
+                "too-few-hospitals",
+                f"{len(begun)} of {len(self.study.hospitals)} hospitals have begun, and the study needs at "
+                f"least {self.study.least}",
+                why=listed or "the others did not reply",
+                fix=Say("look after the hospitals that did not begin, and begin again"),
+            )
+
+    def step(self) -> tuple[str, ...]:
+        """Take one round and return who was in its sum; nobody where too few hospitals replied."""
+        self.number += 1
+        names, total = self._shared_sum() if self.study.noise == "shared" else self._own_sum()
+        self.members.append(names)
+        if names:
+            hospitals = [self.study.hospitals[name] for name in names]
+            expected = float(sum(one.rate * one.size for one in hospitals))
+            self._velocity = self._momentum * self._velocity + total * (self.study.grid / expected)
+            self.weights = self.weights - self._learning_rate * self._velocity
+        if 2 * self.number > self.study.rounds:
+            self._later.append(self.weights)
+        return names
+
+    def finish(self) -> Release[FederatedModel]:
+        """Return the model so far, with the certificates of all hospitals that answered a round."""
+        if self.number and not any(self.members):
+            self._refuse_untrained()
+        weights = np.mean(self._later, axis=0) if self._average and self._later else self.weights
+        replies = self._ask("certificate", {name: {} for name in self.study.hospitals}, "certificate")
+        found = [self._certificate(name, replies[name].fields.get("certificate")) for name in sorted(replies)]
+        certificates = [one for one in found if one is not None]
+        if not certificates:
+            raise TacitError(
+                "too-few-hospitals", "no hospital has sent its certificate",
+                fix=Say("ask again when the hospitals can be reached"),
+            )  # fmt: skip
+        model = FederatedModel(self.study.model, self.study.document(), weights, tuple(self.members))
+        together = Certificate.together(certificates, disjoint=self.study.disjoint)
+        return Release(model, together)
+
+    def _certificate(self, name: str, fields: Any) -> Certificate | None:
+        """Return a hospital's certificate; None where it does not state what the study says."""
+        try:
+            law = fields["mechanisms"][0]["mechanism"]
+            agreed = Cost.from_json(fields["cost"]) == self.study.cost(name)
+            if agreed and law == self.study.mechanism(name).to_json()["mechanism"]:
+                return Certificate(fields)
+        except (TacitError, LookupError, TypeError, ValueError, AttributeError):
+            pass
+        self.refusals[name] = "its certificate does not state the cost of the study"
+        return None
+
+    def _refuse_untrained(self) -> None:
+        """Refuse to release the first weights as a model: no round moved them."""
+        listed = "; ".join(f"{name}: {why}" for name, why in sorted(self.refusals.items()))
+        raise TacitError(
+            "too-few-hospitals",
+            f"none of {self.number} rounds moved the model",
+            why=listed
+            or "in each round too few hospitals replied, or they have answered these rounds before",
+            fix=Either(
+                Say("use the model of the first run"), Say("agree on a new study, which is charged again")
+            ),
+        )
+
+    def _own_sum(self) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+        """Add up the noisy sums of a round, each safe by itself."""
+        size, number = len(self.weights), self.number
+        replies = self._weigh("sum")
+        total, names = np.zeros(size), []
+        for name in sorted(replies):
+            own = self._array(replies[name], name, "sum", "i8", number)
+            if own is not None:
+                names.append(name)
+                total += own
+        return tuple(names), total
+
+    def _shared_sum(self) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+        """Add up masked sums; without all that were listed, nobody can read any of it."""
+        size, number = len(self.weights), self.number
+        replies = self._weigh("ready")
+        ready = {
+            name: one.fields.get("key")
+            for name, one in replies.items()
+            if one.fields.get("weights") == self._asked
+        }
+        nobody: tuple[tuple[str, ...], NDArray[np.float64]] = ((), np.zeros(size))
+        if len(ready) < self.study.least:
+            return nobody
+        names = tuple(sorted(ready))
+        fields: dict[str, JSON] = {"round": number, "members": [ready[name] for name in names]}
+        masked = self._ask("members", dict.fromkeys(names, fields), "masked")
+        missing = [name for name in names if name not in masked]
+        if missing:  # a lost reply is sent again, unchanged
+            masked |= self._ask("members", dict.fromkeys(missing, fields), "masked")
+        total = np.zeros(size, dtype=np.uint64)
+        for name in names:
+            own = self._array(masked.get(name), name, "masked", "u8", number)
+            if own is None:
+                return nobody
+            total += own
+        return names, total.astype(np.int64).astype(np.float64)
+
+    def _array(
+        self, reply: Message | None, name: str, part: str, kind: str, number: int
+    ) -> NDArray[Any] | None:
+        """Return the numbers of a reply to this round; None where there are none."""
+        try:
+            if reply is None or reply.round() != number:
+                return None
+            if reply.fields.get("weights", self._asked) != self._asked:
+                self.refusals[name] = "this round was answered before, for other weights"
+                return None
+            return reply.array(part, kind, len(self.weights))
+        except TacitError as error:
+            self.refusals[name] = f"{error.what}: {error.why}"
+            return None
+
+    def _weigh(self, wanted: str) -> dict[str, Message]:
+        """Send the weights of a round to all hospitals."""
+        asked = {name: {"round": self.number} for name in self.study.hospitals}
+        self._asked = weights_digest(self.weights)
+        return self._ask("round", asked, wanted, weights=self.weights)
+
+    def _ask(
+        self, kind: str, asked: Mapping[str, Mapping[str, JSON]], wanted: str, **arrays: NDArray[Any]
+    ) -> dict[str, Message]:
+        """Send a message of one kind to hospitals, and return the replies of the kind that is wanted."""
+        sent = {name: pack(Message(kind, self._digest, fields, arrays)) for name, fields in asked.items()}
+        replies: dict[str, Message] = {}
+        for name, data in self._exchange(sent).items():
+            if name not in sent:
+                continue
+            try:
+                reply = unpack(data)
+            except TacitError as error:
+                self.refusals[name] = f"{error.what}: {error.why}"
+                continue
+            if reply.kind == wanted and reply.study == self._digest:
+                replies[name] = reply
+            else:
+                self.refusals[name] = str(reply.fields.get("what", "an unexpected reply"))
+        return replies

@@ -1,0 +1,41 @@
+"""The proofs of estimators speak of the code as it is."""
+
+from pathlib import Path
+
+import pytest
+
+import tacit as tc
+from tacit.learn import _moment_fit, _unit_gradients, _whole_features, _whole_moments
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs/proofs/estimators.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("`FEATURE_STEPS` is $2^{12}$", _whole_features.FEATURE_STEPS == 2**12),
+        ("$2^{-16}$ (`RESIDUAL_STEPS`)", _unit_gradients.RESIDUAL_STEPS == 2**16),
+        ("$B = 2^{28}$ (`CLIP_STEPS`", _unit_gradients.CLIP_STEPS == 2**28),
+        (
+            "$41^2 = 1681 \\le 2 \\cdot 29^2 = 1682$",
+            (_whole_moments._SQUARE, _whole_moments._PRODUCT) == (29, 41),
+        ),
+        ("\\lambda \\ge 3 \\cdot 2 s\\sqrt{D}", _moment_fit._CLEAR == 3),
+        ("weights $W$", (_unit_gradients._WEIGHT_STEPS, _unit_gradients._MOST_WEIGHT) == (2**16, 2**8)),
+        ("`Ledger.keyed_digest`", hasattr(tc.Ledger, "keyed_digest")),
+        ("`BestRun.draw_runs`", hasattr(tc.mechanisms.BestRun, "draw_runs")),
+    ],
+)
+def test_the_constants_of_the_proof_are_those_of_the_code(said, value):
+    assert said in PAGE
+    assert value
+
+
+def test_the_files_that_the_proof_names_exist():
+    for name in (
+        "tests/unit/learn/test_unit_gradients.py", "tests/twins/learn_estimators.py",
+        "tests/statistical/test_learn_estimators.py",
+    ):  # fmt: skip
+        assert name in PAGE
+        assert (ROOT / name).exists()

@@ -13,14 +13,14 @@ from functools import partial
 from pathlib import Path
 
 import psycopg  # noqa: F401 - so that a short life is not spent on importing it
-from killing import kill_lives, lines, note, pace, work_in_threads
+from killing import kill_lives, lines, longest_life, note, work_in_threads
 
 from tacit.accounting import Budget, Cost
 from tacit.errors import TacitError
 from tacit.ledger import Blocks, Ledger
 
 COST = Cost.pure(Fraction(1, 10))
-PER_MONTH = 10  # kills, then the next blocks: most of them end full
+PER_MONTH = 3  # kills, then the next blocks: most of them end full
 DAYS = 6
 
 
@@ -73,7 +73,7 @@ def check(where: str, key: str, folder: Path) -> dict[str, int]:
 
 
 def main(where: str, key: str, folder: Path, kills: int, seed: int) -> None:
-    longest = 12 * pace(where, key, COST)
+    longest = longest_life(where, key, COST, draws=12, least=0.1)
     with Ledger.open(where, key=key, wait=60) as ledger:
         ledger.create_account("visits", unit="row", budget=Budget(epsilon=1), blocks=Blocks("day"))
     died_at_work = kill_lives(

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import psycopg  # noqa: F401 - so that a short life is not spent on importing it
-from killing import kill_lives, lines, note, pace, work_in_threads
+from killing import kill_lives, lines, longest_life, note, work_in_threads
 
 from tacit.accounting import Budget, Cost
 from tacit.errors import TacitError
@@ -91,7 +91,7 @@ def main(where: str, key: str, folder: Path, kills: int, seed: int) -> None:
     died_at_work = kill_lives(
         partial(live, where, key, folder),
         kills=kills,
-        longest=15 * pace(where, key, COST),
+        longest=longest_life(where, key, COST, draws=15, least=0.04),
         seed=seed,
         before=open_accounts,
         check=partial(check, where, key, folder),

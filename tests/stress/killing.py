@@ -27,14 +27,17 @@ def lines(log: Path) -> list[list[str]]:
     return [line.split() for line in log.read_text().splitlines()] if log.exists() else []
 
 
-def pace(where: str, key: str, cost: Cost) -> float:
-    """Measure how long a draw takes here and now, so that lives are long enough to die at work."""
+def longest_life(where: str, key: str, cost: Cost, *, draws: int, least: float) -> float:
+    """Return how long a life may last: some draws of this machine, so that lives are long enough to see any.
+
+    A machine that was quiet while it was measured may be busy later, so it is ``least`` seconds or more.
+    """
     with Ledger.open(where, key=key, wait=60) as ledger:
         ledger.create_account("trial", unit="patient_id", budget=Budget(epsilon=1))
         start = time.monotonic()
         for i in range(10):
             ledger.draw("trial", cost, plan=f"trial {i}", compute=lambda _: b"x")
-        return (time.monotonic() - start) / 10
+        return max(draws * (time.monotonic() - start) / 10, least)
 
 
 def work_in_threads(work: Callable[[int], None]) -> None:

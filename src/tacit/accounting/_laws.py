@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from fractions import Fraction  # noqa: TC003 - field types stay resolvable
 from typing import TYPE_CHECKING, Final, TypeAlias, get_args
 
+from tacit.accounting._law_fields import check_whole_move, checked_runs, read_positive, several_categories
 from tacit.accounting._numbers import exact_number, whole_number
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Choose, Code, Set
+from tacit.fixes import Code, Set
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,7 +49,6 @@ __all__ = [
     "ShuffledResponseLoss",
     "ZCDPLoss",
     "canonical",
-    "checked_runs",
     "merged",
 ]
 
@@ -61,7 +61,7 @@ class GaussianLoss:
     sensitivity: Fraction
 
     def __post_init__(self) -> None:
-        _positive(self, "sigma", "sensitivity")
+        read_positive(self, "sigma", "sensitivity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class LaplaceLoss:
     sensitivity: Fraction
 
     def __post_init__(self) -> None:
-        _positive(self, "scale", "sensitivity")
+        read_positive(self, "scale", "sensitivity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,8 @@ class DiscreteLaplaceLoss:
     sensitivity: Fraction
 
     def __post_init__(self) -> None:
-        _positive(self, "scale", "sensitivity")
-        _whole_move(self.sensitivity)
+        read_positive(self, "scale", "sensitivity")
+        check_whole_move(self.sensitivity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +95,8 @@ class DiscreteGaussianLoss:
     sensitivity: Fraction
 
     def __post_init__(self) -> None:
-        _positive(self, "sigma", "sensitivity")
-        _whole_move(self.sensitivity)
+        read_positive(self, "sigma", "sensitivity")
+        check_whole_move(self.sensitivity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +113,8 @@ class DiscreteGaussianVectorLoss:
     squared: Fraction
 
     def __post_init__(self) -> None:
-        _positive(self, "sigma", "squared")
-        _whole_move(self.squared)
+        read_positive(self, "sigma", "squared")
+        check_whole_move(self.squared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class RandomizedResponseLoss:
     epsilon: Fraction
 
     def __post_init__(self) -> None:
-        _positive(self, "epsilon")
+        read_positive(self, "epsilon")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class BoundedRangeLoss:
     epsilon: Fraction
 
     def __post_init__(self) -> None:
-        _positive(self, "epsilon")
+        read_positive(self, "epsilon")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class PureLoss:
     epsilon: Fraction
 
     def __post_init__(self) -> None:
-        _positive(self, "epsilon")
+        read_positive(self, "epsilon")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class ApproximateLoss:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", exact_number("epsilon", self.epsilon, zero=True))
-        _positive(self, "delta")
+        read_positive(self, "delta")
         if self.delta >= 1:
             raise bad_parameter("delta", "below 1", self.delta, fix=Set(delta=1e-6))
 
@@ -168,7 +168,7 @@ class ZCDPLoss:
     rho: Fraction
 
     def __post_init__(self) -> None:
-        _positive(self, "rho")
+        read_positive(self, "rho")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ class GDPLoss:
     mu: Fraction
 
     def __post_init__(self) -> None:
-        _positive(self, "mu")
+        read_positive(self, "mu")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ class SampledLoss:
     parts: Parts
 
     def __post_init__(self) -> None:
-        _positive(self, "q")
+        read_positive(self, "q")
         if self.q > 1:
             raise bad_parameter("q", "in (0, 1]", self.q, fix=Set(q=0.01))
         object.__setattr__(self, "parts", canonical(self.parts))
@@ -226,7 +226,7 @@ class ShuffledLoss:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", whole_number("n", self.n))
-        _positive(self, "epsilon0")
+        read_positive(self, "epsilon0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +262,8 @@ class CategoricalResponseLoss:
     categories: int
 
     def __post_init__(self) -> None:
-        _positive(self, "epsilon")
-        object.__setattr__(self, "categories", _several(self.categories))
+        read_positive(self, "epsilon")
+        object.__setattr__(self, "categories", several_categories(self.categories))
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,8 +276,8 @@ class ShuffledResponseLoss:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", whole_number("n", self.n))
-        _positive(self, "epsilon0")
-        object.__setattr__(self, "categories", _several(self.categories))
+        read_positive(self, "epsilon0")
+        object.__setattr__(self, "categories", several_categories(self.categories))
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +293,7 @@ class BestOfLoss:
     candidates: tuple[Parts, ...]
 
     def __post_init__(self) -> None:
-        _positive(self, "parameter")
+        read_positive(self, "parameter")
         checked_runs(self.runs, self.parameter)
         candidates = {canonical(one) for one in self.candidates}
         if not candidates:
@@ -325,9 +325,6 @@ LossLaw: TypeAlias = (
     | BestOfLoss
 )
 _PLACE: Final = {law: place for place, law in enumerate(get_args(LossLaw))}
-
-#: The laws of the number of runs of which the best is shown.
-RUN_LAWS: Final = ("logarithmic", "geometric", "poisson")
 
 #: A sum of laws: (law, number of times), each law once, in the canonical order.
 Parts: TypeAlias = tuple[tuple[LossLaw, int], ...]
@@ -371,35 +368,3 @@ def _key(law: LossLaw) -> tuple[object, ...]:
 
 def _parts_key(parts: Parts) -> tuple[object, ...]:
     return tuple((_key(law), times) for law, times in parts)
-
-
-def _positive(law: object, *names: str) -> None:
-    """Read the named fields as exact positive rationals."""
-    for name in names:
-        object.__setattr__(law, name, exact_number(name, getattr(law, name)))
-
-
-def checked_runs(runs: str, parameter: Fraction) -> None:
-    """Refuse a law of the number of runs that is unknown, or a parameter outside its range."""
-    if runs not in RUN_LAWS:
-        raise bad_parameter("law", "the law of the number of runs", runs, fix=Choose(RUN_LAWS))
-    if runs != "poisson" and parameter >= 1:
-        raise bad_parameter("gamma", "between 0 and 1", float(parameter), fix=Set(gamma=0.027))
-
-
-def _several(categories: int) -> int:
-    number = whole_number("categories", categories)
-    if number < 2:
-        raise bad_parameter("categories", "at least 2", categories, fix=Set(categories=3))
-    return number
-
-
-def _whole_move(sensitivity: Fraction) -> None:
-    if sensitivity.denominator != 1:
-        raise bad_parameter(
-            "sensitivity",
-            "a whole number of grid steps",
-            float(sensitivity),
-            why="whole-number noise protects moves by whole steps; round real numbers to the grid first",
-            fix=Set(sensitivity=-(-sensitivity.numerator // sensitivity.denominator)),
-        )

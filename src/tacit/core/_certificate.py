@@ -8,12 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import lru_cache, reduce
-from operator import add
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from tacit.core._certificate_members import cost_together, promised_together
 from tacit.core._plan_run import digest_of, plan_hash, together_hash
 from tacit.core._run_stages import cost_of_laws
 from tacit.errors import TacitError
@@ -124,7 +123,7 @@ class Certificate(Reportable):
         Cost and plan follow from the members, unless they are known already.
         """
         if cost is None:
-            cost = _cost_together(members, disjoint=disjoint)
+            cost = cost_together(members, disjoint=disjoint)
         if plan is None:
             plan = together_hash([member.plan for member in members], disjoint=disjoint)
         return cls(
@@ -133,7 +132,7 @@ class Certificate(Reportable):
                 "members": [dict(member.fields) for member in members],
                 "disjoint": disjoint,
                 "cost": cast("JSON", cost.to_json()),
-                "promised": _promised_together(members, disjoint=disjoint),
+                "promised": promised_together(members, disjoint=disjoint),
                 "plan": plan,
                 "software": members[0].fields["software"],
             }
@@ -237,7 +236,7 @@ class Certificate(Reportable):
             found.append("the software is not the one that the first member states")
         disjoint = self.fields["disjoint"] is True
         bound = all(any(member._bound_in(ledger) for ledger in ledgers) for member in members)  # noqa: SLF001
-        if bound and self.fields["promised"] != _promised_together(members, disjoint=disjoint):
+        if bound and self.fields["promised"] != promised_together(members, disjoint=disjoint):
             found.append("the promised total is not the one that follows from the members")
         return found
 
@@ -318,7 +317,7 @@ class Certificate(Reportable):
 
     def _members_add_up(self) -> bool:
         try:
-            total = _cost_together(self.members, disjoint=bool(self.fields["disjoint"]))
+            total = cost_together(self.members, disjoint=bool(self.fields["disjoint"]))
             return digest_of(total.to_json()) == digest_of(self.fields["cost"])
         except (TacitError, KeyError, TypeError, ValueError):
             return False
@@ -362,45 +361,6 @@ def certificate_body(member: Member) -> dict[str, JSON]:
         **({"audit": dict(member.audit)} if member.audit is not None else {}),
         **({"blocks": list(member.blocks)} if member.blocks and member.ledger is not None else {}),
     }
-
-
-def _cost_together(members: Sequence[Certificate], *, disjoint: bool) -> Cost:
-    """Return what one unit pays for all members: the largest cost if they are disjoint, else the sum.
-
-    Where members share the noise of one sum, a unit in all of them moves this sum several times against one
-    noise. It pays like a group of so many units, which is more than the sum of the costs.
-    """
-    from tacit.accounting import Cost
-
-    each = [Cost.from_json(cast("Any", member.fields["cost"])) for member in members]
-    shared = _share_noise(members)
-    if not disjoint and not shared:
-        return reduce(add, each)
-    largest = each[0] if len(set(each)) == 1 else Cost.parallel(*each)
-    return largest if disjoint else largest.group(len(each))
-
-
-def _share_noise(members: Sequence[Certificate]) -> bool:
-    """Whether the noise of a member is a share of what several members add to one sum."""
-    return any("shares" in law for member in members for law in cast("Any", member.fields["mechanisms"]))
-
-
-def _promised_together(members: Sequence[Certificate], *, disjoint: bool) -> dict[str, JSON]:
-    """Return the total that follows from what each member promised: the largest if disjoint, else the sum.
-
-    Where members share noise and a unit may be in several, no total follows; the cost says what holds.
-    """
-    if not disjoint and _share_noise(members):
-        return {}
-    stated = [cast("Any", member.fields.get("promised")) or {} for member in members]
-    try:
-        return {
-            name: str((max if disjoint else sum)(Fraction(one[name]) for one in stated))
-            for name in stated[0]
-            if all(name in one for one in stated)
-        }
-    except (TypeError, ValueError, ArithmeticError):
-        return {}
 
 
 def _is_number(number: object) -> bool:

@@ -1,0 +1,51 @@
+"""The fields of laws in accounting: read as exact numbers, or refused with what is wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tacit.accounting._numbers import exact_number, whole_number
+from tacit.errors import bad_parameter
+from tacit.fixes import Choose, Set
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+__all__ = ["RUN_LAWS", "check_whole_move", "checked_runs", "read_positive", "several_categories"]
+
+#: The laws of the number of runs of which the best is shown.
+RUN_LAWS: Final = ("logarithmic", "geometric", "poisson")
+
+
+def read_positive(law: object, *names: str) -> None:
+    """Read the named fields as exact positive rationals."""
+    for name in names:
+        object.__setattr__(law, name, exact_number(name, getattr(law, name)))
+
+
+def checked_runs(runs: str, parameter: Fraction) -> None:
+    """Refuse a law of the number of runs that is unknown, or a parameter outside its range."""
+    if runs not in RUN_LAWS:
+        raise bad_parameter("law", "the law of the number of runs", runs, fix=Choose(RUN_LAWS))
+    if runs != "poisson" and parameter >= 1:
+        raise bad_parameter("gamma", "between 0 and 1", float(parameter), fix=Set(gamma=0.027))
+
+
+def several_categories(categories: int) -> int:
+    """Read a number of categories, at least 2."""
+    number = whole_number("categories", categories)
+    if number < 2:
+        raise bad_parameter("categories", "at least 2", categories, fix=Set(categories=3))
+    return number
+
+
+def check_whole_move(sensitivity: Fraction) -> None:
+    """Refuse a move that is not a whole number of grid steps."""
+    if sensitivity.denominator != 1:
+        raise bad_parameter(
+            "sensitivity",
+            "a whole number of grid steps",
+            float(sensitivity),
+            why="whole-number noise protects moves by whole steps; round real numbers to the grid first",
+            fix=Set(sensitivity=-(-sensitivity.numerator // sensitivity.denominator)),
+        )

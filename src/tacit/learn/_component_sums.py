@@ -15,7 +15,14 @@ from tacit.learn._counted_rows import counted_rows
 from tacit.learn._declared_bounds import bounds_document
 from tacit.learn._fit_noise import share_of_noise
 from tacit.learn._fit_task import FitSteps
-from tacit.learn._row_moments import MOVED_MEANS, RADIUS, around, centre_and_radius, moment_integers
+from tacit.learn._row_moments import (
+    MOVED_MEANS,
+    RADIUS,
+    around,
+    centre_and_radius,
+    least_variance,
+    moment_integers,
+)
 from tacit.mechanisms import RoundedGaussian
 
 if TYPE_CHECKING:
@@ -32,6 +39,7 @@ __all__ = ["component_steps", "product_integers"]
 SQUARES, PRODUCTS = 29, 41
 _MEANS = Fraction(1, 10)  # the share of the means
 _MOST = 2_000  # features
+_MOST_CLIPPED = 4.0  # clipping to the radius is made good up to this factor
 _BLOCK = 2**20  # rows whose products are added in floats: below 2^53, so exactly
 MOVED_PRODUCTS = SQUARES * RADIUS**2
 
@@ -87,7 +95,10 @@ def component_steps(data: Examples, noise: Fraction, grid: RowGrid, components: 
         gaps = levels[:, None] - levels[None, :k]
         with np.errstate(divide="ignore"):
             lost = np.where(gaps == 0, 0.0, spoiled**2 / np.where(gaps == 0, 1, gaps) ** 2).sum(axis=0)
-        scale = step**2 / rows
+        # rows beyond the radius were clipped to it; the moments say how much variance that took away
+        total = least_variance(noisy[0], float(means)) * (RADIUS / radius) ** 2 * rows
+        clipped = min(max(1.0, total / max(1.0, float(levels.sum()))), _MOST_CLIPPED)
+        scale = step**2 / rows * clipped
         return {
             "components": vectors[:, :k].T.copy(),
             "mean": grid.features(centre),

@@ -450,3 +450,22 @@ def test_a_hospital_that_is_lost_after_its_first_round_has_left_its_certificate(
     release = Coordinator(agreed, exchange).train()
     assert [len(names) for names in release.members] == [4, 3, 3]
     assert [one.names for one in release.certificate.members] == ["h0", "h1", "h2", "h3"]
+
+
+def test_a_hospital_without_budget_is_named_with_the_code_of_its_refusal():
+    agreed, keys = h.small_study("own", hospitals=3)
+    hospitals = h.all_hospitals(agreed, keys)
+    hospitals["h2"] = h.small_hospital("h2", agreed, keys["h2"], budget=tc.Budget(epsilon=1e-3, delta=1e-9))
+    coordinator = Coordinator(agreed, in_process(hospitals))
+    release = coordinator.train()
+    assert str(release).splitlines()[1] == "1 of 3 hospitals took part in no round: h2"
+    assert coordinator.refusals == {"h2": "h2 cannot answer (budget-exceeded)"}
+    assert hospitals["h2"].last_refusal.code == "budget-exceeded"
+
+
+def test_a_second_training_with_one_study_is_refused_in_words_that_are_true():
+    agreed, keys = h.small_study("shared", hospitals=3)
+    hospitals = h.all_hospitals(agreed, keys)
+    Coordinator(agreed, in_process(hospitals)).train()
+    with pytest.raises(tc.TacitError, match="h0 has answered round 2 before"):
+        Coordinator(agreed, in_process(hospitals)).train()

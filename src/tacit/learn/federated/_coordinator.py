@@ -280,5 +280,6 @@ class Coordinator:
             if reply.kind == wanted and reply.study == self._digest:
                 replies[name] = reply
             else:
-                self.refusals[name] = str(reply.fields.get("what", "an unexpected reply"))
+                what, code = (str(reply.fields.get(part, "")) for part in ("what", "code"))
+                self.refusals[name] = f"{what or 'an unexpected reply'}{f' ({code})' if code else ''}"
         return replies

@@ -220,8 +220,9 @@ class Hospital:
         if self._opened(number) is None:
             raise TacitError(
                 "instalment-lost",
-                f"{self.name} began round {number} before it was restarted",
-                why="its masks are gone, and masking the same sum twice would show it",
+                f"{self.name} has answered round {number} before",
+                why="a later round has begun since, or the hospital was restarted: the masks are gone, and "
+                "masking the same sum twice would show it",
                 fix=Say("go on without it in this round"),
             )
         return self._say("ready", {**about, "key": self._open[number].key.signed.document()})

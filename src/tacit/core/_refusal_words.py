@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError
+from tacit.fixes import Either, Set
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from fractions import Fraction
+
+    from tacit.fixes import Fix
 
 __all__ = ["in_promised_words", "promise_in_words"]
 
@@ -46,4 +49,18 @@ def in_promised_words(refusal: TacitError, promised: Mapping[str, Fraction]) -> 
         return refusal
     stated = f" and is charged with rho {number}" if " rho " in left else ""
     what = f"{where}a plan that promises {promise_in_words(promised)}{stated}{fits}{left}"
-    return TacitError(refusal.code, what, why=refusal.why, fix=refusal.fix)
+    return TacitError(refusal.code, what, why=refusal.why, fix=_in_epsilon(refusal.fix, promised))
+
+
+def _in_epsilon(fix: Fix, promised: Mapping[str, Fraction]) -> Fix:
+    """Return a fix with the epsilon that a Gaussian plan of the same delta may have, where it names a rho."""
+    if isinstance(fix, Either):
+        return Either(*(_in_epsilon(one, promised) for one in fix.fixes))
+    if not isinstance(fix, Set) or "rho" not in fix.values or not promised.get("delta"):
+        return fix
+    from tacit.accounting import Cost
+
+    sigma = (2 * float(str(fix.values["rho"]))) ** -0.5
+    most = Cost.gaussian(sigma=sigma, sensitivity=1).epsilon(delta=promised["delta"])
+    short = float(f"{float(most):.3g}")  # three digits, rounded down
+    return Set.at_most(epsilon=short if short <= most else float(f"{short * (1 - 5e-3):.3g}"))

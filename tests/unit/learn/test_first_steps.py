@@ -215,3 +215,28 @@ def test_training_many_teachers_shows_how_far_it_is(monkeypatch):
     )
     teachers.label(X[:2], sigma=1).release()
     assert seen == [("Training teachers", 0.0), ("Training teachers", 1.0)]
+
+
+def test_a_fit_that_does_not_fit_is_told_the_epsilon_that_does():
+    held = {"classes": [0, 1], "bounds": (0, 1), "size": 300, "dataset": "left", "delta": 1e-6}
+    for budget in (tc.Budget(epsilon=3, delta=1e-4), tc.Budget(rho=0.2)):
+        named = {**held, "dataset": str(budget), "budget": budget}
+        X, y = np.tile([[0.1, 0.9], [0.9, 0.1]], (150, 1)), np.tile([0, 1], 150)
+        tc.learn.LogisticRegression(epsilon=0.5, **named).fit(X, y)
+        with pytest.raises(TacitError, match="a plan that promises epsilon 9") as refusal:
+            tc.learn.LogisticRegression(epsilon=9, **named).fit(X, y)
+        fits = refusal.value.fix.fixes[0].values
+        assert set(fits) == {"epsilon"}
+        assert 0.5 < fits["epsilon"] < 9
+        tc.learn.LogisticRegression(epsilon=fits["epsilon"], **named).fit(X, y)
+
+
+def test_a_missing_epsilon_is_named():
+    with pytest.raises(TacitError, match="epsilon must be given"):
+        a_fit(epsilon=None, delta=None).plan(np.zeros((3, 2)), [0, 1, 0])
+
+
+def test_a_network_is_no_teacher_before_somebody_trains_it():
+    data = declared(np.zeros((4, 2)), np.zeros(4, dtype=int), unit=tc.Unit.row())
+    with pytest.raises(TacitError, match="a function that trains a network"):
+        tc.learn.Teachers(torch.nn.Linear(2, 2), data=data, teachers=10, classes=[0, 1])

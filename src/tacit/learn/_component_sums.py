@@ -56,6 +56,11 @@ def product_integers(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray((total * weights)[np.triu_indices(wide)])
 
 
+def _clipped_away(moments: Any, deviation: float, seen: float) -> float:
+    """Return by what factor clipping to the radius shrank the variance that is seen, as far as it is sure."""
+    return min(max(1.0, least_variance(moments, deviation) / max(1e-9, seen)), _MOST_CLIPPED)
+
+
 def component_steps(data: Examples, noise: Fraction, grid: RowGrid, components: int | None) -> FitSteps:
     """Return the steps of principal components.
 
@@ -79,6 +84,7 @@ def component_steps(data: Examples, noise: Fraction, grid: RowGrid, components: 
         _, centre, radius = centre_and_radius(noisy)
         yield product_integers(around(rows[good], centre, radius))
 
+    @np.errstate(divide="ignore")
     def read(noisy: Sequence[Any], confidence: Fraction) -> Mapping[str, NDArray[Any]]:
         del confidence
         rows, centre, radius = centre_and_radius(noisy[0])
@@ -93,12 +99,9 @@ def component_steps(data: Examples, noise: Fraction, grid: RowGrid, components: 
         vectors = vectors * np.where(vectors[largest, range(wide)] < 0, -1, 1)
         spoiled = float(products) / PRODUCTS
         gaps = levels[:, None] - levels[None, :k]
-        with np.errstate(divide="ignore"):
-            lost = np.where(gaps == 0, 0.0, spoiled**2 / np.where(gaps == 0, 1, gaps) ** 2).sum(axis=0)
-        # rows beyond the radius were clipped to it; the moments say how much variance that took away
-        total = least_variance(noisy[0], float(means)) * (RADIUS / radius) ** 2 * rows
-        clipped = min(max(1.0, total / max(1.0, float(levels.sum()))), _MOST_CLIPPED)
-        scale = step**2 / rows * clipped
+        lost = np.where(gaps == 0, 0.0, spoiled**2 / np.where(gaps == 0, 1, gaps) ** 2).sum(axis=0)
+        seen = float(levels.sum()) / rows * (radius / RADIUS) ** 2
+        scale = step**2 / rows * _clipped_away(noisy[0], float(means), seen)
         return {
             "components": vectors[:, :k].T.copy(),
             "mean": grid.features(centre),

@@ -138,7 +138,8 @@ class Hospital:
         That account would add up the costs. A patient of both moves one sum twice against one noise, which
         costs more than the sum.
         """
-        ledger, own = self._data._ledger, self._data.name  # noqa: SLF001 - learning's own
+        ledger: Any = self._data._ledger  # noqa: SLF001 - learning's own
+        own = self._data.name
         above = ledger.account(own).parent
         while above is not None:
             charges = (one for one in ledger.history(above) if one.kind == "run" and one.account != own)

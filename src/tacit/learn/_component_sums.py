@@ -61,6 +61,14 @@ def _clipped_away(moments: Any, deviation: float, seen: float) -> float:
     return min(max(1.0, least_variance(moments, deviation) / max(1e-9, seen)), _MOST_CLIPPED)
 
 
+@np.errstate(divide="ignore")
+def _lost_to_noise(levels: NDArray[np.float64], components: int, deviation: float) -> NDArray[np.float64]:
+    """Return what noise takes from each component, to first order: its variance over squared gaps."""
+    gaps = levels[:, None] - levels[None, :components]
+    far = np.where(gaps == 0, 1, gaps) ** 2
+    return np.asarray(np.where(gaps == 0, 0.0, deviation**2 / far).sum(axis=0))
+
+
 def component_steps(data: Examples, noise: Fraction, grid: RowGrid, components: int | None) -> FitSteps:
     """Return the steps of principal components.
 
@@ -84,7 +92,6 @@ def component_steps(data: Examples, noise: Fraction, grid: RowGrid, components: 
         _, centre, radius = centre_and_radius(noisy)
         yield product_integers(around(rows[good], centre, radius))
 
-    @np.errstate(divide="ignore")
     def read(noisy: Sequence[Any], confidence: Fraction) -> Mapping[str, NDArray[Any]]:
         del confidence
         rows, centre, radius = centre_and_radius(noisy[0])
@@ -98,8 +105,7 @@ def component_steps(data: Examples, noise: Fraction, grid: RowGrid, components: 
         largest = np.abs(vectors).argmax(axis=0)
         vectors = vectors * np.where(vectors[largest, range(wide)] < 0, -1, 1)
         spoiled = float(products) / PRODUCTS
-        gaps = levels[:, None] - levels[None, :k]
-        lost = np.where(gaps == 0, 0.0, spoiled**2 / np.where(gaps == 0, 1, gaps) ** 2).sum(axis=0)
+        lost = _lost_to_noise(levels, k, spoiled)
         seen = float(levels.sum()) / rows * (radius / RADIUS) ** 2
         scale = step**2 / rows * _clipped_away(noisy[0], float(means), seen)
         return {

@@ -66,7 +66,10 @@ class BegunPlan:
             for day in range(self.through() + 1, through + 1):
                 self._pay(day, ledger, account)
         wanted.through = through
-        drawn = self._run.next()
+        try:
+            drawn = self._run.next()
+        finally:
+            wanted.through = 0  # an instalment that is drawn in another way, without the lock, has no days
         entry: Any = drawn.certificate.fields["ledger"]
         if entry["instalment"] == self._claimed + 1:  # nobody else drew one
             self._claimed += 1

@@ -623,6 +623,19 @@ def test_of_a_lost_draw_nothing_is_ever_seen(monkeypatch):
     assert [before for _, before in drawn] == [b""] * 5 + [memories[0]] * 5 + [memories[1]] * 5
 
 
+def test_an_instalment_that_is_drawn_beside_the_stream_has_no_days(flu, monkeypatch):
+    """Days are drawn under the lock of the folder alone, also after a draw that failed."""
+    plan = flu.plan(cases=tc.count(), epsilon=900)
+    flu.begin(plan)
+    flu.append(DAYS[0], rows(0, 10))
+    with monkeypatch.context() as broken:
+        broken.setattr(StreamTask, "_integers", lambda self, day: 1 / 0)
+        with pytest.raises(TacitError):
+            flu.release(DAYS[0])
+    assert flu.plans[0].run().next().content.days == 0
+    assert values(flu.release(DAYS[0]).daily["cases"]) == [10]
+
+
 @pytest.mark.parametrize("charge", ["run", "day"])
 def test_certificates_state_what_was_charged_for_each_unit(charge):
     flu = declared(budget=tc.Budget(rho=0.5), types={"x": "number"})

@@ -92,8 +92,9 @@ def _gram_squares(left: Tensor, right: Tensor) -> Tensor:
     block = 128 if units * _tiles(rows, 128) >= BUSY // 2 else 64
     block = 32 if rows <= 32 else block
     tiles = _tiles(rows, block)
-    made = torch.empty(3, units, tiles, device=left.device, dtype=torch.float32)
-    squares, lengths, extremes = made.unbind()
+    squares, lengths, extremes = (
+        torch.empty(units, tiles, device=left.device, dtype=torch.float32) for _ in range(3)
+    )
     kernels.gram_norms[units, tiles](
         left, right, squares, lengths, extremes, rows, inputs, right.shape[2], tiles,
         BLOCK=block, DEPTH=64, KIND=_kind(), num_warps=8 if block == 128 else 4, num_stages=3,
@@ -207,8 +208,7 @@ def _position_squares(x: Tensor, grad: Tensor, kernel: list[int], steps: list[in
     from tacit.learn import _layer_triton as kernels
 
     x, grad = (value.contiguous(memory_format=torch.channels_last) for value in (x, grad))
-    made = torch.empty(3, len(x), device=x.device, dtype=torch.float32)
-    squares, lengths, extremes = made.unbind()
+    squares, lengths, extremes = (torch.empty(len(x), device=x.device, dtype=torch.float32) for _ in range(3))
     block = next(side for side in (16, 32, MOST_POSITIONS) if grad[0, 0].numel() <= side)
     kernels.position_norms[len(x),](
         x, grad, squares, lengths, extremes, *x.shape[2:], *grad.shape[2:], x.shape[1], grad.shape[1], *steps,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.audit._events import clopper_pearson
-from tacit.errors import TacitError
+from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code
 from tacit.report import Report, Reportable, ReportTable, percent
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.accounting import Cost
+    from tacit.core import Certificate, Plan, Release
     from tacit.picture import Picture
 
 __all__ = ["MembershipReport", "membership"]
@@ -102,7 +103,7 @@ def membership(
     members: Sequence[float] | NDArray[Any],
     others: Sequence[float] | NDArray[Any],
     *,
-    claimed: Cost | None = None,
+    claimed: Cost | Plan[Any] | Release[Any] | Certificate | None = None,
 ) -> MembershipReport:
     """Report how well a score tells who was in the training data of a model.
 
@@ -117,7 +118,8 @@ def membership(
     others
         Scores of people like them whose examples were not.
     claimed
-        The cost that training claims: the report then shows what it allows to any attack.
+        The cost that training claims, or the plan, release or certificate that states it: the report then
+        shows what it allows to any attack.
 
     Examples
     --------
@@ -143,17 +145,37 @@ def membership(
         hits = int((inside > threshold).sum())
         low, high = clopper_pearson(hits, len(inside), 0.025)
         rows.append((rate, hits / len(inside), float(low), float(high)))
-    allowed = None if claimed is None else tuple(1 - claimed.tradeoff(rate) for rate in _FALSE_ALARMS)
+    cost = _read_claim(claimed)
+    allowed = None if cost is None else tuple(1 - cost.tradeoff(rate) for rate in _FALSE_ALARMS)
     return MembershipReport(
         len(inside),
         len(outside),
         auc,
         tuple(rows),
         allowed,
-        _largest_auc(claimed),
+        _largest_auc(cost),
         (inside, outside),
-        claimed,
+        cost,
     )
+
+
+def _read_claim(claimed: Any) -> Cost | None:
+    """Return the cost that something states: a cost itself, a plan, a release or a certificate."""
+    from tacit.accounting import Cost
+    from tacit.core import Certificate, Plan, Release
+
+    match claimed:
+        case None | Cost():
+            return claimed
+        case Release() | Certificate():
+            stated = claimed.certificate if isinstance(claimed, Release) else claimed
+            return Cost.from_json(stated.fields["cost"])
+        case Plan():
+            return claimed.cost
+    raise bad_parameter(
+        "claimed", "a cost, or a plan, release or certificate that states one", type(claimed).__name__,
+        fix=Code("tc.audit.membership(members, others, claimed=release.certificate)"),
+    )  # fmt: skip
 
 
 def _largest_auc(claimed: Cost | None) -> float | None:

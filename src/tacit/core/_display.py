@@ -11,6 +11,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from tacit.core._refusal_words import promise_in_words
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def shown_key(value: Value, *, totals: bool = False) -> str:
 
 
 def _cost(plan: Plan[Any]) -> str:
-    return ", ".join(f"{name} {float(value):g}" for name, value in plan.promised.items())
+    return promise_in_words(plan.promised)
 
 
 def _meaning(plan: Plan[Any]) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from tacit.core._certificate import Certificate, certificate_body
 from tacit.core._plan_run import Member, add_up, check_source, digest_of, together_hash
 from tacit.core._plan_run import run as run_once
+from tacit.core._refusal_words import in_promised_words
 from tacit.core._release import Content, Release
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Set
@@ -291,21 +292,24 @@ class Plan(Generic[C]):
         if self.instalments is None or member.ledger is None:
             raise _wrong_shape("the plan is one draw and has no instalments", "release")
         body = certificate_body(member)
-        held = member.ledger.run(
-            account or member.identity.name,
-            member.cost,
-            plan=member.hash,
-            instalments=self.instalments,
-            who=who,
-            purpose=purpose,
-            asked=member.asked,
-            record=member.record,
-            key=key,
-            dataset=member.identity.name,
-            version=member.identity.version,
-            certificate=digest_of(body),
-            **({"blocks": member.blocks} if member.blocks else {}),
-        )
+        try:
+            held = member.ledger.run(
+                account or member.identity.name,
+                member.cost,
+                plan=member.hash,
+                instalments=self.instalments,
+                who=who,
+                purpose=purpose,
+                asked=member.asked,
+                record=member.record,
+                key=key,
+                dataset=member.identity.name,
+                version=member.identity.version,
+                certificate=digest_of(body),
+                **({"blocks": member.blocks} if member.blocks else {}),
+            )
+        except TacitError as refusal:
+            raise in_promised_words(refusal, member.promised) from None
         return Run(self, held, body)
 
     def _draw(
@@ -314,21 +318,24 @@ class Plan(Generic[C]):
         if member.ledger is None:
             return json.loads(run_once(member.task))["noisy"], Certificate.of_local(member)
         body = certificate_body(member)
-        drawn = member.ledger.draw(
-            account or member.identity.name,
-            member.cost,
-            plan=member.hash,
-            compute=lambda _: run_once(member.task, body),
-            who=who,
-            purpose=purpose,
-            asked=member.asked,
-            record=member.record,
-            key=key,
-            dataset=member.identity.name,
-            version=member.identity.version,
-            certificate=digest_of(body),
-            **({"blocks": member.blocks} if member.blocks else {}),
-        )
+        try:
+            drawn = member.ledger.draw(
+                account or member.identity.name,
+                member.cost,
+                plan=member.hash,
+                compute=lambda _: run_once(member.task, body),
+                who=who,
+                purpose=purpose,
+                asked=member.asked,
+                record=member.record,
+                key=key,
+                dataset=member.identity.name,
+                version=member.identity.version,
+                certificate=digest_of(body),
+                **({"blocks": member.blocks} if member.blocks else {}),
+            )
+        except TacitError as refusal:
+            raise in_promised_words(refusal, member.promised) from None
         stored = json.loads(drawn.payload)
         return stored["noisy"], Certificate.of_draw(drawn.receipt, stored.get("certificate"), body)
 

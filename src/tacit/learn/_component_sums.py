@@ -15,7 +15,14 @@ from tacit.learn._counted_rows import counted_rows
 from tacit.learn._declared_bounds import bounds_document
 from tacit.learn._fit_noise import share_of_noise
 from tacit.learn._fit_task import FitSteps
-from tacit.learn._row_moments import MOVED_MEANS, RADIUS, around, centre_and_radius, moment_integers
+from tacit.learn._row_moments import (
+    MOVED_MEANS,
+    RADIUS,
+    around,
+    centre_and_radius,
+    least_variance,
+    moment_integers,
+)
 from tacit.mechanisms import RoundedGaussian
 
 if TYPE_CHECKING:
@@ -32,6 +39,7 @@ __all__ = ["component_steps", "product_integers"]
 SQUARES, PRODUCTS = 29, 41
 _MEANS = Fraction(1, 10)  # the share of the means
 _MOST = 2_000  # features
+_MOST_CLIPPED = 4.0  # clipping to the radius is made good up to this factor
 _BLOCK = 2**20  # rows whose products are added in floats: below 2^53, so exactly
 MOVED_PRODUCTS = SQUARES * RADIUS**2
 
@@ -46,6 +54,19 @@ def product_integers(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     weights = np.full((wide, wide), PRODUCTS)
     np.fill_diagonal(weights, SQUARES)
     return np.asarray((total * weights)[np.triu_indices(wide)])
+
+
+def _clipped_away(moments: Any, deviation: float, seen: float) -> float:
+    """Return by what factor clipping to the radius shrank the variance that is seen, as far as it is sure."""
+    return min(max(1.0, least_variance(moments, deviation) / max(1e-9, seen)), _MOST_CLIPPED)
+
+
+@np.errstate(divide="ignore")
+def _lost_to_noise(levels: NDArray[np.float64], components: int, deviation: float) -> NDArray[np.float64]:
+    """Return what noise takes from each component, to first order: its variance over squared gaps."""
+    gaps = levels[:, None] - levels[None, :components]
+    far = np.where(gaps == 0, 1, gaps) ** 2
+    return np.asarray(np.where(gaps == 0, 0.0, deviation**2 / far).sum(axis=0))
 
 
 def component_steps(data: Examples, noise: Fraction, grid: RowGrid, components: int | None) -> FitSteps:
@@ -84,10 +105,9 @@ def component_steps(data: Examples, noise: Fraction, grid: RowGrid, components: 
         largest = np.abs(vectors).argmax(axis=0)
         vectors = vectors * np.where(vectors[largest, range(wide)] < 0, -1, 1)
         spoiled = float(products) / PRODUCTS
-        gaps = levels[:, None] - levels[None, :k]
-        with np.errstate(divide="ignore"):
-            lost = np.where(gaps == 0, 0.0, spoiled**2 / np.where(gaps == 0, 1, gaps) ** 2).sum(axis=0)
-        scale = step**2 / rows
+        lost = _lost_to_noise(levels, k, spoiled)
+        seen = float(levels.sum()) / rows * (radius / RADIUS) ** 2
+        scale = step**2 / rows * _clipped_away(noisy[0], float(means), seen)
         return {
             "components": vectors[:, :k].T.copy(),
             "mean": grid.features(centre),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON
 
+_SHOWN = 8  # features whose bounds a message repeats
 _NARROWEST = 2.0**-1000  # of half a range: scaling by it gives finite numbers
 
 __all__ = ["bounds_document", "read_feature_bounds", "read_target_bounds"]
@@ -21,6 +22,10 @@ __all__ = ["bounds_document", "read_feature_bounds", "read_target_bounds"]
 
 def read_feature_bounds(bounds: Any, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Read a pair of numbers, or a pair of lists with one number for each feature.
+
+    Lists hold the lowest and then the highest values. A pair for each feature, as other libraries write it,
+    is refused with the lists that it stands for. For exactly two features, pairs could be read as lists too.
+    So two tuples are refused if both readings make sense.
 
     Examples
     --------
@@ -38,17 +43,43 @@ def read_feature_bounds(bounds: Any, features: int) -> tuple[NDArray[np.float64]
     try:
         low, high = (np.broadcast_to(np.asarray(one, dtype=np.float64), (features,)) for one in bounds)
     except (TypeError, ValueError):
-        raise TacitError(
-            "bad-parameter",
-            f"bounds must be two numbers, or two lists of {features} numbers",
-            why="the first list holds the lowest value of each feature, the second list the highest",
-            fix=Code("bounds=([0, 18], [1, 99])"),
+        raise _in_lists(
+            bounds, features, f"bounds must be two numbers, or two lists of {features} numbers"
         ) from None
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
-        raise _wrong("bounds", "finite, and each lower bound must be below its upper bound")
+        what = "bounds must be finite, and each lower bound must be below its upper bound"
+        raise _in_lists(bounds, features, what)
+    tuples = isinstance(bounds, list | tuple) and all(isinstance(one, tuple) for one in bounds)
+    if features == 2 and tuples and _as_pairs(bounds, features) is not None and high[0] != low[1]:
+        raise _in_lists(bounds, features, "two pairs of bounds for two features can be read in two ways")
     if not _usable(low, high):
         raise _wrong("bounds", "neither this wide nor this narrow")
     return low.copy(), high.copy()
+
+
+def _as_pairs(bounds: Any, features: int) -> NDArray[np.float64] | None:
+    """Return bounds as one pair of lowest and highest value for each feature, or None if they are not."""
+    try:
+        pairs = np.asarray(bounds, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    whole = pairs.shape == (features, 2) and np.isfinite(pairs).all()
+    return pairs if whole and (pairs[:, 0] < pairs[:, 1]).all() else None
+
+
+def _in_lists(bounds: Any, features: int, what: str) -> TacitError:
+    """Refuse bounds; if they are pairs, one for each feature, show them as the two lists that are read."""
+    pairs = _as_pairs(bounds, features)
+    shown = "([0, 18], [1, 99])"
+    if pairs is not None and features <= _SHOWN:
+        low, high = ([int(x) if x == int(x) else x for x in one.tolist()] for one in pairs.T)
+        shown = f"({low}, {high})"
+    return TacitError(
+        "bad-parameter",
+        what,
+        why="the first list holds the lowest value of each feature, the second list the highest",
+        fix=Code(f"bounds={shown}"),
+    )
 
 
 def read_target_bounds(bounds: Any) -> tuple[float, float]:

@@ -30,6 +30,8 @@ def read_fit_goal(*, epsilon: object, delta: object, size: object) -> tuple[Plan
             fix=Set(size=1000),
         )  # fmt: skip
     units = count("size", size, zero=False)  # type: ignore[arg-type]
+    if epsilon is None:
+        raise bad_parameter("epsilon", "given", None, why="it has no default", fix=Set(epsilon=1))
     if not delta:
         raise bad_parameter(
             "delta", "above 0", delta, why="the noise is Gaussian", fix=Set(delta=_small_delta(units))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import torch
 
-from tacit.learn._layer_kernels import gram_kernel, kernels_apply
+from tacit.learn._layer_kernels import gram_kernel, kernels_apply, unless_extreme
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,9 +36,6 @@ __all__ = [
 MOST_ELEMENTS: Final = 2**26
 #: A Gram norm below this share of the sum of lengths has cancelled so far that rounding could hide it.
 CANCELLED: Final = 1e-5
-#: The largest squared length of an operand beside which nothing that matters is lost: a gradient with a
-#: longer one counts as not finite.
-EXTREME: Final = 1e28
 
 
 class GradientJob(Protocol):
@@ -172,25 +169,16 @@ def joined(pieces: Sequence[Tensor]) -> Tensor:
 
 def _gram_piece(left: Tensor, right: Tensor) -> Tensor:
     first, second = (torch.bmm(one, one.mT) for one in (left.float(), right.float()))
-    largest = (one.diagonal(dim1=1, dim2=2).amax(1) for one in (first, second))
+    largest = [one.diagonal(dim1=1, dim2=2).amax(1) for one in (first, second)]
     product = first * second
     lengths = product.diagonal(dim1=1, dim2=2).clamp_min(0).sqrt().sum(1)
     found = torch.maximum(product.sum((1, 2)), CANCELLED * lengths.square())
-    return _unless_extreme(found, *largest)
+    return unless_extreme(found, torch.maximum(*largest))
 
 
 def safe_product(first: Tensor, second: Tensor) -> Tensor:
     """Return the product of squared lengths; infinity where one is so large that the other may be lost."""
-    return _unless_extreme(first * second, first, second)
-
-
-def _unless_extreme(found: Tensor, first: Tensor, second: Tensor) -> Tensor:
-    """Return squared norms; infinity where an operand is extreme.
-
-    The square of a number below 1e-23 is zero in single precision. Beside an operand of length 1e19 the
-    product would be long, and appear to be zero.
-    """
-    return torch.where(torch.maximum(first, second) <= EXTREME, found, torch.inf)
+    return unless_extreme(first * second, torch.maximum(first, second))
 
 
 @dataclass

@@ -19,7 +19,15 @@ from tacit.learn._precision import may_round
 if TYPE_CHECKING:
     from tacit.learn._layer_convolution import ConvolutionJob
 
-__all__ = ["RoundedConvolution", "gram_kernel", "kernels_apply", "rounded", "rounded_convolution"]
+__all__ = [
+    "EXTREME",
+    "RoundedConvolution",
+    "gram_kernel",
+    "kernels_apply",
+    "rounded",
+    "rounded_convolution",
+    "unless_extreme",
+]
 
 #: About how many programs keep a device busy.
 BUSY: Final = 528
@@ -31,6 +39,9 @@ FEW_CHANNELS: Final = 16
 FULL: Final = 0.45
 #: As `tacit.learn._layer_jobs.CANCELLED`, for operands of eight bits.
 CANCELLED: Final = 1e-4
+#: The largest squared length of an operand beside which nothing that matters is lost: a gradient with a
+#: longer one counts as not finite.
+EXTREME: Final = 1e28
 
 
 @functools.cache
@@ -55,6 +66,15 @@ def _kind() -> Any:
     return tl.float32 if os.environ.get("TRITON_INTERPRET") == "1" else tl.bfloat16
 
 
+def unless_extreme(found: Tensor, largest: Tensor) -> Tensor:
+    """Return squared norms; infinity where the largest squared length of an operand is extreme.
+
+    The square of a number below 1e-23 is zero in single precision. Beside an operand of length 1e19 the
+    product would be long, and appear to be zero.
+    """
+    return torch.where(largest <= EXTREME, found, torch.inf)
+
+
 # Gram matrices
 
 
@@ -72,12 +92,15 @@ def _gram_squares(left: Tensor, right: Tensor) -> Tensor:
     block = 128 if units * _tiles(rows, 128) >= BUSY // 2 else 64
     block = 32 if rows <= 32 else block
     tiles = _tiles(rows, block)
-    squares, lengths = (torch.empty(units, tiles, device=left.device, dtype=torch.float32) for _ in range(2))
+    squares, lengths, extremes = (
+        torch.empty(units, tiles, device=left.device, dtype=torch.float32) for _ in range(3)
+    )
     kernels.gram_norms[units, tiles](
-        left, right, squares, lengths, rows, inputs, right.shape[2], tiles,
+        left, right, squares, lengths, extremes, rows, inputs, right.shape[2], tiles,
         BLOCK=block, DEPTH=64, KIND=_kind(), num_warps=8 if block == 128 else 4, num_stages=3,
     )  # fmt: skip
-    return torch.maximum(squares.sum(1), CANCELLED * lengths.sum(1).square())
+    found = torch.maximum(squares.sum(1), CANCELLED * lengths.sum(1).square())
+    return unless_extreme(found, extremes.amax(1))
 
 
 @_gram_squares.register_fake
@@ -185,13 +208,13 @@ def _position_squares(x: Tensor, grad: Tensor, kernel: list[int], steps: list[in
     from tacit.learn import _layer_triton as kernels
 
     x, grad = (value.contiguous(memory_format=torch.channels_last) for value in (x, grad))
-    squares, lengths = (torch.empty(len(x), device=x.device, dtype=torch.float32) for _ in range(2))
+    squares, lengths, extremes = (torch.empty(len(x), device=x.device, dtype=torch.float32) for _ in range(3))
     block = next(side for side in (16, 32, MOST_POSITIONS) if grad[0, 0].numel() <= side)
     kernels.position_norms[len(x),](
-        x, grad, squares, lengths, *x.shape[2:], *grad.shape[2:], x.shape[1], grad.shape[1], *steps,
+        x, grad, squares, lengths, extremes, *x.shape[2:], *grad.shape[2:], x.shape[1], grad.shape[1], *steps,
         ROWS=kernel[0], COLUMNS=kernel[1], BLOCK=block, DEPTH=64, KIND=_kind(), num_warps=4, num_stages=3,
     )  # fmt: skip
-    return torch.maximum(squares, CANCELLED * lengths.square())
+    return unless_extreme(torch.maximum(squares, CANCELLED * lengths.square()), extremes)
 
 
 @_position_squares.register_fake

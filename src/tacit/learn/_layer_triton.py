@@ -25,6 +25,7 @@ def gram_norms(
     right,
     squares,
     lengths,
+    extremes,
     rows,
     inputs,
     outputs,
@@ -33,7 +34,10 @@ def gram_norms(
     DEPTH: tl.constexpr,
     KIND: tl.constexpr,
 ):
-    """Add up products of two Gram matrices over one tile of their lower triangle."""
+    """Add up products of two Gram matrices over one tile of their lower triangle.
+
+    The largest squared length of a row of either operand goes to ``extremes``.
+    """
     unit = tl.program_id(0).to(tl.int64)
     pair = tl.program_id(1)
     high = ((tl.sqrt(8.0 * pair.to(tl.float32) + 1.0) - 1.0) / 2.0).to(tl.int32)
@@ -69,10 +73,12 @@ def gram_norms(
             mask=(second < rows)[:, None] & inside, other=0.0,
         ).to(KIND)  # fmt: skip
         other += tl.dot(a, tl.trans(b))
+    on_diagonal = first[:, None] == second[None, :]
+    largest = tl.max(tl.where(on_diagonal, tl.maximum(product, other), 0.0))
+    tl.store(extremes + unit * tiles + pair, largest)
     product *= other
     twice = tl.where(high == low, 1.0, 2.0)
     tl.store(squares + unit * tiles + pair, twice * tl.sum(product))
-    on_diagonal = first[:, None] == second[None, :]
     length = tl.sum(tl.sqrt(tl.where(on_diagonal, tl.maximum(product, 0.0), 0.0)))
     tl.store(lengths + unit * tiles + pair, length)
 
@@ -209,7 +215,7 @@ def convolution_sums(
 
 @triton.jit
 def position_norms(
-    x, grad, squares, lengths,
+    x, grad, squares, lengths, extremes,
     height, width, out_height, out_width, channels, filters,
     step_row, step_column, pad_row, pad_column, spread_row, spread_column,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr, DEPTH: tl.constexpr, KIND: tl.constexpr,
@@ -238,6 +244,7 @@ def position_norms(
             inner = tl.dot(value, tl.trans(value), inner)
     product = outer * inner
     on_diagonal = position[:, None] == position[None, :]
+    tl.store(extremes + example, tl.max(tl.where(on_diagonal, tl.maximum(outer, inner), 0.0)))
     tl.store(squares + example, tl.sum(product))
     tl.store(lengths + example, tl.sum(tl.sqrt(tl.where(on_diagonal, tl.maximum(product, 0.0), 0.0))))
 

@@ -48,7 +48,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
     Attributes
     ----------
     components_, mean_, explained_variance_, explained_variance_ratio_
-        As in scikit-learn, from noisy numbers.
+        As in scikit-learn, from noisy numbers. Rows beyond the radius are clipped to it, which takes variance
+        from components with long tails. The sum of all variances is scaled to the noisy total, where the
+        noise leaves no doubt that it is larger.
     agreement_
         About the squared cosine of each component with that of the exact data, to first order in the noise; 0
         where the component cannot be told from noise.

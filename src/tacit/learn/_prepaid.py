@@ -157,7 +157,25 @@ def draw_prepaid(data: Dataset, said: PrepaidFits, fit: FitTask) -> Release[Fitt
     for stored in run:
         if stored.content.settings.get("fit") == fit.identity:
             return stored
-    return run.next()
+    try:
+        return run.next()
+    except TacitError as refusal:
+        if refusal.code != "run-finished" or run.remaining:
+            raise
+        raise _all_used(said) from None
+
+
+def _all_used(said: PrepaidFits) -> TacitError:
+    """Refuse a fit beyond those that were paid for."""
+    paid = "the 1 fit that was prepaid was" if said.fits == 1 else f"all {said.fits:,} prepaid fits were"
+    more = f'fits={said.fits + 1}, name="{said.name} 2"'
+    return TacitError(
+        "run-finished",
+        f"{paid} used, and this fit is one more",
+        why="each candidate, each fold and each private step of a pipeline takes one fit, and the final fit "
+        "takes one too; nothing was charged",
+        fix=Code(f"tc.learn.prepaid(estimator, {more}, epsilon=1, delta=1e-6)"),
+    )
 
 
 def run_plan(data: Dataset, task: PrepaidTask) -> Plan[FittedNumbers]:

@@ -12,7 +12,7 @@ from tacit.learn._row_grid import clipped_rows, lengths_squared, sums_by
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MOVED_MEANS", "RADIUS", "around", "centre_and_radius", "moment_integers"]
+__all__ = ["MOVED_MEANS", "RADIUS", "around", "centre_and_radius", "least_variance", "moment_integers"]
 
 RADIUS = 2**15  # grid steps from the middle to the furthest row
 #: How far a row moves count, sum and squared length, in L2, rounded up: each is at most RADIUS.
@@ -42,6 +42,24 @@ def centre_and_radius(noisy: Any) -> tuple[float, NDArray[np.int64], int]:
     variance = float(numbers[-1]) * RADIUS / rows - float((centre.astype(np.float64) ** 2).sum())
     radius = math.sqrt(min(max(variance, (RADIUS / 100) ** 2), (2 * RADIUS) ** 2))
     return rows, centre[0], math.ceil(radius)
+
+
+def least_variance(noisy: Any, deviation: float) -> float:
+    """Return the total variance of the rows, in squared steps, less twice the deviation of its noise.
+
+    ``deviation`` is that of the noise on each moment. Unlike the radius, this is not kept in a range.
+
+    Examples
+    --------
+    >>> rows = np.array([[8, 0], [-8, 0]])
+    >>> least_variance(moment_integers(RADIUS // 16 * rows), deviation=0.0) / RADIUS**2
+    0.25
+    """
+    numbers = np.asarray(noisy, np.float64)
+    rows = max(1.0, float(numbers[0]) / RADIUS)
+    length = float(((numbers[1:-1] / rows) ** 2).sum())
+    spoiled = deviation / rows * math.sqrt(2 * RADIUS**2 + 4 * length)
+    return float(numbers[-1]) * RADIUS / rows - length - 2 * spoiled
 
 
 def around(rows: NDArray[np.int64], centre: NDArray[np.int64], radius: int) -> NDArray[np.int64]:

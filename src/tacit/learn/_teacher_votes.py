@@ -17,6 +17,7 @@ import numpy as np
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code
 from tacit.learn._teacher_parts import class_numbers
+from tacit.progress import progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +36,11 @@ VotingTeacher = Callable[[Any], "NDArray[np.int64]"]
 
 def train_teachers(estimator: Any, parts: TeacherParts, classes: tuple[object, ...]) -> list[VotingTeacher]:
     """Train a teacher on each part; it sees nothing of the others, and neither do its random numbers."""
-    return [_trained(estimator, *part, classes, number) for number, part in enumerate(parts)]
+    teachers: list[VotingTeacher] = []
+    with progress("Training teachers", lambda: len(teachers) / len(parts)):
+        for number, part in enumerate(parts):
+            teachers.append(_trained(estimator, *part, classes, number))
+    return teachers
 
 
 def votes_of(teachers: list[VotingTeacher], queries: Any, classes: int) -> NDArray[np.int64]:

@@ -81,6 +81,13 @@ class Teachers:
                 "data", "examples with features and one target", type(data).__name__,
                 fix=Code("tc.learn.examples(X, y, unit=tc.Unit.row(), size=1000, budget=budget)"),
             )  # fmt: skip
+        if hasattr(estimator, "forward") and not hasattr(estimator, "fit"):
+            raise bad_parameter(
+                "estimator", "a function that trains a network", type(estimator).__name__,
+                why="a network does not train itself; the function gets features and class numbers, and "
+                "returns the trained network",
+                fix=Code("tc.learn.Teachers(train, data=data, teachers=100, classes=[0, 1])"),
+            )  # fmt: skip
         if not (callable(getattr(estimator, "fit", None)) or callable(estimator)):
             raise bad_parameter(
                 "estimator", "an estimator with fit and predict, or a function that trains", estimator,

@@ -12,6 +12,8 @@ import torch
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
+from tacit.learn._total_lookups import TOTAL_LOOKUPS, nan_where, outside
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -39,7 +41,7 @@ def call_totally(call: Callable[..., Any], func: Any, args: tuple[Any, ...], opt
 
 def _embedding(call: Callable[..., Any], input: Tensor, weight: Tensor, *rest: Any, **options: Any) -> Any:  # noqa: A002
     """Look up rows; one that the table does not have is not a number."""
-    strange = (input < 0) | (input >= weight.shape[0])
+    strange = outside(input, weight.shape[0])
     found = call(input.masked_fill(strange, 0), weight, *rest, **options)
     return found.masked_fill(strange.unsqueeze(-1), torch.nan)
 
@@ -50,15 +52,38 @@ def _class_loss(call: Callable[..., Any], input: Tensor, target: Tensor, *rest: 
     if target.is_floating_point() or input.dim() < 2 or options.get("reduction") != "none":
         return call(input, target, **options)
     ignored = options.get("ignore_index", -100)
-    strange = ((target < 0) | (target >= input.shape[1])) & (target != ignored)
-    losses = call(input, target.masked_fill(strange, 0), **options)
-    return losses * torch.where(strange, torch.nan, 1.0).to(losses.dtype)
+    strange = outside(target, input.shape[1]) & (target != ignored)
+    return nan_where(call(input, target.masked_fill(strange, 0), **options), strange)
+
+
+def _margin_loss(call: Callable[..., Any], input: Tensor, target: Tensor, *rest: Any, **options: Any) -> Any:  # noqa: A002
+    """Compute margins of classes; one that does not exist has a loss that is not a number."""
+    strange = outside(target, input.shape[-1])
+    losses = call(input, target.masked_fill(strange, 0), *rest, **options)
+    return nan_where(losses, strange) if losses.shape == target.shape else losses
+
+
+def _chance_loss(
+    call: Callable[..., Any],
+    input: Tensor,  # noqa: A002
+    target: Tensor,
+    weight: Tensor | None = None,
+    *rest: Any,
+    **options: Any,
+) -> Any:
+    """Compute losses of chances; what is not between 0 and 1 has a loss that is not a number."""
+    strange = ~((input >= 0) & (input <= 1))
+    losses = call(input.masked_fill(strange, 0.5), target, weight, *rest, **options)
+    return nan_where(losses, strange) if losses.shape == input.shape else losses
 
 
 _TOTAL: dict[Any, Callable[..., Any]] = {
     functional.embedding: _embedding,
     functional.cross_entropy: _class_loss,
     functional.nll_loss: _class_loss,
+    functional.multi_margin_loss: _margin_loss,
+    functional.binary_cross_entropy: _chance_loss,
+    **TOTAL_LOOKUPS,
 }
 
 

@@ -141,11 +141,25 @@ class StreamRows:
     def _admission(self, but: str) -> Admission:
         """Return who counts in which days, all but the one that comes in now."""
         session = self._session
+        self._refuse_forgotten(max((self._begun_with(one).through() for one in session.begun), default=0))
         if session.admission is None:
             session.admission = Admission(self.unit.column, self.most_days, self.apart)
         found: Admission = session.admission
         found.refresh(self._folder, self.horizon, but)
         return found
+
+    def _refuse_forgotten(self, released: int) -> None:
+        """At person level, refuse to go on without the file of a released day: it says who counted on it."""
+        days = map(self.horizon.name, range(1, released + 1)) if self.level == "person" else ()
+        gone = next((day for day in days if not self._folder.has(day)), None)
+        if gone is not None:
+            raise TacitError(
+                "day-missing",
+                f"the rows of {gone} were released, and their file is gone",
+                why="it says who counted on that day, and each person counts on a bounded number of days; "
+                "nothing was stored or charged",
+                fix=Say(f"restore {self._folder.path(gone)} from a backup"),
+            )
 
     @property
     def _declared_columns(self) -> set[str]:

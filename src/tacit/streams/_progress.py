@@ -26,7 +26,7 @@ class BegunPlan:
         self._run = run
         self._horizon = horizon
         self.task: StreamTask = members_of(plan)[0].task
-        self._claimed = 0  # instalments that were looked at
+        self._claimed = 0  # instalments that were looked at, and are stored or lost for certain
         self._ends: list[tuple[int, int]] = []  # the number of a stored instalment, and its last day
 
     def through(self) -> int:
@@ -37,7 +37,11 @@ class BegunPlan:
         return self._ends[-1][1] if self._ends else 0
 
     def _look(self, claimed: int) -> None:
-        """Read how far instalments go that this process did not draw; lost ones go nowhere."""
+        """Read how far instalments go that this process did not draw; lost ones go nowhere.
+
+        The last one may still be in the making elsewhere, and is looked at again: it is lost for certain only
+        when a later one was started.
+        """
         from tacit.errors import TacitError
 
         for number in range(self._claimed + 1, claimed + 1):
@@ -46,7 +50,9 @@ class BegunPlan:
             except TacitError as error:
                 if error.code != "instalment-lost":
                     raise
-        self._claimed = claimed
+                if number == claimed:
+                    return
+            self._claimed = max(self._claimed, number)
 
     def _note(self, number: int, release: Release[Series]) -> None:
         if not self._ends or release.content.days > self._ends[-1][1]:
@@ -60,7 +66,10 @@ class BegunPlan:
             for day in range(self.through() + 1, through + 1):
                 self._pay(day, ledger, account)
         wanted.through = through
-        drawn = self._run.next()
+        try:
+            drawn = self._run.next()
+        finally:
+            wanted.through = 0  # an instalment that is drawn in another way, without the lock, has no days
         entry: Any = drawn.certificate.fields["ledger"]
         if entry["instalment"] == self._claimed + 1:  # nobody else drew one
             self._claimed += 1

@@ -239,9 +239,9 @@ class Stream(StreamRows, StreamAlarms, Dataset):
             )  # fmt: skip
         plan.run(who=who, purpose=purpose)
         if plan.hash not in self._session.begun:
-            self._session.begun[plan.hash] = {**plan.to_json(), "who": who, "purpose": purpose}
-            with self._lock():
+            with self._lock():  # written before anybody can draw from it, so that released days stay closed
                 self._refresh()
+                self._session.begun[plan.hash] = {**plan.to_json(), "who": who, "purpose": purpose}
                 self._store()
 
     def release(self, day: object, plan: Plan[Series] | None = None) -> Release[Series]:
@@ -262,6 +262,7 @@ class Stream(StreamRows, StreamAlarms, Dataset):
         begun = self._begun(plan)
         before = begun.through()
         if number > before:
+            self._refuse_forgotten(before)
             missing = next(
                 (n for n in range(before + 1, number + 1) if not self._folder.has(self.horizon.name(n))), None
             )

@@ -1,6 +1,7 @@
 """Membership reports: the attack that is measured, beside what the claim allows to any attack."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tacit as tc
@@ -33,3 +34,18 @@ def test_scores_must_be_finite():
         tc.audit.membership([np.nan], [1.0])
     with pytest.raises(tc.TacitError):
         tc.audit.membership([], [1.0])
+
+
+def test_a_claim_may_be_a_plan_a_release_or_its_certificate():
+    rows = pd.DataFrame({"age": [40.0] * 50})
+    people = tc.protect(rows, unit=tc.Unit.row(), name="claims", budget=tc.Budget(epsilon=2))
+    plan = people.agg(n=tc.count()).plan(epsilon=1)
+    release = plan.release()
+    found = [
+        tc.audit.membership([1.0, 2.0], [0.0, 1.0], claimed=claimed)
+        for claimed in (plan.cost, plan, release, release.certificate)
+    ]
+    assert len({one.auc_allowed for one in found}) == 1
+    assert found[0].auc_allowed < 1
+    with pytest.raises(tc.TacitError, match="claimed"):
+        tc.audit.membership([1.0], [0.0], claimed=1.5)

@@ -16,6 +16,7 @@ from tacit.errors import TacitError
 from tacit.learn.federated import (
     Coordinator,
     FederatedModel,
+    Hospital,
     HospitalKey,
     Message,
     Participant,
@@ -375,3 +376,96 @@ def test_certificates_of_sampled_rounds_match_and_edits_are_found(noise):
     for text, other in (('"rate": "3/10"', '"rate": "1/10"'), ('"steps": 1', '"steps": 2')):
         edited = tc.Certificate(json.loads(certificate.to_json().replace(text, other)))
         assert not edited.matches(*ledgers.values())
+
+
+@pytest.mark.parametrize(
+    ("facts", "refused"),
+    [
+        ({"noise": "shared", "disjoint": False}, True),
+        ({"noise": "shared", "disjoint": True}, False),
+        ({"noise": "own", "disjoint": False}, False),
+    ],
+    ids=["shared", "disjoint", "own"],
+)
+def test_one_account_above_hospitals_that_share_noise_is_refused_before_the_second_charge(facts, refused):
+    """It would add up two costs. A patient of both moves one sum twice against one noise: that costs more."""
+    agreed, keys = h.small_study(hospitals=3, **facts)
+    ledger = tc.Ledger.memory()
+    large = tc.Budget(epsilon=10**7, delta=1e-3)
+    ledger.create_account("country", unit="row", budget=large)
+    ledger.create_account("region", unit="row", budget=large, parent="country")
+
+    def hospital(name, parent):
+        X, y = h.patients(40)
+        data = tc.learn.examples(
+            X, y, unit=tc.Unit.row(), size=40, name=name, budget=large, ledger=ledger, parent=parent
+        )
+        return Hospital(name, agreed, data, keys[name])
+
+    hospital("h0", "region").begin()
+    hospital("h0", "region").begin()  # the same hospital again is no other
+    before = ledger.account("country").spent
+    for name, parent in (("h1", "region"), ("h2", "country")):
+        if refused:
+            with pytest.raises(tc.TacitError, match=r"above 'h.' has paid for 'h0' in this study") as refusal:
+                hospital(name, parent).begin()
+            assert refusal.value.code == "not-allowed"
+            assert ledger.account("country").spent == before
+        else:
+            hospital(name, parent).begin()
+    if facts["noise"] == "own":  # three noises, so the costs add up
+        assert ledger.account("country").spent.rho == pytest.approx(float(3 * ledger.account("h0").spent.rho))
+
+
+def test_the_cost_of_a_group_needs_the_certificates_of_all_who_took_part():
+    agreed, keys = h.small_study("shared", hospitals=4, disjoint=False, dropouts=1)
+    hospitals = h.all_hospitals(agreed, keys)
+    silent = set()
+
+    def exchange(sent):
+        kind = unpack(next(iter(sent.values()))).kind
+        asked = {name: one for name, one in sent.items() if not (kind == "certificate" and name in silent)}
+        return in_process(hospitals)(asked)
+
+    silent.add("h3")
+    coordinator = Coordinator(agreed, exchange)
+    with pytest.raises(tc.TacitError, match=r"certificates are missing .* took part: h3") as refusal:
+        coordinator.train()
+    assert refusal.value.code == "too-few-hospitals"
+    silent.clear()
+    stated = Cost.from_json(coordinator.finish().certificate.fields["cost"])
+    assert stated == agreed.cost("h0").group(4)
+
+
+def test_a_hospital_that_is_lost_after_its_first_round_has_left_its_certificate():
+    agreed, keys = h.small_study("shared", hospitals=4, disjoint=False, dropouts=1)
+    hospitals = h.all_hospitals(agreed, keys)
+
+    def exchange(sent):
+        lost = unpack(next(iter(sent.values()))).fields.get("round", 1) > 1 or "h3" not in hospitals
+        if lost:
+            hospitals.pop("h3", None)
+        return in_process(hospitals)({name: one for name, one in sent.items() if name in hospitals})
+
+    release = Coordinator(agreed, exchange).train()
+    assert [len(names) for names in release.members] == [4, 3, 3]
+    assert [one.names for one in release.certificate.members] == ["h0", "h1", "h2", "h3"]
+
+
+def test_a_hospital_without_budget_is_named_with_the_code_of_its_refusal():
+    agreed, keys = h.small_study("own", hospitals=3)
+    hospitals = h.all_hospitals(agreed, keys)
+    hospitals["h2"] = h.small_hospital("h2", agreed, keys["h2"], budget=tc.Budget(epsilon=1e-3, delta=1e-9))
+    coordinator = Coordinator(agreed, in_process(hospitals))
+    release = coordinator.train()
+    assert str(release).splitlines()[1] == "1 of 3 hospitals took part in no round: h2"
+    assert coordinator.refusals == {"h2": "h2 cannot answer (budget-exceeded)"}
+    assert hospitals["h2"].last_refusal.code == "budget-exceeded"
+
+
+def test_a_second_training_with_one_study_is_refused_in_words_that_are_true():
+    agreed, keys = h.small_study("shared", hospitals=3)
+    hospitals = h.all_hospitals(agreed, keys)
+    Coordinator(agreed, in_process(hospitals)).train()
+    with pytest.raises(tc.TacitError, match="h0 has answered round 2 before"):
+        Coordinator(agreed, in_process(hospitals)).train()

@@ -147,3 +147,96 @@ def test_a_plan_shows_settings_in_words():
     shown = str(boosting.plan(np.zeros((3, 2)), [0, 1, 0]))
     assert "[" not in shown
     assert "{}" not in shown
+
+
+@pytest.mark.parametrize(
+    ("bounds", "features", "lists"),
+    [
+        (((0, 1), (18, 90)), 2, "([0, 18], [1, 90])"),
+        ([(0, 1), (18, 90)], 2, "([0, 18], [1, 90])"),
+        ([(18, 90), (0, 1)], 2, "([18, 0], [90, 1])"),
+        ([(0, 1), (18, 90), (0.5, 2)], 3, "([0, 18, 0.5], [1, 90, 2])"),
+    ],
+)
+def test_pairs_of_bounds_are_refused_with_the_lists_that_they_stand_for(bounds, features, lists):
+    with pytest.raises(tc.TacitError) as refusal:
+        a_fit(bounds=bounds).plan(np.zeros((3, features)), [0, 1, 0])
+    assert refusal.value.code == "bad-parameter"
+    assert f"bounds={lists}" in str(refusal.value)
+
+
+@pytest.mark.parametrize("bounds", [([0, 18], [1, 99]), [[0, 18], [1, 99]], ((0, 1), (1, 2)), (0, 1)])
+def test_lists_of_lowest_and_highest_values_are_read_as_such(bounds):
+    from tacit.learn._declared_bounds import read_feature_bounds
+
+    low, high = read_feature_bounds(bounds, 2)
+    assert np.array_equal(low, np.broadcast_to(bounds[0], 2))
+    assert np.array_equal(high, np.broadcast_to(bounds[1], 2))
+
+
+def test_a_plan_that_does_not_fit_is_refused_in_the_words_of_its_promise():
+    X = torch.zeros(200, 4)
+    for name, budget, said in (
+        (
+            "words",
+            tc.Budget(epsilon=1, delta=1e-4),
+            "a plan that promises epsilon 2, delta 0.0001 does not fit",
+        ),
+        ("rho words", tc.Budget(rho=0.01), "epsilon 2, delta 0.0001 and is charged with rho"),
+    ):
+        data = tc.learn.examples(X, X[:, 0].long(), unit=tc.Unit.row(), size=200, name=name, budget=budget)
+        model = torch.nn.Linear(4, 2)
+        trainer = tc.learn.Trainer(
+            model, torch.nn.CrossEntropyLoss(), torch.optim.SGD(model.parameters(), lr=0.1), data=data,
+            batch=20, steps=20, epsilon=2, delta=1e-4,
+        )  # fmt: skip
+        with pytest.raises(tc.TacitError, match=said) as refusal:
+            trainer.plan().release()
+        assert refusal.value.code == "budget-exceeded"
+
+
+def test_training_many_teachers_shows_how_far_it_is(monkeypatch):
+    from contextlib import contextmanager
+
+    seen = []
+
+    @contextmanager
+    def shown(label, share):
+        seen.append((label, share()))
+        yield
+        seen.append((label, share()))
+
+    monkeypatch.setattr("tacit.learn._teacher_votes.progress", shown)
+    X = np.linspace(-1, 1, 60)[:, None]
+    data = tc.learn.examples(X, (X[:, 0] > 0).astype(int), unit=tc.Unit.row(), size=60,
+                             budget=tc.Budget(8, 1e-4))  # fmt: skip
+    teachers = tc.learn.Teachers(
+        lambda features, number: lambda queries: np.zeros(len(queries)), data=data, teachers=3, classes=[0, 1]
+    )
+    teachers.label(X[:2], sigma=1).release()
+    assert seen == [("Training teachers", 0.0), ("Training teachers", 1.0)]
+
+
+def test_a_fit_that_does_not_fit_is_told_the_epsilon_that_does():
+    held = {"classes": [0, 1], "bounds": (0, 1), "size": 300, "dataset": "left", "delta": 1e-6}
+    for budget in (tc.Budget(epsilon=3, delta=1e-4), tc.Budget(rho=0.2)):
+        named = {**held, "dataset": str(budget), "budget": budget}
+        X, y = np.tile([[0.1, 0.9], [0.9, 0.1]], (150, 1)), np.tile([0, 1], 150)
+        tc.learn.LogisticRegression(epsilon=0.5, **named).fit(X, y)
+        with pytest.raises(TacitError, match="a plan that promises epsilon 9") as refusal:
+            tc.learn.LogisticRegression(epsilon=9, **named).fit(X, y)
+        fits = refusal.value.fix.fixes[0].values
+        assert set(fits) == {"epsilon"}
+        assert 0.5 < fits["epsilon"] < 9
+        tc.learn.LogisticRegression(epsilon=fits["epsilon"], **named).fit(X, y)
+
+
+def test_a_missing_epsilon_is_named():
+    with pytest.raises(TacitError, match="epsilon must be given"):
+        a_fit(epsilon=None, delta=None).plan(np.zeros((3, 2)), [0, 1, 0])
+
+
+def test_a_network_is_no_teacher_before_somebody_trains_it():
+    data = declared(np.zeros((4, 2)), np.zeros(4, dtype=int), unit=tc.Unit.row())
+    with pytest.raises(TacitError, match="a function that trains a network"):
+        tc.learn.Teachers(torch.nn.Linear(2, 2), data=data, teachers=10, classes=[0, 1])

@@ -29,6 +29,18 @@ def test_gram_norms(units, rows, inputs, outputs):
     torch.testing.assert_close(kernels.gram_kernel(left, right).double(), wanted, rtol=1e-5, atol=0)
 
 
+@pytest.mark.parametrize("rows", [20, 70])
+def test_a_gram_norm_of_an_extreme_and_a_tiny_operand_is_not_taken_for_nothing(rows):
+    """The squares of the tiny rows are zero in single precision, so the product of the matrices is zero."""
+    left, right = (torch.full((3, rows, 16), 2.6e-23, device=DEVICE) for _ in range(2))
+    right[0], right[1, -1], right[2] = 1.0, 2e18, torch.nan
+    found = kernels.gram_kernel(left, right)
+    assert found[0] < 1e-30
+    assert torch.isinf(found[1])
+    assert not torch.isfinite(found[2])
+    assert not torch.isfinite(kernels.gram_kernel(right, left)[1:]).any()
+
+
 CONVOLUTIONS = [
     (4, 3, 16, 8, 3, 1, 1, 1, 4),
     (4, 20, 70, 7, 3, 2, 1, 1, 2),
@@ -67,6 +79,17 @@ def test_norms_from_inner_products_of_few_positions(case):
     factors = torch.rand(fast.units, device=DEVICE)
     wanted = torch.tensordot(factors.double(), exact, dims=1)
     assert (fast.total(factors) - wanted).norm() <= 1e-5 * wanted.norm()
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_a_norm_from_few_positions_is_not_taken_for_nothing_either():
+    fast, _ = convolved(FEW_POSITIONS[0])
+    fast.x[:] = 2.6e-23
+    fast.grad[0], fast.grad[1, 3, 1, 2], fast.grad[2] = 1.0, 2e18, 1.0
+    fast.x[2, 5, 0, 0] = 2e18
+    found = kernels._position_squares(fast.x, fast.grad, fast.kernel, fast.steps)
+    assert found[0] < 1e-30
+    assert torch.isinf(found[1:]).all()
 
 
 @pytest.mark.parametrize("case", FEW_CHANNELS)

@@ -119,6 +119,7 @@ def test_a_fit_beyond_the_number_that_was_paid_for_is_refused(path):
         with pytest.raises(TacitError) as refused:
             clone(model).fit(X + 2, Y)
     assert refused.value.code == "run-finished"
+    assert refused.value.what == "all 2 prepaid fits were used, and this fit is one more"
 
 
 def test_the_same_block_again_costs_nothing(path):

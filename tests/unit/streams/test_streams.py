@@ -547,6 +547,95 @@ def test_a_released_day_whose_file_was_removed_stays_closed(flu):
     assert refusal.value.code == "day-closed"
 
 
+def test_a_day_is_closed_also_for_who_looked_while_it_was_drawn(monkeypatch, tmp_path):
+    """Otherwise its rows could be replaced, and its persons would count on one day more than was paid for."""
+    ledger = tc.Ledger.memory()
+    one, two = (persons(source=tmp_path / "flu", ledger=ledger, most_days=1) for _ in range(2))
+    one.begin(one.plan(cases=tc.count(), epsilon=900))
+    one.append(DAYS[0], [{"pid": 1}])
+    integers = StreamTask._integers
+    monkeypatch.setattr(
+        StreamTask,
+        "_integers",
+        lambda self, day: (one.status(), two.plans, two.status(), integers(self, day))[-1],
+    )
+    two.append(DAYS[1], [{"pid": 9}])
+    one.release(DAYS[0])
+    for flu in (one, two):
+        assert flu.status().plans[0][1] == 1
+        with pytest.raises(TacitError) as refusal:
+            flu.append(DAYS[0], [{"pid": 3}], replace=True)
+        assert refusal.value.code == "day-closed"
+
+
+@pytest.mark.parametrize("folder_too", [False, True])
+def test_a_stream_of_persons_needs_the_files_of_released_days(tmp_path, folder_too):
+    """Who counted on a day is written there; without it, they would count on more days than was paid for."""
+    ledger = tc.Ledger.memory()
+    flu = persons(source=tmp_path / "flu", ledger=ledger, most_days=1)
+    flu.begin(flu.plan(cases=tc.count(), epsilon=900))
+    flu.append(DAYS[0], [{"pid": 1}])
+    flu.release(DAYS[0])
+    if folder_too:  # all of it is lost, and declared again
+        flu = persons(source=tmp_path / "other", ledger=ledger, most_days=1)
+        flu.append(DAYS[1], [{"pid": 1}])
+        flu.begin(flu.plan(cases=tc.count(), epsilon=900))
+        with pytest.raises(TacitError, match="file is gone") as refusal:
+            flu.release(DAYS[1])
+    else:
+        flu._folder.path(DAYS[0]).unlink()
+        with pytest.raises(TacitError, match="file is gone") as refusal:
+            flu.append(DAYS[1], [{"pid": 1}])
+    assert refusal.value.code == "day-missing"
+    assert values(flu.release(DAYS[0]).daily["cases"]) == [1]  # what is stored stays
+
+
+def test_of_a_lost_draw_nothing_is_ever_seen(monkeypatch):
+    """Rows are drawn again after a loss, so what was drawn before must be in no release and no memory."""
+    from tacit.ledger import _ledger_run
+    from tacit.mechanisms import ToeplitzNoise
+
+    drawn, next_rows = [], ToeplitzNoise.release_next
+
+    def recorded(self, value, memory):
+        found = next_rows(self, value, memory)
+        drawn.append((found, memory))
+        return found
+
+    def lost(*args, **named):
+        raise OSError
+
+    monkeypatch.setattr(ToeplitzNoise, "release_next", recorded)
+    flu = declared(budget=tc.Budget(rho=1e-9))  # noise so large that no two draws of a row are equal
+    flu.begin(flu.plan(cases=tc.count(), rho=1e-9, focus="total"))
+    for number in range(3):
+        flu.append(DAYS[number], [{"x": 1}] * 5)
+        with monkeypatch.context() as failing:
+            failing.setattr(_ledger_run, "keep_instalment", lost)
+            for _ in range(4):
+                with pytest.raises(TacitError) as refusal:
+                    flu.release(DAYS[number])
+                assert refusal.value.code == "release-failed"
+        flu.release(DAYS[number])
+    stored = [row for (rows_, _), _ in drawn[4::5] for row in rows_]
+    assert [row.tolist() for row in flu.release(DAYS[2]).content.rows[0]] == stored
+    memories = [memory for (_, memory), _ in drawn[4::5]]
+    assert [before for _, before in drawn] == [b""] * 5 + [memories[0]] * 5 + [memories[1]] * 5
+
+
+def test_an_instalment_that_is_drawn_beside_the_stream_has_no_days(flu, monkeypatch):
+    """Days are drawn under the lock of the folder alone, also after a draw that failed."""
+    plan = flu.plan(cases=tc.count(), epsilon=900)
+    flu.begin(plan)
+    flu.append(DAYS[0], rows(0, 10))
+    with monkeypatch.context() as broken:
+        broken.setattr(StreamTask, "_integers", lambda self, day: 1 / 0)
+        with pytest.raises(TacitError):
+            flu.release(DAYS[0])
+    assert flu.plans[0].run().next().content.days == 0
+    assert values(flu.release(DAYS[0]).daily["cases"]) == [10]
+
+
 @pytest.mark.parametrize("charge", ["run", "day"])
 def test_certificates_state_what_was_charged_for_each_unit(charge):
     flu = declared(budget=tc.Budget(rho=0.5), types={"x": "number"})

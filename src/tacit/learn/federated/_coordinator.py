@@ -5,7 +5,7 @@ Nobody has to trust it: each hospital protects its patients by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -99,6 +99,7 @@ class Coordinator:
         self._velocity = np.zeros_like(self.weights)
         self._asked = ""  # the digest of the weights of this round
         self._later: list[NDArray[np.float64]] = []
+        self._certificates: dict[str, Certificate] = {}  # the last one that each hospital has sent
 
     def train(self) -> Release[FederatedModel]:
         """Run all rounds and return the model, with the certificates of all hospitals that took part."""
@@ -133,16 +134,42 @@ class Coordinator:
             self.weights = self.weights - self._learning_rate * self._velocity
         if 2 * self.number > self.study.rounds:
             self._later.append(self.weights)
+        if self._needs_all:
+            self._collect([name for name in names if name not in self._certificates])
         return names
+
+    @property
+    def _needs_all(self) -> bool:
+        """Whether the cost of the run needs the certificates of all hospitals: patients may be in several.
+
+        They then pay like a group of as many units as there are hospitals that share the noise.
+        """
+        return self.study.noise == "shared" and not self.study.disjoint
+
+    def _collect(self, names: Collection[str]) -> None:
+        """Ask hospitals for their certificates, and keep those that state what the study says."""
+        replies = self._ask("certificate", {name: {} for name in names}, "certificate") if names else {}
+        for name, reply in replies.items():
+            found = self._certificate(name, reply.fields.get("certificate"))
+            if found is not None:
+                self._certificates[name] = found
 
     def finish(self) -> Release[FederatedModel]:
         """Return the model so far, with the certificates of all hospitals that answered a round."""
         if self.number and not any(self.members):
             self._refuse_untrained()
         weights = np.mean(self._later, axis=0) if self._average and self._later else self.weights
-        replies = self._ask("certificate", {name: {} for name in self.study.hospitals}, "certificate")
-        found = [self._certificate(name, replies[name].fields.get("certificate")) for name in sorted(replies)]
-        certificates = [one for one in found if one is not None]
+        self._collect(self.study.hospitals)
+        certificates = [self._certificates[name] for name in sorted(self._certificates)]
+        lacking = {name for names in self.members for name in names} - set(self._certificates)
+        if lacking and self._needs_all:
+            raise TacitError(
+                "too-few-hospitals",
+                f"certificates are missing of hospitals that took part: {', '.join(sorted(lacking))}",
+                why="the hospitals share their noise, and a patient may be in several of them; what such a "
+                "patient pays depends on all of them",
+                fix=Say("ask again when these hospitals can be reached"),
+            )
         if not certificates:
             raise TacitError(
                 "too-few-hospitals", "no hospital has sent its certificate",
@@ -253,5 +280,6 @@ class Coordinator:
             if reply.kind == wanted and reply.study == self._digest:
                 replies[name] = reply
             else:
-                self.refusals[name] = str(reply.fields.get("what", "an unexpected reply"))
+                what, code = (str(reply.fields.get(part, "")) for part in ("what", "code"))
+                self.refusals[name] = f"{what or 'an unexpected reply'}{f' ({code})' if code else ''}"
         return replies

@@ -90,7 +90,10 @@ class FederatedModel(Content):
         """Write for a terminal what was trained, with whom, and how many rounds were lost."""
         lost = len(self.members) - self.rounds
         missed = [f"{lost} of {len(self.members)} rounds were lost: too few hospitals took part"]
-        return "\n".join([repr(self), *(missed if lost else []), *marks])
+        agreed: Any = self.study.get("hospitals", {})
+        absent = sorted(set(agreed) - {name for names in self.members for name in names})
+        gone = [f"{len(absent)} of {len(agreed)} hospitals took part in no round: {', '.join(absent)}"]
+        return "\n".join([repr(self), *(missed if lost else []), *(gone if absent else []), *marks])
 
     def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
         """Draw how many hospitals were in the sum of each round."""

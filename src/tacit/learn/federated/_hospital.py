@@ -11,7 +11,7 @@ import numpy as np
 
 from tacit.core import Forecast, Plan
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Code, Say, Set
+from tacit.fixes import Code, Either, Say, Set
 from tacit.learn._examples import Examples
 from tacit.learn.federated._masks import RoundKey, mask_for, read_members
 from tacit.learn.federated._messages import Message, pack, refusal, unpack
@@ -82,6 +82,7 @@ class Hospital:
         _check(name, study, data, key)
         self.name = name
         self.study = study
+        self._data = data
         self._digest = study.digest
         self._key = key
         self._wanted = RoundWanted()
@@ -126,8 +127,34 @@ class Hospital:
         """Charge the whole run to the hospital's ledger, or find that it was charged before."""
         if self._run is not None:
             return
+        if self.study.noise == "shared" and not self.study.disjoint:
+            self._refuse_common_account()
         self._run = self.plan.run(purpose=f"train together: {self.study.name}")
         self._answered = {one.content.number: one for one in self._run}
+
+    def _refuse_common_account(self) -> None:
+        """Refuse to begin if another hospital of the study was charged to an account above this one.
+
+        That account would add up the costs. A patient of both moves one sum twice against one noise, which
+        costs more than the sum.
+        """
+        ledger: Any = self._data._ledger  # noqa: SLF001 - learning's own
+        own = self._data.name
+        above = ledger.account(own).parent
+        while above is not None:
+            charges = (one for one in ledger.history(above) if one.kind == "run" and one.account != own)
+            other = next((one.account for one in charges if one.asked == self.plan.asked), None)
+            if other is not None:
+                raise TacitError(
+                    "not-allowed",
+                    f"the account {above!r} above {own!r} has paid for {other!r} in this study",
+                    why="it adds up the costs of both, but a patient of both costs more than the sum, "
+                    "because the hospitals share their noise; nothing was charged",
+                    fix=Either(
+                        Set(disjoint=True), Set(noise="own"), Say("give each hospital a ledger of its own")
+                    ),
+                )
+            above = ledger.account(above).parent
 
     @property
     def certificate(self) -> Certificate:
@@ -194,8 +221,9 @@ class Hospital:
         if self._opened(number) is None:
             raise TacitError(
                 "instalment-lost",
-                f"{self.name} began round {number} before it was restarted",
-                why="its masks are gone, and masking the same sum twice would show it",
+                f"{self.name} has answered round {number} before",
+                why="a later round has begun since, or the hospital was restarted: the masks are gone, and "
+                "masking the same sum twice would show it",
                 fix=Say("go on without it in this round"),
             )
         return self._say("ready", {**about, "key": self._open[number].key.signed.document()})

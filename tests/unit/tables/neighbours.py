@@ -101,14 +101,17 @@ def _by_pair(tables, renamed):
     return found
 
 
-@st.composite
-def limits(draw):
+def draw_limits(draw, st=st):
+    """Random limits; ``draw`` and ``st`` are Hypothesis's, or dice that are thrown alike."""
     some = st.one_of(st.none(), st.integers(1, 3))
     found = {"rows": draw(some), "groups": draw(some), "per_group": draw(some), "joined": draw(some)}
     if found["rows"] is None:
         found["groups"] = found["groups"] or 2
         found["per_group"] = found["per_group"] or 2
     return found
+
+
+limits = st.composite(draw_limits)
 
 
 def dataset(tables, limit, *, unit="pid", adjacency="add/remove"):
@@ -182,9 +185,8 @@ AGGREGATES = {
 }
 
 
-@st.composite
-def questions(draw, data):
-    """A random question built through the fluent interface."""
+def draw_question(draw, data, st=st):
+    """A random question built through the fluent interface; ``draw`` and ``st`` as in `draw_limits`."""
     rows_, value, words = data["visits"], "x", ["h", *(data.unit.columns if data.unit.per else ())]
     if draw(st.booleans()):
         rows_ = rows_.where(draw(st.sampled_from(CONDITIONS)))
@@ -227,6 +229,9 @@ def questions(draw, data):
         .group_by(*[f"{b}_2" for b in by])
         .agg(**asked)
     )
+
+
+questions = st.composite(draw_question)
 
 
 def check(question, left, right, *, unit="pid", adjacency="add/remove"):

@@ -137,7 +137,8 @@ def remainder(a: str, b: str) -> str:
 def _left(a: str, b: str) -> str:
     """Write the remainder of two finite doubles, |a| >= |b| > 0, from their bits."""
     bits = ", ".join(
-        f"('x' || encode(float8send(abs({x})), 'hex'))::bit(64)::bigint AS {n}" for n, x in (("i", a), ("j", b))
+        f"('x' || encode(float8send(abs({x})), 'hex'))::bit(64)::bigint AS {n}"
+        for n, x in (("i", a), ("j", b))
     )
     size = (2**52) - 1
     parts = ", ".join(
@@ -146,7 +147,8 @@ def _left(a: str, b: str) -> str:
         for n in "ij"
     )
     shift = " * ".join(
-        f"CASE WHEN abs(ei - ej) & {2**k} <> 0 THEN {power}::numeric ELSE 1 END" for k, power in enumerate(_POWERS)
+        f"CASE WHEN abs(ei - ej) & {2**k} <> 0 THEN {power}::numeric ELSE 1 END"
+        for k, power in enumerate(_POWERS)
     )
     left = "CASE WHEN ei >= ej THEN (mi * s) % mj ELSE mi % (mj * s) END"
     value = f"({left})::bigint::float8 * power({double(2)}, (least(ei, ej) - 1075)::float8)"
@@ -223,9 +225,7 @@ def rounded(x: str, digits: int) -> str:
     def body(x: str) -> str:
         if digits >= 0:
             most = _largest(10.0**digits)
-            return (
-                f"(CASE WHEN abs({x}) <= {double(most)} THEN {_to_whole(f'({x} * {scale})')} / {scale} ELSE {x} END)"
-            )
+            return f"(CASE WHEN abs({x}) <= {double(most)} THEN {_to_whole(f'({x} * {scale})')} / {scale} ELSE {x} END)"
         whole = multiplied(_to_whole(f"({x} / {scale})"), scale)
         return (
             f"(CASE WHEN abs({x}) < {_ONE} THEN {_ZERO} WHEN abs({x}) < {_INFINITE} THEN "
@@ -240,7 +240,9 @@ def _to_whole(x: str) -> str:
 
     def body(x: str) -> str:
         step = f"CASE WHEN {x} > {_ZERO} THEN {_ONE} ELSE -{_ONE} END"
-        return f"(CASE WHEN abs({x} - trunc({x})) >= {double(0.5)} THEN trunc({x}) + {step} ELSE trunc({x}) END)"
+        return (
+            f"(CASE WHEN abs({x} - trunc({x})) >= {double(0.5)} THEN trunc({x}) + {step} ELSE trunc({x}) END)"
+        )
 
     return named(body, x)
 

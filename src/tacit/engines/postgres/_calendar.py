@@ -39,7 +39,7 @@ def formatted(moment: str, form: str) -> str:
             at = found.end()
         pieces.append(_text(form[at:]))
         written = " || ".join(piece for piece in pieces if piece) or "''"
-        return f"(CASE WHEN {x} IS NOT NULL THEN {written} END COLLATE \"C\")"
+        return f'(CASE WHEN {x} IS NOT NULL THEN {written} END COLLATE "C")'
 
     return named(body, moment)
 

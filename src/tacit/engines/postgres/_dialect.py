@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
+from hashlib import sha256
 from typing import TYPE_CHECKING, ClassVar
 
 from tacit.engines._dialect import Dialect
@@ -22,6 +23,7 @@ __all__ = ["POSTGRES", "PostgresDialect"]
 _TYPES: dict[Kind, str] = {"number": "float8", "text": "text", "boolean": "boolean", "date": "timestamp"}
 _NAN = "'NaN'::float8"
 _ZERO = double(0)
+_LONGEST_NAME = 63
 #: The spaces that DuckDB trims: Unicode's separators.
 _SPACES = "".join(map(chr, (32, 160, 5760, *range(8192, 8203), 8239, 8287, 12288)))
 
@@ -43,10 +45,14 @@ class PostgresDialect(Dialect):
     # Names and constants ------------------------------------------------------------------------------------
 
     def quote(self, name: str) -> str:
+        """Quote an identifier. The server would cut longer ones, so that two of them could become one."""
+        data = name.encode()
+        if len(data) > _LONGEST_NAME:
+            name = f"{data[:20].decode(errors='ignore')} {sha256(data).hexdigest()[:32]}"
         return '"' + name.replace('"', '""') + '"'
 
     def string(self, text: str) -> str:
-        return f"({_text(text)} COLLATE \"C\")"
+        return f'({_text(text)} COLLATE "C")'
 
     def number(self, value: float) -> str:
         return double(value)
@@ -118,13 +124,11 @@ class PostgresDialect(Dialect):
                 return value
             case "float":
                 return _text_of_double(value)
-            case "digits":
-                return f"(trim_scale({value})::text COLLATE \"C\")"
             case _:
-                return f"({value}::text COLLATE \"C\")"
+                return f'({value}::text COLLATE "C")'
 
     def owner_text(self, owner: str) -> str:
-        return f"({owner}::text COLLATE \"C\")"
+        return f'({owner}::text COLLATE "C")'
 
     def short(self, value: str, stored: StoredType | None, most: int) -> str:
         if stored not in {"text", None}:
@@ -186,6 +190,11 @@ class PostgresDialect(Dialect):
 
     def element(self, vector: str, index: int) -> str:
         return f"{vector}[{index + 1}]"
+
+    def public_aggregate(self, function: str, value: str) -> str:
+        if function == "median":
+            return f"percentile_cont(0.5) WITHIN GROUP (ORDER BY {value})"
+        return f"{function}({value})"
 
     def least_of(self, value: str, kind: Kind | None) -> str:
         return f"bool_and({value})" if kind == "boolean" else f"min({value})"
@@ -323,7 +332,7 @@ class PostgresDialect(Dialect):
         return f"coalesce({', '.join(values)})"
 
     def op_lower(self, x: str) -> str:
-        return f"(lower({x} COLLATE {self.quote(self.cases)}) COLLATE \"C\")"
+        return f'(lower({x} COLLATE {self.quote(self.cases)}) COLLATE "C")'
 
     def op_upper(self, x: str) -> str:
         return f"(replace(upper({x} COLLATE {self.quote(self.cases)}), 'ß', 'ẞ') COLLATE \"C\")"
@@ -482,15 +491,25 @@ def _text(text: str) -> str:
 
 
 def _text_of_double(value: str) -> str:
-    """Write a double as DuckDB does: whole numbers of 64 bits by their digits, others by the shortest text."""
+    """Write a double as DuckDB does: whole numbers of 64 bits by their digits, others by the shortest text.
+
+    Among the larger ones PostgreSQL's own text is longer where a text of 15 digits lies half way to the next
+    double.
+    """
 
     def body(x: str) -> str:
+        digits = f"rtrim(abs({x})::numeric::text, '0')"
+        fraction = f"CASE WHEN length({digits}) > 1 THEN '.' || substring({digits}, 2) ELSE '' END"
+        short = f"left({digits}, 1) || {fraction} || 'e+' || length(abs({x})::numeric::text) - 1"
         return (
             f"(CASE WHEN {x} = trunc({x}) AND abs({x}) < {double(2.0**63)} THEN {x}::bigint::text "
             f"WHEN abs({x}) < {double(1e15)} THEN {x}::text "
             f"WHEN abs({x}) < {double(1e16)} THEN {x}::text::numeric::text "
             f"WHEN {x} = {_NAN} THEN 'nan' WHEN {x} = {double(float('inf'))} THEN 'inf' "
-            f"WHEN {x} = {double(float('-inf'))} THEN '-inf' ELSE {x}::text END COLLATE \"C\")"
+            f"WHEN {x} = {double(float('-inf'))} THEN '-inf' "
+            f"WHEN abs({x}) < {double(1e300)} THEN CASE WHEN {x}::numeric::float8 = {x} "
+            f"THEN CASE WHEN {x} < {_ZERO} THEN '-' ELSE '' END || {short} ELSE {x}::text END "
+            f'ELSE {x}::text END COLLATE "C")'
         )
 
     return named(body, value)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import struct
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
-import tacit as tc
 from engine_places import KEY
+from random_plans import nb
 from tacit.algebra import Call, Column, RowCounts, Scan, TableQuestion, kind_of
 from tacit.core import Fact, Table
 from tacit.engines import DuckDB, SourceTable, open_engine, place_source
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from tacit.algebra import Node
     from tacit.engines import Engine
 
-__all__ = ["exact", "opened", "same", "table_of", "values"]
+__all__ = ["crowd_engine", "exact", "opened", "same", "table_of", "values"]
 
 
 def opened(place: Place, tables: Mapping[str, Any], unit: tuple[str, ...] = ("u",)) -> Engine:
@@ -31,9 +32,13 @@ def opened(place: Place, tables: Mapping[str, Any], unit: tuple[str, ...] = ("u"
     return with_key({name: SourceTable(place_source(kept, place.engine), unit) for name, kept in place.keep(tables).items()})
 
 
-def engine_of(data: Any) -> Engine:
-    """Return the engine of a dataset that was declared under `one_key`, with the ranks that all engines share."""
-    return with_key(data._engine._tables) if isinstance(data._engine, DuckDB) else data._engine
+def crowd_engine(place: Place, tables: Mapping[str, Any], *, unit: Any = "pid") -> Engine:
+    """Keep a crowd and its public table in a place; open the engine as `tc.protect` does, grids included."""
+    kept = place.keep({**tables, "codes": nb.CODES})
+    codes = kept.pop("codes")
+    with patch("tacit.tables._protect.ranking_secret", lambda: KEY):
+        engine = nb.dataset(kept, {"rows": 1}, unit=unit, codes=codes, engine=place.engine)._engine
+    return with_key(engine._tables) if isinstance(engine, DuckDB) else engine
 
 
 def with_key(sources: Mapping[str, SourceTable]) -> Engine:

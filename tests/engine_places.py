@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-import tacit as tc
-from tacit.engines import DuckDB
+import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 #: The secret that orders the rows of each unit, the same on every engine.
 KEY = 987654321
-#: Every engine that takes the exam; a new one joins this list.
-ENGINES = ("duckdb", "postgres", "spark")
+#: The engines that are compared with DuckDB; a new one joins this list. All tests of Spark run in one process.
+OTHERS = (
+    pytest.param("postgres", id="postgres"),
+    pytest.param("spark", id="spark", marks=pytest.mark.xdist_group("spark")),
+)
+ENGINES = (pytest.param("duckdb", id="duckdb"), *OTHERS)
 
 
 class Place(Protocol):
@@ -35,6 +37,9 @@ class Place(Protocol):
 
     def keep(self, tables: Mapping[str, pa.Table]) -> dict[str, Any]:
         """Store tables and return their sources by name."""
+
+    def ask(self, sql: str) -> list[tuple[Any, ...]]:
+        """Run a statement of the tests on the engine itself."""
 
     def close(self) -> None:
         """Drop what was stored."""
@@ -55,6 +60,12 @@ class DuckPlace:
             pq.write_table(table, found[name])
         return found
 
+    def ask(self, sql: str) -> list[tuple[Any, ...]]:
+        import duckdb
+
+        with duckdb.connect() as con:
+            return con.execute(sql).fetchall()
+
     def close(self) -> None:
         pass
 
@@ -67,6 +78,9 @@ class SparkPlace(DuckPlace):
     def __init__(self, folder: Path, session: Any) -> None:
         super().__init__(folder)
         self.engine = session
+
+    def ask(self, sql: str) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in self.engine.sql(sql).collect()]
 
 
 _TYPES = {
@@ -109,13 +123,12 @@ class PostgresPlace:
                 copy.write_row(row)
         self._writer.execute(f"ANALYZE {quoted(stored)}")
 
-    def run(self, sql: str) -> None:
-        """Run a statement of the owner of the tables."""
-        self._writer.execute(sql)
+    def ask(self, sql: str) -> list[tuple[Any, ...]]:
+        done = self._writer.execute(sql)
+        return done.fetchall() if done.description else []
 
     def close(self) -> None:
-        self.engine.close()
-        self._writer.execute(f"DROP SCHEMA {self.schema} CASCADE")
+        self.engine.close()  # the server goes away with its schemas
         self._writer.close()
 
 

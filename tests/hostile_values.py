@@ -70,6 +70,14 @@ NOT_EQUAL = {
 }  # fmt: skip
 
 
+#: Three powers of two whose text DuckDB 2.0 writes wrongly; no two readings of them agree.
+NOT_WRITTEN = (2.0**81, 2.0**91, 2.0**807)
+
+
+#: How many units in the last place such numbers may differ.
+ULPS = 4
+
+
 def around(values: Sequence[object], rows: int, step: int = 1) -> list[object]:
     """Repeat values over so many rows; two columns with different steps meet in every pair over time."""
     return [values[(i * step) % len(values)] for i in range(rows)]
@@ -115,6 +123,9 @@ def drawn(rows: int, seed: int = 20) -> pa.Table:
     draw = random.Random(seed)
 
     def double() -> float:
+        return next(x for _ in range(100) if abs(x := one()) not in NOT_WRITTEN)
+
+    def one() -> float:
         match draw.randrange(6):
             case 0:
                 return struct.unpack("<d", draw.randbytes(8))[0]
@@ -201,6 +212,15 @@ def calls() -> Iterator[Call]:
             if any(k.endswith("*") for k in rule.takes) and not rule.constant:
                 yield Call(op, (*columns, columns[0], _constant(wanted[-1])))
     yield from _with_literals()
+
+
+def short_calls() -> list[Call]:
+    """One or a few calls of each operator, for many rows: those that a random value may break."""
+    found: dict[str, list[Call]] = {}
+    for call in calls():
+        if any(isinstance(arg, Column) for arg in call.args):
+            found.setdefault(call.op, []).append(call)
+    return [call for some in found.values() for call in some[:2]]
 
 
 def _with_constants(op: str, columns: list[Column]) -> Iterator[Call]:

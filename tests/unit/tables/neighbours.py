@@ -113,8 +113,8 @@ def draw_limits(draw, st=st):
 limits = st.composite(draw_limits)
 
 
-def dataset(tables, limit, *, unit="pid", adjacency="add/remove"):
-    """A dataset over one side of the pair."""
+def dataset(tables, limit, *, unit="pid", adjacency="add/remove", codes=CODES, engine=None):
+    """A dataset over one side of the pair; its tables and the public one may be on another engine."""
     return tc.protect(
         dict(tables),
         unit=unit,
@@ -123,9 +123,10 @@ def dataset(tables, limit, *, unit="pid", adjacency="add/remove"):
         keys={"h": HOSPITALS, "w": ["u", "v"], "chapter": ["x", "y"], "pid": NAMES[:3], "day": NAMES[3:]},
         types={"d": "date"},
         limits=limit,
-        public={"codes": (CODES, "code")},
+        public={"codes": (codes, "code")},
         budget=tc.Budget(epsilon=1),
         adjacency=adjacency,
+        engine=engine,
     )
 
 

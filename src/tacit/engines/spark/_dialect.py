@@ -187,7 +187,9 @@ class SparkDialect(Dialect):
         return f"substring(sha2(CAST({named} AS BINARY), 256), 1, 8) < '{sample:08x}'"
 
     def semi(self, rows: str, table: str, columns: Sequence[str], *, missing: bool) -> str:
-        return f"SELECT r.* FROM ({rows}) r LEFT SEMI JOIN {table} s ON {self._same(columns, missing=missing)}"
+        return (
+            f"SELECT r.* FROM ({rows}) r LEFT SEMI JOIN {table} s ON {self._same(columns, missing=missing)}"
+        )
 
     def _same(self, columns: Sequence[str], *, missing: bool) -> str:
         sign = "<=>" if missing else "="

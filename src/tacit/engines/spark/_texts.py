@@ -44,6 +44,15 @@ _EPOCH = rf"(?i)^{_W}-?epoch{_W}\z"
 
 _LARGEST = "1.7976931348623157e308"
 _LEAST_NORMAL = "2.2250738585072014e-308"
+#: 1.5E-5 as 1.5e-05, 1.25E8 as 125000000.0 and 1.5E-4 as 0.00015, from the signs and the power of ten.
+_SIGNS = "translate(t.m, '-.', '')"
+_MINUS = "CASE WHEN startswith(t.m, '-') THEN '-' ELSE '' END"
+_PYTHON = (
+    "CASE WHEN t.p < -4 OR t.p > 15 THEN concat(t.m, 'e', CASE WHEN t.p < 0 THEN '-' ELSE '+' END, "
+    "CASE WHEN abs(t.p) < 10 THEN '0' ELSE '' END, CAST(abs(t.p) AS STRING)) "
+    f"WHEN t.p < 0 THEN concat({_MINUS}, '0.', repeat('0', -t.p - 1), {_SIGNS}) "
+    f"ELSE concat({_MINUS}, substring({_SIGNS}, 1, t.p + 1), '.', substring({_SIGNS}, t.p + 2)) END"
+)
 
 
 def string(text: str) -> str:
@@ -55,7 +64,9 @@ def string(text: str) -> str:
 def number_of_text(x: str) -> str:
     """Write the number that a text is; too large is infinite, too small is 0, anything else NULL."""
     bare = f"trim(BOTH ' \\t\\n\\u000b\\u000c\\r' FROM replace({x}, '_', ''))"
-    digits = f"try_cast(CASE WHEN startswith({bare}, '+') THEN substring({bare}, 2) ELSE {bare} END AS DOUBLE)"
+    digits = (
+        f"try_cast(CASE WHEN startswith({bare}, '+') THEN substring({bare}, 2) ELSE {bare} END AS DOUBLE)"
+    )
     return (
         f"(CASE WHEN {x} RLIKE {string(_PLAIN)} THEN try_cast({x} AS DOUBLE) "
         f"WHEN {x} RLIKE {string(_NUMBER)} THEN "
@@ -119,35 +130,20 @@ def moment_of_text(x: str) -> str:
 def text_of_number(x: str) -> str:
     """Write a double as its one text: a whole number by its digits, others by the fewest that name it.
 
-    Java writes some doubles with more digits than needed, depending on its version. So fewer digits are
-    tried first, and taken if they name the same double.
+    Java finds these digits, but for a few doubles (2^-44 is one), where versions before 19 write one digit
+    more than needed. For numbers below the normal ones fewer digits are tried here.
     """
     whole = f"abs({x}) < 9223372036854775808e0 AND {x} = CAST(CAST({x} AS BIGINT) AS DOUBLE)"
-    odd = f"CASE WHEN isnan({x}) THEN 'nan' WHEN {x} > 0e0 THEN 'inf' ELSE '-inf' END"
-    tried = [f"format_string('%.{n}e', {x})" for n in (14, 15, 16)]
-    tiny = [f"format_string('%.{n}e', {x})" for n in range(14)]
-    whens = " ".join(f"WHEN CAST({t} AS DOUBLE) = {x} THEN {t}" for t in tried)
-    tiny_whens = " ".join(f"WHEN abs({x}) < {_LEAST_NORMAL} AND CAST({t} AS DOUBLE) = {x} THEN {t}" for t in tiny)
-    shortest = f"CASE {tiny_whens} {whens} ELSE format_string('%.17e', {x}) END"
+    tried = [f"format_string('%.{n}E', v)" for n in range(16)]
+    fewer = " ".join(f"WHEN CAST({t} AS DOUBLE) = v THEN {t}" for t in tried)
+    digits = f"CASE WHEN abs(v) >= {_LEAST_NORMAL} THEN CAST(v AS STRING) {fewer} ELSE CAST(v AS STRING) END"
+    parts = "struct(rtrim('.', rtrim('0', substring_index(s, 'E', 1))) AS m, CAST(substring_index(s, 'E', -1) AS INT) AS p)"
+    bound = f"transform(transform(transform(array({x}), v -> {digits}), s -> {parts}), t -> {_PYTHON})[0]"
     return (
-        f"(CASE WHEN {x} IS NULL THEN NULL WHEN NOT abs({x}) <= {_LARGEST} THEN {odd} "
-        f"WHEN {whole} THEN CAST(CAST({x} AS BIGINT) AS STRING) ELSE {_as_repr(shortest)} END)"
-    )
-
-
-def _as_repr(scientific: str) -> str:
-    """Write 1.2300e-05 as 1.23e-05, 1.500e+00 as 1.5 and 1.5e-04 as 0.00015, as Python and DuckDB do."""
-    mantissa = f"rtrim('.', rtrim('0', regexp_extract({scientific}, '^(.*)e', 1)))"
-    power = f"CAST(regexp_extract({scientific}, 'e(.*)', 1) AS INT)"
-    return (
-        f"element_at(transform(array(struct({mantissa} AS m, {power} AS p, {scientific} AS s)), t -> CASE "
-        "WHEN t.p < -4 OR t.p > 15 THEN concat(t.m, 'e', CASE WHEN t.p < 0 THEN '-' ELSE '+' END, "
-        "lpad(CAST(abs(t.p) AS STRING), greatest(2, length(CAST(abs(t.p) AS STRING))), '0')) "
-        "WHEN t.p < 0 THEN concat(CASE WHEN startswith(t.m, '-') THEN '-' ELSE '' END, '0.', repeat('0', -t.p - 1), "
-        "translate(t.m, '-.', '')) "
-        "ELSE concat(CASE WHEN startswith(t.m, '-') THEN '-' ELSE '' END, "
-        "substring(translate(t.m, '-.', ''), 1, t.p + 1), "
-        "'.', substring(translate(t.m, '-.', ''), t.p + 2)) END), 1)"
+        f"(CASE WHEN {whole} THEN CAST(CAST({x} AS BIGINT) AS STRING) "
+        f"WHEN abs({x}) >= 1e-3 AND abs({x}) < 1e7 THEN CAST({x} AS STRING) "
+        f"WHEN isnan({x}) THEN 'nan' WHEN {x} > {_LARGEST} THEN 'inf' WHEN {x} < -{_LARGEST} THEN '-inf' "
+        f"WHEN {x} IS NOT NULL THEN {bound} END)"
     )
 
 

@@ -79,6 +79,9 @@ class SparkPlace(DuckPlace):
         super().__init__(folder)
         self.engine = session
 
+    def keep(self, tables: Mapping[str, pa.Table]) -> dict[str, Any]:
+        return {name: str(path) for name, path in super().keep(tables).items()}
+
     def ask(self, sql: str) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in self.engine.sql(sql).collect()]
 

@@ -191,6 +191,9 @@ class SparkDialect(Dialect):
             f"SELECT r.* FROM ({rows}) r LEFT SEMI JOIN {table} s ON {self._same(columns, missing=missing)}"
         )
 
+    def gathered(self, rows: str) -> str:
+        return f"SELECT * FROM ({rows}) DISTRIBUTE BY tacit_u"
+
     def _same(self, columns: Sequence[str], *, missing: bool) -> str:
         sign = "<=>" if missing else "="
         return " AND ".join(f"r.{c} {sign} s.{c}" for c in columns)

@@ -104,10 +104,9 @@ class SparkEngine:
 
     def missing_file(self, table: str) -> str:
         """Return the path of a table's file if it does not exist now; empty for every other source."""
-        source = self._tables[table].source
-        name = source.table
-        is_path = name.lower().endswith((".parquet", ".pq")) or "/" in name
-        return name if is_path and self._described(table) is None else ""
+        with self._lock:
+            source = self._sources.get(table)
+        return source.name if source is not None and source.is_gone else ""
 
     def public_values(
         self, table: str, value: Node, most: int, *, where: Node | None = None, aggregate: str | None = None
@@ -139,8 +138,24 @@ class SparkEngine:
 
     def check(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> None:
         """Let Spark analyse the statements. No row is read, and no job runs."""
-        if any(self._described(table) is None for table in self._tables):
-            return  # the plan says that the source is not available
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        for table in self._tables:
+            if self._described(table, fresh=True) is None:
+                raise _not_available(table)
+        try:
+            self._analyse(question, statistics)
+        except (PySparkException, Py4JError) as error:
+            raise TacitError(
+                "bad-expression",
+                "Spark cannot run this question, so nothing was charged",
+                why=f"it refuses the statement as {getattr(error, 'getCondition', str)() or 'an error'}",
+                fix="ask in a simpler way, and report this as a defect of Tacit",
+            ) from None
+
+    def _analyse(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> None:
+        """Let Spark resolve every name and type of the statements."""
         with self._lock, self._working():
             self._lay_views(self._tables)
             kinds = [_KIND_TYPES.get(str(kind_of(e)), "string") for _, e in question.by]
@@ -302,3 +317,12 @@ class SparkEngine:
         rows = json.dumps([{f"k{i}": key for i, key in enumerate(line)} for line in lines])
         sql = f"SELECT inline(from_json(:rows, 'array<struct<{fields}>>', map('mode', 'FAILFAST')))"
         self._own.sql(sql, {"rows": rows}).createOrReplaceTempView(name)
+
+
+def _not_available(table: str) -> TacitError:
+    return TacitError(
+        "unknown-table",
+        f"the source of the table {table!r} cannot be read, so nothing was charged",
+        why="it was moved, or its columns are not those that were declared",
+        fix=Declare("source", "hospital.visits"),
+    )

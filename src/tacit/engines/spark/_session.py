@@ -83,7 +83,8 @@ def open_session(given: Any) -> Any:
                     own.conf.unset(name)
         for name, value in _PINNED.items():
             with contextlib.suppress(Exception):
-                own.conf.set(name, value)
+                if str(own.conf.get(name)).lower() != value.lower():
+                    own.conf.set(name, value)
             if str(own.conf.get(name, "")).lower() != value.lower():
                 raise TacitError(
                     "bad-parameter",

@@ -63,6 +63,12 @@ class SparkSource:
         return not self.within
 
     @property
+    def is_gone(self) -> bool:
+        """Whether this is a path on this machine that leads to no file."""
+        here = self.is_path and is_local(self.session) and "://" not in self.name
+        return here and not self.local_files
+
+    @property
     def local_files(self) -> list[str]:
         """The files of a path on this machine; none where the files are elsewhere."""
         if not self.is_path or not is_local(self.session) or "://" in self.name:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import weakref
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["PostgresPlace", "Session", "open_session"]
 
 _LEAST_VERSION = 16
-#: What decides the result of a statement, or whether it ends; a server that does not let them be set is refused.
+#: What decides the result of a statement, or whether it ends: refused where it cannot be set.
 _SETTINGS = {
     "client_encoding": "UTF8",
     "standard_conforming_strings": "on",
@@ -135,6 +137,8 @@ class Session:
 
     def __init__(self, connection: Connection, path: tuple[str, ...], cases: str) -> None:
         self._connection = connection
+        self._process = os.getpid()
+        self._end = weakref.finalize(self, _close, connection, self._process)
         self.path = path
         self.cases = cases
 
@@ -142,16 +146,21 @@ class Session:
         self, sql: str, parameters: Sequence[object] | None = None
     ) -> psycopg.Cursor[tuple[Any, ...]]:
         """Run a statement; parameters stand in it as $1, $2, ..."""
-        return self._connection.execute(sql, parameters)  # type: ignore[arg-type]
+        return self._connection.execute(sql, parameters)
 
     @property
     def closed(self) -> bool:
-        """Whether the connection is closed or broken."""
-        return self._connection.closed
+        """Whether the connection is closed, broken, or belongs to the process that was forked."""
+        return self._connection.closed or self._process != os.getpid()
 
     def close(self) -> None:
-        """Close the connection."""
-        self._connection.close()
+        """Close the connection, in the process that opened it."""
+        self._end()
+
+
+def _close(connection: Connection, process: int) -> None:
+    if process == os.getpid():
+        connection.close()
 
 
 def open_session(place: PostgresPlace) -> Session:
@@ -169,7 +178,7 @@ def open_session(place: PostgresPlace) -> Session:
     try:
         _check_server(connection, place)
         [(path,)] = connection.execute("SELECT current_schemas(false)::text[]").fetchall()
-        _fix_settings(connection, place)
+        _fix_settings(connection)
         known = {str(name) for (name,) in connection.execute(_COLLATIONS, (list(_CASES),)).fetchall()}
     except BaseException:
         connection.close()
@@ -196,7 +205,7 @@ def _check_server(session: Connection, place: PostgresPlace) -> None:
         )
 
 
-def _fix_settings(session: Connection, place: PostgresPlace) -> None:
+def _fix_settings(session: Connection) -> None:
     import psycopg
 
     for name, value in _SETTINGS.items():

@@ -18,13 +18,11 @@ from tacit.tables._task import exact_integers
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import pyarrow as pa
-
     from engine_places import Place
     from tacit.algebra import Node
-    from tacit.engines import Engine
+    from tacit.engines import Engine, EngineTransaction
 
-__all__ = ["crowd_engine", "exact", "opened", "same", "table_of", "values"]
+__all__ = ["crowd_engine", "exact", "exact_in", "opened", "same", "table_of", "values"]
 
 
 def opened(place: Place, tables: Mapping[str, Any], unit: tuple[str, ...] = ("u",)) -> Engine:
@@ -56,12 +54,16 @@ def table_of(engine: Engine, name: str = "t") -> Table:
     return Table(name, {c: Fact(stored=stored.get(c)) for c in columns}, tuple(columns))
 
 
-def exact(engine: Engine, question: TableQuestion, *, by_row: bool = False) -> dict[Any, dict[Any, list[int]]]:
+def exact_in(data: EngineTransaction, question: TableQuestion) -> dict[Any, dict[Any, list[int]]]:
+    """Return the exact integers of a question, in one reading of the sources that others may share."""
+    steps, _ = lower(question, by_row=False)
+    return exact_integers(data, question, tuple(dict.fromkeys(step.statistic for step in steps)))
+
+
+def exact(engine: Engine, question: TableQuestion) -> dict[Any, dict[Any, list[int]]]:
     """Return the exact integers of a question, as a paid plan computes them."""
-    steps, _ = lower(question, by_row=by_row)
-    statistics = tuple(dict.fromkeys(step.statistic for step in steps))
     with engine.transaction() as data:
-        return exact_integers(data, question, statistics)
+        return exact_in(data, question)
 
 
 def values(engine: Engine, table: Table, nodes: Sequence[Node], unit: str = "u") -> dict[Any, tuple[Any, ...]]:

@@ -34,6 +34,7 @@ def crowd(people: int, *, seed: int = 3, without: int | None = None) -> dict[str
     ``without`` leaves one person's rows out and changes nothing else.
     """
     draw = random.Random(seed)
+    heavy = draw.randrange(people)
 
     def number() -> float | None:
         return draw.choice(_NUMBERS) if draw.random() < 0.4 else draw.uniform(-3, 40)
@@ -46,7 +47,7 @@ def crowd(people: int, *, seed: int = 3, without: int | None = None) -> dict[str
     visits = [
         (pid, draw.choice(_WORDS), number(), draw.choice([None, *range(-3, 6)]), day())
         for pid in [*range(people), None]
-        for _ in range(draw.choice([0, 1, 2, 3, 5, 9]))
+        for _ in range(9 if pid == heavy else draw.choice([0, 1, 2, 3, 5, 9]))
     ]
     draw.shuffle(visits)
     known = [
@@ -112,6 +113,7 @@ def drawn_plans(count: int, tables: Mapping[str, Any], *, seed: int = 0, each: i
         for _ in range(each):
             try:
                 question = nb.draw_question(dice, declared, dice).question
+                nb.contribution(question, row_level=False, adjacency="add/remove")  # as a plan does
                 found.setdefault(repr(question), question)
             except tc.TacitError as error:
                 assert error.code == "missing-limit"  # a join of unlimited tables, a sum of unlimited rows

@@ -25,7 +25,7 @@ _MOMENTS = {"timestamp", "timestamp_ntz"}
 _DECLARED = {
     "TINYINT": "tinyint", "SMALLINT": "smallint", "INTEGER": "int", "BIGINT": "bigint", "UTINYINT": "smallint",
     "USMALLINT": "int", "UINTEGER": "bigint", "UBIGINT": "decimal(20,0)", "FLOAT": "float", "DOUBLE": "double",
-    "VARCHAR": "string", "BLOB": "binary", "BOOLEAN": "boolean", "DATE": "date", "TIMESTAMP": "timestamp_ntz",
+    "VARCHAR": "string", "JSON": "string", "BLOB": "binary", "BOOLEAN": "boolean", "DATE": "date", "TIMESTAMP": "timestamp_ntz",
     "TIMESTAMP WITH TIME ZONE": "timestamp",
 }  # fmt: skip
 
@@ -92,7 +92,8 @@ class SparkSource:
         typed = Source("parquet", place).schema(self.name)
         if typed is None:
             raise OSError(f"the schema of {files[0]} cannot be read")
-        return [(c, _declared(kind)) for c, kind in typed]
+        odd = _odd_columns(files)
+        return [(c, odd.get(c) or _declared(kind)) for c, kind in typed]
 
     def _coarse(self, frame: Any) -> set[str]:
         """Return the columns that keep moments in milliseconds, by the footers of the files."""
@@ -158,6 +159,17 @@ def _local(file: str) -> str | None:
     """Return the path of a file on this machine; None for another place."""
     parsed = urlparse(file)
     return unquote(parsed.path) if parsed.scheme == "file" else file if not parsed.scheme else None
+
+
+def _odd_columns(files: list[str]) -> dict[str, str]:
+    """Return the columns whose type in the files is not the one that DuckDB's type stands for."""
+    import duckdb
+
+    asked = "SELECT DISTINCT name, type, logical_type FROM parquet_schema($files)"
+    with duckdb.connect(config={"threads": 1}) as con:
+        lines = con.execute(asked, {"files": files}).fetchall()
+    halves = {str(name): "half" for name, _, logical in lines if "Float16" in str(logical)}
+    return {**halves, **{str(name): "timestamp" for name, kind, _ in lines if kind == "INT96"}}
 
 
 def _declared(kind: str) -> str:

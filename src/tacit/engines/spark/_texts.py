@@ -131,12 +131,13 @@ def text_of_number(x: str) -> str:
     """Write a double as its one text: a whole number by its digits, others by the fewest that name it.
 
     Java finds these digits, but for a few doubles (2^-44 is one), where versions before 19 write one digit
-    more than needed. For numbers below the normal ones fewer digits are tried here.
+    more than needed. Below the normal numbers and from 2^63 on, where it is not rare, fewer are tried here.
     """
     whole = f"abs({x}) < 9223372036854775808e0 AND {x} = CAST(CAST({x} AS BIGINT) AS DOUBLE)"
-    tried = [f"format_string('%.{n}E', v)" for n in range(16)]
+    tried = [f"format_string('%.{n}E', v)" for n in range(17)]
     fewer = " ".join(f"WHEN CAST({t} AS DOUBLE) = v THEN {t}" for t in tried)
-    digits = f"CASE WHEN abs(v) >= {_LEAST_NORMAL} THEN CAST(v AS STRING) {fewer} ELSE CAST(v AS STRING) END"
+    sure = f"abs(v) >= {_LEAST_NORMAL} AND abs(v) < 9223372036854775808e0"
+    digits = f"CASE WHEN {sure} THEN CAST(v AS STRING) {fewer} ELSE CAST(v AS STRING) END"
     parts = "struct(rtrim('.', rtrim('0', substring_index(s, 'E', 1))) AS m, CAST(substring_index(s, 'E', -1) AS INT) AS p)"
     bound = f"transform(transform(transform(array({x}), v -> {digits}), s -> {parts}), t -> {_PYTHON})[0]"
     return (

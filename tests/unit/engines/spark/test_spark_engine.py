@@ -114,7 +114,7 @@ def test_numbers_are_written_as_duckdb_writes_them(own, tmp_path: Path):
     rng = np.random.default_rng(3)
     cents = rng.integers(-(10**9), 10**9, 1000) / 100
     values = np.r_[rng.random(1000), cents, rng.normal(size=1000) * 10.0 ** rng.integers(-20, 20, 1000)]
-    values = [*values.tolist(), 0.0, -0.0, math.inf, -math.inf, math.nan, 5e-324, 1.5e-320, 2.0**63, 1e15, 1e16, 1e-4,
+    values = [*values.tolist(), 0.0, -0.0, math.inf, -math.inf, math.nan, 5e-324, 1.5e-320, 2.0**63, 1e15, 1e16, 1e-4,  # noqa: E501
               0.001, 9999999.5, 1e7 + 0.5, 123456789.25, -1e-5, 1.7976931348623157e308]  # fmt: skip
     table = pa.table({"u": range(len(values)), "x": values})
     nodes = [Call("to_text", (Column("x", "number"),)), Call("to_whole", (Column("x", "number"),))]
@@ -154,7 +154,7 @@ def test_moments_are_counted_as_duckdb_counts_them(own, tmp_path: Path):
             (
                 a,
                 lit(
-                    "%a %A %w %u %d %-d %b %B %m %-m %y %-y %Y %H %-H %I %-I %p %M %-M %S %-S %j %-j %U %W %V %G %%"
+                    "%a %A %w %u %d %-d %b %B %m %-m %y %-y %Y %H %-H %I %-I %p %M %-M %S %-S %j %-j %U %W %V %G %%"  # noqa: E501
                 ),
             ),
         )
@@ -413,7 +413,7 @@ def test_a_file_that_changed_is_read_anew_or_not_at_all(spark, tmp_path: Path):
 def test_a_file_that_changes_while_it_is_read_gives_no_answer(spark, tmp_path: Path):
     path = tmp_path / "t.parquet"
     pq.write_table(VISITS, path)
-    _, mine = _engines(spark, path, None or (0, 30))
+    _, mine = _engines(spark, path, (0, 30))
     plan = _protected(path, {"rows": 4}).agg(n=tc.count()).plan(epsilon=1)
     [member] = plan._members
     mine.columns("data")

@@ -2,7 +2,7 @@
 
 PostgreSQL raises where a result overflows or underflows. So each operator looks at the sizes of its arguments
 first, and scales by powers of two, which is exact, where it must know which of the two happens
-(docs/proofs/engines.md). Results are IEEE 754's, the sign of a zero aside.
+(docs/proofs/postgres.md). Results are IEEE 754's, the sign of a zero aside.
 """
 
 from __future__ import annotations

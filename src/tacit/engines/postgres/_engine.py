@@ -23,7 +23,7 @@ from tacit.engines._sql_statements import public_values_sql, statements
 from tacit.engines.postgres._dialect import PostgresDialect
 from tacit.engines.postgres._sessions import PostgresPlace, Session, open_session
 from tacit.engines.postgres._snapshots import Snapshots
-from tacit.engines.postgres._tables import FoundTable, described_columns, find_table
+from tacit.engines.postgres._tables import FoundTable, described_columns, find_table, hold_tables
 from tacit.engines.postgres._views import TableView, key_text
 from tacit.errors import TacitError
 from tacit.fixes import Declare
@@ -186,12 +186,11 @@ class PostgresEngine:
         """Begin a transaction on the tables as they are now; make or check the snapshots of these tables."""
         session = self._opened()
         for name in self._tables:
-            if name not in self._views:
+            if name not in self._found:
                 self._described(session, name)
         self._snapshots.prepare(session, {name: self._views[name] for name in names})
         session.execute(_BEGIN)
-        places = ", ".join(".".join(map(self.dialect.quote, found.within)) for found in self._found.values())
-        session.execute(f"LOCK TABLE {places} IN ACCESS SHARE MODE")
+        hold_tables(session, list(self._found.values()), self.dialect.quote)
         for name, before in list(self._views.items()):
             now = self._described(session, name)
             if now != before:

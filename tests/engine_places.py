@@ -88,8 +88,8 @@ class SparkPlace(DuckPlace):
 
 _TYPES = {
     pa.int16(): "smallint", pa.int32(): "integer", pa.int64(): "bigint", pa.uint64(): "numeric(20, 0)",
-    pa.float32(): "real", pa.float64(): "double precision", pa.string(): "text", pa.bool_(): "boolean",
-    pa.date32(): "date", pa.timestamp("us"): "timestamp", pa.timestamp("us", "UTC"): "timestamptz",
+    pa.float32(): "real", pa.float64(): "double precision", pa.string(): "text", pa.large_string(): "text",
+    pa.bool_(): "boolean", pa.date32(): "date", pa.timestamp("us"): "timestamp", pa.timestamp("us", "UTC"): "timestamptz",
     pa.binary(): "bytea",
 }  # fmt: skip
 

@@ -140,14 +140,16 @@ SIGNS = [chr(i) for i in range(32, 127)] + ["\\'", "\\\\", "''", "é", "😀", "
 
 
 def test_odd_names_of_columns(place):
+    """A name that differs from another only in case may get a number, as in DuckDB; no values mix."""
     table = pa.table({"u": [1, 2, 3], **{name: [float(i), 1.0, None] for i, name in enumerate(NAMES)}})
-    if place.name == "duckdb":  # it cannot tell A and a apart
-        table = table.drop_columns(["a"])
     engine = opened(place, {"t": table})
-    asked = [name for name in table.column_names if name != "u"]
-    found = values(engine, table_of(engine), [Column(name, "number") for name in asked])
-    assert found[1.0] == tuple(float(NAMES.index(name)) for name in asked)
-    assert found[3.0] == (None,) * len(asked)
+    declared = table_of(engine)
+    asked = [name for name in declared.columns if name != "u"]
+    assert [name for name in asked if name in NAMES] == [name for name in NAMES if name in asked]
+    assert set(NAMES) - set(asked) <= {"a"}
+    found = values(engine, declared, [Column(name, "number") for name in asked])
+    assert found[1.0] == tuple(float(i) for i in range(len(NAMES)))
+    assert found[3.0] == (None,) * len(NAMES)
     engine.close()
 
 

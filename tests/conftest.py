@@ -80,4 +80,9 @@ def place_of(request, tmp_path_factory):
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
     """Put the tests of Spark first: they stay in one process then, and Spark starts once."""
-    items.sort(key=lambda item: all(mark.args != ("spark",) for mark in item.iter_markers("xdist_group")))
+
+    def elsewhere(item):
+        marked = any(mark.args == ("spark",) for mark in item.iter_markers("xdist_group"))
+        return not marked and "spark" not in getattr(item, "fixturenames", ())
+
+    items.sort(key=elsewhere)

@@ -1,4 +1,4 @@
-"""What the entrance exam of engines asks: values of expressions, exact integers of plans, through the seam."""
+"""What the exam of engines asks through the seam: values of expressions, exact integers of plans."""
 
 from __future__ import annotations
 
@@ -27,7 +27,12 @@ __all__ = ["crowd_engine", "exact", "exact_in", "opened", "same", "table_of", "v
 
 def opened(place: Place, tables: Mapping[str, Any], unit: tuple[str, ...] = ("u",)) -> Engine:
     """Keep tables in a place and open its engine on them, with the ranks that all engines share."""
-    return with_key({name: SourceTable(place_source(kept, place.engine), unit) for name, kept in place.keep(tables).items()})
+    return with_key(
+        {
+            name: SourceTable(place_source(kept, place.engine), unit)
+            for name, kept in place.keep(tables).items()
+        }
+    )
 
 
 def crowd_engine(place: Place, tables: Mapping[str, Any], *, unit: Any = "pid") -> Engine:
@@ -66,7 +71,9 @@ def exact(engine: Engine, question: TableQuestion) -> dict[Any, dict[Any, list[i
         return exact_in(data, question)
 
 
-def values(engine: Engine, table: Table, nodes: Sequence[Node], unit: str = "u") -> dict[Any, tuple[Any, ...]]:
+def values(
+    engine: Engine, table: Table, nodes: Sequence[Node], unit: str = "u"
+) -> dict[Any, tuple[Any, ...]]:
     """Return the values of expressions in every row, by the row's number in the column ``unit``.
 
     The question groups by the number of the row and by all expressions, so each group is one row and its key
@@ -80,7 +87,10 @@ def values(engine: Engine, table: Table, nodes: Sequence[Node], unit: str = "u")
         [(_, lines)] = data.integers(question, (RowCounts(None),), {})
     for line in lines:
         assert line[-1] == 1
-        found[line[0]] = tuple(_value(line[i], line[i + 1], node) for i, node in zip(range(1, len(line) - 1, 2), nodes, strict=True))
+        found[line[0]] = tuple(
+            _value(line[i], line[i + 1], node)
+            for i, node in zip(range(1, len(line) - 1, 2), nodes, strict=True)
+        )
     return found
 
 
@@ -100,6 +110,8 @@ def same(a: object, b: object, *, ulps: int = 0) -> bool:
     """Whether two values are the same; doubles bit for bit, or so many units in the last place apart."""
     if isinstance(a, float) and isinstance(b, float):
         if math.isnan(a) or math.isnan(b) or ulps == 0:
-            return struct.pack("<d", a + 0.0) == struct.pack("<d", b + 0.0) or (math.isnan(a) and math.isnan(b))
+            return struct.pack("<d", a + 0.0) == struct.pack("<d", b + 0.0) or (
+                math.isnan(a) and math.isnan(b)
+            )
         return a == b or abs(a - b) <= ulps * max(math.ulp(a), math.ulp(b))
     return type(a) is type(b) and a == b

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import shutil
+import tempfile
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 #: The secret that orders the rows of each unit, the same on every engine.
 KEY = 987654321
-#: The engines that are compared with DuckDB; a new one joins this list. All tests of Spark run in one process.
+#: The engines that are compared with DuckDB; a new one joins this list. Spark's tests run in one process.
 OTHERS = (
     pytest.param("postgres", id="postgres"),
     pytest.param("spark", id="spark", marks=pytest.mark.xdist_group("spark")),
@@ -89,7 +91,7 @@ class SparkPlace(DuckPlace):
 _TYPES = {
     pa.int16(): "smallint", pa.int32(): "integer", pa.int64(): "bigint", pa.uint64(): "numeric(20, 0)",
     pa.float32(): "real", pa.float64(): "double precision", pa.string(): "text", pa.large_string(): "text",
-    pa.bool_(): "boolean", pa.date32(): "date", pa.timestamp("us"): "timestamp", pa.timestamp("us", "UTC"): "timestamptz",
+    pa.bool_(): "boolean", pa.date32(): "date", pa.timestamp("us"): "timestamp", pa.timestamp("us", "UTC"): "timestamptz",  # noqa: E501
     pa.binary(): "bytea",
 }  # fmt: skip
 
@@ -119,7 +121,9 @@ class PostgresPlace:
         return found
 
     def write(self, stored: str, table: pa.Table) -> None:
-        columns = ", ".join(f"{quoted(c)} {_type(t)}" for c, t in zip(table.column_names, table.schema.types, strict=True))
+        columns = ", ".join(
+            f"{quoted(c)} {_type(t)}" for c, t in zip(table.column_names, table.schema.types, strict=True)
+        )
         self._writer.execute(f"CREATE TABLE {quoted(stored)} ({columns})")
         with self._writer.cursor() as cursor, cursor.copy(f"COPY {quoted(stored)} FROM STDIN") as copy:
             for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
@@ -152,13 +156,14 @@ def spark_session() -> Any:
     interprets its plans.
     """
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    logging.getLogger("py4j").setLevel(logging.ERROR)
     from pyspark.sql import SparkSession
 
     options = {
         "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.memory": "1g",
-        "spark.sql.shuffle.partitions": "2", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.adaptive.enabled": "false",
-        "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # noqa: E501
+        "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.adaptive.enabled": "false",  # noqa: E501
+        "spark.sql.warehouse.dir": tempfile.mkdtemp(prefix="tacit-spark-"), "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1",  # noqa: E501
     }  # fmt: skip
     builder = SparkSession.builder.master("local[2]").appName("tacit-exam")
     for name, value in options.items():

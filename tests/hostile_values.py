@@ -1,5 +1,6 @@
 """Hostile values of every stored type, and every operator on them, for the entrance exam of engines."""
 
+# ruff: noqa: E501 - lists of values are easier to read in long lines
 from __future__ import annotations
 
 import datetime as dt
@@ -58,7 +59,12 @@ MOMENTS = [
     dt.datetime(2024, 3, 31, 2, 30), dt.datetime(2020, 12, 31, 12, 0, 0, 500000), dt.datetime(2010, 1, 3), dt.datetime(99, 12, 31),
 ]  # fmt: skip
 BOOLEANS = [None, True, False]
-DECIMALS = [None, *map(decimal.Decimal, ["0.00", "1.00", "-1.50", "2.25", "9" * 26 + ".99", "-" + "9" * 26 + ".99", "0.01"])]
+DECIMALS = [
+    None,
+    *map(
+        decimal.Decimal, ["0.00", "1.00", "-1.50", "2.25", "9" * 26 + ".99", "-" + "9" * 26 + ".99", "0.01"]
+    ),
+]
 HUGE = [None, 0, 1, 2**53 + 1, 2**63, 2**64 - 1]
 
 #: What cannot be equal on every engine, by operator, and why; it is still total everywhere.
@@ -67,6 +73,7 @@ NOT_EQUAL = {
     "exp": "the last digit is the machine's", "power": "the last digit is the machine's",
     "lower": "the letters of rare scripts follow the engine's version of Unicode",
     "upper": "as lower",
+    "to_text": "for a few doubles, Java before version 19 writes one digit more than needed (Spark)",
 }  # fmt: skip
 
 
@@ -113,7 +120,15 @@ def pairs() -> pa.Table:
 
 
 #: Signs of which random texts are made, most of them texts that are almost a number, a boolean or a moment.
-ALPHABETS = ("0123456789", "0123456789+-.eE", "0123456789_. ", "-0123456789: T.Z+", "truefalsTRUE yno", "infaINFA+-ty ", "aé😀'\"`\\%_ \t\n-:|")
+ALPHABETS = (
+    "0123456789",
+    "0123456789+-.eE",
+    "0123456789_. ",
+    "-0123456789: T.Z+",
+    "truefalsTRUE yno",
+    "infaINFA+-ty ",
+    "aé😀'\"`\\%_ \t\n-:|",
+)
 SHAPES = ("####-##-##", "####-##-## ##:##:##", "####-##-## ##:##:##.######", "####-#-# #:#:#", "#.#e#", "-##.##", "####-##-##T##:##:##+##")  # fmt: skip
 
 
@@ -130,13 +145,17 @@ def drawn(rows: int, seed: int = 20) -> pa.Table:
             case 0:
                 return struct.unpack("<d", draw.randbytes(8))[0]
             case 1:
-                return math.ldexp(draw.uniform(-1, 1), draw.choice([1024, 1023, 970, 512, -500, -1022, -1060, -1073]))
+                return math.ldexp(
+                    draw.uniform(-1, 1), draw.choice([1024, 1023, 970, 512, -500, -1022, -1060, -1073])
+                )
             case 2:
                 return float(draw.randint(-(10**6), 10**6)) / draw.choice([1, 2, 10, 100, 1000])
             case 3:
                 return draw.choice([-1, 1]) * 2.0 ** draw.randint(-1074, 1023)
             case 4:
-                return math.nextafter(draw.choice([-1, 1]) * 2.0 ** draw.randint(-1060, 1023), draw.choice([0, 1e308]))
+                return math.nextafter(
+                    draw.choice([-1, 1]) * 2.0 ** draw.randint(-1060, 1023), draw.choice([0, 1e308])
+                )
             case _:
                 return draw.uniform(-100, 100)
 
@@ -145,7 +164,10 @@ def drawn(rows: int, seed: int = 20) -> pa.Table:
             shape = draw.choice(SHAPES)
             made = "".join(draw.choice("0123456789") if c == "#" else c for c in shape)
             if shape.startswith("####-##") and draw.random() < 0.8:  # mostly days that may exist
-                made = f"{draw.randint(0, 2500):04}-{draw.randint(0, 13):02}-{draw.randint(0, 32):02}" + made[10:]
+                made = (
+                    f"{draw.randint(0, 2500):04}-{draw.randint(0, 13):02}-{draw.randint(0, 32):02}"
+                    + made[10:]
+                )
             return made
         signs = draw.choice(ALPHABETS)
         return "".join(draw.choice(signs) for _ in range(draw.randint(0, 9)))
@@ -166,12 +188,19 @@ def drawn(rows: int, seed: int = 20) -> pa.Table:
             "d2": pa.array([moment() for _ in range(rows)], pa.timestamp("us")),
             "b1": pa.array([draw.random() < 0.5 for _ in range(rows)], pa.bool_()),
             "b2": pa.array([draw.random() < 0.5 for _ in range(rows)], pa.bool_()),
-            "whole": pa.array([draw.randint(-(2**63), 2**63 - 1) >> draw.randrange(63) for _ in range(rows)], pa.int64()),
+            "whole": pa.array(
+                [draw.randint(-(2**63), 2**63 - 1) >> draw.randrange(63) for _ in range(rows)], pa.int64()
+            ),
         }
     )
 
 
-KIND: dict[str, list[str]] = {"number": ["n1", "n2"], "text": ["t1", "t2"], "boolean": ["b1", "b2"], "date": ["d1", "d2"]}
+KIND: dict[str, list[str]] = {
+    "number": ["n1", "n2"],
+    "text": ["t1", "t2"],
+    "boolean": ["b1", "b2"],
+    "date": ["d1", "d2"],
+}
 #: Constants by operator: the position, and the values that are tried there; the last is repeated.
 CONSTANTS: dict[str, list[tuple[int, list[object]]]] = {
     "round": [(1, [0, 2, -3, 15, -1, 1])],
@@ -199,7 +228,10 @@ def calls() -> Iterator[Call]:
         if op == "case":
             for kind, (a, b) in KIND.items():
                 yield Call(op, (Column("b1", "boolean"), Column(a, kind), Column(b, kind)))
-            yield Call(op, (Column("b1", "boolean"), Column("n1", "number"), Column("b2", "boolean"), lit(3), lit(None)))
+            yield Call(
+                op,
+                (Column("b1", "boolean"), Column("n1", "number"), Column("b2", "boolean"), lit(3), lit(None)),
+            )
             continue
         takes = [k.rstrip("*") for k in rule.takes]
         kinds: list[Kind | None] = list(KIND) if {"same", "any"} & set(takes) else [None]
@@ -233,7 +265,12 @@ def _with_constants(op: str, columns: list[Column]) -> Iterator[Call]:
 
 
 def _constant(kind: str | None) -> Node:
-    return {"number": lit(2.5), "text": lit("a'\\b"), "boolean": lit(True), "date": lit(dt.date(2024, 2, 29))}[kind or "number"]
+    return {
+        "number": lit(2.5),
+        "text": lit("a'\\b"),
+        "boolean": lit(True),
+        "date": lit(dt.date(2024, 2, 29)),
+    }[kind or "number"]
 
 
 def _with_literals() -> Iterator[Call]:
@@ -249,7 +286,10 @@ def _with_literals() -> Iterator[Call]:
     for text in ("now", "2024-02-30", "1e400", "x", "1_000", "true", "infinity"):
         for op in ("to_number", "to_whole", "to_boolean", "to_date", "to_text"):
             yield Call(op, (lit(text),))
-    for kind, values in {"text": ["a'\\b", "A%_\\", "a`b", ""], "date": [dt.date(1, 1, 1), dt.datetime(2024, 2, 29, 12)]}.items():
+    for kind, values in {
+        "text": ["a'\\b", "A%_\\", "a`b", ""],
+        "date": [dt.date(1, 1, 1), dt.datetime(2024, 2, 29, 12)],
+    }.items():
         for value in values:
             for op in ("eq", "ne", "lt", "ge", "in"):
                 yield Call(op, (Column(KIND[kind][0], kind), lit(value)))

@@ -13,7 +13,9 @@ __all__ = ["FENCE", "blocks"]
 FENCE = re.compile(r"(?ms)^(?P<fence>```+|:::+)(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=fence)\s*$")
 
 
-def blocks(page: Path, kinds: frozenset[str] = frozenset({"python", "{code-cell}", "console"})) -> list[tuple[int, str, str]]:
+def blocks(
+    page: Path, kinds: frozenset[str] = frozenset({"python", "{code-cell}", "console"})
+) -> list[tuple[int, str, str]]:
     """(line, kind, text) of every Python and console block, without MyST options (`:tags:` ...)."""
     text = page.read_text()
     found = []

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["crowd", "drawn_plans"]
 
-_NUMBERS = [None, 0.0, -0.0, 1.0, 2.5, 29.5, 30.0, 31.0, -5.0, 1e308, -1e308, 5e-324, float("inf"), float("-inf"), float("nan")]  # fmt: skip
+_NUMBERS = [None, 0.0, -0.0, 1.0, 2.5, 29.5, 30.0, 31.0, -5.0, 1e308, -1e308, 5e-324, float("inf"), float("-inf"), float("nan")]  # fmt: skip  # noqa: E501
 _WORDS = ["A", "B", "C", "D", "", None, "É", "a"]
 _DAYS = [None, dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59), dt.datetime(2024, 2, 29)]
 
@@ -37,7 +37,11 @@ def crowd(people: int, *, seed: int = 3, without: int | None = None) -> dict[str
     heavy = draw.randrange(people)
 
     def number() -> float | None:
-        return draw.choice(_NUMBERS) if draw.random() < 0.4 else draw.uniform(-3, 40)
+        return (
+            draw.choice(_NUMBERS)
+            if draw.random() < 0.4
+            else round(draw.uniform(-3, 40), draw.choice([0, 1, 3, 6]))
+        )
 
     def day() -> dt.datetime | None:
         if draw.random() < 0.3:
@@ -101,7 +105,9 @@ class Dice:
         return some
 
 
-def drawn_plans(count: int, tables: Mapping[str, Any], *, seed: int = 0, each: int = 10) -> list[TableQuestion]:
+def drawn_plans(
+    count: int, tables: Mapping[str, Any], *, seed: int = 0, each: int = 10
+) -> list[TableQuestion]:
     """Draw different questions about the crowd, about ``each`` of them under the same random limits.
 
     The same seed draws the same questions.

@@ -1,4 +1,4 @@
-"""The entrance exam of engines, failures: after the charge, one opaque error that shows nothing of the data."""
+"""The exam of engines, failures: after the charge, one opaque error that shows nothing of the data."""
 
 from __future__ import annotations
 

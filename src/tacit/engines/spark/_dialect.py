@@ -44,6 +44,8 @@ _LARGEST = "1.7976931348623157e308"
 _EXACT = "4503599627370496e0"  # 2^52: from here on every double is a whole number
 _MOST_DAYS = 4_000_000
 _MOST_BIGINT = 2**63 - 1
+#: What trim removes: every space of Unicode, as in DuckDB.
+_SPACES = "".join(map(chr, (32, 160, 5760, *range(8192, 8203), 8239, 8287, 12288)))
 #: Signs that may follow ESCAPE; a pattern of at most 10,000 characters lacks one of them.
 _ESCAPES = [chr(code) for code in range(0xE000, 0xE000 + 10_001)]
 
@@ -331,13 +333,13 @@ class SparkDialect(Dialect):
         return f"upper({x})"
 
     def op_trim(self, x: str) -> str:
-        return f"trim({x})"
+        return f"trim(BOTH '{_SPACES}' FROM {x})"
 
     def op_ltrim(self, x: str) -> str:
-        return f"ltrim({x})"
+        return f"trim(LEADING '{_SPACES}' FROM {x})"
 
     def op_rtrim(self, x: str) -> str:
-        return f"rtrim({x})"
+        return f"trim(TRAILING '{_SPACES}' FROM {x})"
 
     def op_length(self, x: str) -> str:
         return f"CAST(length({x}) AS DOUBLE)"

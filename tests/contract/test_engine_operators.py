@@ -68,7 +68,7 @@ def check(place: Any, table: pa.Table, nodes: Sequence[Node], expected: dict[Any
         if not _agree(node, rows[int(row)], ours, theirs)
     ]
     shown = "\n".join(
-        f"{node}\n  on { ({c: v for c, v in row.items() if repr(c) in str(node)}) }\n  is {ours!r}, in DuckDB {theirs!r}"
+        f"{node}\n  on {_used(node, row)}\n  is {ours!r}, in DuckDB {theirs!r}"
         for node, row, ours, theirs in wrong[:10]
     )
     assert not wrong, f"{len(wrong)} values differ\n{shown[:5000]}"

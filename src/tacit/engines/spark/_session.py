@@ -8,6 +8,7 @@ results without an error, and ``spark.sql.variable.substitute`` would read ``${.
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -116,12 +117,16 @@ def quiet(session: Any) -> Iterator[None]:
     before = [logger.disabled for logger in loggers]
     for logger in loggers:
         logger.disabled = True
+    bridge = logging.getLogger("py4j")  # at DEBUG it writes every answer, messages with values included
+    level = bridge.level
+    bridge.setLevel(logging.CRITICAL + 1)
     restore: Callable[[], None] | None = None if is_connect(session) else _silence(session)
     try:
         yield
     finally:
         for logger, disabled in zip(loggers, before, strict=True):
             logger.disabled = disabled
+        bridge.setLevel(level)
         with contextlib.suppress(Exception):
             if restore is not None:
                 restore()

@@ -16,8 +16,8 @@ from engine_exam import crowd_engine, exact, exact_in
 from engine_places import ENGINES, OTHERS
 from random_plans import nb
 
-#: How many plans each engine answers in the quick tests; Spark needs most of a second of CPU for each.
-PLANS = {"postgres": 2000, "spark": 120}
+#: How many plans each engine answers in the quick tests; Spark needs most of a second of CPU for each plan.
+PLANS = {"postgres": 2000, "spark": 100}
 #: How many in the long tests.
 MANY = 10_000
 #: How many plans one reading of the sources answers.

@@ -17,6 +17,7 @@ import contextlib
 import json
 import threading
 import uuid
+import weakref
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +81,8 @@ class SparkEngine:
         self._stamps: dict[str, object] = {}
         self._asked: dict[str, int] = {}
         self._kept: dict[str, Any] = {}
+        self._at_work = False
+        weakref.finalize(self, _give_back, self._kept).atexit = False  # the cluster forgets with the session
         if any(table.source.place is not self._given for table in self._tables.values()):
             raise TacitError(
                 "bad-parameter",
@@ -138,15 +141,12 @@ class SparkEngine:
 
     def check(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> None:
         """Let Spark analyse the statements. No row is read, and no job runs."""
-        from py4j.protocol import Py4JError
-        from pyspark.errors import PySparkException
-
         for table in self._tables:
             if self._described(table, fresh=True) is None:
                 raise _not_available(table)
         try:
             self._analyse(question, statistics)
-        except (PySparkException, Py4JError) as error:
+        except _failures() as error:
             raise TacitError(
                 "bad-expression",
                 "Spark cannot run this question, so nothing was charged",
@@ -229,13 +229,18 @@ class SparkEngine:
 
     @contextlib.contextmanager
     def _working(self) -> Iterator[None]:
-        """Work in the own session, without a word in the logs."""
+        """Work in the own session, without a word in the logs; the innermost of several does nothing."""
+        if self._at_work:
+            yield
+            return
         self._opened()
+        self._at_work = True
         with quiet(self._own):
             self._own.addTag(self._tag)
             try:
                 yield
             finally:
+                self._at_work = False
                 with contextlib.suppress(Exception):
                     self._own.removeTag(self._tag)
 
@@ -249,9 +254,6 @@ class SparkEngine:
 
         A source whose columns are not the declared ones any more is not available.
         """
-        from py4j.protocol import Py4JError
-        from pyspark.errors import PySparkException
-
         with self._lock:
             if table in self._types and not fresh:
                 return self._types[table]
@@ -262,7 +264,7 @@ class SparkEngine:
                         self._sources[table] = SparkSource.found(self._own, self._given, name)
                     self._sources[table].refresh()
                     types = self._sources[table].schema()
-            except (PySparkException, Py4JError, OSError):
+            except _failures():
                 return None
             if list(self._types.setdefault(table, types)) != list(types):
                 return None
@@ -270,10 +272,7 @@ class SparkEngine:
 
     def _forget(self) -> None:
         """Drop the rows that are kept on the cluster."""
-        for kept in self._kept.values():
-            with contextlib.suppress(Exception):
-                kept.unpersist()
-        self._kept.clear()
+        _give_back(self._kept)
 
     def _lay_views(self, names: Mapping[str, object] | Sequence[str]) -> None:
         """Lay the view of each table over its source as it is now."""
@@ -317,6 +316,24 @@ class SparkEngine:
         rows = json.dumps([{f"k{i}": key for i, key in enumerate(line)} for line in lines])
         sql = f"SELECT inline(from_json(:rows, 'array<struct<{fields}>>', map('mode', 'FAILFAST')))"
         self._own.sql(sql, {"rows": rows}).createOrReplaceTempView(name)
+
+
+def _failures() -> tuple[type[BaseException], ...]:
+    """Return what Spark raises where a source is not available or a statement is wrong."""
+    from pyspark.errors import PySparkException
+
+    try:
+        from py4j.protocol import Py4JError
+    except ImportError:  # a client of Spark Connect has no Java
+        return (PySparkException, OSError)
+    return (PySparkException, Py4JError, OSError)
+
+
+def _give_back(kept: dict[str, Any]) -> None:
+    for frame in kept.values():
+        with contextlib.suppress(Exception):
+            frame.unpersist()
+    kept.clear()
 
 
 def _not_available(table: str) -> TacitError:

@@ -45,15 +45,7 @@ _EPOCH = rf"(?i)^{_W}-?epoch{_W}\z"
 
 _LARGEST = "1.7976931348623157e308"
 _LEAST_NORMAL = "2.2250738585072014e-308"
-#: 1.5E-5 as 1.5e-05, 1.25E8 as 125000000.0 and 1.5E-4 as 0.00015, from the signs and the power of ten.
-_SIGNS = "translate(t.m, '-.', '')"
-_MINUS = "CASE WHEN startswith(t.m, '-') THEN '-' ELSE '' END"
-_PYTHON = (
-    "CASE WHEN t.p < -4 OR t.p > 15 THEN concat(t.m, 'e', CASE WHEN t.p < 0 THEN '-' ELSE '+' END, "
-    "CASE WHEN abs(t.p) < 10 THEN '0' ELSE '' END, CAST(abs(t.p) AS STRING)) "
-    f"WHEN t.p < 0 THEN concat({_MINUS}, '0.', repeat('0', -t.p - 1), {_SIGNS}) "
-    f"ELSE concat({_MINUS}, substring({_SIGNS}, 1, t.p + 1), '.', substring({_SIGNS}, t.p + 2)) END"
-)
+_TWO_63 = "9223372036854775808e0"
 
 
 def string(text: str) -> str:
@@ -134,20 +126,28 @@ def text_of_number(x: str) -> str:
 
     Java finds these digits, but for a few doubles (2^-44 is one), where versions before 19 write one digit
     more than needed. Below the normal numbers and from 2^63 on, where it is not rare, fewer are tried here.
+    Nothing but plain functions is used: a lambda would keep Spark from compiling the whole step.
     """
-    whole = f"abs({x}) < 9223372036854775808e0 AND {x} = CAST(CAST({x} AS BIGINT) AS DOUBLE)"
-    tried = [f"format_string('%.{n}E', v)" for n in range(17)]
-    fewer = " ".join(f"WHEN CAST({t} AS DOUBLE) = v THEN {t}" for t in tried)
-    sure = f"abs(v) >= {_LEAST_NORMAL} AND abs(v) < 9223372036854775808e0"
-    digits = f"CASE WHEN {sure} THEN CAST(v AS STRING) {fewer} ELSE CAST(v AS STRING) END"
-    signs, power = "rtrim('.', rtrim('0', substring_index(s, 'E', 1)))", "substring_index(s, 'E', -1)"
-    parts = f"struct({signs} AS m, CAST({power} AS INT) AS p)"
-    bound = f"transform(transform(transform(array({x}), v -> {digits}), s -> {parts}), t -> {_PYTHON})[0]"
+    java = f"CAST({x} AS STRING)"
+    whole = f"abs({x}) < {_TWO_63} AND {x} = CAST(try_cast({x} AS BIGINT) AS DOUBLE)"
+    minus, signs = (
+        f"CASE WHEN {x} < 0e0 THEN '-' ELSE '' END",
+        f"translate(substring_index({java}, 'E', 1), '-.', '')",
+    )
+    point = f"try_cast(substring_index({java}, 'E', -1) AS INT)"
+    large = f"concat({minus}, substring({signs}, 1, {point} + 1), '.', substring({signs}, {point} + 2))"
+    small = f"concat({minus}, '0.000', rtrim('0', {signs}))"
+    power = f"replace(regexp_replace(replace({java}, '.0E', 'E'), 'E-([0-9])$', 'e-0$1'), 'E-', 'e-')"
+    tried = [f"format_string('%.{n}e', {x})" for n in range(17)]
+    fewer = " ".join(f"WHEN try_cast({t} AS DOUBLE) = {x} THEN {t}" for t in tried)
     return (
-        f"(CASE WHEN {whole} THEN CAST(CAST({x} AS BIGINT) AS STRING) "
-        f"WHEN abs({x}) >= 1e-3 AND abs({x}) < 1e7 THEN CAST({x} AS STRING) "
+        f"(CASE WHEN {x} IS NULL THEN NULL WHEN {whole} THEN CAST(try_cast({x} AS BIGINT) AS STRING) "
+        f"WHEN abs({x}) >= 1e-3 AND abs({x}) < 1e7 THEN {java} "
+        f"WHEN abs({x}) >= 1e7 AND abs({x}) < {_TWO_63} THEN {large} "
+        f"WHEN abs({x}) >= 1e-4 AND abs({x}) < 1e-3 THEN {small} "
+        f"WHEN abs({x}) >= {_LEAST_NORMAL} AND abs({x}) < 1e-4 THEN {power} "
         f"WHEN isnan({x}) THEN 'nan' WHEN {x} > {_LARGEST} THEN 'inf' WHEN {x} < -{_LARGEST} THEN '-inf' "
-        f"WHEN {x} IS NOT NULL THEN {bound} END)"
+        f"{fewer} END)"
     )
 
 
@@ -158,8 +158,7 @@ def plain_text(x: str) -> str:
 
 
 def text_of_bytes(x: str) -> str:
-    r"""Write bytes that are not UTF-8 as DuckDB does: plain signs as they are, others as ``\xFF``."""
-    pairs = f"regexp_extract_all(hex(substring({x}, 1, {MOST_TEXT})), '(..)', 1)"
-    plain = "h >= '20' AND h <= '7E' AND h NOT IN ('22', '27', '5C')"
-    one = f"CASE WHEN {plain} THEN decode(unhex(h), 'US-ASCII') ELSE concat('\\\\x', h) END"
-    return f"substring(array_join(transform({pairs}, h -> {one}), ''), 1, {MOST_TEXT})"
+    r"""Write bytes that are not UTF-8, each as ``\xFF``."""
+    spelled = string(r"\\x$1")
+    pairs = f"regexp_replace(hex(substring({x}, 1, {MOST_TEXT // 4})), '(..)', {spelled})"
+    return f"substring({pairs}, 1, {MOST_TEXT})"

@@ -120,13 +120,8 @@ class TableTask:
                 )
         try:
             self.engine.check(self.asked, self.statistics)
-<<<<<<< HEAD
         except TacitError as refusal:
             return refusal
-=======
-        except TacitError as error:
-            return error
->>>>>>> h-spark
         return None
 
     def integers(self) -> Generator[Any, Any, None]:

@@ -183,7 +183,7 @@ class PostgresEngine:
             self._drop()
 
     def begin(self, names: Sequence[str]) -> Session:
-        """Begin a transaction on the tables as they are now; make or check the snapshots of these tables."""
+        """Begin a transaction on the tables as they are now; create the snapshots of these tables."""
         session = self._opened()
         for name in self._tables:
             if name not in self._found:
@@ -195,9 +195,12 @@ class PostgresEngine:
             now = self._described(session, name)
             if now != before:
                 self._snapshots.forget(name)
+        return session
+
+    def look(self, session: Session, names: Sequence[str]) -> None:
+        """Fill or check the snapshots of these tables within a transaction."""
         for name in names:
             self._snapshots.fill(session, name, self._views[name], self._found[name], key_text(self._key))
-        return session
 
     def run(self, session: Session, statement: Statement, tables: SmallTables) -> list[tuple[object, ...]]:
         """Run one statement within the transaction."""
@@ -310,10 +313,12 @@ class PostgresTransaction:
     ) -> list[StatementRows]:
         """Compute exact integers for every group. The plan reports every failure as one opaque error."""
         engine = self._engine
+        written = engine.written(question, statistics)
+        names = sorted({name for one in written for name, _ in one.limited})
         if self._session is None:
-            written = engine.written(question, statistics)
-            self._session = engine.begin(sorted({name for one in written for name, _ in one.limited}))
+            self._session = engine.begin(names)
         session = self._session
+        engine.look(session, names)
         return [
             (one.statistics, engine.run(session, one, tables)) for one in engine.written(question, statistics)
         ]

@@ -54,9 +54,11 @@ class Snapshots:
         self._number = 0
         self._useless: list[str] = []
         self._may_keep: bool | None = None
+        self._current: set[str] = set()
 
     def prepare(self, session: Session, views: Mapping[str, TableView]) -> None:
         """Create what the coming transaction may fill, and drop what earlier ones gave up."""
+        self._current.clear()
         if self._after is None:
             return
         if self._may_keep is None:
@@ -72,15 +74,19 @@ class Snapshots:
                 self._made[name] = _Snapshot(table, view)
 
     def fill(self, session: Session, name: str, view: TableView, found: FoundTable, key: str) -> None:
-        """Fill a snapshot within a transaction, or give up one that shows other rows than the transaction."""
+        """Fill a snapshot within a transaction, or give up one that shows other rows than the transaction.
+
+        Only after that may the transaction use it.
+        """
         made = self._made.get(name)
-        if made is None:
+        if made is None or name in self._current:
             return
         if made.view != view or not found.whole:  # a role that may read some columns sees no versions of rows
             self.forget(name)
             return
         [(moment,)] = session.execute(_MOMENT).fetchall()
         if made.filled and made.moment == moment:
+            self._current.add(name)
             return
         quote = view.dialect.quote
         [stamp] = session.execute(_STAMP.format(".".join(map(quote, found.within)))).fetchall()
@@ -92,14 +98,15 @@ class Snapshots:
             self.forget(name)
             return
         made.moment = str(moment)
+        self._current.add(name)
 
     def table(self, name: str) -> str | None:
         """Return the temporary table that the current transaction may read instead of a table, if any."""
-        made = self._made.get(name)
-        return made.table if made is not None and made.filled else None
+        return self._made[name].table if name in self._current else None
 
     def forget(self, name: str) -> None:
         """Give up a snapshot."""
+        self._current.discard(name)
         made = self._made.pop(name, None)
         if made is not None:
             self._useless.append(made.table)
@@ -107,5 +114,6 @@ class Snapshots:
     def forget_all(self) -> None:
         """Forget the snapshots of a session that has ended."""
         self._made.clear()
+        self._current.clear()
         self._useless.clear()
         self._may_keep = None

@@ -18,6 +18,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from tacit.algebra import Column
+from tacit.core import is_writable
 from tacit.engines._sql_expressions import SqlWriter
 from tacit.engines._sql_statements import public_values_sql, statements
 from tacit.engines.postgres._dialect import PostgresDialect
@@ -290,7 +291,9 @@ class PostgresEngine:
 
     def _small(self, name: str, lines: Sequence[Sequence[object]], parameters: list[object]) -> str:
         """Write a small public table, whose columns are parameters."""
-        columns = list(zip(*lines, strict=True))
+        width = len(lines[0]) if lines else 1
+        kept = [line for line in lines if all(map(_is_storable, line))]
+        columns = list(zip(*kept, strict=True)) or [()] * width
         kinds = [_ARRAYS[next((type(key) for key in c if key is not None), str)] for c in columns]
         first = len(parameters) + 1
         parameters += [list(column) for column in columns]
@@ -328,6 +331,11 @@ class PostgresTransaction:
         if self._session is not None:
             self._session.execute("COMMIT")
             self._session = None
+
+
+def _is_storable(key: object) -> bool:
+    """Return whether a database can hold a key; one that it cannot hold is in no row."""
+    return not isinstance(key, str) or ("\x00" not in key and is_writable(key))
 
 
 def _plain(cell: object) -> object:

@@ -58,6 +58,8 @@ class Snapshots:
 
     def prepare(self, session: Session, views: Mapping[str, TableView]) -> None:
         """Create what the coming transaction may fill, and drop what earlier ones gave up."""
+        import psycopg
+
         self._current.clear()
         if self._after is None:
             return
@@ -70,8 +72,12 @@ class Snapshots:
             if name not in self._made and self._may_keep and self._asked[name] > self._after:
                 self._number += 1
                 table = f"pg_temp.tacit_snapshot_{self._number}"
-                session.execute(f"CREATE TEMPORARY TABLE {table} ({', '.join(view.snapshot_columns())})")
-                self._made[name] = _Snapshot(table, view)
+                try:
+                    session.execute(f"CREATE TEMPORARY TABLE {table} ({', '.join(view.snapshot_columns())})")
+                except psycopg.Error:  # such as a trigger of the administrators that allows no tables
+                    self._may_keep = False
+                else:
+                    self._made[name] = _Snapshot(table, view)
 
     def fill(self, session: Session, name: str, view: TableView, found: FoundTable, key: str) -> None:
         """Fill a snapshot within a transaction, or give up one that shows other rows than the transaction.
@@ -91,8 +97,10 @@ class Snapshots:
         quote = view.dialect.quote
         [stamp] = session.execute(_STAMP.format(".".join(map(quote, found.within)))).fetchall()
         if not made.filled:
-            source = 'WITH tacit_key AS NOT MATERIALIZED (SELECT $1::text COLLATE "C" AS k0)'
-            session.execute(f"{source} INSERT INTO {made.table} {view.ranked(f'({view.rows}) t')}", (key,))
+            if not _filled(session, made, view, key):
+                self._may_keep = False
+                self.forget(name)
+                return
             made.filled, made.stamp = True, stamp
         elif made.stamp != stamp:
             self.forget(name)
@@ -117,3 +125,18 @@ class Snapshots:
         self._current.clear()
         self._useless.clear()
         self._may_keep = None
+
+
+def _filled(session: Session, made: _Snapshot, view: TableView, key: str) -> bool:
+    """Fill a temporary table; return whether there was room for it. The transaction goes on either way."""
+    import psycopg
+
+    source = 'WITH tacit_key AS NOT MATERIALIZED (SELECT $1::text COLLATE "C" AS k0)'
+    session.execute("SAVEPOINT tacit_fill")
+    try:
+        session.execute(f"{source} INSERT INTO {made.table} {view.ranked(f'({view.rows}) t')}", (key,))
+    except psycopg.OperationalError:
+        session.execute("ROLLBACK TO SAVEPOINT tacit_fill")
+        return False
+    session.execute("RELEASE SAVEPOINT tacit_fill")
+    return True

@@ -16,6 +16,7 @@ import tacit as tc
 from tacit.engines import SourceTable
 from tacit.engines._sources import Source
 from tacit.engines.postgres import PostgresEngine
+from tacit.engines.postgres._sessions import Session
 from tacit.engines.postgres._types import StoredColumn, owner_sql, value_sql
 
 if TYPE_CHECKING:
@@ -435,6 +436,68 @@ def test_a_forked_child_leaves_its_parent_s_session(visits: Database, postgres_u
     assert os.waitpid(child, 0)[1] == 0
     session = data._engine._session
     assert session.execute("SELECT 1").fetchall() == [(1,)]
+
+
+def test_names_of_columns_do_not_meet_names_within_a_statement(database: Database) -> None:
+    names = ["k0", "q0", "s0n", "up", "large", "mi", *"abcdeghijmopstvwx"]
+    listed = ", ".join(f'"{name}" text' for name in names)
+    database.execute(f"CREATE TABLE t (u int, {listed})")
+    values = ", ".join("(i * 1.25)::text" for _ in names)
+    database.execute(f"INSERT INTO t SELECT i, {values} FROM generate_series(1, 20) i")
+    data = protected("t", engine=database, name="t", limits={"rows": 2}, budget=tc.Budget(epsilon=10**12))
+    seen = set()
+    for k, name in enumerate(names):
+        number = f'CAST("{name}" AS DOUBLE)'
+        left = f"LEAST(GREATEST({number} % -0.3 * 7, 0), 9)"
+        sql = f"SELECT SUM({left}) AS s, COUNT(CAST({name} AS DATE)) AS d FROM t"
+        release = data.sql(sql).plan(epsilon=10**7 + k).release()
+        seen.add((round(release["s"].value[0], 3), release["d"].value))
+    assert len(seen) == 1
+
+
+def test_keys_that_no_database_can_hold_are_in_no_row(visits: Database) -> None:
+    data = protected("visits", engine=visits, limits={"rows": 3})
+    task = data.group_by("h", keys=["h0", "h1"]).agg(n=tc.count()).plan(epsilon=1)._members[0].task
+    found = []
+    for keys in ([("h0",), ("h1",)], [("h0",), ("h1",), ("\x00",), ("\ud800",)]):
+        with task.engine.transaction() as reading:
+            found.append(sorted(reading.integers(task.asked, task.statistics, {"tacit_keys": keys})[0][1]))
+    assert found[0] == found[1]
+    assert [line[0] for line in found[0]] == ["h0", "h1"]
+
+
+@pytest.mark.parametrize("refused", ["INSERT INTO pg_temp", "CREATE TEMPORARY TABLE"])
+def test_without_room_for_a_snapshot_the_answer_is_the_same(
+    visits: Database, monkeypatch: pytest.MonkeyPatch, refused: str
+) -> None:
+    data = protected("visits", engine=visits, limits={"rows": 3})
+    execute, seen = Session.execute, []
+
+    def full(self: Session, sql: str, parameters: Any = None) -> Any:
+        if refused in sql:
+            seen.append(sql)
+            raise psycopg.errors.DiskFull("no room")
+        return execute(self, sql, parameters)
+
+    monkeypatch.setattr(Session, "execute", full)
+    assert [count(data, 10**5 + i) for i in range(4)] == [30] * 4
+    assert len(seen) == 1  # it is not tried again
+
+
+def test_hospitals_on_different_engines_answer_together(visits: Database, postgres_url: str) -> None:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE visits AS SELECT i % 7 AS u, 'h1' AS h, i AS stay FROM range(70) t(i)")
+    facts: dict[str, Any] = {
+        "limits": {"rows": 3},
+        "bounds": {"stay": (0, 200)},
+        "ledger": tc.Ledger.memory(),
+    }
+    members = [
+        protected((con, "visits"), name="here", **facts),
+        protected("visits", name="there", engine=postgres_url, **{**facts, "ledger": tc.Ledger.memory()}),
+    ]
+    plan = tc.consortium(members, disjoint=True).agg(n=tc.count()).plan(epsilon=10**5)
+    assert plan.release().value == 21 + 30
 
 
 # Types and owners -------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ class PostgresEngine:
 
     def __init__(self, tables: Mapping[str, SourceTable], *, key: int, snapshot: int | None = 1) -> None:
         self._tables = dict(tables)
-        self._place = _one_place(tables)
+        self._place = _one_place(tables)  # refuses what is no place
         self._key = key
         self.dialect = PostgresDialect()
         self._lock = threading.RLock()
@@ -349,7 +349,8 @@ def _one_place(tables: Mapping[str, SourceTable]) -> PostgresPlace:
     """Return the database of all tables, or refuse several."""
     places = {id(t.source.place): PostgresPlace(t.source.place) for t in tables.values()}
     first, *others = places.values()
-    if any(other.parameters != first.parameters for other in others):
+    parameters = first.parameters
+    if any(other.parameters != parameters for other in others):
         raise TacitError(
             "bad-parameter",
             "the tables are in several databases",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import weakref
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +60,10 @@ _QUIET = {
 _CASES = ("pg_c_utf8", "und-x-icu", "C.utf8", "default")
 _COLLATIONS = """SELECT collname::text FROM pg_collation WHERE collname = ANY($1)
 AND collnamespace = 'pg_catalog'::regnamespace AND collencoding IN (-1, 6)"""
+_SET = """SELECT set_config(n, v, false) FROM unnest($1::text[], $2::text[]) t(n, v) WHERE EXISTS (
+SELECT 1 FROM pg_settings WHERE name = n AND (context = 'user'
+OR (context = 'superuser' AND has_parameter_privilege(n, 'SET'))))"""
+_SHOWN = "SELECT n, current_setting(n) FROM unnest($1::text[]) n"
 _LATER = {"transaction_timeout": "0", "idle_session_timeout": "0"}  # settings that some versions lack
 
 
@@ -168,13 +171,7 @@ def open_session(place: PostgresPlace) -> Session:
 
     Raises an error of psycopg where the server cannot be reached.
     """
-    psycopg = _psycopg()
-    connection: Connection = psycopg.connect(
-        **{"connect_timeout": 10, **place.parameters, "client_encoding": "UTF8"},
-        autocommit=True,
-        prepare_threshold=None,
-        cursor_factory=psycopg.RawCursor,
-    )
+    connection = _connected(place)
     try:
         _check_server(connection, place)
         [(path,)] = connection.execute("SELECT current_schemas(false)::text[]").fetchall()
@@ -184,6 +181,21 @@ def open_session(place: PostgresPlace) -> Session:
         connection.close()
         raise
     return Session(connection, tuple(path), next(name for name in _CASES if name in known))
+
+
+def _connected(place: PostgresPlace) -> Connection:
+    """Connect; from its start the session has no timeouts, whatever the role's own settings are."""
+    psycopg = _psycopg()
+    parameters = {"connect_timeout": 10, **place.parameters, "client_encoding": "UTF8"}
+    options = f"{parameters.get('options') or ''} -c statement_timeout=0 -c lock_timeout=0".strip()
+    fixed = {"autocommit": True, "prepare_threshold": None, "cursor_factory": psycopg.RawCursor}
+    try:
+        connection: Connection = psycopg.connect(**{**parameters, "options": options}, **fixed)
+    except psycopg.OperationalError as error:
+        if "startup parameter" not in str(error):  # some connection poolers do not accept options
+            raise
+        connection = psycopg.connect(**parameters, **fixed)
+    return connection
 
 
 def _check_server(session: Connection, place: PostgresPlace) -> None:
@@ -206,19 +218,16 @@ def _check_server(session: Connection, place: PostgresPlace) -> None:
 
 
 def _fix_settings(session: Connection) -> None:
-    import psycopg
-
+    """Set all settings; refuse a server that does not let one of them be set that matters."""
+    for wanted in (_SETTINGS, _LATER | _QUIET):
+        session.execute(_SET, (list(wanted), list(wanted.values())))
+    lines = session.execute(_SHOWN, (list(_SETTINGS),)).fetchall()
+    found = {str(name): str(value) for name, value in lines}
     for name, value in _SETTINGS.items():
-        with suppress(psycopg.Error):
-            session.execute("SELECT set_config($1, $2, false)", (name, value))
-        [(found,)] = session.execute("SELECT current_setting($1)", (name,)).fetchall()
-        if found != value:
+        if found[name] != value:
             raise TacitError(
                 "bad-parameter",
                 f"the server does not let the setting {name} be {value!r}",
                 why="results would depend on a setting that Tacit cannot fix",
                 fix=f"allow the role to set {name}",
             )
-    for name, value in (*_LATER.items(), *_QUIET.items()):
-        with suppress(psycopg.Error):
-            session.execute("SELECT set_config($1, $2, false)", (name, value))

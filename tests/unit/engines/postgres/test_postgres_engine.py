@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import threading
 import uuid
 from typing import TYPE_CHECKING, Any
@@ -118,6 +119,44 @@ def test_a_session_that_the_server_ended_is_opened_again(visits: Database, postg
     assert count(data) == 30
     visits.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
     assert count(data, 10**6) == 30
+
+
+def test_what_is_no_place_is_refused(visits: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(tc.TacitError, match="address is malformed"):
+        protected("visits", engine="postgresql://%zz/")
+    with pytest.raises(tc.TacitError, match="the name of a table"):
+        protected(visits, engine=visits)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(tc.TacitError) as refused:
+        protected("visits", engine="postgresql://localhost/warehouse")
+    assert refused.value.code == "missing-extra"
+
+
+def test_a_setting_that_cannot_be_set_is_refused(
+    visits: Database, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tacit.engines.postgres import _sessions
+
+    monkeypatch.setitem(_sessions._SETTINGS, "max_connections", "7")  # only the server's start decides it
+    with pytest.raises(tc.TacitError, match="does not let the setting max_connections be '7'"):
+        protected("visits", engine=postgres_url)
+
+
+def test_an_old_server_is_refused(
+    visits: Database, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tacit.engines.postgres import _sessions
+
+    monkeypatch.setattr(_sessions, "_LEAST_VERSION", 99)
+    with pytest.raises(tc.TacitError, match="Tacit needs version 99 or later"):
+        protected("visits", engine=postgres_url)
+
+
+def test_a_superuser_s_session_writes_nothing_to_the_log(visits: Database, postgres_url: str) -> None:
+    data = protected("visits", engine=postgres_url)
+    session = data._engine._opened()
+    for name in ("log_min_messages", "log_min_error_statement", "log_statement"):
+        assert session.execute(f"SHOW {name}").fetchall()[0][0] in {"panic", "none"}
 
 
 def test_tables_of_two_databases_are_refused(visits: Database, postgres_url: str) -> None:

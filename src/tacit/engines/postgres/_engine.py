@@ -154,6 +154,7 @@ class PostgresEngine:
 
     def _explain(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> None:
         session = self._opened()
+        session.check_settings()
         for name in self._tables:
             self._described(session, name)
         tables: dict[str, Sequence[Sequence[object]]] = {}
@@ -192,6 +193,7 @@ class PostgresEngine:
         self._snapshots.prepare(session, {name: self._views[name] for name in names})
         session.execute(_BEGIN)
         hold_tables(session, list(self._found.values()), self.dialect.quote)
+        session.check_settings()
         for name, before in list(self._views.items()):
             now = self._described(session, name)
             if now != before:
@@ -347,10 +349,9 @@ def _plain(cell: object) -> object:
 
 def _one_place(tables: Mapping[str, SourceTable]) -> PostgresPlace:
     """Return the database of all tables, or refuse several."""
-    places = {id(t.source.place): PostgresPlace(t.source.place) for t in tables.values()}
-    first, *others = places.values()
-    parameters = first.parameters
-    if any(other.parameters != parameters for other in others):
+    given = {id(t.source.place): t.source.place for t in tables.values()}
+    first, *others = (PostgresPlace.of(place) for place in given.values())
+    if any(other != first for other in others):
         raise TacitError(
             "bad-parameter",
             "the tables are in several databases",

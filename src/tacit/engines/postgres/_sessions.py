@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import TacitError
 from tacit.fixes import Do
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import psycopg
 
@@ -67,7 +67,7 @@ _SHOWN = "SELECT n, current_setting(n) FROM unnest($1::text[]) n"
 _LATER = {"transaction_timeout": "0", "idle_session_timeout": "0"}  # settings that some versions lack
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class PostgresPlace:
     """A database on a PostgreSQL server.
 
@@ -76,35 +76,43 @@ class PostgresPlace:
 
     Parameters
     ----------
-    given
-        An address ``postgresql://user@host/database``, or an open psycopg connection.
+    parameters
+        What a new connection needs.
     """
 
-    given: object
+    parameters: Mapping[str, Any] = field(repr=False)
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What a new connection needs."""
+    @classmethod
+    def of(cls, given: object) -> PostgresPlace:
+        """Read an address ``postgresql://user@host/database``, or the parameters of an open connection."""
         psycopg = _psycopg()
-        if isinstance(self.given, str):
+        if isinstance(given, str):
             try:
-                return dict(psycopg.conninfo.conninfo_to_dict(self.given))
+                return cls(psycopg.conninfo.conninfo_to_dict(given))
             except psycopg.Error:
                 raise TacitError(
                     "bad-parameter",
                     "the PostgreSQL address is malformed",
                     fix="an address such as postgresql://user@host/database",
                 ) from None
-        if not isinstance(self.given, psycopg.Connection):
+        if not isinstance(given, psycopg.Connection):
             raise TacitError(
                 "bad-parameter",
-                f"an object of the type {type(self.given).__name__} is not a connection that Tacit can use",
+                f"an object of the type {type(given).__name__} is not a connection that Tacit can use",
                 why="Tacit uses connections of psycopg 3 that are not asynchronous",
                 fix="give the address of the database, such as postgresql://user@host/database",
             )
-        info: Any = self.given.info
-        secret = {"password": info.password} if info.password else {}
-        return {**info.get_parameters(), **secret}
+        info: Any = given.info
+        try:
+            secret = {"password": info.password} if info.password else {}
+            return cls({**info.get_parameters(), **secret})
+        except psycopg.Error:
+            raise TacitError(
+                "bad-parameter",
+                "the PostgreSQL connection is closed",
+                why="Tacit opens a connection of its own with the same parameters",
+                fix="give an open connection, or the address of the database",
+            ) from None
 
     @property
     def name(self) -> str:
@@ -150,6 +158,10 @@ class Session:
     ) -> psycopg.Cursor[tuple[Any, ...]]:
         """Run a statement; parameters stand in it as $1, $2, ..."""
         return self._connection.execute(sql, parameters)
+
+    def check_settings(self) -> None:
+        """Refuse a session that lost its settings, such as behind a pooler that exchanges sessions."""
+        _check_settings(self._connection)
 
     @property
     def closed(self) -> bool:
@@ -221,6 +233,10 @@ def _fix_settings(session: Connection) -> None:
     """Set all settings; refuse a server that does not let one of them be set that matters."""
     for wanted in (_SETTINGS, _LATER | _QUIET):
         session.execute(_SET, (list(wanted), list(wanted.values())))
+    _check_settings(session)
+
+
+def _check_settings(session: Connection) -> None:
     lines = session.execute(_SHOWN, (list(_SETTINGS),)).fetchall()
     found = {str(name): str(value) for name, value in lines}
     for name, value in _SETTINGS.items():

@@ -103,6 +103,26 @@ def test_the_user_s_connection_is_left_as_it_is(visits: Database, postgres_url: 
         given.rollback()
 
 
+def test_the_user_s_connection_may_be_closed_afterwards(visits: Database, postgres_url: str) -> None:
+    with psycopg.connect(postgres_url) as given:
+        data = protected("visits", engine=given)
+        given.close()
+    assert count(data) == 100
+    data._engine.close()
+    assert count(data, 10**6) == 100
+    with pytest.raises(tc.TacitError, match="connection is closed"):
+        protected("visits", engine=given)
+
+
+def test_a_session_that_lost_its_settings_is_refused(visits: Database) -> None:
+    """As behind a pooler that gives each transaction another session."""
+    data = protected("visits", engine=visits)
+    data._engine._opened().execute("SET TimeZone = 'Asia/Tokyo'")
+    with pytest.raises(tc.TacitError, match="TimeZone"):
+        count(data)
+    assert data.remaining.epsilon == HUGE.epsilon
+
+
 def test_a_server_that_cannot_be_reached_refuses_before_the_charge(visits: Database) -> None:
     away = "postgresql://nobody@/nothing?host=/nowhere"
     data = protected("visits", engine=away)

@@ -18,6 +18,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from tacit.algebra import Column
+from tacit.core import is_writable
 from tacit.engines._sql_expressions import SqlWriter
 from tacit.engines._sql_statements import public_values_sql, statements
 from tacit.engines.postgres._dialect import PostgresDialect
@@ -63,7 +64,7 @@ class PostgresEngine:
 
     def __init__(self, tables: Mapping[str, SourceTable], *, key: int, snapshot: int | None = 1) -> None:
         self._tables = dict(tables)
-        self._place = _one_place(tables)
+        self._place = _one_place(tables)  # refuses what is no place
         self._key = key
         self.dialect = PostgresDialect()
         self._lock = threading.RLock()
@@ -153,6 +154,7 @@ class PostgresEngine:
 
     def _explain(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> None:
         session = self._opened()
+        session.check_settings()
         for name in self._tables:
             self._described(session, name)
         tables: dict[str, Sequence[Sequence[object]]] = {}
@@ -183,7 +185,7 @@ class PostgresEngine:
             self._drop()
 
     def begin(self, names: Sequence[str]) -> Session:
-        """Begin a transaction on the tables as they are now; make or check the snapshots of these tables."""
+        """Begin a transaction on the tables as they are now; create the snapshots of these tables."""
         session = self._opened()
         for name in self._tables:
             if name not in self._found:
@@ -191,13 +193,17 @@ class PostgresEngine:
         self._snapshots.prepare(session, {name: self._views[name] for name in names})
         session.execute(_BEGIN)
         hold_tables(session, list(self._found.values()), self.dialect.quote)
+        session.check_settings()
         for name, before in list(self._views.items()):
             now = self._described(session, name)
             if now != before:
                 self._snapshots.forget(name)
+        return session
+
+    def look(self, session: Session, names: Sequence[str]) -> None:
+        """Fill or check the snapshots of these tables within a transaction."""
         for name in names:
             self._snapshots.fill(session, name, self._views[name], self._found[name], key_text(self._key))
-        return session
 
     def run(self, session: Session, statement: Statement, tables: SmallTables) -> list[tuple[object, ...]]:
         """Run one statement within the transaction."""
@@ -287,7 +293,9 @@ class PostgresEngine:
 
     def _small(self, name: str, lines: Sequence[Sequence[object]], parameters: list[object]) -> str:
         """Write a small public table, whose columns are parameters."""
-        columns = list(zip(*lines, strict=True))
+        width = len(lines[0]) if lines else 1
+        kept = [line for line in lines if all(map(_is_storable, line))]
+        columns = list(zip(*kept, strict=True)) or [()] * width
         kinds = [_ARRAYS[next((type(key) for key in c if key is not None), str)] for c in columns]
         first = len(parameters) + 1
         parameters += [list(column) for column in columns]
@@ -310,10 +318,12 @@ class PostgresTransaction:
     ) -> list[StatementRows]:
         """Compute exact integers for every group. The plan reports every failure as one opaque error."""
         engine = self._engine
+        written = engine.written(question, statistics)
+        names = sorted({name for one in written for name, _ in one.limited})
         if self._session is None:
-            written = engine.written(question, statistics)
-            self._session = engine.begin(sorted({name for one in written for name, _ in one.limited}))
+            self._session = engine.begin(names)
         session = self._session
+        engine.look(session, names)
         return [
             (one.statistics, engine.run(session, one, tables)) for one in engine.written(question, statistics)
         ]
@@ -325,6 +335,11 @@ class PostgresTransaction:
             self._session = None
 
 
+def _is_storable(key: object) -> bool:
+    """Return whether a database can hold a key; one that it cannot hold is in no row."""
+    return not isinstance(key, str) or ("\x00" not in key and is_writable(key))
+
+
 def _plain(cell: object) -> object:
     """Return a whole number as an integer, any other exact number as a double."""
     if isinstance(cell, Decimal):
@@ -334,9 +349,9 @@ def _plain(cell: object) -> object:
 
 def _one_place(tables: Mapping[str, SourceTable]) -> PostgresPlace:
     """Return the database of all tables, or refuse several."""
-    places = {id(t.source.place): PostgresPlace(t.source.place) for t in tables.values()}
-    first, *others = places.values()
-    if any(other.parameters != first.parameters for other in others):
+    given = {id(t.source.place): t.source.place for t in tables.values()}
+    first, *others = (PostgresPlace.of(place) for place in given.values())
+    if any(other != first for other in others):
         raise TacitError(
             "bad-parameter",
             "the tables are in several databases",

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import weakref
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import TacitError
 from tacit.fixes import Do
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import psycopg
 
@@ -61,10 +60,14 @@ _QUIET = {
 _CASES = ("pg_c_utf8", "und-x-icu", "C.utf8", "default")
 _COLLATIONS = """SELECT collname::text FROM pg_collation WHERE collname = ANY($1)
 AND collnamespace = 'pg_catalog'::regnamespace AND collencoding IN (-1, 6)"""
+_SET = """SELECT set_config(n, v, false) FROM unnest($1::text[], $2::text[]) t(n, v) WHERE EXISTS (
+SELECT 1 FROM pg_settings WHERE name = n AND (context = 'user'
+OR (context = 'superuser' AND has_parameter_privilege(n, 'SET'))))"""
+_SHOWN = "SELECT n, current_setting(n) FROM unnest($1::text[]) n"
 _LATER = {"transaction_timeout": "0", "idle_session_timeout": "0"}  # settings that some versions lack
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class PostgresPlace:
     """A database on a PostgreSQL server.
 
@@ -73,35 +76,43 @@ class PostgresPlace:
 
     Parameters
     ----------
-    given
-        An address ``postgresql://user@host/database``, or an open psycopg connection.
+    parameters
+        What a new connection needs.
     """
 
-    given: object
+    parameters: Mapping[str, Any] = field(repr=False)
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What a new connection needs."""
+    @classmethod
+    def of(cls, given: object) -> PostgresPlace:
+        """Read an address ``postgresql://user@host/database``, or the parameters of an open connection."""
         psycopg = _psycopg()
-        if isinstance(self.given, str):
+        if isinstance(given, str):
             try:
-                return dict(psycopg.conninfo.conninfo_to_dict(self.given))
+                return cls(psycopg.conninfo.conninfo_to_dict(given))
             except psycopg.Error:
                 raise TacitError(
                     "bad-parameter",
                     "the PostgreSQL address is malformed",
                     fix="an address such as postgresql://user@host/database",
                 ) from None
-        if not isinstance(self.given, psycopg.Connection):
+        if not isinstance(given, psycopg.Connection):
             raise TacitError(
                 "bad-parameter",
-                f"an object of the type {type(self.given).__name__} is not a connection that Tacit can use",
+                f"an object of the type {type(given).__name__} is not a connection that Tacit can use",
                 why="Tacit uses connections of psycopg 3 that are not asynchronous",
                 fix="give the address of the database, such as postgresql://user@host/database",
             )
-        info: Any = self.given.info
-        secret = {"password": info.password} if info.password else {}
-        return {**info.get_parameters(), **secret}
+        info: Any = given.info
+        try:
+            secret = {"password": info.password} if info.password else {}
+            return cls({**info.get_parameters(), **secret})
+        except psycopg.Error:
+            raise TacitError(
+                "bad-parameter",
+                "the PostgreSQL connection is closed",
+                why="Tacit opens a connection of its own with the same parameters",
+                fix="give an open connection, or the address of the database",
+            ) from None
 
     @property
     def name(self) -> str:
@@ -148,6 +159,10 @@ class Session:
         """Run a statement; parameters stand in it as $1, $2, ..."""
         return self._connection.execute(sql, parameters)
 
+    def check_settings(self) -> None:
+        """Refuse a session that lost its settings, such as behind a pooler that exchanges sessions."""
+        _check_settings(self._connection)
+
     @property
     def closed(self) -> bool:
         """Whether the connection is closed, broken, or belongs to the process that was forked."""
@@ -168,13 +183,7 @@ def open_session(place: PostgresPlace) -> Session:
 
     Raises an error of psycopg where the server cannot be reached.
     """
-    psycopg = _psycopg()
-    connection: Connection = psycopg.connect(
-        **{"connect_timeout": 10, **place.parameters, "client_encoding": "UTF8"},
-        autocommit=True,
-        prepare_threshold=None,
-        cursor_factory=psycopg.RawCursor,
-    )
+    connection = _connected(place)
     try:
         _check_server(connection, place)
         [(path,)] = connection.execute("SELECT current_schemas(false)::text[]").fetchall()
@@ -184,6 +193,21 @@ def open_session(place: PostgresPlace) -> Session:
         connection.close()
         raise
     return Session(connection, tuple(path), next(name for name in _CASES if name in known))
+
+
+def _connected(place: PostgresPlace) -> Connection:
+    """Connect; from its start the session has no timeouts, whatever the role's own settings are."""
+    psycopg = _psycopg()
+    parameters = {"connect_timeout": 10, **place.parameters, "client_encoding": "UTF8"}
+    options = f"{parameters.get('options') or ''} -c statement_timeout=0 -c lock_timeout=0".strip()
+    fixed = {"autocommit": True, "prepare_threshold": None, "cursor_factory": psycopg.RawCursor}
+    try:
+        connection: Connection = psycopg.connect(**{**parameters, "options": options}, **fixed)
+    except psycopg.OperationalError as error:
+        if "startup parameter" not in str(error):  # some connection poolers do not accept options
+            raise
+        connection = psycopg.connect(**parameters, **fixed)
+    return connection
 
 
 def _check_server(session: Connection, place: PostgresPlace) -> None:
@@ -206,19 +230,20 @@ def _check_server(session: Connection, place: PostgresPlace) -> None:
 
 
 def _fix_settings(session: Connection) -> None:
-    import psycopg
+    """Set all settings; refuse a server that does not let one of them be set that matters."""
+    for wanted in (_SETTINGS, _LATER | _QUIET):
+        session.execute(_SET, (list(wanted), list(wanted.values())))
+    _check_settings(session)
 
+
+def _check_settings(session: Connection) -> None:
+    lines = session.execute(_SHOWN, (list(_SETTINGS),)).fetchall()
+    found = {str(name): str(value) for name, value in lines}
     for name, value in _SETTINGS.items():
-        with suppress(psycopg.Error):
-            session.execute("SELECT set_config($1, $2, false)", (name, value))
-        [(found,)] = session.execute("SELECT current_setting($1)", (name,)).fetchall()
-        if found != value:
+        if found[name] != value:
             raise TacitError(
                 "bad-parameter",
                 f"the server does not let the setting {name} be {value!r}",
                 why="results would depend on a setting that Tacit cannot fix",
                 fix=f"allow the role to set {name}",
             )
-    for name, value in (*_LATER.items(), *_QUIET.items()):
-        with suppress(psycopg.Error):
-            session.execute("SELECT set_config($1, $2, false)", (name, value))

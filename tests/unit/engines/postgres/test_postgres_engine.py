@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import threading
 import uuid
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ import tacit as tc
 from tacit.engines import SourceTable
 from tacit.engines._sources import Source
 from tacit.engines.postgres import PostgresEngine
+from tacit.engines.postgres._sessions import Session
 from tacit.engines.postgres._types import StoredColumn, owner_sql, value_sql
 
 if TYPE_CHECKING:
@@ -101,6 +103,26 @@ def test_the_user_s_connection_is_left_as_it_is(visits: Database, postgres_url: 
         given.rollback()
 
 
+def test_the_user_s_connection_may_be_closed_afterwards(visits: Database, postgres_url: str) -> None:
+    with psycopg.connect(postgres_url) as given:
+        data = protected("visits", engine=given)
+        given.close()
+    assert count(data) == 100
+    data._engine.close()
+    assert count(data, 10**6) == 100
+    with pytest.raises(tc.TacitError, match="connection is closed"):
+        protected("visits", engine=given)
+
+
+def test_a_session_that_lost_its_settings_is_refused(visits: Database) -> None:
+    """As behind a pooler that gives each transaction another session."""
+    data = protected("visits", engine=visits)
+    data._engine._opened().execute("SET TimeZone = 'Asia/Tokyo'")
+    with pytest.raises(tc.TacitError, match="TimeZone"):
+        count(data)
+    assert data.remaining.epsilon == HUGE.epsilon
+
+
 def test_a_server_that_cannot_be_reached_refuses_before_the_charge(visits: Database) -> None:
     away = "postgresql://nobody@/nothing?host=/nowhere"
     data = protected("visits", engine=away)
@@ -117,6 +139,44 @@ def test_a_session_that_the_server_ended_is_opened_again(visits: Database, postg
     assert count(data) == 30
     visits.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
     assert count(data, 10**6) == 30
+
+
+def test_what_is_no_place_is_refused(visits: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(tc.TacitError, match="address is malformed"):
+        protected("visits", engine="postgresql://%zz/")
+    with pytest.raises(tc.TacitError, match="the name of a table"):
+        protected(visits, engine=visits)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(tc.TacitError) as refused:
+        protected("visits", engine="postgresql://localhost/warehouse")
+    assert refused.value.code == "missing-extra"
+
+
+def test_a_setting_that_cannot_be_set_is_refused(
+    visits: Database, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tacit.engines.postgres import _sessions
+
+    monkeypatch.setitem(_sessions._SETTINGS, "max_connections", "7")  # only the server's start decides it
+    with pytest.raises(tc.TacitError, match="does not let the setting max_connections be '7'"):
+        protected("visits", engine=postgres_url)
+
+
+def test_an_old_server_is_refused(
+    visits: Database, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tacit.engines.postgres import _sessions
+
+    monkeypatch.setattr(_sessions, "_LEAST_VERSION", 99)
+    with pytest.raises(tc.TacitError, match="Tacit needs version 99 or later"):
+        protected("visits", engine=postgres_url)
+
+
+def test_a_superuser_s_session_writes_nothing_to_the_log(visits: Database, postgres_url: str) -> None:
+    data = protected("visits", engine=postgres_url)
+    session = data._engine._opened()
+    for name in ("log_min_messages", "log_min_error_statement", "log_statement"):
+        assert session.execute(f"SHOW {name}").fetchall()[0][0] in {"panic", "none"}
 
 
 def test_tables_of_two_databases_are_refused(visits: Database, postgres_url: str) -> None:
@@ -435,6 +495,68 @@ def test_a_forked_child_leaves_its_parent_s_session(visits: Database, postgres_u
     assert os.waitpid(child, 0)[1] == 0
     session = data._engine._session
     assert session.execute("SELECT 1").fetchall() == [(1,)]
+
+
+def test_names_of_columns_do_not_meet_names_within_a_statement(database: Database) -> None:
+    names = ["k0", "q0", "s0n", "up", "large", "mi", *"abcdeghijmopstvwx"]
+    listed = ", ".join(f'"{name}" text' for name in names)
+    database.execute(f"CREATE TABLE t (u int, {listed})")
+    values = ", ".join("(i * 1.25)::text" for _ in names)
+    database.execute(f"INSERT INTO t SELECT i, {values} FROM generate_series(1, 20) i")
+    data = protected("t", engine=database, name="t", limits={"rows": 2}, budget=tc.Budget(epsilon=10**12))
+    seen = set()
+    for k, name in enumerate(names):
+        number = f'CAST("{name}" AS DOUBLE)'
+        left = f"LEAST(GREATEST({number} % -0.3 * 7, 0), 9)"
+        sql = f"SELECT SUM({left}) AS s, COUNT(CAST({name} AS DATE)) AS d FROM t"
+        release = data.sql(sql).plan(epsilon=10**7 + k).release()
+        seen.add((round(release["s"].value[0], 3), release["d"].value))
+    assert len(seen) == 1
+
+
+def test_keys_that_no_database_can_hold_are_in_no_row(visits: Database) -> None:
+    data = protected("visits", engine=visits, limits={"rows": 3})
+    task = data.group_by("h", keys=["h0", "h1"]).agg(n=tc.count()).plan(epsilon=1)._members[0].task
+    found = []
+    for keys in ([("h0",), ("h1",)], [("h0",), ("h1",), ("\x00",), ("\ud800",)]):
+        with task.engine.transaction() as reading:
+            found.append(sorted(reading.integers(task.asked, task.statistics, {"tacit_keys": keys})[0][1]))
+    assert found[0] == found[1]
+    assert [line[0] for line in found[0]] == ["h0", "h1"]
+
+
+@pytest.mark.parametrize("refused", ["INSERT INTO pg_temp", "CREATE TEMPORARY TABLE"])
+def test_without_room_for_a_snapshot_the_answer_is_the_same(
+    visits: Database, monkeypatch: pytest.MonkeyPatch, refused: str
+) -> None:
+    data = protected("visits", engine=visits, limits={"rows": 3})
+    execute, seen = Session.execute, []
+
+    def full(self: Session, sql: str, parameters: Any = None) -> Any:
+        if refused in sql:
+            seen.append(sql)
+            raise psycopg.errors.DiskFull("no room")
+        return execute(self, sql, parameters)
+
+    monkeypatch.setattr(Session, "execute", full)
+    assert [count(data, 10**5 + i) for i in range(4)] == [30] * 4
+    assert len(seen) == 1  # it is not tried again
+
+
+def test_hospitals_on_different_engines_answer_together(visits: Database, postgres_url: str) -> None:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE visits AS SELECT i % 7 AS u, 'h1' AS h, i AS stay FROM range(70) t(i)")
+    facts: dict[str, Any] = {
+        "limits": {"rows": 3},
+        "bounds": {"stay": (0, 200)},
+        "ledger": tc.Ledger.memory(),
+    }
+    members = [
+        protected((con, "visits"), name="here", **facts),
+        protected("visits", name="there", engine=postgres_url, **{**facts, "ledger": tc.Ledger.memory()}),
+    ]
+    plan = tc.consortium(members, disjoint=True).agg(n=tc.count()).plan(epsilon=10**5)
+    assert plan.release().value == 21 + 30
 
 
 # Types and owners -------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ class Both:
         self._duckdb.execute(MACROS)
         self._duckdb.register("v", table)
         self._duckdb.execute("CREATE TABLE t AS SELECT * FROM v")
-        self._postgres = open_session(PostgresPlace(url))
+        self._postgres = open_session(PostgresPlace.of(url))
         listed = ", ".join(f'"{f.name}" {TYPES[f.type][0]}' for f in table.schema)
         self._postgres.execute(f"CREATE TEMPORARY TABLE t ({listed})")
         with self._postgres._connection.cursor() as cursor, cursor.copy("COPY pg_temp.t FROM STDIN") as copy:

@@ -374,7 +374,7 @@ def _per_pair(
     """
     q, name = named
     n, parts = f"{name}n", _parts(dialect, statistic, q)
-    most = None if rows is None else rows * statistic.weight
+    most = None if rows is None else rows * statistic.weight * (limit or 1)  # it may be scaled by the limit
     inner = [(f"{name}p{i}", dialect.total(part, most)) for i, part in enumerate(parts)]
     sums = [column for column, _ in inner]
     number_of = f"{n}" if limit is None else f"least({n}, {limit})"

@@ -95,6 +95,9 @@ class SparkSource:
         if typed is None:
             raise OSError(f"the schema of {files[0]} cannot be read")
         odd = _odd_columns(files)
+        names = _own_names(files[0])  # DuckDB gives a number to a name that differs from another in case only
+        if [c.lower() for c in names] != [c.lower() for c, _ in typed] and len(names) == len(typed):
+            typed = [(c, kind) for c, (_, kind) in zip(names, typed, strict=True)]
         return [(c, odd.get(c) or _declared(kind)) for c, kind in typed]
 
     def _coarse(self, frame: Any) -> set[str]:
@@ -162,6 +165,23 @@ def _local(file: str) -> str | None:
     """Return the path of a file on this machine; None for another place."""
     parsed = urlparse(file)
     return unquote(parsed.path) if parsed.scheme == "file" else file if not parsed.scheme else None
+
+
+def _own_names(file: str) -> list[str]:
+    """Return the columns of a file as it names them; the parts of nested columns follow their column."""
+    import duckdb
+
+    with duckdb.connect(config={"threads": 1}) as con:
+        asked = "SELECT name, coalesce(num_children, 0) FROM parquet_schema($file)"
+        [_, *lines] = con.execute(asked, {"file": file}).fetchall()
+    names, within = [], 0
+    for name, parts in lines:
+        if within == 0:
+            names.append(str(name))
+        else:
+            within -= 1
+        within += int(parts)
+    return names
 
 
 def _odd_columns(files: list[str]) -> dict[str, str]:

@@ -8,12 +8,17 @@ limit keeps is decided by the same keyed order on every engine.
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
+import pyarrow as pa
 import pytest
 
+import hostile_values as hv
 import random_plans as rp
+import tacit as tc
+from asking import HUGE
 from engine_exam import crowd_engine, exact, exact_in
-from engine_places import ENGINES, OTHERS
+from engine_places import ENGINES, KEY, OTHERS
 from random_plans import nb
 
 #: How many plans each engine answers in the quick tests; Spark needs most of a second of CPU for each plan.
@@ -110,3 +115,50 @@ def test_one_person_moves_no_integer_beyond_its_sensitivity_over_many_plans(name
     people = rp.crowd(12, seed=seed)["visits"]["pid"].to_pylist()
     heaviest = max({*people} - {None}, key=people.count)
     neighbours_of(name, place_of, 100, seed, heaviest)
+
+
+# Hostile neighbours -----------------------------------------------------------------------------------------
+
+OTHERS_ROWS = [(f"p{i}", "AB"[i % 2], str(i % 7)) for i in range(20)] * 2
+
+
+def counted(place: Any, rows: list[tuple[str, str, str]], limit: int = 3) -> dict[str, dict[Any, int]]:
+    """Return exact integers: units, rows, rows by ward, numbers, all in columns of text."""
+    columns = {name: pa.array([row[i] for row in rows], pa.string()) for i, name in enumerate("uhx")}
+    with patch("tacit.tables._protect.ranking_secret", lambda: KEY):
+        data = tc.protect(
+            place.keep({"t": pa.table(columns)})["t"],
+            unit="u",
+            bounds={"x": (0, 10)},
+            keys={"h": ["A", "B"]},
+            limits={"rows": limit},
+            budget=HUGE,
+            engine=place.engine,
+        )
+    plans = {
+        "units": data.agg(n=tc.count_units()),
+        "rows": data.agg(n=tc.count()),
+        "wards": data.group_by("h").agg(n=tc.count()),
+        "values": data.agg(n=tc.count("x")),
+    }
+    with data._engine.transaction() as reading:
+        found = {name: next(iter(exact_in(reading, plan.question).values())) for name, plan in plans.items()}
+    data._engine.close()
+    return {name: {key: vector[0] for key, vector in lines.items()} for name, lines in found.items()}
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_what_one_person_writes_into_cells_changes_nothing_for_others(name, place_of):
+    """The hostile rows of one person stand first, between others and last."""
+    texts, place = [text for text in hv.TEXTS if text], place_of(name)
+    before = counted(place, OTHERS_ROWS)
+    assert (before["units"], before["rows"]) == ({(): 20}, {(): 40})
+    rows = [("zz", text, text) for text in texts]
+    after = counted(place, [*rows[:60], *OTHERS_ROWS[:20], *rows[60:], *OTHERS_ROWS[20:], rows[0]])
+    assert after["units"] == {(): 21}
+    for asked, most in (("rows", 3), ("wards", 3), ("values", 3)):
+        keys = {*before[asked], *after[asked]}
+        changes = [abs(before[asked].get(key, 0) - after[asked].get(key, 0)) for key in keys]
+        assert sum(changes) <= most, asked
+    named = counted(place, [*OTHERS_ROWS, *((text, "A", "1") for text in texts)], 1)
+    assert named["units"] == {(): 20 + len(set(texts))}  # every spelling is another person

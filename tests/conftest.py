@@ -39,3 +39,50 @@ def postgres_url(postgres_server):
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {name}")
     return f"{postgres_server}&options=-csearch_path%3D{name}"
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """Return the one Spark session of this process; it starts when a test needs it."""
+    from engine_places import no_spark, spark_session
+
+    if reason := no_spark():
+        pytest.skip(reason)
+    session = spark_session()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def place_of(request, tmp_path_factory):
+    """Return where an engine keeps its tables, by the engine's name; one place per process."""
+    from engine_places import DuckPlace, PostgresPlace, SparkPlace
+
+    made = {}
+
+    def of(name):
+        if name not in made:
+            folder = tmp_path_factory.mktemp(name)
+            match name:
+                case "duckdb":
+                    made[name] = DuckPlace(folder)
+                case "postgres":
+                    made[name] = PostgresPlace(request.getfixturevalue("postgres_server"))
+                case _:
+                    made[name] = SparkPlace(folder, request.getfixturevalue("spark"))
+        return made[name]
+
+    yield of
+    for place in made.values():
+        place.close()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Put the tests of Spark first: they stay in one process then, and Spark starts once."""
+
+    def elsewhere(item):
+        marked = any(mark.args == ("spark",) for mark in item.iter_markers("xdist_group"))
+        return not marked and "spark" not in getattr(item, "fixturenames", ())
+
+    items.sort(key=elsewhere)

@@ -15,6 +15,7 @@ import pytest
 import tacit
 from command import installed
 from command import tacit as tacit_command
+from pages import FENCE, blocks
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -23,19 +24,6 @@ PAGES = [
 ]
 DIRECTIVE = re.compile(r"(?m)^\.\. auto(class|data|function|module):: (tacit[\w.]*)(?:\(\))?$")
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
-FENCE = re.compile(r"(?ms)^(?P<fence>```+|:::+)(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=fence)\s*$")
-
-
-def blocks(page: Path) -> list[tuple[int, str, str]]:
-    """(line, kind, text) of every Python and console block, without MyST options (`:tags:` ...)."""
-    text = page.read_text()
-    found = []
-    for match in FENCE.finditer(text):
-        kind = match["info"].strip().split()[0] if match["info"].strip() else ""
-        if kind in {"python", "{code-cell}", "console"}:
-            body = re.sub(r"\A(---\n.*?---\n|(:[^\n]*\n)+)", "", match["body"], flags=re.DOTALL)
-            found.append((text[: match.start()].count("\n") + 2, kind, body))
-    return found
 
 
 def runs(kind: str) -> list[Path]:

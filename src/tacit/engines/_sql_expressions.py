@@ -184,11 +184,12 @@ def _strftime(writer: SqlWriter, op: str, args: tuple[Node, ...], types: StoredT
     """Write a date in a public format; only parts that every date between the years 1 and 9999 has."""
     form = str(args[1].value) if isinstance(args[1], Literal) else ""
     unknown = [one for one in _FORMAT.findall(form) if one not in _FORMAT_PARTS]
-    if unknown or len(form) > _LONGEST_FORMAT:
+    if unknown or not 0 < len(form) <= _LONGEST_FORMAT:
+        size = "it is too long" if form else "it is empty"  # DuckDB fails on an empty one
         raise TacitError(
             "bad-expression",
             f"strftime cannot use the format {form[:40]!r}",
-            why=f"{unknown[0]} is not a part of a date that Tacit writes" if unknown else "it is too long",
+            why=f"{unknown[0]} is not a part of a date that Tacit writes" if unknown else size,
             fix=Choose(tuple(sorted(_FORMAT_PARTS)), given=unknown[0] if unknown else ""),
         )
     return _written(writer, op)(writer.expression(args[0], types), form)

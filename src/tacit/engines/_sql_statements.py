@@ -354,6 +354,8 @@ def _over_units(
         _per_pair(dialect, s, (f"q{i}", f"s{i}"), question.per_group, most) for i, s in enumerate(statistics)
     ]
     groups = ", ".join(["tacit_u", *ks])
+    if question.groups is not None and ks:
+        rows = dialect.gathered(rows)
     inner = [f"{sql} AS {name}" for columns, _ in made for name, sql in columns]
     pairs = f"SELECT {', '.join([groups, *inner])} FROM ({rows}) GROUP BY {groups}"
     if question.groups is not None and ks:
@@ -372,7 +374,7 @@ def _per_pair(
     """
     q, name = named
     n, parts = f"{name}n", _parts(dialect, statistic, q)
-    most = None if rows is None else rows * statistic.weight
+    most = None if rows is None else rows * statistic.weight * (limit or 1)  # it may be scaled by the limit
     inner = [(f"{name}p{i}", dialect.total(part, most)) for i, part in enumerate(parts)]
     sums = [column for column, _ in inner]
     number_of = f"{n}" if limit is None else f"least({n}, {limit})"

@@ -100,8 +100,8 @@ def _by_pair(tables, renamed):
     return found
 
 
-@st.composite
-def limits(draw):
+def draw_limits(draw, st=st):
+    """Random limits; ``draw`` and ``st`` are Hypothesis's, or dice that are thrown alike."""
     some = st.one_of(st.none(), st.integers(1, 3))
     found = {"rows": draw(some), "groups": draw(some), "per_group": draw(some), "joined": draw(some)}
     if found["rows"] is None:
@@ -110,8 +110,11 @@ def limits(draw):
     return found
 
 
-def dataset(tables, limit, *, unit="pid", adjacency="add/remove"):
-    """A dataset over one side of the pair."""
+limits = st.composite(draw_limits)
+
+
+def dataset(tables, limit, *, unit="pid", adjacency="add/remove", codes=CODES, engine=None):
+    """A dataset over one side of the pair; its tables and the public one may be on another engine."""
     return tc.protect(
         dict(tables),
         unit=unit,
@@ -120,9 +123,10 @@ def dataset(tables, limit, *, unit="pid", adjacency="add/remove"):
         keys={"h": HOSPITALS, "w": ["u", "v"], "chapter": ["x", "y"], "pid": NAMES[:3], "day": NAMES[3:]},
         types={"d": "date"},
         limits=limit,
-        public={"codes": (CODES, "code")},
+        public={"codes": (codes, "code")},
         budget=tc.Budget(epsilon=1),
         adjacency=adjacency,
+        engine=engine,
     )
 
 
@@ -181,9 +185,8 @@ AGGREGATES = {
 }
 
 
-@st.composite
-def questions(draw, data):
-    """A random question built through the fluent interface."""
+def draw_question(draw, data, st=st):
+    """A random question built through the fluent interface; ``draw`` and ``st`` as in `draw_limits`."""
     rows_, value, words = data["visits"], "x", ["h", *(data.unit.columns if data.unit.per else ())]
     if draw(st.booleans()):
         rows_ = rows_.where(draw(st.sampled_from(CONDITIONS)))
@@ -226,6 +229,9 @@ def questions(draw, data):
         .group_by(*[f"{b}_2" for b in by])
         .agg(**asked)
     )
+
+
+questions = st.composite(draw_question)
 
 
 def check(question, left, right, *, unit="pid", adjacency="add/remove"):

@@ -1,0 +1,164 @@
+"""The entrance exam of engines, plans: every exact integer of random plans equals DuckDB's.
+
+The plans are those of the search for neighbours: conditions, computed columns, joins, units' own statistics,
+limits, public and private keys, on people with missing, infinite and tiny numbers and odd words. Which rows a
+limit keeps is decided by the same keyed order on every engine.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+
+import hostile_values as hv
+import random_plans as rp
+import tacit as tc
+from asking import HUGE
+from engine_exam import crowd_engine, exact, exact_in
+from engine_places import ENGINES, KEY, OTHERS
+from random_plans import nb
+
+#: How many plans each engine answers in the quick tests; Spark needs most of a second of CPU for each plan.
+PLANS = {"postgres": 2000, "spark": 100}
+#: How many in the long tests.
+MANY = 10_000
+#: How many plans one reading of the sources answers.
+TOGETHER = 40
+
+
+class Answers:
+    """DuckDB's integers of random plans about one crowd, computed once for all engines."""
+
+    def __init__(self, engine: Any, tables: Any) -> None:
+        self.tables, self._engine = tables, engine
+        self.plans: list[Any] = []
+        self._found: dict[int, Any] = {}
+
+    def draw(self, count: int) -> list[Any]:
+        if len(self.plans) < count:
+            self.plans = rp.drawn_plans(count, self.tables, seed=1)  # the first ones stay the same
+        return self.plans[:count]
+
+    def of(self, number: int) -> Any:
+        if number not in self._found:
+            self._found[number] = exact(self._engine, self.plans[number])
+        return self._found[number]
+
+
+@pytest.fixture(scope="module")
+def answers(place_of):
+    tables = rp.crowd(60)
+    return Answers(crowd_engine(place_of("duckdb"), tables), tables)
+
+
+def compare(engine: Any, answers: Answers, first: int, last: int) -> None:
+    """Compare every integer of these plans with DuckDB's."""
+    plans, wrong = answers.draw(last), list[int]()
+    for start in range(first, last, TOGETHER):
+        with engine.transaction() as data:
+            some = range(start, min(start + TOGETHER, last))
+            wrong += [i for i in some if exact_in(data, plans[i]) != answers.of(i)]
+    engine.close()
+    assert not wrong, f"plans {wrong[:20]} of {first} to {last} differ; the first is {plans[wrong[0]]}"
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_all_integers_of_random_plans_equal_duckdbs(name, place_of, answers):
+    compare(crowd_engine(place_of(name), answers.tables), answers, 0, PLANS[name])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", OTHERS)
+def test_all_integers_of_many_random_plans_equal_duckdbs(name, place_of, answers):
+    compare(crowd_engine(place_of(name), answers.tables), answers, PLANS[name], MANY)
+
+
+def test_the_comparison_sees_another_order_of_rows(place_of, answers):
+    """The broken twin: with another secret, DuckDB keeps other rows, and plans under limits differ."""
+    from tacit.engines import DuckDB
+
+    usual = crowd_engine(place_of("duckdb"), answers.tables)
+    with pytest.raises(AssertionError, match="differ"):
+        compare(DuckDB(usual._tables, key=1, portable=True), answers, 0, 20)
+    usual.close()
+
+
+#: How many plans about two neighbouring crowds each engine answers in the quick tests.
+PAIRS = {"duckdb": 60, "postgres": 2000, "spark": 8}
+
+
+def neighbours_of(name: str, place_of: Any, count: int, seed: int, one: int) -> None:
+    """Assert that one person moves no integer of random plans by more than the plan declares."""
+    more, less = rp.crowd(12, seed=seed), rp.crowd(12, seed=seed, without=one)
+    assert more["visits"].num_rows > less["visits"].num_rows
+    plans = rp.drawn_plans(count, more, seed=seed)
+    left, right = crowd_engine(place_of(name), less), crowd_engine(place_of(name), more)
+    with left.transaction() as a, right.transaction() as b:
+        for plan in plans:
+            nb.check(plan, a, b)
+    left.close()
+    right.close()
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_one_person_moves_no_integer_beyond_its_sensitivity(name, place_of):
+    neighbours_of(name, place_of, PAIRS[name], seed=7, one=3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("name", ENGINES)
+def test_one_person_moves_no_integer_beyond_its_sensitivity_over_many_plans(name, place_of, seed):
+    people = rp.crowd(12, seed=seed)["visits"]["pid"].to_pylist()
+    heaviest = max({*people} - {None}, key=people.count)
+    neighbours_of(name, place_of, 100, seed, heaviest)
+
+
+# Hostile neighbours -----------------------------------------------------------------------------------------
+
+OTHERS_ROWS = [(f"p{i}", "AB"[i % 2], str(i % 7)) for i in range(20)] * 2
+
+
+def counted(place: Any, rows: list[tuple[str, str, str]], limit: int = 3) -> dict[str, dict[Any, int]]:
+    """Return exact integers: units, rows, rows by ward, numbers, all in columns of text."""
+    columns = {name: pa.array([row[i] for row in rows], pa.string()) for i, name in enumerate("uhx")}
+    with patch("tacit.tables._protect.ranking_secret", lambda: KEY):
+        data = tc.protect(
+            place.keep({"t": pa.table(columns)})["t"],
+            unit="u",
+            bounds={"x": (0, 10)},
+            keys={"h": ["A", "B"]},
+            limits={"rows": limit},
+            budget=HUGE,
+            engine=place.engine,
+        )
+    plans = {
+        "units": data.agg(n=tc.count_units()),
+        "rows": data.agg(n=tc.count()),
+        "wards": data.group_by("h").agg(n=tc.count()),
+        "values": data.agg(n=tc.count("x")),
+    }
+    with data._engine.transaction() as reading:
+        found = {name: next(iter(exact_in(reading, plan.question).values())) for name, plan in plans.items()}
+    data._engine.close()
+    return {name: {key: vector[0] for key, vector in lines.items()} for name, lines in found.items()}
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_what_one_person_writes_into_cells_changes_nothing_for_others(name, place_of):
+    """The hostile rows of one person stand first, between others and last."""
+    texts, place = [text for text in hv.TEXTS if text], place_of(name)
+    before = counted(place, OTHERS_ROWS)
+    assert (before["units"], before["rows"]) == ({(): 20}, {(): 40})
+    rows = [("zz", text, text) for text in texts]
+    after = counted(place, [*rows[:60], *OTHERS_ROWS[:20], *rows[60:], *OTHERS_ROWS[20:], rows[0]])
+    assert after["units"] == {(): 21}
+    for asked, most in (("rows", 3), ("wards", 3), ("values", 3)):
+        keys = {*before[asked], *after[asked]}
+        changes = [abs(before[asked].get(key, 0) - after[asked].get(key, 0)) for key in keys]
+        assert sum(changes) <= most, asked
+    named = counted(place, [*OTHERS_ROWS, *((text, "A", "1") for text in texts)], 1)
+    assert named["units"] == {(): 20 + len(set(texts))}  # every spelling is another person

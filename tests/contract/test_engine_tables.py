@@ -1,0 +1,252 @@
+"""The exam of engines, tables: exact grids, sums beyond 64 bits, ranks, odd names, odd texts, bytes."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import tacit as tc
+from asking import HUGE, task_of
+from engine_exam import opened, table_of, values
+from engine_places import ENGINES, OTHERS
+from tacit.algebra import Column, RowCounts, Scan, Sums, TableQuestion, grid_for
+from tacit.tables._task import exact_integers
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def place(request, place_of):
+    return place_of(request.param)
+
+
+def protected(place: Any, source: Any, **declared: Any) -> tc.Dataset:
+    return tc.protect(source, budget=HUGE, engine=place.engine, **declared)
+
+
+def integers(plan: Any) -> dict[Any, list[int]]:
+    """Return the exact integers of a plan's first statistic."""
+    task = task_of(plan)
+    with task.engine.transaction() as data:
+        return next(iter(exact_integers(data, task.asked, task.statistics).values()))
+
+
+# Grids and sums ---------------------------------------------------------------------------------------------
+
+BOUNDS = [(0, 1), (-3, 7), ("0.1", "0.7"), ("1e-290", "3e-290"), (-1e300, 1e300), (0, 1.7976931348623157e308)]
+
+
+def test_values_fall_on_the_grid_exactly(place):
+    """The reference is floor(x/step + 1/2) in fractions, clipped to the grid's whole numbers."""
+    grids = [grid_for(tuple(Fraction(b) for b in bounds), bits) for bounds in BOUNDS for bits in (30, 16)]
+    columns = {}
+    for i, (grid, bounds) in enumerate(zip(grids, [b for b in BOUNDS for _ in "12"], strict=True)):
+        near = [grid.step * (n + half) for n in (grid.lo, 0, 1, grid.hi) for half in (0, Fraction(1, 2))]
+        there = [x for x in near if abs(x) < Fraction(1.79e308)]
+        found = [float(x) for x in (*there, *map(Fraction, bounds))]
+        found += [math.nextafter(v, way) for v in found for way in (-math.inf, math.inf)]
+        found += [0.0, -0.0, 5e-324, -5e-324, 1.7e308, -1.7e308, math.inf, -math.inf, math.nan]
+        columns[f"x{i}"] = found + [None] * (60 - len(found))
+    table = pa.table({"u": range(60), **{c: pa.array(v, pa.float64()) for c, v in columns.items()}})
+    engine = opened(place, {"t": table})
+    statistics = tuple(Sums(Column(f"x{i}", "number"), grid) for i, grid in enumerate(grids))
+    by = (("u", Column("u", "number")),)
+    question = TableQuestion(Scan(table_of(engine), None), by, None, (), None, None)
+    with engine.transaction() as data:
+        got = exact_integers(data, question, statistics)
+    engine.close()
+    for statistic, grid, column in zip(statistics, grids, columns.values(), strict=True):
+        for row, x in enumerate(column):
+            [q] = got[statistic][(float(row),)]
+            if x is None or math.isnan(x):
+                assert q == 0
+                continue
+            exact = math.floor(Fraction(x) / grid.step + Fraction(1, 2)) if math.isfinite(x) else x
+            assert q == min(max(exact, grid.lo), grid.hi), (grid, x)
+
+
+def test_sums_do_not_overflow_or_round(place):
+    n = 4000
+    numbers = [1e18] * n + [-1e18] * n + [2.0**53] * 3
+    random.Random(1).shuffle(numbers)
+    table = pa.table({"u": range(len(numbers)), "x": numbers})
+    engine = opened(place, {"t": table})
+    grid = grid_for((Fraction(-(10**18)), Fraction(10**18)), 51)
+    assert grid.step == 2**10
+    statistics = (Sums(Column("x", "number"), grid),)
+    question = TableQuestion(Scan(table_of(engine), None), (), None, (), None, None)
+    with engine.transaction() as data:
+        assert exact_integers(data, question, statistics)[statistics[0]] == {(): [3 * 2**43]}
+    engine.close()
+
+
+def test_whole_numbers_are_divided_exactly(place):
+    engine = opened(place, {"t": pa.table({"u": [1]})})
+    n = 5_000_000
+    [(a, b)] = place.ask(
+        f"SELECT {engine.dialect.whole_div(str(10**30), '7')}, {engine.dialect.whole_div(str(3 * n - 1), str(n))}"  # noqa: E501
+    )
+    assert (int(a), int(b)) == (142857142857142857142857142857, 2)
+    engine.close()
+
+
+# Ranks ------------------------------------------------------------------------------------------------------
+
+
+def ranked_table(shuffled: int | None = None) -> pa.Table:
+    draw = random.Random(4)
+    rows = [
+        {
+            "u": draw.choice([1, 2, 3, None]),
+            "x": draw.choice([None, math.nan, 0.0, 0.5, 1e300, math.inf, 2.0]),
+            "t": draw.choice([None, "", "a", "b", "1:a", "-", "é", "a'b\\", "|"]),
+            "b": draw.choice([None, True, False]),
+            "n": draw.choice([None, 2**63 - 1, 0, 7]),
+        }
+        for _ in range(90)
+    ]
+    if shuffled is not None:
+        random.Random(shuffled).shuffle(rows)
+    kinds = {"u": pa.int64(), "x": pa.float64(), "t": pa.string(), "b": pa.bool_(), "n": pa.int64()}
+    return pa.table({c: pa.array([row[c] for row in rows], kind) for c, kind in kinds.items()})
+
+
+def kept_rows(place: Any, table: pa.Table, rows: int = 4, ask: int = 1) -> dict[Any, int]:
+    """Return which rows a limit keeps, and how often."""
+    engine = opened(place, {"t": table})
+    by = tuple(
+        (c, Column(c, k))
+        for c, k in zip("uxtbn", ("number", "number", "text", "boolean", "number"), strict=True)
+    )
+    question = TableQuestion(Scan(table_of(engine), rows), by, None, (), None, None, missing=True)
+    for _ in range(ask):
+        with engine.transaction() as data:
+            [(_, lines)] = data.integers(question, (RowCounts(None),), {})
+    engine.close()
+    return {tuple(line[:-1]): int(line[-1]) for line in lines}
+
+
+def test_every_engine_keeps_the_same_rows(place, place_of):
+    expected = kept_rows(place_of("duckdb"), ranked_table())
+    assert sum(expected.values()) == 12
+    assert kept_rows(place, ranked_table(5)) == expected
+    assert kept_rows(place, ranked_table(), ask=3) == expected  # from a snapshot
+
+
+# Names and texts --------------------------------------------------------------------------------------------
+
+NAMES = ["a b", 'quo"te', "back`tick", "back\\slash", "it's", "select", "A", "a", "é", "x;--", "$key", "%s", ":x", "{0}", "?"]  # fmt: skip  # noqa: E501
+SIGNS = [chr(i) for i in range(32, 127)] + [
+    "\\'",
+    "\\\\",
+    "''",
+    "é",
+    "😀",
+    "\n",
+    "${x}",
+    "%%s",
+    " a ",
+    "NULL",
+]
+
+
+def test_odd_names_of_columns(place):
+    """A name that differs from another only in case may get a number, as in DuckDB; no values mix."""
+    table = pa.table({"u": [1, 2, 3], **{name: [float(i), 1.0, None] for i, name in enumerate(NAMES)}})
+    engine = opened(place, {"t": table})
+    declared = table_of(engine)
+    asked = [name for name in declared.columns if name != "u"]
+    assert [name for name in asked if name in NAMES] == [name for name in NAMES if name in asked]
+    assert set(NAMES) - set(asked) <= {"a"}
+    found = values(engine, declared, [Column(name, "number") for name in asked])
+    assert found[1.0] == tuple(float(i) for i in range(len(NAMES)))
+    assert found[3.0] == (None,) * len(NAMES)
+    engine.close()
+
+
+@pytest.mark.parametrize("name", ["two words", 'a"b', "back`tick", "it's", "select"])
+def test_odd_names_of_tables(place, name):
+    kept = place.keep({"t": pa.table({"u": [1, 1, 2], "x": [1.0, 2.0, 3.0]})})
+    data = protected(place, {name: kept["t"]}, unit="u", limits={"rows": 1})
+    assert integers(data.agg(n=tc.count()).plan(epsilon=1)) == {(): [2]}
+
+
+def test_every_sign_in_texts_and_public_keys(place):
+    table = pa.table({"u": range(len(SIGNS)), "t": SIGNS})
+    data = protected(place, place.keep({"t": table})["t"], unit="u", types={"t": "text"})
+    plan = data.group_by("t", keys=SIGNS).agg(n=tc.count()).plan(epsilon=1)
+    assert integers(plan) == {(sign,): [1] for sign in SIGNS}
+    private = data.group_by("t").agg(n=tc.count()).plan(epsilon=1, delta=1e-6)
+    assert integers(private) == {(sign,): [1] for sign in SIGNS}
+    for sign in ("'", "\\", "\\'", "%", "`", '"', "${x}"):
+        assert integers(data.where(tc.col("t") == sign).agg(n=tc.count()).plan(epsilon=1)) == {(): [1]}
+
+
+# Collations and bytes ---------------------------------------------------------------------------------------
+
+PEOPLE = [("p", "a"), ("P", "A"), ("q", "á"), ("r", "a"), ("s", "a ")]
+
+
+def collated(place: Any) -> Any:
+    """Keep people in columns whose collation takes several spellings for one."""
+    name = f"c{random.getrandbits(40)}"
+    rows = ", ".join(f"('{u}', '{w}')" for u, w in PEOPLE)
+    if place.name == "postgres":
+        try:
+            place.ask(
+                "CREATE COLLATION IF NOT EXISTS loose (provider = icu, locale = 'und-u-ks-level1', deterministic = false)"  # noqa: E501
+            )
+        except Exception:  # a server without ICU has no such collation
+            pytest.skip("this PostgreSQL server has no ICU collations")
+        place.ask(f'CREATE TABLE "{name}" (u text COLLATE loose, w text COLLATE loose)')
+        place.ask(f'INSERT INTO "{name}" VALUES {rows}')
+        return f"{place.schema}.{name}"
+    place.ask(f"CREATE TABLE {name} (u STRING COLLATE UTF8_LCASE, w STRING COLLATE UNICODE_CI) USING parquet")
+    place.ask(f"INSERT INTO {name} VALUES {rows}")
+    return name
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_collation_merges_neither_units_nor_groups(name, place_of):
+    place = place_of(name)
+    data = protected(place, collated(place), unit="u")
+    assert integers(data.agg(n=tc.count_units()).plan(epsilon=1)) == {(): [5]}
+    private = data.group_by("w").agg(n=tc.count()).plan(epsilon=1, delta=1e-6)
+    assert integers(private) == {("a",): [2], ("A",): [1], ("á",): [1], ("a ",): [1]}
+    assert integers(data.where("w = 'a'").agg(n=tc.count()).plan(epsilon=1)) == {(): [2]}
+
+
+def test_bytes_name_different_people_and_groups(place):
+    names = [b"\xff", b"\xfe", b"\\xFF", b"\\xff", "é".encode(), b"e", b""]
+    table = pa.table({"u": pa.array(names, pa.binary()), "w": pa.array(names, pa.binary())})
+    data = protected(place, place.keep({"t": table})["t"], unit="u")
+    assert integers(data.agg(n=tc.count_units()).plan(epsilon=1)) == {(): [len(names)]}
+    groups = integers(data.agg(n=tc.count_distinct("w")).plan(epsilon=1))
+    assert groups[()][0] in {len(names), len(names) - 1}  # the text of bytes may spell other bytes' text
+    assert integers(data.where("w = 'é'").agg(n=tc.count()).plan(epsilon=1)) == {(): [1]}
+
+
+def test_texts_that_are_not_utf8_stay_apart(place):
+    if not place.any_text:
+        pytest.skip("this engine refuses such texts when they are stored")
+    names = [b"\xff", b"\xfe", b"ok", b"a\x00b"]
+    stored = pa.array(names, pa.binary())
+    texts = pa.Array.from_buffers(pa.string(), len(stored), stored.buffers())
+    data = protected(place, place.keep({"t": pa.table({"u": texts, "w": texts})})["t"], unit="u")
+    assert integers(data.agg(n=tc.count_units()).plan(epsilon=1)) == {(): [4]}
+    private = integers(data.group_by("w").agg(n=tc.count()).plan(epsilon=1, delta=1e-6))
+    assert len(private) == 4
+    assert private[("ok",)] == [1]
+
+
+def test_the_smallest_questions(place):
+    empty = pa.table({"u": pa.array([], pa.int64()), "x": pa.array([], pa.float64())})
+    data = protected(place, place.keep({"t": empty})["t"], unit="u", bounds={"x": (0, 1)}, limits={"rows": 2})
+    assert integers(data.agg(s=tc.sum("x")).plan(epsilon=1)) == {(): [0]}
+    assert integers(data.agg(n=tc.count_units()).plan(epsilon=1)) == {(): [0]}
+    nobody = pa.table({"u": pa.array([None, math.nan], pa.float64()), "x": [1.0, 2.0]})
+    data = protected(place, place.keep({"t": nobody})["t"], unit="u", bounds={"x": (0, 1)})
+    assert integers(data.agg(n=tc.count()).plan(epsilon=1)) == {(): [0]}

@@ -8,7 +8,9 @@ intervals of q, and no draw that stays below the level is ever made. The proof i
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,10 +76,7 @@ def laplace_exceedances(scale: Number, count: int, least: int, *, reach: int | N
     if end is not None and level > end:
         return _nothing()
 
-    def rate(bits: int) -> IntegerInterval:
-        return _laplace_rate(exact, level, end, bits)
-
-    positions = successes(rate, draws)
+    positions = successes(_LaplaceRate(exact, level, end), draws)
     above = geometric(exact, positions.size)
     if end is not None:
         above %= end - level + 1  # a geometric number modulo m has the same law, cut off at m
@@ -110,12 +109,9 @@ def gaussian_exceedances(sigma: Number, count: int, least: int) -> Exceedances:
     (True, True)
     """
     exact, draws, level = _read("sigma", sigma, count, least)
-    if _gaussian_rate(exact, level, 8)[1] > 1 << 7:  # about one in four reaches the level
+    rate = _GaussianRate(exact, level)
+    if rate(8)[1] > 1 << 7:  # about one in four reaches the level
         return _by_all(exact, draws, level)
-
-    def rate(bits: int) -> IntegerInterval:
-        return _gaussian_rate(exact, level, bits)
-
     variance = exact * exact
     positions = successes(rate, draws)
     above = geometric(variance / level, positions.size)
@@ -130,18 +126,14 @@ def successes(rate: Callable[[int], IntegerInterval], count: int) -> NDArray[np.
     coin, so one coin decides that, and the digits below need one coin each.
     """
     digits = count.bit_length()
-    bounds = _chances(rate, digits, 64)
-    low = np.array([first for first, _ in bounds], np.uint64)
-    high = np.array([min(last, 2**64 - 1) for _, last in bounds], np.uint64)
-    places = np.int64(1) << np.arange(digits, dtype=np.int64)
-    likely = (rate(64)[1] * count * 9 >> 67) + 16
-    words = np.empty((min(likely, _BLOCK), digits + 1), np.uint64)
+    low, high, places, most = _words(rate, digits)
+    words = np.empty((min((most * count * 9 >> 67) + 16, _BLOCK), digits + 1), np.uint64)
     found, at = [], -1
     while True:
         _bits.fill(words)
         coins = words < low
         for row, i in zip(*np.nonzero(~coins & (words <= high)), strict=True):
-            coins[row, i] = below(int(words[row, i]), 64, lambda bits, i=i: _chances(rate, digits, bits)[i])
+            coins[row, i] = _at_the_edge(int(words[row, i]), rate, digits, int(i))
         beyond = np.flatnonzero(coins[:, digits])
         gaps = coins[: beyond[0] if beyond.size else len(coins), :digits] @ places
         positions = at + np.cumsum(gaps + 1)
@@ -150,6 +142,22 @@ def successes(rate: Callable[[int], IntegerInterval], count: int) -> NDArray[np.
         if beyond.size or not inside.all():
             return np.concatenate(found)
         at = int(positions[-1])
+
+
+@lru_cache(maxsize=4096)
+def _words(
+    rate: Callable[[int], IntegerInterval], digits: int
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64], int]:
+    """Return the ends of all chances as words, what each digit is worth, and an upper end of the chance."""
+    bounds = _chances(rate, digits, 64)
+    low = np.array([first for first, _ in bounds], np.uint64)
+    high = np.array([min(last, 2**64 - 1) for _, last in bounds], np.uint64)
+    return low, high, np.int64(1) << np.arange(digits, dtype=np.int64), rate(64)[1]
+
+
+def _at_the_edge(word: int, rate: Callable[[int], IntegerInterval], digits: int, i: int) -> bool:
+    """Decide one coin exactly."""
+    return below(word, 64, lambda bits: _chances(rate, digits, bits)[i])
 
 
 def _chances(rate: Callable[[int], IntegerInterval], digits: int, bits: int) -> list[IntegerInterval]:
@@ -166,34 +174,47 @@ def _chances(rate: Callable[[int], IntegerInterval], digits: int, bits: int) -> 
     return found
 
 
-def _laplace_rate(scale: Fraction, level: int, reach: int | None, bits: int) -> IntegerInterval:
-    """Return the interval of P(k >= level) = (a^level - a^(reach+1)) / (1 + a - 2 a^(reach+1)).
+@dataclass(frozen=True, slots=True)
+class _LaplaceRate:
+    """The interval of P(k >= level) = (a^level - a^(reach+1)) / (1 + a - 2 a^(reach+1)).
 
     Here a = exp(-1/scale); without a reach its power is 0.
     """
-    work = bits + scale.numerator.bit_length() + 16
-    one = 1 << work
-    low, high = exp_minus(level / scale, work)
-    low_a, high_a = exp_minus(1 / scale, work)
-    low_cut, high_cut = (0, 0) if reach is None else exp_minus((reach + 1) / scale, work)
-    least = (max(low - high_cut, 0) << bits) // (one + high_a - 2 * low_cut)
-    return least, ((high - low_cut) << bits) // (one + low_a - 2 * high_cut) + 1
+
+    scale: Fraction
+    level: int
+    reach: int | None
+
+    def __call__(self, bits: int) -> IntegerInterval:
+        work = bits + self.scale.numerator.bit_length() + 16
+        one = 1 << work
+        low, high = exp_minus(self.level / self.scale, work)
+        low_a, high_a = exp_minus(1 / self.scale, work)
+        low_cut, high_cut = (0, 0) if self.reach is None else exp_minus((self.reach + 1) / self.scale, work)
+        least = (max(low - high_cut, 0) << bits) // (one + high_a - 2 * low_cut)
+        return least, ((high - low_cut) << bits) // (one + low_a - 2 * high_cut) + 1
 
 
-def _gaussian_rate(sigma: Fraction, level: int, bits: int) -> IntegerInterval:
-    """Return the interval of P(k = level) / (1 - exp(-level / sigma^2)), the chance of a candidate.
+@dataclass(frozen=True, slots=True)
+class _GaussianRate:
+    """The interval of P(k = level) / (1 - exp(-level / sigma^2)), the chance of a candidate.
 
     A candidate is level + e with a geometric e of scale sigma^2/level, kept with the chance
     exp(-e^2 / (2 sigma^2)): then P(level + e) is exactly that of the discrete Gaussian law.
     """
-    variance = sigma * sigma
-    work = bits + 3 * sigma.numerator.bit_length() + 16
-    one = 1 << work
-    low, high = exp_minus(level * level / (2 * variance), work)
-    low_step, high_step = exp_minus(level / variance, work)
-    low_mass, high_mass = gaussian_mass(sigma, work)
-    least = (low << (work + bits)) // (high_mass * (one - low_step))
-    return least, (high << (work + bits)) // (low_mass * (one - high_step)) + 1
+
+    sigma: Fraction
+    level: int
+
+    def __call__(self, bits: int) -> IntegerInterval:
+        variance = self.sigma * self.sigma
+        work = bits + 3 * self.sigma.numerator.bit_length() + 16
+        one = 1 << work
+        low, high = exp_minus(self.level * self.level / (2 * variance), work)
+        low_step, high_step = exp_minus(self.level / variance, work)
+        low_mass, high_mass = gaussian_mass(self.sigma, work)
+        least = (low << (work + bits)) // (high_mass * (one - low_step))
+        return least, (high << (work + bits)) // (low_mass * (one - high_step)) + 1
 
 
 def _by_all(sigma: Fraction, count: int, level: int) -> Exceedances:

@@ -9,7 +9,7 @@ import pytest
 from tacit import noise
 from tacit.errors import TacitError
 from tacit.noise import _bits, _exceedances
-from tacit.noise._exceedances import _chances, _gaussian_rate, _laplace_rate, successes
+from tacit.noise._exceedances import _chances, _GaussianRate, _LaplaceRate, successes
 from tacit.noise._gaussian_mass import gaussian_mass, pi
 from tacit.noise._intervals import scaled
 
@@ -56,7 +56,7 @@ def test_the_chance_to_reach_a_level_is_enclosed(scale, reach):
     for level in (1, 2, 5):
         upper = math.fsum(w for k, w in weights.items() if k >= level) / whole
         for bits in (8, 64, 200):
-            assert within(_laplace_rate(scale, level, reach, bits), upper, bits)
+            assert within(_LaplaceRate(scale, level, reach)(bits), upper, bits)
 
 
 @pytest.mark.parametrize("sigma", WIDTHS, ids=str)
@@ -65,7 +65,7 @@ def test_a_candidate_is_kept_as_often_as_gaussian_noise_takes_its_value(sigma):
     s = float(sigma)
     whole = math.fsum(math.exp(-(k**2) / (2 * s * s)) for k in range(-600, 601))
     for level in (1, max(1, int(s)), int(3 * s) + 1):
-        low, high = _gaussian_rate(sigma, level, 300)
+        low, high = _GaussianRate(sigma, level)(300)
         rate = float(Fraction(low + high, 2**301))
         a = math.exp(-level / s**2)
         for e in (0, 1, 3, 10):

@@ -1,4 +1,4 @@
-"""The exact integers of a table question by statistic and group; they never leave the process without noise."""
+"""Exact integers of a table question by statistic and group; they never leave the process without noise."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from tacit.noise._gaussian import discrete_gaussian
 from tacit.noise._gaussian_mass import gaussian_mass
 from tacit.noise._intervals import IntegerInterval, below, exp_minus
 from tacit.noise._laplace import geometric
-from tacit.noise._parameters import LARGEST_SCALE
+from tacit.noise._parameters import LARGEST_SCALE, does_not_fit
 from tacit.noise._parameters import read as read_parameter
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["gaussian_exceedances", "laplace_exceedances", "successes"]
 
 _MOST = 2**48
+_HIGHEST = 2**62
 _BLOCK = 1 << 12
 _WHOLE_BLOCK = 1 << 16
 
@@ -235,7 +236,10 @@ def _read(name: str, width: Number, count: int, least: int) -> tuple[Fraction, i
     draws = whole("count", count)
     if draws > _MOST:
         raise bad_parameter("count", "at most 2^48", count, fix=Set(count=1000))
-    return exact, draws, whole("least", least, zero=False)
+    level = whole("least", least, zero=False)
+    if level > _HIGHEST:
+        raise does_not_fit("an exceedance")
+    return exact, draws, level
 
 
 def _nothing() -> Exceedances:

@@ -38,15 +38,21 @@ __all__ = ["MOST_READ", "private_integers", "private_sql"]
 #: The engine returns so many groups at most, unless it is asked for them by their keys.
 MOST_READ = 100_000
 _MOST_CELLS = 1 << 18  # lines of small groups that the engine returns at most
+_HIGHEST = 1 << 40  # a threshold from which groups are never read by size
 
 
 def private_sql(
-    engine: Engine, question: TableQuestion, statistics: tuple[Statistic, ...]
+    engine: Engine, question: TableQuestion, statistics: tuple[Statistic, ...], threshold: int
 ) -> tuple[str, ...]:
     """Write the statements that run while there are few groups."""
     together, alone = _split(statistics)
     listed = engine.sql(part_of(question, ListedGroups()), alone) if alone else ()
-    return (*engine.sql(part_of(question, FewGroups(MOST_READ)), together), *listed)
+    return (*engine.sql(part_of(question, FewGroups(_most(threshold))), together), *listed)
+
+
+def _most(threshold: int) -> int:
+    """Return how many groups may be read one by one: a function of public facts."""
+    return MOST_READ if threshold < _HIGHEST else _HIGHEST
 
 
 def private_integers(
@@ -58,9 +64,9 @@ def private_integers(
     """
     size, tables = statistics[0], public_tables(question)
     together, _ = _split(tuple(dict.fromkeys(statistics)))
-    few = part_of(question, FewGroups(MOST_READ))
-    [(_, lines)] = data.integers(few, together, tables)
-    if len(lines) <= MOST_READ:
+    most = _most(threshold)
+    [(_, lines)] = data.integers(part_of(question, FewGroups(most)), together, tables)
+    if len(lines) <= most:
         found = by_group(together, lines, len(question.by))
         shown = yield {key: vector[0] for key, vector in found[size].items()}
     else:

@@ -92,9 +92,15 @@ class TableTask:
     @property
     def sql(self) -> tuple[str, ...]:
         """The statements that will run; very many private groups are read by size, with others."""
-        if self.asked.private_keys:
-            return private_sql(self.engine, self.asked, self.statistics)
+        if (selection := self._selection) is not None:
+            return private_sql(self.engine, self.asked, self.statistics, selection.threshold)
         return self.engine.sql(self.asked, self.statistics)
+
+    @property
+    def _selection(self) -> KeySelection | None:
+        """The mechanism that selects the groups; None where they are public."""
+        first = self.mechanisms[0]
+        return first if self.asked.private_keys and isinstance(first, KeySelection) else None
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
@@ -128,8 +134,7 @@ class TableTask:
 
         Private groups are yielded with their sizes, and the groups shown are those that come back.
         """
-        selection = self.mechanisms[0]
-        if self.asked.private_keys and isinstance(selection, KeySelection):
+        if (selection := self._selection) is not None:
             statistics = [step.statistic for step in self.steps]
             with self.engine.transaction() as data:
                 yield from private_integers(data, self.asked, statistics, selection.threshold)

@@ -172,7 +172,9 @@ def test_only_the_group_of_missing_values_can_be_shown(many):
 
 def test_every_row_may_be_a_unit_of_its_own(many):
     data = tc.protect(
-        pa.table({"w": ["a"] * 50 + ["b"] + ["c"] * 50}), unit=tc.Unit.row(), budget=tc.Budget(epsilon=50, delta=0.1)
+        pa.table({"w": ["a"] * 50 + ["b"] + ["c"] * 50}),
+        unit=tc.Unit.row(),
+        budget=tc.Budget(epsilon=50, delta=0.1),
     )
     plan = data.group_by("w").agg(n=tc.count()).plan(epsilon=10, delta=1e-9)
     assert plan.release().keys["w"] == ("a", "c")
@@ -248,6 +250,15 @@ def test_the_plan_shows_its_statements_and_keeps_its_identity(monkeypatch):
     assert len(plan.sql) == 3
     monkeypatch.setattr(_private_groups, "MOST_READ", 0)
     assert asked(["word"]).hash == plan.hash
+
+
+def test_a_threshold_beyond_all_groups_reads_them_one_by_one(many):
+    """Such a plan shows nothing, whatever the data; it must not fail either."""
+    data = tc.protect(VISITS, unit="pid", limits={"rows": 3}, budget=tc.Budget(epsilon=1, delta=0.1))
+    plan = data.group_by("word").agg(u=tc.count_units()).plan(epsilon=1e-14, delta=1e-20)
+    assert task_of(plan).mechanisms[0].threshold > 2**48
+    assert f"LIMIT {2**40 + 1}" in plan.sql[0]
+    assert len(plan.release()) == 0
 
 
 def test_a_file_that_changes_between_the_parts_gives_no_answer(many, tmp_path):

@@ -19,12 +19,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 import neighbours as nb
 
 import tacit as tc
+from group_parts import compare
 from tacit.engines import DuckDB
 from tacit.mechanisms import KeysBySize, KeySelection
 from tacit.tables import _private_groups
-from tacit.tables._exact_integers import exact_integers
-from tacit.tables._lowering import lower
-from tacit.tables._private_groups import private_integers
 
 
 @pytest.fixture
@@ -36,38 +34,6 @@ def many(monkeypatch):
 def task_of(plan):
     [member] = plan._members
     return member.task
-
-
-def all_keys(sized, threshold):
-    """Every group with its size, as the ranks of all small groups find them."""
-    assert isinstance(sized, KeysBySize)
-    assert all(n < threshold for n in sized.sizes)
-    assert all(n >= threshold for n in sized.large.values())
-    ranks = {n: range(count) for n, count in sized.sizes.items()}
-    found = sized.found(ranks)  # refuses a group that comes twice
-    return {**sized.large, **{key: n for n, keys in found.items() for key in keys}}
-
-
-def compare(engine, question, threshold):
-    """Read a question by parts and at once; every integer of every group must agree."""
-    steps, _ = lower(question, by_row=False)
-    statistics = [step.statistic for step in steps]
-    whole = exact_integers(engine, question, tuple(dict.fromkeys(statistics)))
-    sizes = {key: vector[0] for key, vector in whole[statistics[0]].items()}
-    reading = private_integers(engine, question, statistics, threshold)
-    first = next(reading)
-    if isinstance(first, KeysBySize):
-        first = all_keys(first, threshold)
-    assert first == sizes
-    keys = sorted(sizes, key=str)[::2]  # some are shown
-    for statistic in statistics[1:]:
-        shown = (
-            reading.send([[list(key), 1] for key in keys]) if statistic is statistics[1] else next(reading)
-        )
-        wanted = [whole[statistic].get(key, [0] * statistic.size) for key in keys]
-        assert [list(line) for line in shown] == wanted
-    reading.close()
-    return len(sizes)
 
 
 @given(nb.neighbouring(), st.data())

@@ -242,3 +242,29 @@ def test_a_file_that_changes_between_the_parts_gives_no_answer(many, tmp_path):
     with pytest.raises(Exception) as failed:
         reading.send([[["w1"], 70]])
     assert "400" not in str(failed.value)
+
+
+@pytest.mark.long
+def test_what_a_plan_shows_has_the_same_law_however_many_groups_there_are(monkeypatch):
+    """Whole plans, few against many groups: which keys, and their numbers; P < 1e-9 for equal laws."""
+    from scipy import stats
+
+    from tacit.core import measure
+
+    words = ["a", "b", "c", "d", "d", *["e"] * 5, *["f"] * 9]
+    frame = pd.DataFrame({"pid": range(len(words)), "word": words})
+    data = tc.protect(frame, unit="pid", limits={"rows": 1}, budget=tc.Budget(epsilon=10, delta=0.5))
+    task = task_of(data.group_by("word").agg(u=tc.count_units()).plan(epsilon=1, delta=0.1))
+    assert task.mechanisms[0].threshold in range(3, 6)
+    counts: dict[object, list[int]] = {}
+    for side, most in enumerate((100_000, 0)):
+        monkeypatch.setattr(_private_groups, "MOST_READ", most)
+        for _ in range(1500):
+            [shown], _ = measure(task.mechanisms, task.integers())
+            keys = tuple(key for [key], _ in shown)
+            for seen in [("set", keys), *((key, n) for [key], n in shown)]:
+                counts.setdefault(seen, [0, 0])[side] += 1
+    assert max(pair[0] for (what, _), pair in counts.items() if what == "a") > 10
+    for pair in counts.values():
+        table = [pair, [1500 - pair[0], 1500 - pair[1]]]
+        assert stats.fisher_exact(table).pvalue > 1e-9 / len(counts)

@@ -75,8 +75,9 @@ def part_of(question: TableQuestion, part: GroupPart) -> PartialQuestion:
 
     Examples
     --------
-    >>> from tacit.algebra import Scan, Table
-    >>> asked = TableQuestion(Scan(Table("visits", "pid"), None), (), None, (), None, None)
+    >>> from tacit.algebra import Scan
+    >>> from tacit.core import Table
+    >>> asked = TableQuestion(Scan(Table("visits"), None), (), None, (), None, None)
     >>> part_of(asked, FewGroups(10)).part
     FewGroups(most=10)
     """

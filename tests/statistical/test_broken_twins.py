@@ -45,12 +45,21 @@ def test_a_broken_twin_is_caught(name):
         (broken.short_keys, 1, 0),
         (broken.cut_keys, 20, 19),
         (broken.keys_for_one, [1, 1, 1], [0, 0, 0]),
+        (broken.floored_keys, 3, 2),
     ],
-    ids=["early", "short", "cut", "for one"],
+    ids=["early", "short", "cut", "for one", "floored"],
 )
 def test_a_key_that_appears_too_early_is_caught(twin, a, b):
     claimed = Cost.approximate(1, 0.01)
     found = audit(twin, a, b, samples=200_000, delta=0.01, claimed=claimed)
+    assert found.holds is False
+    assert found.at(1 - 1e-9).delta_lower(1) > 0.01
+
+
+def test_keys_by_size_that_are_not_chosen_evenly_are_caught():
+    """The person in question has a key of one unit, whose name comes first among sixty such keys."""
+    claimed = Cost.approximate(1, 0.01)
+    found = audit(broken.first_keys, range(60), range(1, 60), samples=4_000, delta=0.01, claimed=claimed)
     assert found.holds is False
     assert found.at(1 - 1e-9).delta_lower(1) > 0.01
 

@@ -90,3 +90,25 @@ def test_flights_by_carrier_show_at_least_ten_carriers(flights):
     again = both.plan(epsilon=1, delta=1e-7)
     assert again.mechanisms == plan.mechanisms  # the selection of the carriers has counted their planes
     assert next(f.error for f in again.forecast if f.column == "planes") <= 6
+
+
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+def test_no_attack_on_keys_that_are_given_by_size_exceeds_the_cost(law):
+    """The key of the unit in question stands among others of its size, or reaches the threshold by it."""
+    spent = {"epsilon": 1} if law == "laplace" else {"rho": 0.125}
+    mechanism = tc.mechanisms.KeySelection(**spent, delta=0.05, groups=1)
+
+    def draw(units, size):
+        small = {n: sorted({"other", *(["own"] * (n == units))}) for n in (1, mechanism.threshold - 1)}
+        large = {"own": units} if units >= mechanism.threshold else {}
+        keys = tc.mechanisms.KeysBySize(
+            large,
+            {n: len(keys) for n, keys in small.items()},
+            lambda ranks: {n: [f"{small[n][rank]} {n}" for rank in some] for n, some in ranks.items()},
+        )
+        made = [{k.split()[0]: n for k, n in one.items()} for one in mechanism.release_many(keys, size)]
+        return [one.get("own", -1) for one in made]
+
+    for pair in ((1, 0), (mechanism.threshold, mechanism.threshold - 1)):
+        found = tc.audit.audit(draw, *pair, samples=4_000, delta=0.05, claimed=mechanism.cost)
+        assert found.holds, found

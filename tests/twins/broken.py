@@ -159,6 +159,20 @@ def keys_for_one(units, size):
     return np.where((np.asarray(units) > 0) & (noisy >= correct.threshold), noisy, -1)
 
 
+def floored_keys(units, size):
+    """Keys with fewer than three units are dropped before the noise, and the threshold stays where it was."""
+    correct = tc.mechanisms.KeySelection(1, delta=0.01, groups=1)
+    noisy = units + cut_laplace(1, correct.threshold - 1, size)
+    return np.where((units >= 3) & (noisy >= correct.threshold), noisy, -1)
+
+
+def first_keys(others, size):
+    """Of keys of one unit the right number is shown, but the first by name instead of any: 0 is the first."""
+    correct = tc.mechanisms.KeySelection(1, delta=0.01, groups=1)
+    found = [correct.law.exceedances(len(others), correct.threshold - 1)[0].size for _ in range(size)]
+    return np.array([any(key == 0 for key in sorted(others)[:many]) for many in found], dtype=np.int64)
+
+
 def quantile_of_one_row(counts, size):
     """A person has up to four rows; the noise of the choice is for one."""
     return tc.mechanisms.QuantileChoice(1, level=0.5, rows=1).release_many(counts, size)

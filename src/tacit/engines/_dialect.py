@@ -168,6 +168,14 @@ class Dialect(ABC):
     def ranked(self, parts: Sequence[Part]) -> str:
         """Write the keyed order among the rows of one unit: a hash of secret key, unit and own values."""
 
+    def cell(self, keys: Sequence[Part], digits: int) -> str:
+        """Write a text that depends on a group's key alone and has 16^digits values, about equally often.
+
+        Any function of the key will do; it only splits very many groups into parts.
+        """
+        texts = " || '|' || ".join(f"coalesce({self.text(*key)}, '-')" for key in keys)
+        return f"substr(md5({texts}), 1, {digits})"
+
     @abstractmethod
     def in_sample(self, sample: int) -> str:
         """Write whether the unit of a row is in the secret sample, with probability sample/2^32.

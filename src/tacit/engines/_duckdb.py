@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.algebra import Node, Statistic, TableQuestion, ValueGrid
-    from tacit.engines._protocol import SmallTables, StatementRows
+    from tacit.engines._protocol import EngineTransaction, SmallTables, StatementRows
     from tacit.engines._sources import Source
     from tacit.engines._values import ColumnTypes, TypeFamily
 
@@ -205,9 +205,9 @@ class DuckDB:
     def check(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> None:
         """Do nothing: what DuckDB refuses, the writer has refused before."""
 
-    def transaction(self) -> AbstractContextManager[DuckDB]:
-        """Return the engine itself: a file that changes is noticed before each statement."""
-        return nullcontext(self)
+    def transaction(self) -> AbstractContextManager[EngineTransaction]:
+        """Begin one reading of the sources; it fails if a file changes between its statements."""
+        return nullcontext(_Reading(self))
 
     def integers(
         self, question: TableQuestion, statistics: tuple[Statistic, ...], tables: SmallTables
@@ -401,6 +401,25 @@ class DuckDB:
         if not name.isidentifier():
             raise TacitError("bad-parameter", "a key table needs a plain name", fix="tacit_keys")
         con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {listed}", values)
+
+
+class _Reading:
+    """One reading of the sources for one plan."""
+
+    def __init__(self, engine: DuckDB) -> None:
+        self._engine = engine
+        self._stamps: dict[str, object] | None = None
+
+    def integers(
+        self, question: TableQuestion, statistics: tuple[Statistic, ...], tables: SmallTables
+    ) -> list[StatementRows]:
+        """Compute exact integers, of the files that the first statement read."""
+        found = self._engine.integers(question, statistics, tables)
+        now = self._engine._stamps  # noqa: SLF001 - the engine's own reading
+        if self._stamps is not None and self._stamps != now:
+            raise OSError("a source changed while a plan was reading it")
+        self._stamps = now
+        return found
 
 
 def _with_bytes(source: Source, copy: Path) -> Source:

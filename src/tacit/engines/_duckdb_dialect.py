@@ -137,6 +137,11 @@ class DuckDBDialect(Dialect):
         sized = (f"coalesce(CAST(length({t}) AS VARCHAR) || ':' || {t}, '-')" for t in texts)
         return "md5(" + " || '|' || ".join(sized) + ")"
 
+    def cell(self, keys: Sequence[Part], digits: int) -> str:
+        if self.portable:
+            return super().cell(keys, digits)
+        return f"CAST(hash({', '.join(key for key, _ in keys)}) % {16**digits} AS VARCHAR)"
+
     def in_sample(self, sample: int) -> str:
         named = "(SELECT k0 FROM tacit_sample) || CAST(tacit_u AS VARCHAR)"
         return f"substring(sha256({named}), 1, 8) < '{sample:08x}'"

@@ -18,8 +18,13 @@ from tacit.algebra import (
     DistinctCounts,
     EdgeBins,
     EvenBins,
+    FewGroups,
+    GroupsAtRanks,
+    GroupsBySize,
     ListedBins,
+    ListedGroups,
     MomentSums,
+    PartialQuestion,
     ProductSums,
     RowCounts,
     Scan,
@@ -40,6 +45,7 @@ from tacit.algebra import (
 )
 from tacit.engines._dialect import STORED
 from tacit.engines._sql_expressions import ON_GRID, SqlWriter
+from tacit.engines._sql_groups import at_ranks_sql, by_size_sql
 from tacit.engines._sql_relations import limited_tables, relation_sql, stored_types
 
 if TYPE_CHECKING:
@@ -66,15 +72,30 @@ class Statement:
 def statements(
     writer: SqlWriter, question: TableQuestion, statistics: tuple[Statistic, ...]
 ) -> tuple[Statement, ...]:
-    """Write the SQL for all statistics of a question.
+    """Write the SQL for all statistics of a question, or for a part of its private groups.
 
     Bins and distinct values get statements of their own.
     """
+    if isinstance(question, PartialQuestion) and not isinstance(question.part, ListedGroups):
+        return (_part(writer, question, statistics),)
     together = tuple(s for s in statistics if not isinstance(s, BinCounts | DistinctCounts))
     alone = [s for s in statistics if isinstance(s, BinCounts | DistinctCounts)]
     limited = limited_tables(question.input)
     made = [Statement(_together(writer, question, together), together, limited)] if together else []
     return (*made, *(Statement(_alone(writer, question, s), (s,), limited) for s in alone))
+
+
+def _part(writer: SqlWriter, question: PartialQuestion, statistics: tuple[Statistic, ...]) -> Statement:
+    """Write a part of the groups, for statistics that are summed together."""
+    sql, keys = _together(writer, question, statistics), _keys(question)
+    match question.part:
+        case FewGroups(most):
+            sql = f"{sql} LIMIT {most + 1}"
+        case GroupsBySize():
+            sql = by_size_sql(writer.dialect, sql, keys, question.part)
+        case GroupsAtRanks():
+            sql = at_ranks_sql(writer.dialect, sql, keys, question.part)
+    return Statement(sql, statistics, limited_tables(question.input))
 
 
 def public_values_sql(
@@ -166,6 +187,12 @@ def _among_keys(writer: SqlWriter, question: TableQuestion, lines: str) -> str:
     return writer.dialect.semi(lines, "tacit_keys", _names(question), missing=question.groups_missing)
 
 
+def _listed(writer: SqlWriter, question: TableQuestion, lines: str) -> str:
+    """Keep the lines of private groups that are to be shown, if only these are asked for."""
+    asked = isinstance(question, PartialQuestion) and isinstance(question.part, ListedGroups)
+    return _among_keys(writer, question, lines) if asked else lines
+
+
 def _alone(writer: SqlWriter, question: TableQuestion, statistic: BinCounts | DistinctCounts) -> str:
     """Count distinct values or cells.
 
@@ -186,6 +213,7 @@ def _alone(writer: SqlWriter, question: TableQuestion, statistic: BinCounts | Di
         rows = dialect.first_groups(
             rows, columns, _keys(question), question.groups, missing=question.groups_missing
         )
+    rows = _listed(writer, question, rows)
     if distinct and question.per_group is not None:
         rows = f"SELECT DISTINCT * FROM ({rows})"
     if question.per_group is not None:
@@ -251,6 +279,8 @@ def _together(writer: SqlWriter, question: TableQuestion, statistics: tuple[Stat
         if _arguments(s)
     )
     rows = f"SELECT {', '.join(['tacit_u', *ks])}{quantities} FROM ({rows})"
+    if question.groups is None:
+        rows = _listed(writer, question, rows)
     if not straight:
         return _over_units(writer, question, statistics, rows)
     summed = (column for i, s in enumerate(statistics) for column in _over_rows(writer.dialect, s, f"q{i}"))
@@ -361,6 +391,7 @@ def _over_units(
     if question.groups is not None and ks:
         columns = ["tacit_u", *ks, *(name for columns, _ in made for name, _ in columns)]
         pairs = dialect.first_pairs(pairs, columns, _keys(question), question.groups)
+        pairs = _listed(writer, question, pairs)
     outer = [column for _, columns in made for column in columns]
     return f"SELECT {', '.join([*ks, *outer])} FROM ({pairs})" + _group_by(ks)
 

@@ -17,6 +17,7 @@ from tacit.mechanisms._gaussian import Gaussian
 from tacit.mechanisms._histogram import Histogram
 from tacit.mechanisms._integer_mechanism import IntegerMechanism
 from tacit.mechanisms._key_selection import KeySelection
+from tacit.mechanisms._keys_by_size import KeysBySize
 from tacit.mechanisms._ladder_noise import LadderNoise
 from tacit.mechanisms._laplace import Laplace, LaplaceTextbook
 from tacit.mechanisms._linear_hashing import LinearHashing
@@ -77,6 +78,7 @@ __all__ = [
     "IntegerMechanism",
     "Interval",
     "KeySelection",
+    "KeysBySize",
     "LadderNoise",
     "Laplace",
     "LaplaceLaw",

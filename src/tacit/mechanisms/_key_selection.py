@@ -14,6 +14,7 @@ from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Set
 from tacit.mechanisms._input_values import read_integers
 from tacit.mechanisms._integer_mechanism import IntegerMechanism, half_width_of_sum
+from tacit.mechanisms._keys_by_size import KeysBySize
 from tacit.mechanisms._mechanism import (
     Adjacency,
     confidence_level,
@@ -57,6 +58,10 @@ class KeySelection(IntegerMechanism):
     most delta/s (Wilson et al. 2020; Swanberg et al. 2023). Noise in L2 shows more keys where a unit has
     many: for epsilon too, the rho of (epsilon, delta/2) is used with the other half of delta where that
     lowers the threshold and widens the interval of a number by no more than a tenth.
+
+    Of very many keys, those below the threshold can be given by size alone (`KeysBySize`). The output has the
+    same law: keys of one size get independent noise of one law, so their exceedances are drawn by rank, and
+    only the keys at these ranks are asked for.
 
     Parameters
     ----------
@@ -134,17 +139,23 @@ class KeySelection(IntegerMechanism):
         noisy = Cost.zcdp(self.sensitivity / (2 * self.scale**2), adjacency=self.adjacency)
         return noisy + Cost.approximate(0, self.delta, adjacency=self.adjacency)
 
-    def release(self, value: Mapping[_Key, int]) -> dict[_Key, int]:  # type: ignore[override]
+    def release(self, value: Mapping[_Key, int] | KeysBySize[_Key]) -> dict[_Key, int]:  # type: ignore[override]
         """Return the keys that reach the threshold with their noisy numbers of units, in sorted order.
 
         The noise is independent and alike for all keys, and the order is made from the keys shown: nothing
         depends on how the mapping is ordered. A key without units counts as absent.
         """
+        if isinstance(value, KeysBySize):
+            return self._by_size(value)
         present = _present(value)
         return self._shown(present, self.law.draws(len(present)).tolist())
 
-    def release_many(self, value: Mapping[_Key, int], count: int) -> list[dict[_Key, int]]:  # type: ignore[override]
+    def release_many(  # type: ignore[override]
+        self, value: Mapping[_Key, int] | KeysBySize[_Key], count: int
+    ) -> list[dict[_Key, int]]:
         """Return `count` independent outputs on the same value, each at the full cost: for auditors only."""
+        if isinstance(value, KeysBySize):
+            return [self._by_size(value) for _ in range(count)]
         present = _present(value)
         drawn = [tuple(noise) for noise in self.law.draws((count, len(present))).tolist()]
         made = {noise: self._shown(present, noise) for noise in set(drawn)}
@@ -153,6 +164,16 @@ class KeySelection(IntegerMechanism):
     def _shown(self, present: dict[_Key, int], noise: Iterable[int]) -> dict[_Key, int]:
         noisy = {key: n + k for (key, n), k in zip(present.items(), noise, strict=True)}
         return _in_order({key: n for key, n in noisy.items() if n >= self.threshold})
+
+    def _by_size(self, keys: KeysBySize[_Key]) -> dict[_Key, int]:
+        """Draw the noise of small keys only where it lifts them to the threshold, and ask for those keys."""
+        drawn = {n: self.law.exceedances(k, self.threshold - n) for n, k in keys.below(self.threshold)}
+        present = _present(keys.large)
+        lifted = self._shown(present, self.law.draws(len(present)).tolist())
+        found = keys.found({n: ranks.tolist() for n, (ranks, _) in drawn.items()})
+        for n, some in found.items():
+            lifted.update((key, n + k) for key, k in zip(some, drawn[n][1].tolist(), strict=True))
+        return _in_order(lifted)
 
     def half_width(self, confidence: Number, *, copies: int = 1) -> int:
         """Return the half-width of the noise on a number of units."""

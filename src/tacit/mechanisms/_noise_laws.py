@@ -133,6 +133,10 @@ class TruncatedLaplaceLaw:
             missing = missing[~kept]
         return drawn
 
+    def exceedances(self, count: int, least: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Draw `count` numbers exactly; return positions and values of those from `least` >= 1 on."""
+        return noise.laplace_exceedances(self.scale, count, least, reach=self.reach)
+
     def _outside(self, steps: int) -> Decimal:
         """Return P(|k| > steps) for 0 <= steps <= reach, to 40 digits."""
         with localcontext() as context:
@@ -193,6 +197,10 @@ class GaussianLaw:
     def draws(self, shape: int | tuple[int, ...]) -> NDArray[np.int64]:
         """Draw an array exactly."""
         return noise.discrete_gaussian(self.sigma, shape)
+
+    def exceedances(self, count: int, least: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Draw `count` numbers exactly; return positions and values of those from `least` >= 1 on."""
+        return noise.gaussian_exceedances(self.sigma, count, least)
 
     def exceeds(self, steps: int) -> float:
         """Return P(|k| > steps), an upper value within a part in 10^10."""

@@ -7,6 +7,7 @@ any size. A shape returns an array of 64-bit integers; if a draw does not fit, t
 """
 
 from tacit.noise._coins import bernoulli, bernoulli_exp
+from tacit.noise._exceedances import gaussian_exceedances, laplace_exceedances
 from tacit.noise._gaussian import discrete_gaussian
 from tacit.noise._grid import from_grid, quantise
 from tacit.noise._ladder import ladder
@@ -22,8 +23,10 @@ __all__ = [
     "discrete_gaussian",
     "discrete_laplace",
     "from_grid",
+    "gaussian_exceedances",
     "geometric",
     "ladder",
+    "laplace_exceedances",
     "permutation",
     "quantise",
     "rounded_gaussian",

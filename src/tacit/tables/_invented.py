@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tacit.algebra import Column, Literal, Scan, contribution
 from tacit.core import Table
 from tacit.engines import DuckDB, SourceTable, grid_columns, quote, read_source
-from tacit.tables._task import exact_integers
+from tacit.tables._exact_integers import exact_integers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

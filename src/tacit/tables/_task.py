@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.algebra import BinCounts, document, kind_of, sources_of
+from tacit.algebra import document, kind_of, sources_of
 from tacit.core import AnswerTable, Cells
 from tacit.errors import TacitError
 from tacit.fixes import Declare
+from tacit.mechanisms import KeySelection
+from tacit.tables._exact_integers import exact_integers
 from tacit.tables._levels import lines_of, read_levels
-from tacit.tables._sampling import drawn_sample
+from tacit.tables._private_groups import private_integers, private_sql
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -20,15 +22,14 @@ if TYPE_CHECKING:
 
     from tacit.algebra import Statistic, TableQuestion
     from tacit.core import JSON, Value
-    from tacit.engines import Engine, EngineTransaction
+    from tacit.engines import Engine
     from tacit.mechanisms import IntegerMechanism
     from tacit.tables._lowering import ReleasedColumn
     from tacit.tables._readings import StepNoise
     from tacit.tables._steps import Step
 
-__all__ = ["GroupKey", "TableTask", "exact_integers"]
+__all__ = ["TableTask"]
 
-GroupKey = tuple[object, ...]
 _MIDNIGHT = " 00:00:00"
 
 
@@ -90,8 +91,16 @@ class TableTask:
 
     @property
     def sql(self) -> tuple[str, ...]:
-        """The statements that will run."""
+        """The statements that will run; very many private groups are read by size, with others."""
+        if (selection := self._selection) is not None:
+            return private_sql(self.engine, self.asked, self.statistics, selection.threshold)
         return self.engine.sql(self.asked, self.statistics)
+
+    @property
+    def _selection(self) -> KeySelection | None:
+        """The mechanism that selects the groups; None where they are public."""
+        first = self.mechanisms[0]
+        return first if self.asked.private_keys and isinstance(first, KeySelection) else None
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
@@ -125,19 +134,21 @@ class TableTask:
         return None
 
     def integers(self) -> Generator[Any, Any, None]:
-        """Yield each step's exact integers for every group; private groups are those that came back."""
+        """Yield each step's exact integers for every group.
+
+        Private groups are yielded with their sizes, and the groups shown are those that come back.
+        """
+        if (selection := self._selection) is not None:
+            statistics = [step.statistic for step in self.steps]
+            with self.engine.transaction() as data:
+                yield from private_integers(data, self.asked, statistics, selection.threshold)
+            return
         with self.engine.transaction() as data:
             exact = exact_integers(data, self.asked, self.statistics)
-        keys: list[GroupKey] = [()] if not self.asked.by else list(self.asked.keys or ())
+        keys: list[tuple[object, ...]] = [()] if not self.asked.by else list(self.asked.keys or ())
         for step in self.steps:
-            statistic = step.statistic
-            found = exact[statistic]
-            if self.asked.private_keys and step is self.steps[0]:
-                shown = yield {key: vector[0] for key, vector in found.items()}
-                keys = [tuple(key) for key, _ in shown]
-            else:
-                lines = [found.get(key, [0] * statistic.size) for key in keys]
-                yield lines or np.zeros((0, statistic.size), dtype=np.int64)
+            found, size = exact[step.statistic], step.statistic.size
+            yield [found.get(key, [0] * size) for key in keys] or np.zeros((0, size), dtype=np.int64)
 
     def read(self, noisy: Sequence[Any], confidence: Fraction) -> AnswerTable:
         """Read values and intervals off the noisy integers."""
@@ -186,30 +197,3 @@ def _shown(keys: list[object], *, dates: bool) -> tuple[Value, ...]:
     if dates and all(k is None or str(k).endswith(_MIDNIGHT) for k in plain):
         return tuple(None if k is None else str(k).removesuffix(_MIDNIGHT) for k in plain)
     return tuple(plain)
-
-
-def exact_integers(
-    data: EngineTransaction, question: TableQuestion, statistics: tuple[Statistic, ...]
-) -> dict[Statistic, dict[GroupKey, list[int]]]:
-    """Compute each statistic's exact integers per group.
-
-    They never leave the process without noise.
-    """
-    tables = {"tacit_keys": question.keys} if question.by and question.keys is not None else {}
-    if question.sample is not None:
-        tables["tacit_sample"] = drawn_sample()
-    width = len(question.by)
-    found: dict[Statistic, dict[GroupKey, list[int]]] = {}
-    for together, lines in data.integers(question, statistics, tables):
-        for statistic in together:
-            found[statistic] = {}
-        for line in lines:
-            key, numbers = line[:width], [int(str(n)) for n in line[width:]]
-            for statistic in together:
-                if isinstance(statistic, BinCounts):
-                    cells = found[statistic].setdefault(key, [0] * statistic.size)
-                    cells[numbers[0]] += numbers[1]
-                else:
-                    found[statistic][key] = statistic.vector(numbers[: statistic.columns])
-                    numbers = numbers[statistic.columns :]
-    return found

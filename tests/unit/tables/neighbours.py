@@ -13,9 +13,9 @@ import tacit as tc
 from tacit.algebra._contribution import contribution
 from tacit.algebra._scores import ScoreSums
 from tacit.engines import DuckDB
+from tacit.tables._exact_integers import exact_integers
 from tacit.tables._lowering import lower
 from tacit.tables._steps import ChooseQuantile, ChooseQuantileEnds, ChooseTop
-from tacit.tables._task import exact_integers
 
 KEY = 987654321
 HOSPITALS = ["A", "B", "C"]

@@ -12,9 +12,9 @@ import pytest
 
 import tacit as tc
 from tacit.algebra._statistics import RowCounts
+from tacit.tables._exact_integers import exact_integers
 from tacit.tables._sampling import amplified_ask, inner_ask, read_sample, share_of_sample
 from tacit.tables._steps import Ask
-from tacit.tables._task import exact_integers
 
 N = 4000
 
@@ -103,11 +103,11 @@ def test_a_unit_changes_nothing_if_it_is_not_drawn_and_at_most_its_rows_if_it_is
     sys.path.insert(0, str(Path(__file__).parent))
     import neighbours as nb
 
-    from tacit.tables import _task
+    from tacit.tables import _exact_integers
 
     drawn = []
     for secret in range(14):
-        monkeypatch.setattr(_task, "drawn_sample", lambda secret=secret: ((f"{secret:064x}",),))
+        monkeypatch.setattr(_exact_integers, "drawn_sample", lambda secret=secret: ((f"{secret:064x}",),))
         lines = [(i, "A", float(i), 1, None) for i in range(5)]
         small = nb._tables(lines, [])
         large = nb._tables([*lines, *[(77, "B", 30.0, 2, None)] * 3], [])

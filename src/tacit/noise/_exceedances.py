@@ -1,0 +1,246 @@
+"""Exceedances of noise: of many draws only those that reach a level, in time that follows their number.
+
+Each of n independent draws reaches the level with the same chance q. So the numbers of draws in between are
+geometric: P(gap >= g) = u^g with u = 1 - q. The binary digits of a geometric number are independent coins,
+and digit i is 1 with the chance u^(2^i) / (1 + u^(2^i)). The gaps are drawn by these coins, with certified
+intervals of q, and no draw that stays below the level is ever made. The proof is in docs/proofs/noise.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tacit.errors import bad_parameter
+from tacit.exact import count as whole
+from tacit.fixes import Set
+from tacit.noise import _bits
+from tacit.noise._coins import bernoulli_exp
+from tacit.noise._gaussian import discrete_gaussian
+from tacit.noise._gaussian_mass import gaussian_mass
+from tacit.noise._intervals import IntegerInterval, below, exp_minus
+from tacit.noise._laplace import geometric
+from tacit.noise._parameters import LARGEST_SCALE, does_not_fit
+from tacit.noise._parameters import read as read_parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from tacit.exact import Number
+
+    #: Where the exceedances lie among all draws, from 0 and in order, and what they are.
+    Exceedances = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+__all__ = ["gaussian_exceedances", "laplace_exceedances", "successes"]
+
+_MOST = 2**48
+_HIGHEST = 2**62
+_BLOCK = 1 << 12
+_WHOLE_BLOCK = 1 << 16
+
+
+def laplace_exceedances(scale: Number, count: int, least: int, *, reach: int | None = None) -> Exceedances:
+    """Draw `count` numbers of discrete Laplace noise and return those that are at least `least`.
+
+    The law is exactly that of drawing all numbers and keeping some. The time follows how many are kept.
+
+    Parameters
+    ----------
+    scale
+        A positive number up to 2^60, exact (a float at its decimal reading).
+    count
+        How many numbers to draw, up to 2^48.
+    least
+        The smallest number to keep, at least 1.
+    reach
+        The noise is cut off beyond +-reach: P(k) proportional to exp(-|k| / scale) for abs(k) <= reach.
+
+    Returns
+    -------
+    tuple
+        The positions of the numbers kept, from 0 and in order, and the numbers.
+
+    Examples
+    --------
+    >>> positions, numbers = laplace_exceedances(2, 10**12, 60)
+    >>> bool((positions < 10**12).all()), bool((numbers >= 60).all())
+    (True, True)
+    """
+    exact, draws, level = _read("scale", scale, count, least)
+    end = None if reach is None else whole("reach", reach)
+    if end is not None and level > end:
+        return _nothing()
+
+    positions = successes(_LaplaceRate(exact, level, end), draws)
+    above = geometric(exact, positions.size)
+    if end is not None:
+        above %= end - level + 1  # a geometric number modulo m has the same law, cut off at m
+    return positions, level + above
+
+
+def gaussian_exceedances(sigma: Number, count: int, least: int) -> Exceedances:
+    """Draw `count` numbers of discrete Gaussian noise and return those that are at least `least`.
+
+    The law is exactly that of drawing all numbers and keeping some. The time follows how many are kept.
+
+    Parameters
+    ----------
+    sigma
+        A positive number up to 2^60, exact (a float at its decimal reading).
+    count
+        How many numbers to draw, up to 2^48.
+    least
+        The smallest number to keep, at least 1.
+
+    Returns
+    -------
+    tuple
+        The positions of the numbers kept, from 0 and in order, and the numbers.
+
+    Examples
+    --------
+    >>> positions, numbers = gaussian_exceedances(2, 10**12, 14)
+    >>> bool((positions < 10**12).all()), bool((numbers >= 14).all())
+    (True, True)
+    """
+    exact, draws, level = _read("sigma", sigma, count, least)
+    rate = _GaussianRate(exact, level)
+    if rate(8)[1] > 1 << 7:  # about one in four reaches the level
+        return _by_all(exact, draws, level)
+    variance = exact * exact
+    positions = successes(rate, draws)
+    above = geometric(variance / level, positions.size)
+    kept = np.asarray(bernoulli_exp([Fraction(int(e) ** 2) / (2 * variance) for e in above], above.size))
+    return positions[kept], level + above[kept]
+
+
+def successes(rate: Callable[[int], IntegerInterval], count: int) -> NDArray[np.int64]:
+    """Return the positions of the successes among `count` independent coins of one chance, in order.
+
+    ``rate(bits)`` is a certified interval of the chance. A gap of 2^digits or more leads beyond the last
+    coin, so one coin decides that, and the digits below need one coin each.
+    """
+    digits = count.bit_length()
+    low, high, places, most = _words(rate, digits)
+    words = np.empty((min((most * count * 9 >> 67) + 16, _BLOCK), digits + 1), np.uint64)
+    found, at = [], -1
+    while True:
+        _bits.fill(words)
+        coins = words < low
+        for row, i in zip(*np.nonzero(~coins & (words <= high)), strict=True):
+            coins[row, i] = _at_the_edge(int(words[row, i]), rate, digits, int(i))
+        beyond = np.flatnonzero(coins[:, digits])
+        gaps = coins[: beyond[0] if beyond.size else len(coins), :digits] @ places
+        positions = at + np.cumsum(gaps + 1)
+        inside = positions < count
+        found.append(positions[inside])
+        if beyond.size or not inside.all():
+            return np.concatenate(found)
+        at = int(positions[-1])
+
+
+@lru_cache(maxsize=4096)
+def _words(
+    rate: Callable[[int], IntegerInterval], digits: int
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64], int]:
+    """Return the ends of all chances as words, what each digit is worth, and an upper end of the chance."""
+    bounds = _chances(rate, digits, 64)
+    low = np.array([first for first, _ in bounds], np.uint64)
+    high = np.array([min(last, 2**64 - 1) for _, last in bounds], np.uint64)
+    return low, high, np.int64(1) << np.arange(digits, dtype=np.int64), rate(64)[1]
+
+
+def _at_the_edge(word: int, rate: Callable[[int], IntegerInterval], digits: int, i: int) -> bool:
+    """Decide one coin exactly."""
+    return below(word, 64, lambda bits: _chances(rate, digits, bits)[i])
+
+
+def _chances(rate: Callable[[int], IntegerInterval], digits: int, bits: int) -> list[IntegerInterval]:
+    """Return the intervals of the chances of all digits of a gap, and of a gap beyond them."""
+    work = bits + 2 * digits + 16
+    one = 1 << work
+    least, most = rate(work)
+    low, high = max(one - most, 0), one - least  # of u^(2^i), squared from digit to digit
+    found = []
+    for _ in range(digits):
+        found.append(((low << bits) // (one + low), (high << bits) // (one + high) + 1))
+        low, high = (low * low) >> work, ((high * high) >> work) + 1
+    found.append((low >> (work - bits), (high >> (work - bits)) + 1))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _LaplaceRate:
+    """The interval of P(k >= level) = (a^level - a^(reach+1)) / (1 + a - 2 a^(reach+1)).
+
+    Here a = exp(-1/scale); without a reach its power is 0.
+    """
+
+    scale: Fraction
+    level: int
+    reach: int | None
+
+    def __call__(self, bits: int) -> IntegerInterval:
+        work = bits + self.scale.numerator.bit_length() + 16
+        one = 1 << work
+        low, high = exp_minus(self.level / self.scale, work)
+        low_a, high_a = exp_minus(1 / self.scale, work)
+        low_cut, high_cut = (0, 0) if self.reach is None else exp_minus((self.reach + 1) / self.scale, work)
+        least = (max(low - high_cut, 0) << bits) // (one + high_a - 2 * low_cut)
+        return least, ((high - low_cut) << bits) // (one + low_a - 2 * high_cut) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class _GaussianRate:
+    """The interval of P(k = level) / (1 - exp(-level / sigma^2)), the chance of a candidate.
+
+    A candidate is level + e with a geometric e of scale sigma^2/level, kept with the chance
+    exp(-e^2 / (2 sigma^2)): then P(level + e) is exactly that of the discrete Gaussian law.
+    """
+
+    sigma: Fraction
+    level: int
+
+    def __call__(self, bits: int) -> IntegerInterval:
+        variance = self.sigma * self.sigma
+        work = bits + 3 * self.sigma.numerator.bit_length() + 16
+        one = 1 << work
+        low, high = exp_minus(self.level * self.level / (2 * variance), work)
+        low_step, high_step = exp_minus(self.level / variance, work)
+        low_mass, high_mass = gaussian_mass(self.sigma, work)
+        least = (low << (work + bits)) // (high_mass * (one - low_step))
+        return least, (high << (work + bits)) // (low_mass * (one - high_step)) + 1
+
+
+def _by_all(sigma: Fraction, count: int, level: int) -> Exceedances:
+    """Draw all numbers: where many of them reach the level."""
+    positions, numbers = [], []
+    for start in range(0, count, _WHOLE_BLOCK):
+        drawn = discrete_gaussian(sigma, min(_WHOLE_BLOCK, count - start))
+        kept = np.flatnonzero(drawn >= level)
+        positions.append(start + kept)
+        numbers.append(drawn[kept])
+    return (np.concatenate(positions), np.concatenate(numbers)) if positions else _nothing()
+
+
+def _read(name: str, width: Number, count: int, least: int) -> tuple[Fraction, int, int]:
+    exact = read_parameter(name, width, most=LARGEST_SCALE)
+    if not isinstance(exact, Fraction):
+        raise bad_parameter(name, "one number", width, fix=Set(**{name: 2}))
+    draws = whole("count", count)
+    if draws > _MOST:
+        raise bad_parameter("count", "at most 2^48", count, fix=Set(count=1000))
+    level = whole("least", least, zero=False)
+    if level > _HIGHEST:
+        raise does_not_fit("an exceedance")
+    return exact, draws, level
+
+
+def _nothing() -> Exceedances:
+    return np.empty(0, np.int64), np.empty(0, np.int64)

@@ -1,4 +1,4 @@
-"""Engines: the same questions on DuckDB, PostgreSQL and Spark, plain, bounded by hand and through Tacit; Tumult.
+"""Engines: the same questions on DuckDB, PostgreSQL and Spark: plain, by hand, through Tacit; and Tumult.
 
 Run: python benchmarks/engines.py [rows ...] [--only duckdb postgresql spark tumult] [--growth]
 
@@ -19,7 +19,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import tacit as tc
-from measured_engines import BOUNDS, HOSPITALS, LIMITS, DuckDBEngine, PostgresEngine, SparkEngine, Tumult, make
+from measured_engines import (
+    BOUNDS,
+    HOSPITALS,
+    LIMITS,
+    DuckDBEngine,
+    PostgresEngine,
+    SparkEngine,
+    Tumult,
+    make,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -146,11 +155,9 @@ def growth(engines: Mapping[str, object], folder: Path) -> None:
             for form, seen in points.items():
                 (few, least), (many, most) = seen[0], seen[-1]
                 told = ", ".join(f"{seconds:.1f}" for _, seconds in seen)
-                print(
-                    f"{engine.name:12}{question:17}{form:9}{told:>24} s: {(most - least) / (many - few) * 1e6:.2f} "
-                    f"us a row, rows^{power(seen):.2f}",
-                    flush=True,
-                )
+                slope = (most - least) / (many - few) * 1e6
+                asked = f"{engine.name:12}{question:17}{form:9}"
+                print(f"{asked}{told:>24} s: {slope:.2f} us a row, rows^{power(seen):.2f}", flush=True)
 
 
 def power(points: list[tuple[int, float]]) -> float:

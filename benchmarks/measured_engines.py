@@ -1,4 +1,4 @@
-"""DuckDB, PostgreSQL, Spark and Tumult as `engines.py` measures them: plain, bounded by hand, and through Tacit.
+"""DuckDB, PostgreSQL, Spark and Tumult as `engines.py` measures them: plain, by hand, and through Tacit.
 
 Every engine answers the same questions about the same visits: per hospital, how many rows, or how many rows
 with the sum and the mean of a bounded column. The form bounded by hand has the same limits and the same exact
@@ -40,8 +40,8 @@ OWNERS = [patient for patient, visits in enumerate(VISITS) for _ in range(visits
 
 
 def make(rows: int, path: Path) -> None:
-    """Write visits in no order of patients: five a patient on average, 10 % of patients with more than ten."""
-    step = 61_803_398_875  # shares no factor with 10^n: every slot of a patient is used once
+    """Write visits in no order: five a patient on average, and 10 % of patients with more than ten."""
+    step = 61_803_398_877  # ends in 7, so it shares no factor with 10^n: every slot is used once
     with duckdb.connect() as con:
         con.execute("SELECT setseed(0.5)")
         con.execute(
@@ -100,8 +100,8 @@ class DuckDBEngine:
             return plain(source, question)
         q = grid("BIGINT")
         if question == "three, 3 groups":
-            return f"""WITH p AS MATERIALIZED (SELECT patient_id, hospital, count(*) AS n, count(q) AS m, sum(q) AS s
-                FROM (SELECT patient_id, hospital, {q} AS q FROM {source}) GROUP BY ALL),
+            return f"""WITH p AS MATERIALIZED
+                (SELECT patient_id, hospital, count(*) AS n, count(q) AS m, sum(q) AS s FROM (SELECT patient_id, hospital, {q} AS q FROM {source}) GROUP BY ALL),
             heavy AS (SELECT patient_id FROM p GROUP BY 1 HAVING count(*) > {GROUPS})
             SELECT hospital, sum(least(n, {ROWS})), sum(least(m, {ROWS})),
               sum(CASE WHEN m > {ROWS} THEN s * {ROWS} // m ELSE s END)
@@ -143,13 +143,18 @@ class PostgresEngine:
     def load(self, path: Path) -> None:
         run = self._connection.execute
         run("DROP TABLE IF EXISTS visits")
-        run("CREATE TABLE visits (patient_id bigint, hospital text, icd text, length_of_stay float8, age int)")
+        run(
+            "CREATE TABLE visits (patient_id bigint, hospital text, icd text, length_of_stay float8, age int)"
+        )
         lines = path.with_suffix(".csv")
         duckdb.execute(f"COPY (FROM '{path}') TO '{lines}' (HEADER false)")
-        with self._connection.cursor() as cursor, cursor.copy("COPY visits FROM STDIN (FORMAT csv)") as copy:
-            with lines.open("rb") as file:
-                while block := file.read(1 << 20):
-                    copy.write(block)
+        with (
+            self._connection.cursor() as cursor,
+            cursor.copy("COPY visits FROM STDIN (FORMAT csv)") as copy,
+            lines.open("rb") as file,
+        ):
+            while block := file.read(1 << 20):
+                copy.write(block)
         lines.unlink()
         run("VACUUM ANALYZE visits")
 
@@ -228,7 +233,7 @@ def summed(rows: str, question: str, exact: str = "{}") -> str:
 
 @dataclass(frozen=True)
 class Words:
-    """What PostgreSQL and Spark write differently: text, an exact sum, a whole share of a sum, one shuffle."""
+    """What PostgreSQL and Spark write differently: text, exact sums, whole shares of a sum, one shuffle."""
 
     text: str
     exact: str
@@ -237,7 +242,9 @@ class Words:
 
 
 POSTGRES = Words("text", "{}", "div(s * {k}, m)")
-SPARK = Words("string", "cast({} AS decimal(28,0))", "(s * {k} - s * {k} % m) / m", " DISTRIBUTE BY patient_id")
+SPARK = Words(
+    "string", "cast({} AS decimal(28,0))", "(s * {k} - s * {k} % m) / m", " DISTRIBUTE BY patient_id"
+)
 
 
 def ranked_sql(source: str, question: str, words: Words) -> str:

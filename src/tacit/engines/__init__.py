@@ -2,6 +2,7 @@
 
 from tacit.engines._columns import ColumnRole, ReadColumns, SourceColumns
 from tacit.engines._duckdb import DuckDB, SourceTable
+from tacit.engines._remote_files import is_remote
 from tacit.engines._row_files import KEPT, read_kept, read_note, write_rows
 from tacit.engines._sources import Source, csv_file, read_source
 from tacit.engines._values import MOST_TEXT
@@ -16,6 +17,7 @@ __all__ = [
     "SourceColumns",
     "SourceTable",
     "csv_file",
+    "is_remote",
     "read_kept",
     "read_note",
     "read_source",

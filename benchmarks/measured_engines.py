@@ -95,26 +95,29 @@ class DuckDBEngine:
 
     def sql(self, form: str, question: str) -> str:
         source = f"'{self.path}'"
-        hashed = "hash(42, patient_id, hospital, icd, length_of_stay, age)"
+        values = "patient_id, hospital, icd, length_of_stay, age"
+        order = f"hash(42, {values}), {values}"  # equal hashes: by value, so that no other row decides
         if form == "plain":
             return plain(source, question)
         q = grid("BIGINT")
         if question == "three, 3 groups":
             return f"""WITH p AS MATERIALIZED
-                (SELECT patient_id, hospital, count(*) AS n, count(q) AS m, sum(q) AS s FROM (SELECT patient_id, hospital, {q} AS q FROM {source}) GROUP BY ALL),
+              (SELECT patient_id, hospital, count(*) AS n, count(q) AS m, sum(q) AS s
+               FROM (SELECT patient_id, hospital, {q} AS q FROM {source}) GROUP BY ALL),
             heavy AS (SELECT patient_id FROM p GROUP BY 1 HAVING count(*) > {GROUPS})
             SELECT hospital, sum(least(n, {ROWS})), sum(least(m, {ROWS})),
               sum(CASE WHEN m > {ROWS} THEN s * {ROWS} // m ELSE s END)
             FROM (SELECT * FROM p ANTI JOIN heavy USING (patient_id)
               UNION ALL SELECT * FROM p SEMI JOIN heavy USING (patient_id)
-              QUALIFY row_number() OVER (PARTITION BY patient_id ORDER BY hash(42, patient_id, hospital))
-              <= {GROUPS}) GROUP BY 1"""
+              QUALIFY row_number() OVER
+                (PARTITION BY patient_id ORDER BY hash(42, patient_id, hospital), hospital) <= {GROUPS})
+            GROUP BY 1"""
         value = "" if question == "count" else f", {q} AS q"
         return f"""WITH heavy AS MATERIALIZED
             (SELECT patient_id FROM {source} GROUP BY 1 HAVING count(*) > {ROWS}),
         kept AS (SELECT hospital{value} FROM {source} WHERE patient_id NOT IN (SELECT patient_id FROM heavy)
         UNION ALL SELECT hospital{value.replace(q, "q")} FROM (SELECT hospital{value}, row_number() OVER
-            (PARTITION BY patient_id ORDER BY {hashed}) AS r
+            (PARTITION BY patient_id ORDER BY {order}) AS r
             FROM {source} WHERE patient_id IN (SELECT patient_id FROM heavy)) WHERE r <= {ROWS})
         {summed("kept", question)}"""
 

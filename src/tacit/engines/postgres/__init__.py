@@ -1,0 +1,20 @@
+"""The PostgreSQL engine: tables of a database are read in place, by a role that need not write anything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tacit.engines.postgres._dialect import POSTGRES, PostgresDialect
+from tacit.engines.postgres._engine import PostgresEngine
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tacit.engines._duckdb import SourceTable
+
+__all__ = ["POSTGRES", "PostgresDialect", "PostgresEngine", "open_engine"]
+
+
+def open_engine(tables: Mapping[str, SourceTable], *, key: int) -> PostgresEngine:
+    """Open the engine on tables of one database. No row is read."""
+    return PostgresEngine(tables, key=key)

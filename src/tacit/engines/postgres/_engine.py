@@ -1,0 +1,335 @@
+"""The PostgreSQL engine: reads tables of a database in place, and returns integers.
+
+What it guarantees to the plan
+------------------------------
+* All statements of a plan read the database at one moment, in one transaction that cannot write.
+* The owner of a row, its values as the plan reads them and its rank among the rows of its owner are functions
+  of that owner's rows and of a secret key. Settings of the server, of the database and of the role do not
+  change them.
+* No value makes a statement fail.
+* A table whose columns have changed since the dataset was declared is not read.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager, suppress
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from tacit.algebra import Column
+from tacit.engines._sql_expressions import SqlWriter
+from tacit.engines._sql_statements import public_values_sql, statements
+from tacit.engines.postgres._dialect import PostgresDialect
+from tacit.engines.postgres._sessions import PostgresPlace, Session, open_session
+from tacit.engines.postgres._snapshots import Snapshots
+from tacit.engines.postgres._tables import FoundTable, described_columns, find_table
+from tacit.engines.postgres._views import TableView, key_text
+from tacit.errors import TacitError
+from tacit.fixes import Declare
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from tacit.algebra import Node, Statistic, TableQuestion
+    from tacit.engines._duckdb import SourceTable
+    from tacit.engines._protocol import SmallTables, StatementRows
+    from tacit.engines._sql_statements import Statement
+    from tacit.engines._values import TypeFamily
+
+__all__ = ["PostgresEngine"]
+
+_FAMILIES: dict[str, TypeFamily] = {
+    "whole": "number", "float": "number", "digits": "number", "text": "text", "boolean": "boolean",
+    "moment": "moment",
+}  # fmt: skip
+_ARRAYS = {str: "text", float: "float8", bool: "boolean"}
+_BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+
+
+class PostgresEngine:
+    """The engine of tables in a PostgreSQL database.
+
+    Parameters
+    ----------
+    tables
+        The declared tables by name, all in one database.
+    key
+        The secret that orders each unit's rows and groups; one per dataset and session.
+    snapshot
+        After how many questions about a table to make a temporary table of its ranked rows, if the role may;
+        None: never.
+    """
+
+    def __init__(self, tables: Mapping[str, SourceTable], *, key: int, snapshot: int | None = 1) -> None:
+        self._tables = dict(tables)
+        self._place = _one_place(tables)
+        self._key = key
+        self.dialect = PostgresDialect()
+        self._lock = threading.RLock()
+        self._session: Session | None = None
+        self._found: dict[str, FoundTable] = {}
+        self._views: dict[str, TableView] = {}
+        self._snapshots = Snapshots(snapshot)
+
+    # Before a charge ----------------------------------------------------------------------------------------
+
+    def columns(self, table: str) -> dict[str, str] | None:
+        """Return a table's columns, or None where the server cannot be reached. Reads no row.
+
+        Beside each column stands the type that keeps it from being read. Columns that the role may not read
+        are left out.
+        """
+        import psycopg
+
+        with self._lock:
+            try:
+                view = self._described(self._opened(), table)
+            except psycopg.Error:
+                self._drop()
+                return None
+        return {column.name: "" if column.stored else column.declared for column in view.columns}
+
+    def stored_as(self, table: str) -> dict[str, TypeFamily]:
+        """Return the declared types of a table's columns, as `columns` found them. Reads nothing."""
+        view = self._views.get(table)
+        columns = () if view is None else view.columns
+        return {column.name: _FAMILIES[column.stored] for column in columns if column.stored}
+
+    def missing_file(self, table: str) -> str:
+        """Return nothing: a table of a database is no file."""
+        del table
+        return ""
+
+    def public_values(
+        self, table: str, value: Node, most: int, *, where: Node | None = None, aggregate: str | None = None
+    ) -> list[object] | None:
+        """Return the different values of an expression over a public table; None where it is not available.
+
+        A protected table is refused.
+        """
+        if self._tables[table].unit is not None:
+            raise TacitError(
+                "not-allowed",
+                f"the table {table!r} is protected",
+                why="only a public table can be read without a charge",
+                fix=Declare("public", ("hospitals", "hospital"), column="hospitals"),
+            )
+        import psycopg
+
+        with self._lock:
+            try:
+                session = self._opened()
+                self._described(session, table)
+                sql = public_values_sql(self._writer(), table, value, most, where, aggregate)
+                return [line[0] for line in self._rows(session, sql, {})]
+            except psycopg.Error:
+                self._drop()
+                return None
+
+    def sql(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> tuple[str, ...]:
+        """Write the statements that will run, without the relations that stand for the tables."""
+        return tuple(one.sql for one in statements(self._writer(), question, statistics))
+
+    def check(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> None:
+        """Let the server analyse the statements; no row is read."""
+        import psycopg
+
+        with self._lock:
+            try:
+                session = self._opened()
+                for name in self._tables:
+                    self._described(session, name)
+                tables: dict[str, Sequence[Sequence[object]]] = {}
+                if question.by and question.keys is not None:
+                    tables["tacit_keys"] = list(question.keys)[:1000]
+                if question.sample is not None:
+                    tables["tacit_sample"] = (("",),)
+                for one in statements(self._writer(), question, statistics):
+                    self._rows(session, one.sql, tables, one.limited, explain=True)
+            except psycopg.Error:
+                self._drop()
+                raise TacitError(
+                    "unknown-table",
+                    f"{self._place.name} cannot answer this question now, so nothing was charged",
+                    why="the server cannot be reached, or it refuses to analyse the statement",
+                    fix="check that the server runs and that the role may read the tables",
+                ) from None
+
+    # After a charge -----------------------------------------------------------------------------------------
+
+    @contextmanager
+    def transaction(self) -> Iterator[PostgresTransaction]:
+        """Begin one reading of the database at one moment. The session is given up after any failure."""
+        with self._lock:
+            reading = PostgresTransaction(self)
+            try:
+                yield reading
+                reading.end()
+            except BaseException:
+                self._drop()
+                raise
+
+    def close(self) -> None:
+        """Close the session; temporary tables go with it."""
+        with self._lock:
+            self._drop()
+
+    def begin(self, names: Sequence[str]) -> Session:
+        """Begin a transaction on the tables as they are now; make or check the snapshots of these tables."""
+        session = self._opened()
+        for name in self._tables:
+            if name not in self._views:
+                self._described(session, name)
+        self._snapshots.prepare(session, {name: self._views[name] for name in names})
+        session.execute(_BEGIN)
+        places = ", ".join(".".join(map(self.dialect.quote, found.within)) for found in self._found.values())
+        session.execute(f"LOCK TABLE {places} IN ACCESS SHARE MODE")
+        for name, before in list(self._views.items()):
+            now = self._described(session, name)
+            if now != before:
+                self._snapshots.forget(name)
+        for name in names:
+            self._snapshots.fill(session, name, self._views[name], self._found[name], key_text(self._key))
+        return session
+
+    def run(self, session: Session, statement: Statement, tables: SmallTables) -> list[tuple[object, ...]]:
+        """Run one statement within the transaction."""
+        return self._rows(session, statement.sql, tables, statement.limited)
+
+    def written(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> tuple[Statement, ...]:
+        """Write the statements for the tables as they were described last."""
+        return statements(self._writer(), question, statistics)
+
+    # Within -------------------------------------------------------------------------------------------------
+
+    def _opened(self) -> Session:
+        if self._session is None or self._session.closed:
+            self._drop()
+            self._session = open_session(self._place)
+            self.dialect = PostgresDialect(self._session.cases)
+        return self._session
+
+    def _drop(self) -> None:
+        session, self._session = self._session, None
+        self._snapshots.forget_all()
+        self._found.clear()
+        if session is not None:
+            with suppress(Exception):
+                session.close()
+
+    def _described(self, session: Session, name: str) -> TableView:
+        """Find a table and its columns; refuse one whose columns have other names than those declared."""
+        table = self._tables[name]
+        found = find_table(session, table.source.table or name, session.path)
+        columns = described_columns(session, found)
+        before = self._views.get(name)
+        if before is not None and [c.name for c in before.columns] != [c.name for c in columns]:
+            raise OSError(f"the columns of {name} are not the declared ones")
+        types = {column.name: column.stored or "text" for column in columns}
+        writer = SqlWriter(self.dialect, {name: types})
+        grids = {
+            grid: writer.quantised(writer.expression(Column(of, "number"), types), values)
+            for grid, (of, values) in table.grids.items()
+            if of in types
+        }
+        view = TableView(self.dialect, found.within, columns, table.unit, grids)
+        self._found[name], self._views[name] = found, view
+        return view
+
+    def _writer(self) -> SqlWriter:
+        return SqlWriter(self.dialect, {name: view.types for name, view in self._views.items()})
+
+    def _rows(
+        self,
+        session: Session,
+        sql: str,
+        tables: SmallTables,
+        limited: Iterable[tuple[str, int]] = (),
+        *,
+        explain: bool = False,
+    ) -> list[tuple[object, ...]]:
+        """Run a statement with the relations that it reads before it."""
+        parameters: list[object] = [key_text(self._key)]
+        small = ['tacit_key AS NOT MATERIALIZED (SELECT $1::text COLLATE "C" AS k0)']
+        small += [self._small(name, lines, parameters) for name, lines in tables.items()]
+        before = [*small, *self._relations(sql, limited, explain=explain)]
+        whole = f"{'EXPLAIN ' if explain else ''}WITH {', '.join(before)} {sql}"
+        found = session.execute(whole, parameters).fetchall()
+        return [tuple(_plain(cell) for cell in line) for line in found]
+
+    def _relations(self, sql: str, limited: Iterable[tuple[str, int]], *, explain: bool) -> list[str]:
+        """Write the tables that a statement reads, and their first rows, over a snapshot where there is one."""
+        quote = self.dialect.quote
+        plain = {name for name in self._views if quote(name) in sql}
+        firsts: dict[str, str] = {}
+        for name, rows in sorted(limited):
+            view, stored = self._views[name], None if explain else self._snapshots.table(name)
+            if stored is None:
+                plain.add(name)
+                firsts[f"{name} first {rows}"] = view.first(quote(name), rows)
+            else:
+                listed = ", ".join(view.names)
+                firsts[f"{name} first {rows}"] = f"SELECT {listed} FROM {stored} WHERE tacit_r <= {rows}"
+        relations = {name: self._views[name].rows for name in sorted(plain)} | firsts
+        return [f"{quote(name)} AS NOT MATERIALIZED ({rows})" for name, rows in relations.items()]
+
+    def _small(self, name: str, lines: Sequence[Sequence[object]], parameters: list[object]) -> str:
+        """Write a small public table, whose columns are parameters."""
+        columns = list(zip(*lines, strict=True))
+        kinds = [_ARRAYS[next((type(key) for key in c if key is not None), str)] for c in columns]
+        first = len(parameters) + 1
+        parameters += [list(column) for column in columns]
+        given = ", ".join(f"${first + i}::{kind}[]" for i, kind in enumerate(kinds))
+        compared = (f"c{i}" + (' COLLATE "C"' if kind == "text" else "") for i, kind in enumerate(kinds))
+        listed = ", ".join(f"{column} AS k{i}" for i, column in enumerate(compared))
+        names = ", ".join(f"c{i}" for i in range(len(kinds)))
+        return f"{name} AS NOT MATERIALIZED (SELECT {listed} FROM unnest({given}) t({names}))"
+
+
+class PostgresTransaction:
+    """One reading of the database, for one plan. It begins with the first question."""
+
+    def __init__(self, engine: PostgresEngine) -> None:
+        self._engine = engine
+        self._session: Session | None = None
+
+    def integers(
+        self, question: TableQuestion, statistics: tuple[Statistic, ...], tables: SmallTables
+    ) -> list[StatementRows]:
+        """Compute exact integers for every group. The plan reports every failure as one opaque error."""
+        engine = self._engine
+        if self._session is None:
+            written = engine.written(question, statistics)
+            self._session = engine.begin(sorted({name for one in written for name, _ in one.limited}))
+        session = self._session
+        return [
+            (one.statistics, engine.run(session, one, tables)) for one in engine.written(question, statistics)
+        ]
+
+    def end(self) -> None:
+        """End the transaction."""
+        if self._session is not None:
+            self._session.execute("COMMIT")
+            self._session = None
+
+
+def _plain(cell: object) -> object:
+    """Return a whole number as an integer, any other exact number as a double."""
+    if isinstance(cell, Decimal):
+        return int(cell) if cell == cell.to_integral_value() else float(cell)
+    return cell
+
+
+def _one_place(tables: Mapping[str, SourceTable]) -> PostgresPlace:
+    """Return the database of all tables, or refuse several."""
+    places = {id(t.source.place): PostgresPlace(t.source.place) for t in tables.values()}
+    first, *others = places.values()
+    if any(other.parameters != first.parameters for other in others):
+        raise TacitError(
+            "bad-parameter",
+            "the tables are in several databases",
+            why="one statement reads one database at one moment",
+            fix="give every table by its name, with one connection or address for all of them",
+        )
+    return first

@@ -1,0 +1,215 @@
+"""Sessions of the engine on a PostgreSQL server: a connection of its own, with every setting that matters."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tacit.errors import TacitError
+from tacit.fixes import Do
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import psycopg
+
+    Connection = psycopg.Connection[tuple[Any, ...]]
+
+__all__ = ["PostgresPlace", "Session", "open_session"]
+
+_LEAST_VERSION = 16
+#: What decides the result of a statement, or whether it ends; a server that does not let them be set is refused.
+_SETTINGS = {
+    "client_encoding": "UTF8",
+    "standard_conforming_strings": "on",
+    "extra_float_digits": "1",
+    "DateStyle": "ISO, YMD",
+    "IntervalStyle": "postgres",
+    "TimeZone": "UTC",
+    "bytea_output": "hex",
+    "array_nulls": "on",
+    "transform_null_equals": "off",
+    "row_security": "off",
+    "search_path": "pg_catalog, pg_temp",
+    "jit": "off",
+    "statement_timeout": "0",
+    "lock_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+    "default_transaction_isolation": "read committed",
+    "default_transaction_deferrable": "off",
+}
+#: What keeps values out of the server's log and its statistics; usually only a superuser may set them.
+_QUIET = {
+    "log_min_error_statement": "panic",
+    "log_min_messages": "panic",
+    "log_statement": "none",
+    "log_duration": "off",
+    "log_min_duration_statement": "-1",
+    "log_min_duration_sample": "-1",
+    "log_transaction_sample_rate": "0",
+    "log_parameter_max_length": "0",
+    "log_parameter_max_length_on_error": "0",
+    "log_temp_files": "-1",
+    "debug_print_plan": "off",
+    "auto_explain.log_min_duration": "-1",
+    "pg_stat_statements.track": "none",
+}
+#: Collations that know small and capital letters, best first; the first maps single letters, as DuckDB does.
+_CASES = ("pg_c_utf8", "und-x-icu", "C.utf8", "default")
+_COLLATIONS = """SELECT collname::text FROM pg_collation WHERE collname = ANY($1)
+AND collnamespace = 'pg_catalog'::regnamespace AND collencoding IN (-1, 6)"""
+_LATER = {"transaction_timeout": "0", "idle_session_timeout": "0"}  # settings that some versions lack
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PostgresPlace:
+    """A database on a PostgreSQL server.
+
+    The engine opens connections of its own with the same parameters, so that it neither sees nor changes the
+    state of a connection that it was given: its transaction, its settings, its role.
+
+    Parameters
+    ----------
+    given
+        An address ``postgresql://user@host/database``, or an open psycopg connection.
+    """
+
+    given: object
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What a new connection needs."""
+        psycopg = _psycopg()
+        if isinstance(self.given, str):
+            try:
+                return dict(psycopg.conninfo.conninfo_to_dict(self.given))
+            except psycopg.Error:
+                raise TacitError(
+                    "bad-parameter",
+                    "the PostgreSQL address is malformed",
+                    fix="an address such as postgresql://user@host/database",
+                ) from None
+        if not isinstance(self.given, psycopg.Connection):
+            raise TacitError(
+                "bad-parameter",
+                f"an object of the type {type(self.given).__name__} is not a connection that Tacit can use",
+                why="Tacit uses connections of psycopg 3 that are not asynchronous",
+                fix="give the address of the database, such as postgresql://user@host/database",
+            )
+        info: Any = self.given.info
+        secret = {"password": info.password} if info.password else {}
+        return {**info.get_parameters(), **secret}
+
+    @property
+    def name(self) -> str:
+        """The database, for messages, without a password."""
+        known = self.parameters
+        return f"postgresql://{known.get('host') or 'localhost'}/{known.get('dbname') or ''}"
+
+
+def _psycopg() -> Any:
+    try:
+        import psycopg
+    except ImportError:
+        raise TacitError(
+            "missing-extra",
+            "tables on PostgreSQL need the package psycopg",
+            fix=Do("install", package="tacit[postgres]"),
+        ) from None
+    return psycopg
+
+
+class Session:
+    """A connection of the engine's own.
+
+    Parameters
+    ----------
+    connection
+        The connection, with fixed settings.
+    path
+        The schemas in which the role looks for tables.
+    cases
+        The collation that says which letters are small and which are capital.
+    """
+
+    def __init__(self, connection: Connection, path: tuple[str, ...], cases: str) -> None:
+        self._connection = connection
+        self.path = path
+        self.cases = cases
+
+    def execute(
+        self, sql: str, parameters: Sequence[object] | None = None
+    ) -> psycopg.Cursor[tuple[Any, ...]]:
+        """Run a statement; parameters stand in it as $1, $2, ..."""
+        return self._connection.execute(sql, parameters)  # type: ignore[arg-type]
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection is closed or broken."""
+        return self._connection.closed
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def open_session(place: PostgresPlace) -> Session:
+    """Open a connection with fixed settings, or refuse a server on which they cannot be fixed.
+
+    Raises an error of psycopg where the server cannot be reached.
+    """
+    psycopg = _psycopg()
+    connection: Connection = psycopg.connect(
+        **{"connect_timeout": 10, **place.parameters},
+        autocommit=True,
+        prepare_threshold=None,
+        cursor_factory=psycopg.RawCursor,
+    )
+    try:
+        _check_server(connection, place)
+        [(path,)] = connection.execute("SELECT current_schemas(false)::text[]").fetchall()
+        _fix_settings(connection, place)
+        known = {str(name) for (name,) in connection.execute(_COLLATIONS, (list(_CASES),)).fetchall()}
+    except BaseException:
+        connection.close()
+        raise
+    return Session(connection, tuple(path), next(name for name in _CASES if name in known))
+
+
+def _check_server(session: Connection, place: PostgresPlace) -> None:
+    version = session.info.server_version // 10_000
+    if version < _LEAST_VERSION:
+        raise TacitError(
+            "bad-parameter",
+            f"{place.name} runs PostgreSQL {version}; Tacit needs version {_LEAST_VERSION} or later",
+            why="earlier versions cannot tell whether a text can be converted without failing on it",
+            fix="use a newer server, or a copy of the tables in Parquet files",
+        )
+    [(encoding,)] = session.execute("SELECT current_setting('server_encoding')").fetchall()
+    if encoding != "UTF8":
+        raise TacitError(
+            "bad-parameter",
+            f"the database {place.name} has the encoding {encoding}, not UTF8",
+            why="text in another encoding may not be convertible, and one such row would make a query fail",
+            fix="copy the tables to a database that was created with ENCODING 'UTF8'",
+        )
+
+
+def _fix_settings(session: Connection, place: PostgresPlace) -> None:
+    import psycopg
+
+    for name, value in _SETTINGS.items():
+        with suppress(psycopg.Error):
+            session.execute("SELECT set_config($1, $2, false)", (name, value))
+        [(found,)] = session.execute("SELECT current_setting($1)", (name,)).fetchall()
+        if found != value:
+            raise TacitError(
+                "bad-parameter",
+                f"the server does not let the setting {name} be {value!r}",
+                why="results would depend on a setting that Tacit cannot fix",
+                fix=f"allow the role to set {name}",
+            )
+    for name, value in (*_LATER.items(), *_QUIET.items()):
+        with suppress(psycopg.Error):
+            session.execute("SELECT set_config($1, $2, false)", (name, value))

@@ -1,0 +1,113 @@
+"""Tables of a PostgreSQL database: which can be a source, and what is refused. No row is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tacit.engines.postgres._types import DESCRIBED, read_column
+from tacit.errors import TacitError
+from tacit.fixes import Choose
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tacit.engines.postgres._sessions import Session
+    from tacit.engines.postgres._types import StoredColumn
+
+__all__ = ["FoundTable", "described_columns", "find_table"]
+
+_PLACES = """SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text, has_schema_privilege(n.oid, 'USAGE')
+AND (has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT')),
+row_security_active(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND nspname = ANY($1) AND relname = $2
+ORDER BY array_position($1, nspname::text) LIMIT 1"""
+_BELOW = """WITH RECURSIVE below(relid) AS (SELECT inhrelid FROM pg_inherits WHERE inhparent = $1
+UNION SELECT inhrelid FROM pg_inherits JOIN below ON inhparent = relid)
+SELECT count(*) FROM below JOIN pg_class ON oid = relid WHERE relkind NOT IN ('r', 'p')"""
+_OTHERS = """SELECT relname::text FROM pg_class WHERE relkind IN ('r', 'p')
+AND relnamespace = ANY(SELECT oid FROM pg_namespace WHERE nspname = ANY($1)) ORDER BY 1 LIMIT 100"""
+_REFUSED = {
+    "v": ("a view", "a view computes its rows when it is read"),
+    "m": ("a materialized view", "its rows were computed by a query"),
+    "f": ("a foreign table", "its rows are computed elsewhere when it is read, and not at one moment"),
+}
+
+
+class FoundTable(NamedTuple):
+    """A table of the database."""
+
+    oid: int
+    schema: str
+    name: str
+
+    @property
+    def within(self) -> tuple[str, str]:
+        """Schema and name."""
+        return self.schema, self.name
+
+
+def find_table(session: Session, written: str, path: Sequence[str]) -> FoundTable:
+    """Find a table that a role may read, or refuse it.
+
+    Parameters
+    ----------
+    session
+        A session on the database.
+    written
+        The name, or schema and name with a point between them.
+    path
+        The schemas in which a name without a schema is looked for.
+    """
+    schema, _, name = written.rpartition(".")
+    for where, which in ((list(path), written), ([schema], name)):
+        for spelled in dict.fromkeys((which, which.lower())):
+            lines = session.execute(_PLACES, (where, spelled)).fetchall()
+            if lines:
+                return _checked(session, written, lines[0])
+    known = [str(line[0]) for line in session.execute(_OTHERS, (list(path),)).fetchall()]
+    raise TacitError(
+        "unknown-table",
+        f"the database has no table {written!r}",
+        fix=Choose(tuple(known), given=written) if known else "the name of a table, with its schema",
+    )
+
+
+def _checked(session: Session, written: str, line: Sequence[object]) -> FoundTable:
+    oid, schema, name, kind, readable, secured = line
+    found = FoundTable(int(str(oid)), str(schema), str(name))
+    if str(kind) in _REFUSED:
+        what, why = _REFUSED[str(kind)]
+        raise TacitError(
+            "bad-parameter",
+            f"the source {written!r} is {what}, not a table",
+            why=f"{why}; it can mix the rows of several people, "
+            "and a row on which it fails would make every query fail, which reveals the row",
+            fix=f'store its rows: CREATE TABLE "{name}_rows" AS SELECT * FROM "{schema}"."{name}"',
+        )
+    if not readable:
+        raise TacitError(
+            "bad-parameter",
+            f"the role may not read the table {written!r}",
+            fix=f'grant it: GRANT SELECT ON "{schema}"."{name}" TO the role, and USAGE on its schema',
+        )
+    if secured:
+        raise TacitError(
+            "bad-parameter",
+            f"row-level security hides rows of {written!r} from this role",
+            why="a policy may look at the rows of other people, so one person could decide "
+            "whether the rows of another are counted",
+            fix="use a role with BYPASSRLS, or a table that holds the rows that may be counted",
+        )
+    if session.execute(_BELOW, (oid,)).fetchall() != [(0,)]:
+        raise TacitError(
+            "bad-parameter",
+            f"a part of the table {written!r} is a foreign table",
+            why=_REFUSED["f"][1],
+            fix="a table whose parts are all stored in this database",
+        )
+    return found
+
+
+def described_columns(session: Session, table: FoundTable) -> tuple[StoredColumn, ...]:
+    """Return the columns of a table that the role may read."""
+    return tuple(read_column(line) for line in session.execute(DESCRIBED, (table.oid,)).fetchall())

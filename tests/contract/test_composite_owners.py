@@ -180,7 +180,7 @@ def test_a_day_is_one_owner_whatever_type_its_column_came_out_as():
     more = pd.DataFrame({"pid": [*plain["pid"], "zz"], "day": [*plain["day"].tolist(), "no day"]})
     sql = "SELECT CAST(tacit_u AS VARCHAR) FROM t WHERE NOT contains(tacit_u, 'zz') ORDER BY 1"
     assert more.dtypes.tolist() != plain.dtypes.tolist()
-    assert engine(plain).rows(sql, {}) == engine(more).integers(sql, {})
+    assert engine(plain).rows(sql, {}) == engine(more).rows(sql, {})
 
 
 def test_moments_beyond_the_calendar_drop_their_row_only():
@@ -221,7 +221,7 @@ def test_each_pair_keeps_its_first_rows():
 def test_rows_of_another_pair_do_not_change_who_is_kept(other):
     more = pd.DataFrame({"pid": [other[0]] * 9, "day": [other[1]] * 9, "x": range(600, 609)})
     both = pd.concat([frame(), more], ignore_index=True)
-    assert engine(both).rows(FIRST, {}, [("t", 3)]) == engine(frame()).integers(FIRST, {}, [("t", 3)])
+    assert engine(both).rows(FIRST, {}, [("t", 3)]) == engine(frame()).rows(FIRST, {}, [("t", 3)])
 
 
 def test_one_column_stays_what_it_is():

@@ -118,6 +118,7 @@ class TableTask:
                     why="it was not available when the dataset was declared, and it is not available now",
                     fix=Declare("source", "path/of/visits.parquet"),
                 )
+        self.engine.check(self.asked, self.statistics)
         return None
 
     def integers(self) -> Generator[Any, Any, None]:

@@ -97,7 +97,8 @@ def divided(a: str, b: str) -> str:
         gone = f"abs(({a} * {_two(562)}) / ({b} * {_two(-512)})) <= {double(0.5)}"
         return (
             f"(CASE WHEN {b} = {_ZERO} THEN NULL WHEN {quick} THEN {a} / {b} WHEN {plain} THEN {a} / {b} "
-            f"WHEN abs({a}) >= {_ONE} AND abs({b}) < {_ONE} THEN CASE WHEN {whole} THEN {sign} ELSE {a} / {b} END "
+            f"WHEN abs({a}) >= {_ONE} AND abs({b}) < {_ONE} THEN "
+            f"CASE WHEN {whole} THEN {sign} ELSE {a} / {b} END "
             f"WHEN abs({a}) >= {_two(-50)} AND abs({a}) < {_ONE} AND abs({b}) < {_ONE} THEN "
             f"CASE WHEN {part} THEN {sign} ELSE {a} / {b} END "
             f"WHEN abs({a}) < {_two(-50)} AND abs({b}) >= {_ONE} THEN "
@@ -126,7 +127,8 @@ def remainder(a: str, b: str) -> str:
         finite = f"abs({a}) < {_INFINITE} AND abs({b}) < {_INFINITE}"
         return (
             f"(CASE WHEN {b} = {_ZERO} THEN NULL WHEN {whole} THEN ({a}::bigint % {b}::bigint)::float8 "
-            f"WHEN {a} IS NULL OR {b} IS NULL THEN NULL WHEN abs({a}) >= {_INFINITE} OR {b} = {_NAN} THEN {_NAN} "
+            f"WHEN {a} IS NULL OR {b} IS NULL THEN NULL "
+            f"WHEN abs({a}) >= {_INFINITE} OR {b} = {_NAN} THEN {_NAN} "
             f"WHEN abs({a}) < abs({b}) THEN {a} "
             f"WHEN {finite} THEN {_left(a, b)} END)"
         )
@@ -152,15 +154,17 @@ def _left(a: str, b: str) -> str:
     )
     left = "CASE WHEN ei >= ej THEN (mi * s) % mj ELSE mi % (mj * s) END"
     value = f"({left})::bigint::float8 * power({double(2)}, (least(ei, ej) - 1075)::float8)"
+    shifted = (
+        f"SELECT *, {shift} AS s FROM (SELECT {parts} FROM (SELECT {bits} OFFSET 0) t OFFSET 0) t OFFSET 0"
+    )
     return (
-        f"(SELECT CASE WHEN {a} < {_ZERO} THEN -v ELSE v END FROM (SELECT {value} AS v FROM "
-        f"(SELECT *, {shift} AS s FROM (SELECT {parts} FROM (SELECT {bits} OFFSET 0) t OFFSET 0) t OFFSET 0) t "
-        "OFFSET 0) t)"
+        f"(SELECT CASE WHEN {a} < {_ZERO} THEN -v ELSE v END FROM "
+        f"(SELECT {value} AS v FROM ({shifted}) t OFFSET 0) t)"
     )
 
 
 def exponential(x: str) -> str:
-    """Write e to the power of x; NULL above 709. Below -708 in two steps, so that a result of 0 does not raise."""
+    """Write e to the power of x; NULL above 709. Below -700 in two steps: no result of 0 raises."""
 
     def body(x: str) -> str:
         tiny = f"exp({x} + {double(100)}) * exp({double(-100)})"
@@ -206,7 +210,8 @@ def power(x: str, y: float) -> str:
         inside = f"abs({exponent}) < {double(700)}"
         near = f"abs({exponent}) < {double(1400)}"
         finite = f"NULLIF({squared}, {_INFINITE})"
-        value = f"CASE WHEN {inside} THEN {raised} WHEN {near} THEN {finite} WHEN {exponent} < {_ZERO} THEN {_ZERO} END"
+        gone = f"WHEN {exponent} < {_ZERO} THEN {_ZERO}"
+        value = f"CASE WHEN {inside} THEN {raised} WHEN {near} THEN {finite} {gone} END"
         at_zero, at_infinity = (_ZERO, "NULL") if y > 0 else ("NULL", _ZERO)
         signed = f"CASE WHEN {x} < {_ZERO} THEN -({value}) ELSE {value} END" if odd else value
         negative = "" if whole else f"WHEN {x} < {_ZERO} THEN NULL "
@@ -219,13 +224,14 @@ def power(x: str, y: float) -> str:
 
 
 def rounded(x: str, digits: int) -> str:
-    """Write x rounded to so many decimals, halves away from 0: round(x 10^n) / 10^n, as DuckDB computes it."""
+    """Write x rounded to so many decimals, halves away from 0: round(x 10^n) / 10^n, as DuckDB does."""
     scale = double(10.0 ** abs(digits))
 
     def body(x: str) -> str:
         if digits >= 0:
             most = _largest(10.0**digits)
-            return f"(CASE WHEN abs({x}) <= {double(most)} THEN {_to_whole(f'({x} * {scale})')} / {scale} ELSE {x} END)"
+            whole = _to_whole(f"({x} * {scale})")
+            return f"(CASE WHEN abs({x}) <= {double(most)} THEN {whole} / {scale} ELSE {x} END)"
         whole = multiplied(_to_whole(f"({x} / {scale})"), scale)
         return (
             f"(CASE WHEN abs({x}) < {_ONE} THEN {_ZERO} WHEN abs({x}) < {_INFINITE} THEN "

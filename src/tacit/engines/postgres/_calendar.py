@@ -1,4 +1,4 @@
-"""Dates in PostgreSQL: parts, formats, differences and steps, with DuckDB's results for the years 1 to 9999."""
+"""Dates in PostgreSQL: parts, formats, differences and steps, with DuckDB's results for years 1 to 9999."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def plus_days(moment: str, days: str) -> str:
 
 
 def plus_months(moment: str, months: int) -> str:
-    """Write a moment some months later, at the month's last day if it is shorter; NULL outside the calendar."""
+    """Write a moment some months later, on the last day of a shorter month; NULL outside the calendar."""
 
     def body(x: str) -> str:
         month = f"extract(year FROM {x}) * 12 + extract(month FROM {x}) - 1 + ({months})"

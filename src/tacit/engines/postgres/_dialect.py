@@ -6,7 +6,7 @@ from functools import reduce
 from hashlib import sha256
 from typing import TYPE_CHECKING, ClassVar
 
-from tacit.engines._dialect import Dialect
+from tacit.engines._dialect import STORED, Dialect
 from tacit.engines._values import MOST_TEXT
 from tacit.engines.postgres import _arithmetic, _calendar, _readings
 from tacit.engines.postgres._arithmetic import double
@@ -202,7 +202,7 @@ class PostgresDialect(Dialect):
     # Relations ----------------------------------------------------------------------------------------------
 
     def ranked(self, parts: Sequence[Part]) -> str:
-        """Write md5 of key, owner and own values, each with its length; ``tacit_key`` holds the key so written."""
+        """Write md5 of key, owner and own values, each with its length; ``tacit_key`` holds the key."""
         texts = [self.owner_text("tacit_u"), *(self.text(*part) for part in parts)]
         sized = (f"coalesce(length({t}) || ':' || {t}, '-')" for t in texts)
         return "(md5((SELECT k0 FROM tacit_key) || " + " || '|' || ".join(sized) + ') COLLATE "C")'
@@ -460,9 +460,7 @@ class PostgresDialect(Dialect):
                 return self.null("number")
 
     def op_to_text(self, x: str, kind: Kind | None) -> str:
-        if kind is None:
-            return self.null("text")
-        return self.text(x, {"number": "float", "date": "moment", "boolean": "boolean", "text": "text"}[kind])
+        return self.null("text") if kind is None else self.text(x, STORED[kind])
 
     def op_to_boolean(self, x: str, kind: Kind | None) -> str:
         match kind:

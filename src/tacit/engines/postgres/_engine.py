@@ -15,7 +15,7 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager, suppress
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tacit.algebra import Column
 from tacit.engines._sql_expressions import SqlWriter
@@ -259,7 +259,7 @@ class PostgresEngine:
         return [tuple(_plain(cell) for cell in line) for line in found]
 
     def _relations(self, sql: str, limited: Iterable[tuple[str, int]], *, explain: bool) -> list[str]:
-        """Write the tables that a statement reads, and their first rows, over a snapshot where there is one."""
+        """Write the tables that a statement reads, and their first rows, from a snapshot if there is one."""
         quote = self.dialect.quote
         plain = {name for name in self._views if quote(name) in sql}
         firsts: dict[str, str] = {}

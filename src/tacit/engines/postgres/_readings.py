@@ -99,7 +99,8 @@ def _whole_of_digits(x: str) -> str:
     value = f"{sign} * (('0' || w)::numeric + up)"
     return (
         "(SELECT CASE WHEN e BETWEEN -32768 AND 32767 AND length(w) <= 19 AND length(i) <= 19 THEN "
-        f"CASE WHEN {fits} AND {value} BETWEEN {least} AND {most} THEN ({value})::float8 END END FROM ({whole}) t)"
+        f"CASE WHEN {fits} AND {value} BETWEEN {least} AND {most} THEN ({value})::float8 END END "
+        f"FROM ({whole}) t)"
     )
 
 
@@ -107,7 +108,8 @@ def boolean_of_text(text: str) -> str:
     """Write the boolean that a text is: true, t, yes, y, 1 and their contraries, in any case."""
 
     def body(x: str) -> str:
-        return f"(CASE WHEN {x} ~* '^(?:true|t|yes|y|1)$' THEN TRUE WHEN {x} ~* '^(?:false|f|no|n|0)$' THEN FALSE END)"
+        yes, no = "^(?:true|t|yes|y|1)$", "^(?:false|f|no|n|0)$"
+        return f"(CASE WHEN {x} ~* '{yes}' THEN TRUE WHEN {x} ~* '{no}' THEN FALSE END)"
 
     return named(body, text)
 
@@ -121,9 +123,11 @@ def moment_of_text(text: str) -> str:
         parts = "rpad(substring(coalesce(m[8], ''), 1, 6), 6, '0')"
         day = "lpad(m[1], 4, '0')||'-'||lpad(m[3], 2, '0')||'-'||lpad(m[4], 2, '0')"
         iso = f"SELECT {day}||' '||{clock}||'.'||{parts} AS s FROM ({pieces}) t OFFSET 0"
-        valid = f"SELECT CASE WHEN pg_input_is_valid(s, 'timestamp') THEN s::timestamp END AS v FROM ({iso}) t OFFSET 0"
+        cast = "CASE WHEN pg_input_is_valid(s, 'timestamp') THEN s::timestamp END"
+        valid = f"SELECT {cast} AS v FROM ({iso}) t OFFSET 0"
         inside = f"(SELECT CASE WHEN v BETWEEN {_FIRST} AND {_LAST} THEN v END FROM ({valid}) t)"
-        return f"(CASE WHEN {x} ~ '^{_W}[0-9]' THEN {inside} WHEN {x} ~* '{_EPOCH}' THEN '1970-01-01'::timestamp END)"
+        epoch = f"WHEN {x} ~* '{_EPOCH}' THEN '1970-01-01'::timestamp"
+        return f"(CASE WHEN {x} ~ '^{_W}[0-9]' THEN {inside} {epoch} END)"
 
     return named(body, text)
 

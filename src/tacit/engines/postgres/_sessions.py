@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["PostgresPlace", "Session", "open_session"]
 
 _LEAST_VERSION = 16
-#: What decides the result of a statement, or whether it ends; a server that does not let them be set is refused.
+#: What decides the result of a statement, or whether it ends: refused where it cannot be set.
 _SETTINGS = {
     "client_encoding": "UTF8",
     "standard_conforming_strings": "on",
@@ -142,7 +142,7 @@ class Session:
         self, sql: str, parameters: Sequence[object] | None = None
     ) -> psycopg.Cursor[tuple[Any, ...]]:
         """Run a statement; parameters stand in it as $1, $2, ..."""
-        return self._connection.execute(sql, parameters)  # type: ignore[arg-type]
+        return self._connection.execute(sql, parameters)
 
     @property
     def closed(self) -> bool:
@@ -169,7 +169,7 @@ def open_session(place: PostgresPlace) -> Session:
     try:
         _check_server(connection, place)
         [(path,)] = connection.execute("SELECT current_schemas(false)::text[]").fetchall()
-        _fix_settings(connection, place)
+        _fix_settings(connection)
         known = {str(name) for (name,) in connection.execute(_COLLATIONS, (list(_CASES),)).fetchall()}
     except BaseException:
         connection.close()
@@ -196,7 +196,7 @@ def _check_server(session: Connection, place: PostgresPlace) -> None:
         )
 
 
-def _fix_settings(session: Connection, place: PostgresPlace) -> None:
+def _fix_settings(session: Connection) -> None:
     import psycopg
 
     for name, value in _SETTINGS.items():

@@ -1,8 +1,8 @@
-"""Temporary tables that hold a table's rows with their ranks, so that later questions do not sort them again.
+"""Temporary tables that hold a table's rows with their ranks: later questions do not sort them again.
 
-A transaction that only reads may not create a table, but it may fill a temporary one. So a snapshot is created
-empty before the transaction and filled within it, with the rows that the transaction sees. A later transaction
-uses it only if it sees the same versions of the same rows.
+A transaction that only reads may not create a table, but it may fill a temporary one. So a snapshot is
+created empty before the transaction and filled within it, with the rows that the transaction sees. A later
+transaction uses it only if it sees the same versions of the same rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _MAY_KEEP = "SELECT has_database_privilege(current_database(), 'TEMP') AND NOT p
 _MAY_STAMP = "SELECT has_table_privilege($1::oid, 'SELECT')"
 _MOMENT = "SELECT pg_current_snapshot()::text"
 #: The versions of all rows that a transaction sees: place and writing transaction name a version of a row.
-_STAMP = "SELECT count(*), bit_xor(hashtidextended(ctid, xmin::text::bigint + (tableoid::bigint << 32)))::text FROM {}"
+_VERSION = "hashtidextended(ctid, xmin::text::bigint + (tableoid::bigint << 32))"
+_STAMP = f"SELECT count(*), bit_xor({_VERSION})::text FROM {{}}"
 
 
 @dataclass(slots=True)
@@ -84,7 +85,7 @@ class Snapshots:
         quote = view.dialect.quote
         [stamp] = session.execute(_STAMP.format(".".join(map(quote, found.within)))).fetchall()
         if not made.filled:
-            source = f'WITH tacit_key AS NOT MATERIALIZED (SELECT $1::text COLLATE "C" AS k0)'
+            source = 'WITH tacit_key AS NOT MATERIALIZED (SELECT $1::text COLLATE "C" AS k0)'
             session.execute(f"{source} INSERT INTO {made.table} {view.ranked(f'({view.rows}) t')}", (key,))
             made.filled, made.stamp = True, stamp
         elif made.stamp != stamp:

@@ -1,4 +1,4 @@
-"""The types of PostgreSQL's columns: which are read, as what, and the SQL that reads each without an error."""
+"""The types of PostgreSQL's columns: which are read, as what, and the SQL that reads each."""
 
 from __future__ import annotations
 
@@ -134,7 +134,8 @@ def _text_of_bytes(c: str) -> str:
     """Write the text that bytes are; bytes that are not UTF-8, or contain NUL, are written out."""
     cut = f"substring({c}, 1, {_MOST_BYTES})"
     byte = "CASE WHEN b BETWEEN 32 AND 126 AND b NOT IN (34, 39, 92) THEN chr(b) ELSE '\\x' || upper(lpad(to_hex(b), 2, '0')) END"  # noqa: E501
-    listed = f"SELECT i, get_byte({c}, i) AS b FROM generate_series(0, least(length({c}), {MOST_TEXT}) - 1) i"
+    first = f"SELECT substring({c}, 1, {MOST_TEXT}) AS s OFFSET 0"  # taken once, not for every byte
+    listed = f"SELECT i, get_byte(s, i) AS b FROM ({first}) t, generate_series(0, length(s) - 1) i"
     written = f"(SELECT coalesce(string_agg({byte}, '' ORDER BY i), '') FROM ({listed} OFFSET 0) t)"
     decoded = f"convert_from({cut}, 'UTF8')"
     return (

@@ -110,8 +110,8 @@ class TableView:
             "text": 'text COLLATE "C"', "moment": "timestamp",
         }  # fmt: skip
         quote = self.dialect.quote
-        one = self.unit is None or not self.unit
-        whole = one or (len(self.unit) == 1 and self.types[self.unit[0]] == "whole")
+        unit = self.unit or ()
+        whole = not unit or (len(unit) == 1 and self.types[unit[0]] == "whole")
         owner = "bigint" if whole else types["text"]
         return [
             f"tacit_u {owner}",

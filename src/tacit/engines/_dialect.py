@@ -216,6 +216,13 @@ class Dialect(ABC):
         listed = ", ".join(columns)
         return f"SELECT {listed} FROM (SELECT {listed}, {rank} AS tacit_n FROM ({rows}) t) t WHERE tacit_n <= {n}"  # noqa: E501
 
+    def gathered(self, rows: str) -> str:
+        """Bring the rows of each unit to one place before its groups are summed and ranked.
+
+        Only an engine that would move them twice, first by unit and group, needs it.
+        """
+        return rows
+
     def first_pairs(self, pairs: str, columns: Sequence[str], keys: Sequence[Part], n: int) -> str:
         """Keep each unit's first n pairs of unit and group, in the keyed order; a pair is one row."""
         order = f"{self.ranked(keys)}, {self.order([k for k, _ in keys])}"

@@ -354,6 +354,8 @@ def _over_units(
         _per_pair(dialect, s, (f"q{i}", f"s{i}"), question.per_group, most) for i, s in enumerate(statistics)
     ]
     groups = ", ".join(["tacit_u", *ks])
+    if question.groups is not None and ks:
+        rows = dialect.gathered(rows)
     inner = [f"{sql} AS {name}" for columns, _ in made for name, sql in columns]
     pairs = f"SELECT {', '.join([groups, *inner])} FROM ({rows}) GROUP BY {groups}"
     if question.groups is not None and ks:

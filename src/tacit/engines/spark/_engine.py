@@ -1,0 +1,328 @@
+"""The Spark engine: the same questions and the same integers as on DuckDB, where the data is.
+
+What it guarantees to the plan
+------------------------------
+* The owner of a row, its values and its rank are functions of that owner's rows and of a secret key, so that
+  a task that runs twice, or on two executors at once, gives the same rows.
+* No value makes a statement fail. Spark analyses every statement before the charge.
+* All statements of one plan read the same files: they are stamped before and after, and a plan whose files
+  changed in between fails.
+* Only the aggregates leave the cluster. Noise is drawn in this process.
+* The user's session keeps its settings and views. Spark's logs of failures are silenced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import uuid
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from tacit.algebra import Column, kind_of
+from tacit.engines._sql_expressions import SqlWriter
+from tacit.engines._sql_statements import public_values_sql, statements
+from tacit.engines.spark._dialect import SPARK
+from tacit.engines.spark._session import open_session, quiet
+from tacit.engines.spark._sources import SparkSource
+from tacit.engines.spark._types import family_of
+from tacit.engines.spark._views import first_sql, ranked_sql, view_sql, view_types
+from tacit.errors import TacitError
+from tacit.fixes import Declare
+from tacit.progress import progress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tacit.algebra import Node, Statistic, TableQuestion
+    from tacit.engines._duckdb import SourceTable
+    from tacit.engines._protocol import SmallTables, StatementRows
+    from tacit.engines._sql_statements import Statement
+    from tacit.engines._values import ColumnTypes, TypeFamily
+
+__all__ = ["SparkEngine", "open_engine"]
+
+_KEY_TYPES: dict[type, str] = {str: "string", float: "double", bool: "boolean"}
+_KIND_TYPES = {"number": "double", "boolean": "boolean"}
+
+
+def open_engine(tables: Mapping[str, SourceTable], *, key: int) -> SparkEngine:
+    """Open the engine on tables of one Spark session. No row is read."""
+    return SparkEngine(tables, key=key)
+
+
+class SparkEngine:
+    """Spark 4, through a session that the user passes in.
+
+    Parameters
+    ----------
+    tables
+        The declared tables by name; the place of each source is the session.
+    key
+        The secret that orders each unit's rows and groups; one per dataset and session.
+    snapshot
+        After how many questions about a table to keep its ranked rows on the cluster, so that later questions
+        are quick; None: never.
+    """
+
+    dialect = SPARK
+
+    def __init__(self, tables: Mapping[str, SourceTable], *, key: int, snapshot: int | None = 1) -> None:
+        self._tables = dict(tables)
+        self._key, self._snapshot = key, snapshot
+        self._lock = threading.RLock()
+        self._given: Any = next(iter(self._tables.values())).source.place
+        self._own: Any = None
+        self._tag = f"tacit-{uuid.uuid4().hex}"
+        self._types: dict[str, ColumnTypes] = {}
+        self._sources: dict[str, SparkSource] = {}
+        self._stamps: dict[str, object] = {}
+        self._asked: dict[str, int] = {}
+        self._kept: dict[str, Any] = {}
+        if any(table.source.place is not self._given for table in self._tables.values()):
+            raise TacitError(
+                "bad-parameter",
+                "the tables are in several Spark sessions",
+                why="one question runs in one session",
+                fix="name all tables in the same session",
+            )
+
+    # Before the charge --------------------------------------------------------------------------------------
+
+    def columns(self, table: str) -> dict[str, str] | None:
+        """Return a table's columns, or None where its source is not available. Reads no row."""
+        types = self._described(table)
+        if types is None:
+            return None
+        return {name: "" if family_of(kind) is not None else kind for name, kind in types}
+
+    def stored_as(self, table: str) -> dict[str, TypeFamily]:
+        """Return the declared types of a table's columns, as `columns` found them. Reads nothing."""
+        types = self._types.get(table, ())
+        return {name: known for name, kind in types if (known := family_of(kind)) is not None}
+
+    def missing_file(self, table: str) -> str:
+        """Return the path of a table's file if it does not exist now; empty for every other source."""
+        with self._lock:
+            source = self._sources.get(table)
+        return source.name if source is not None and source.is_gone else ""
+
+    def public_values(
+        self, table: str, value: Node, most: int, *, where: Node | None = None, aggregate: str | None = None
+    ) -> list[object] | None:
+        """Return the different values of an expression over a public table; None where it is not available."""
+        if self._tables[table].unit is not None:
+            raise TacitError(
+                "not-allowed",
+                f"the table {table!r} is protected",
+                why="only a public table can be read without a charge",
+                fix=Declare("public", ("hospitals.csv", "hospital"), column="hospitals"),
+            )
+        if self._described(table) is None:
+            return None
+        with self._lock, self._working():
+            self._lay_views([table])
+            sql = public_values_sql(self._writer(), table, value, most, where, aggregate)
+            raw = isinstance(value, Column) and value.kind is None and aggregate is None
+            digits = raw and view_types(self._types[table]).get(value.name) == "digits"  # type: ignore[union-attr]
+            values = [line[0] for line in self._own.sql(sql).collect()]
+        return [Decimal(str(v)) if digits else v for v in values]
+
+    def sql(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> tuple[str, ...]:
+        """Write the statements that will run. No row is read."""
+        for table in self._tables:
+            if table not in self._types:
+                self._described(table)
+        return tuple(one.sql for one in statements(self._writer(), question, statistics))
+
+    def check(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> None:
+        """Let Spark analyse the statements. No row is read, and no job runs."""
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        for table in self._tables:
+            if self._described(table, fresh=True) is None:
+                raise _not_available(table)
+        try:
+            self._analyse(question, statistics)
+        except (PySparkException, Py4JError) as error:
+            raise TacitError(
+                "bad-expression",
+                "Spark cannot run this question, so nothing was charged",
+                why=f"it refuses the statement as {getattr(error, 'getCondition', str)() or 'an error'}",
+                fix="ask in a simpler way, and report this as a defect of Tacit",
+            ) from None
+
+    def _analyse(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> None:
+        """Let Spark resolve every name and type of the statements."""
+        with self._lock, self._working():
+            self._lay_views(self._tables)
+            kinds = [_KIND_TYPES.get(str(kind_of(e)), "string") for _, e in question.by]
+            if kinds:
+                empty = ", ".join(f"CAST(NULL AS {kind}) AS k{i}" for i, kind in enumerate(kinds))
+                self._own.sql(f"SELECT {empty}").createOrReplaceTempView("tacit_keys")
+            for one in statements(self._writer(), question, statistics):
+                for name, rows in sorted(one.limited):
+                    self._lay_limit(name, rows)
+                _ = self._own.sql(one.sql, self._secrets({"tacit_sample": (("",),)})).schema
+
+    # After the charge ---------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[SparkEngine]:
+        """Read the files of all tables as they are now; fail if they are others at the end."""
+        with self._lock, self._working():
+            for table in self._tables:
+                if self._described(table, fresh=True) is None:
+                    raise OSError(f"the table {table} is not available")
+            before = {name: source.stamp() for name, source in self._sources.items()}
+            if before != self._stamps:
+                self._forget()
+            self._stamps = before
+            self._lay_views(self._tables)
+            try:
+                yield self
+            except BaseException:
+                with contextlib.suppress(Exception):
+                    self._own.interruptTag(self._tag)
+                raise
+            if {name: source.stamp() for name, source in self._sources.items()} != before:
+                self._forget()
+                raise OSError("a file changed while it was read")
+
+    def integers(
+        self, question: TableQuestion, statistics: tuple[Statistic, ...], tables: SmallTables
+    ) -> list[StatementRows]:
+        """Compute the exact integers of a question. The plan reports every failure as one opaque error."""
+        for name, lines in tables.items():
+            if name != "tacit_sample":
+                self._lay_keys(name, lines)
+        made = statements(self._writer(), question, statistics)
+        return [(one.statistics, self._run(one, tables)) for one in made]
+
+    def _run(self, one: Statement, tables: SmallTables) -> list[tuple[object, ...]]:
+        for name, rows in sorted(one.limited):
+            self._asked[name] = self._asked.get(name, 0) + 1
+            self._lay_limit(name, rows)
+        with progress("Reading the tables", lambda: 0.0):
+            lines = self._own.sql(one.sql, self._secrets(tables)).collect()
+        return [tuple(int(x) if isinstance(x, Decimal) else x for x in line) for line in lines]
+
+    def close(self) -> None:
+        """Give back what is kept on the cluster, and leave the session."""
+        with self._lock:
+            if self._own is not None:
+                with contextlib.suppress(Exception), quiet(self._own):
+                    self._forget()
+            self._own = None
+
+    # Views --------------------------------------------------------------------------------------------------
+
+    def _writer(self) -> SqlWriter:
+        return SqlWriter(SPARK, {name: view_types(types) for name, types in self._types.items()})
+
+    def _secrets(self, tables: SmallTables) -> dict[str, str]:
+        """Return the parameters of a statement: secrets that its text does not show."""
+        sample = tables.get("tacit_sample", ())
+        return {"tacit_key": str(self._key), "tacit_sample": str(sample[0][0]) if sample else ""}
+
+    @contextlib.contextmanager
+    def _working(self) -> Iterator[None]:
+        """Work in the own session, without a word in the logs."""
+        self._opened()
+        with quiet(self._own):
+            self._own.addTag(self._tag)
+            try:
+                yield
+            finally:
+                with contextlib.suppress(Exception):
+                    self._own.removeTag(self._tag)
+
+    def _opened(self) -> Any:
+        if self._own is None:
+            self._own = open_session(self._given)
+        return self._own
+
+    def _described(self, table: str, *, fresh: bool = False) -> ColumnTypes | None:
+        """Return the columns of a table with their types, or None where the source is not available.
+
+        A source whose columns are not the declared ones any more is not available.
+        """
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        with self._lock:
+            if table in self._types and not fresh:
+                return self._types[table]
+            try:
+                with self._working():
+                    if table not in self._sources:
+                        name = self._tables[table].source.table
+                        self._sources[table] = SparkSource.found(self._own, self._given, name)
+                    self._sources[table].refresh()
+                    types = self._sources[table].schema()
+            except (PySparkException, Py4JError, OSError):
+                return None
+            if list(self._types.setdefault(table, types)) != list(types):
+                return None
+            return types
+
+    def _forget(self) -> None:
+        """Drop the rows that are kept on the cluster."""
+        for kept in self._kept.values():
+            with contextlib.suppress(Exception):
+                kept.unpersist()
+        self._kept.clear()
+
+    def _lay_views(self, names: Mapping[str, object] | Sequence[str]) -> None:
+        """Lay the view of each table over its source as it is now."""
+        for name in names:
+            types, table = self._types[name], self._tables[name]
+            writer, held = self._writer(), view_types(types)
+            grids = {
+                grid: writer.quantised(writer.expression(Column(column, "number"), held), on)
+                for grid, (column, on) in table.grids.items()
+                if column in held
+            }
+            if name in self._kept:
+                continue
+            raw = f"tacit raw {name}"
+            self._sources[name].frame(types).createOrReplaceTempView(SPARK.quote(raw))
+            rows = self._own.sql(view_sql(raw, table.unit, types, grids))
+            rows.createOrReplaceTempView(SPARK.quote(name))
+
+    def _lay_limit(self, name: str, rows: int) -> None:
+        """Lay the view of each unit's first rows, over the ranked rows that are kept if there are some.
+
+        They are kept when a table was asked about before, and dropped when its files have changed. Spark
+        computes a lost part again, from the same files.
+        """
+        ranked = ranked_sql(name, self._types[name])
+        kept = self._snapshot is not None and self._asked.get(name, 0) > self._snapshot
+        if kept and name not in self._kept:
+            frame = self._own.sql(ranked, self._secrets({})).persist()
+            self._kept[name] = frame
+            frame.createOrReplaceTempView(SPARK.quote(f"tacit snapshot {name}"))
+        if name in self._kept:
+            ranked = f"SELECT * FROM {SPARK.quote(f'tacit snapshot {name}')}"
+        first = self._own.sql(first_sql(ranked, rows), self._secrets({}))
+        first.createOrReplaceTempView(SPARK.quote(f"{name} first {rows}"))
+
+    def _lay_keys(self, name: str, lines: Sequence[Sequence[object]]) -> None:
+        """Lay a small public table: one text of JSON, which Spark takes apart."""
+        columns = list(zip(*lines, strict=True))
+        kinds = [_KEY_TYPES[next((type(k) for k in c if k is not None), str)] for c in columns]
+        fields = ", ".join(f"k{i}: {kind}" for i, kind in enumerate(kinds))
+        rows = json.dumps([{f"k{i}": key for i, key in enumerate(line)} for line in lines])
+        sql = f"SELECT inline(from_json(:rows, 'array<struct<{fields}>>', map('mode', 'FAILFAST')))"
+        self._own.sql(sql, {"rows": rows}).createOrReplaceTempView(name)
+
+
+def _not_available(table: str) -> TacitError:
+    return TacitError(
+        "unknown-table",
+        f"the source of the table {table!r} cannot be read, so nothing was charged",
+        why="it was moved, or its columns are not those that were declared",
+        fix=Declare("source", "hospital.visits"),
+    )

@@ -1,0 +1,133 @@
+"""Tacit's own Spark session beside the user's: same cluster, own settings and views, and nothing in the logs.
+
+The user's session is never changed. The own one takes over where tables are and how fast a query may run, and
+nothing else: a setting such as ``spark.sql.ansi.enabled=false`` or ``caseSensitive=false`` would change
+results without an error, and ``spark.sql.variable.substitute`` would read ``${...}`` inside a text.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import TYPE_CHECKING, Any
+
+from tacit.errors import TacitError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["is_connect", "is_local", "open_session", "quiet"]
+
+#: Settings that decide results. Every one of them is set, and read back.
+_PINNED = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.ansi.enforceReservedKeywords": "false",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.groupByOrdinal": "true",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.parquet.mergeSchema": "false",
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.parquet.int96AsTimestamp": "true",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.optimizer.windowGroupLimitThreshold": "1000",
+}
+#: Settings that are taken over from the user's session: where tables are, and how much runs at once.
+_KEPT = re.compile(
+    r"spark\.sql\.(catalog|defaultCatalog|shuffle|adaptive|autoBroadcastJoinThreshold|files\.max|files\.min"
+    r"|files\.openCostInBytes|hive|broadcastTimeout|sources\.parallelPartitionDiscovery|execution\.arrow"
+    r"|codegen|inMemoryColumnarStorage|warehouse|extensions|cteRecursion|join|leafNodeDefaultParallelism)"
+    r"|(?!spark\.sql\.)"
+)
+#: Spark's loggers that quote values, or whole statements, when a task or a statement fails.
+_LOUD = (
+    "org.apache.spark.executor.Executor",
+    "org.apache.spark.scheduler.TaskSetManager",
+    "org.apache.spark.scheduler.DAGScheduler",
+    "org.apache.spark.util.Utils",
+    "org.apache.spark.sql.execution",
+    "org.apache.spark.sql.catalyst",
+    "org.apache.spark.sql.connect",
+)
+
+
+def is_connect(session: Any) -> bool:
+    """Return whether a session talks to a server of Spark Connect."""
+    return ".connect." in type(session).__module__
+
+
+def is_local(session: Any) -> bool:
+    """Return whether Spark runs in this machine, so that its files are this machine's files."""
+    return not is_connect(session) and str(session.conf.get("spark.master", "")).startswith("local")
+
+
+def open_session(given: Any) -> Any:
+    """Open Tacit's own session beside the given one, with every setting that decides results pinned."""
+    own = given.cloneSession() if is_connect(given) else given.newSession()
+    with quiet(own):
+        for name, value in given.conf.getAll.items():
+            with contextlib.suppress(Exception):  # a static setting is the same in both
+                if _KEPT.match(name) and own.conf.get(name, None) != value:
+                    own.conf.set(name, value)
+        for name in own.conf.getAll:
+            if not _KEPT.match(name) and name not in _PINNED:
+                with contextlib.suppress(Exception):
+                    own.conf.unset(name)
+        for name, value in _PINNED.items():
+            with contextlib.suppress(Exception):
+                if str(own.conf.get(name)).lower() != value.lower():
+                    own.conf.set(name, value)
+            if str(own.conf.get(name, "")).lower() != value.lower():
+                raise TacitError(
+                    "bad-parameter",
+                    f"the Spark session does not let Tacit set {name} to {value}",
+                    why="with another setting, the same question has other results, or a row can make it fail",
+                    fix=f"allow sessions of this cluster to set {name}",
+                )
+    return own
+
+
+@contextlib.contextmanager
+def quiet(session: Any) -> Iterator[None]:
+    """Keep Spark's loggers from writing statements and values while Tacit works; they are restored after."""
+    from pyspark.logger import PySparkLogger
+
+    loggers = [
+        PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+    ]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    levels = [] if is_connect(session) else _silence(session)
+    try:
+        yield
+    finally:
+        for logger, disabled in zip(loggers, before, strict=True):
+            logger.disabled = disabled
+        for name, level in levels:
+            with contextlib.suppress(Exception):
+                _configurator(session).setLevel(name, level)
+
+
+def _silence(session: Any) -> list[tuple[str, Any]]:
+    """Turn the loggers of the driver off; return the levels that they had. Executors log for themselves."""
+    with contextlib.suppress(Exception):
+        log4j = session._jvm.org.apache.logging.log4j
+        manager, off = log4j.LogManager, log4j.Level.OFF
+        levels = [(name, manager.getLogger(name).getLevel()) for name in _LOUD]
+        for name in _LOUD:
+            _configurator(session).setLevel(name, off)
+        return levels
+    return []
+
+
+def _configurator(session: Any) -> Any:
+    return session._jvm.org.apache.logging.log4j.core.config.Configurator

@@ -1,0 +1,211 @@
+"""Spark's sources: tables of its catalog and Parquet files. Before a charge, only their schemas are read."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlparse
+
+from tacit.engines._parquet_folders import parquet_files, refuse_lake
+from tacit.engines._sources import Source
+from tacit.engines.spark._session import is_connect, is_local
+from tacit.engines.spark._types import MILLISECONDS, stored_type
+from tacit.errors import TacitError
+
+if TYPE_CHECKING:
+    from tacit.engines._values import ColumnTypes
+
+__all__ = ["SparkSource"]
+
+_ENDS = (".parquet", ".pq")
+_MOMENTS = {"timestamp", "timestamp_ntz"}
+#: DuckDB's names of types, as it finds them in a Parquet file, and how Spark declares them.
+_DECLARED = {
+    "TINYINT": "tinyint", "SMALLINT": "smallint", "INTEGER": "int", "BIGINT": "bigint", "UTINYINT": "smallint",
+    "USMALLINT": "int", "UINTEGER": "bigint", "UBIGINT": "decimal(20,0)", "FLOAT": "float", "DOUBLE": "double",
+    "VARCHAR": "string", "BLOB": "binary", "BOOLEAN": "boolean", "DATE": "date", "TIMESTAMP": "timestamp_ntz",
+    "TIMESTAMP WITH TIME ZONE": "timestamp",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparkSource:
+    """A table of the catalog, or Parquet files, as one session sees it.
+
+    Parameters
+    ----------
+    session
+        Tacit's own session.
+    name
+        What the user wrote: ``visits``, ``schema.visits`` or a path.
+    within
+        The parts of the table's full name in the catalog; none for a path.
+    """
+
+    session: Any
+    name: str
+    within: tuple[str, ...] = ()
+
+    @classmethod
+    def found(cls, own: Any, given: Any, name: str) -> SparkSource:
+        """Recognise a path or a table; refuse a view, and a table that Spark does not store as Parquet."""
+        if name.lower().rstrip("/").endswith(_ENDS) or "/" in name or "\\" in name:
+            if is_local(own) and "://" not in name:
+                refuse_lake(Path(name).absolute())
+            return cls(own, name)
+        return cls(own, name, _table_parts(given, name))
+
+    @property
+    def is_path(self) -> bool:
+        """Whether this is a path, not a table of the catalog."""
+        return not self.within
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether this is a path on this machine that leads to no file."""
+        here = self.is_path and is_local(self.session) and "://" not in self.name
+        return here and not self.local_files
+
+    @property
+    def local_files(self) -> list[str]:
+        """The files of a path on this machine; none where the files are elsewhere."""
+        if not self.is_path or not is_local(self.session) or "://" in self.name:
+            return []
+        return [str(file) for file in parquet_files(Path(self.name).absolute()) if file.exists()]
+
+    def schema(self) -> ColumnTypes:
+        """Return the columns with their Spark types, as the footers or the catalog have them; reads no row."""
+        if files := self.local_files:
+            return self._local_schema(files)
+        frame = self._frame(None)
+        types = [(field.name, field.dataType.simpleString()) for field in frame.schema.fields]
+        if self.is_path and is_connect(self.session):
+            return [(c, MILLISECONDS if t in _MOMENTS else t) for c, t in types]
+        coarse = set() if is_connect(self.session) else self._coarse(frame)
+        return [(c, MILLISECONDS if c in coarse else t) for c, t in types]
+
+    def _local_schema(self, files: list[str]) -> ColumnTypes:
+        """Read footers with DuckDB, which also opens files that Spark refuses for one column's type."""
+        place = Path(self.name).absolute()
+        typed = Source("parquet", place).schema(self.name)
+        if typed is None:
+            raise OSError(f"the schema of {files[0]} cannot be read")
+        return [(c, _declared(kind)) for c, kind in typed]
+
+    def _coarse(self, frame: Any) -> set[str]:
+        """Return the columns that keep moments in milliseconds, by the footers of the files."""
+        if not any(field.dataType.simpleString() in _MOMENTS for field in frame.schema.fields):
+            return set()
+        jvm, context = self.session._jvm, self.session._jsparkSession.sparkContext()
+        found: set[str] = set()
+        for file in frame.inputFiles():
+            path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(file))
+            opened = jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(
+                path, context.hadoopConfiguration()
+            )
+            reader = jvm.org.apache.parquet.hadoop.ParquetFileReader.open(opened)
+            try:
+                schema = reader.getFooter().getFileMetaData().getSchema().toString()
+            finally:
+                reader.close()
+            found |= set(re.findall(r"int64 (\S+) \(TIMESTAMP(?:\(MILLIS|_MILLIS)", schema))
+        return found
+
+    def frame(self, types: ColumnTypes) -> Any:
+        """Return the rows with the columns that can be read; no other column is declared or opened."""
+        return self._frame([(c, t) for c, t in types if stored_type(t) is not None])
+
+    def _frame(self, types: ColumnTypes | None) -> Any:
+        from pyspark.sql.types import StructField, StructType
+
+        if not self.is_path:
+            frame = self.session.table(".".join(f"`{part.replace('`', '``')}`" for part in self.within))
+            return (
+                frame
+                if types is None
+                else frame.select(*(frame[f"`{c.replace('`', '``')}`"] for c, _ in types))
+            )
+        reader = self.session.read.option("recursiveFileLookup", "true").option("mergeSchema", "false")
+        if types is not None:
+            fields = [StructField(c, _data_type(t)) for c, t in types]
+            reader = reader.schema(StructType(fields))
+        return reader.parquet(*(self.local_files or [self.name]))
+
+    def refresh(self) -> None:
+        """Forget which files Spark found before."""
+        if self.is_path:
+            self.session.catalog.refreshByPath(self.name)
+        else:
+            self.session.catalog.refreshTable(".".join(f"`{p.replace('`', '``')}`" for p in self.within))
+
+    def stamp(self) -> object:
+        """Return what changes when a file changes or the list of files does; it stays inside the engine."""
+        files = self.local_files or list(self._frame(None).inputFiles())
+        local = [_local(file) for file in files]
+        if is_local(self.session) and None not in local:
+            stats = [(file, Path(file).stat()) for file in sorted(map(str, local))]
+            return [(file, s.st_mtime_ns, s.st_size, s.st_ino) for file, s in stats]
+        if not files:
+            return []
+        reader = self.session.read.format("binaryFile")
+        seen = reader.load(files).select("path", "modificationTime", "length").collect()
+        return sorted((str(one[0]), str(one[1]), int(one[2])) for one in seen)
+
+
+def _local(file: str) -> str | None:
+    """Return the path of a file on this machine; None for another place."""
+    parsed = urlparse(file)
+    return unquote(parsed.path) if parsed.scheme == "file" else file if not parsed.scheme else None
+
+
+def _declared(kind: str) -> str:
+    if kind.startswith("DECIMAL(") and int(kind[8:].partition(",")[0]) <= 38:
+        return kind.lower().replace(" ", "")
+    return _DECLARED.get(kind, kind)
+
+
+def _data_type(kind: str) -> Any:
+    from pyspark.sql import types as spark_types
+
+    plain = {
+        "tinyint": spark_types.ByteType(), "smallint": spark_types.ShortType(), "int": spark_types.IntegerType(),
+        "bigint": spark_types.LongType(), "float": spark_types.FloatType(), "double": spark_types.DoubleType(),
+        "binary": spark_types.BinaryType(), "boolean": spark_types.BooleanType(), "date": spark_types.DateType(),
+        "timestamp": spark_types.TimestampType(), "timestamp_ntz": spark_types.TimestampNTZType(),
+    }  # fmt: skip
+    if kind.startswith("decimal"):
+        precision, scale = (int(part) for part in kind[8:-1].split(","))
+        return spark_types.DecimalType(precision, scale)
+    return plain.get(kind, spark_types.StringType())
+
+
+def _table_parts(given: Any, name: str) -> tuple[str, ...]:
+    """Find a table of the catalog in the user's session; refuse what computes its rows when it is read."""
+    table = given.catalog.getTable(name)
+    kind = str(table.tableType)
+    if table.isTemporary or "VIEW" in kind.upper():
+        raise TacitError(
+            "bad-parameter",
+            f"the source {name!r} is a view, not a table",
+            why="a view computes its rows when it is read; it can mix the rows of several people, "
+            "and a row on which the view fails would make every query fail, which reveals the row",
+            fix=f"store its rows: CREATE TABLE {name}_rows USING parquet AS SELECT * FROM {name}",
+        )
+    namespace = [str(part) for part in (table.namespace or [])]
+    within = (*([str(table.catalog)] if table.catalog else []), *namespace, str(table.name))
+    lines = given.sql(
+        f"DESCRIBE TABLE EXTENDED {'.'.join('`' + p.replace('`', '``') + '`' for p in within)}"
+    ).collect()
+    facts = {str(one[0]).lower(): str(one[1] or "") for one in lines}
+    provider = facts.get("provider", "").lower()
+    if provider != "parquet" and "parquet" not in facts.get("serde library", "").lower():
+        raise TacitError(
+            "bad-parameter",
+            f"the table {name!r} is stored as {provider or 'something that Spark does not name'}, not as Parquet",
+            why="Tacit knows only of Parquet that no row can make a reading fail; Delta and Iceberg tables need "
+            "a package that the tests of this version did not have",
+            fix=f"store its rows: CREATE TABLE {name}_rows USING parquet AS SELECT * FROM {name}",
+        )
+    return within

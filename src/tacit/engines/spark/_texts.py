@@ -1,0 +1,161 @@
+r"""Texts as Spark reads them for Tacit: the same numbers, booleans and moments as DuckDB, and never an error.
+
+Spark's own casts accept other texts than DuckDB's ('1d', 'now', '2024'). So a regular expression decides what
+is a number or a moment, and only what it accepts is cast. Java's regular expressions call themselves once for
+each turn of a repeated group, so that a long text could exhaust the stack: no pattern here repeats a group.
+"""
+
+from __future__ import annotations
+
+from tacit.engines._values import MOST_TEXT
+
+__all__ = [
+    "boolean_of_text",
+    "moment_of_text",
+    "number_of_text",
+    "plain_text",
+    "string",
+    "text_of_bytes",
+    "text_of_number",
+    "whole_of_text",
+]
+
+_W = r"[ \t-\r]*"
+_DIGITS = "[0-9][0-9_]*"
+_SIZE = rf"(?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})"
+_NUMBER = rf"^{_W}[+]?-?{_SIZE}(?:[eE][+-]?{_DIGITS})?{_W}\z"
+_WHOLE = rf"^{_W}[+-]?{_SIZE}(?:[eE][+-]?{_DIGITS}\.?)?{_W}\z"
+_INFINITE = rf"(?i)^{_W}[+]?-?inf(?:inity)?{_W}\z"
+_NAN = rf"(?i)^{_W}[+]?-?nan(?:\([A-Za-z0-9_]*\))?{_W}\z"
+#: An underscore that does not stand between two digits.
+_LOOSE = "_(?![0-9])"
+
+_OFFSET = r"[+-][0-9]{2}(?:[0-9]{2}|:[0-9]{2}(?::[0-9]{2})?)?"
+_CLOCK = r"0*([0-9]{1,2}):(?:([0-5]?[0-9])(?::(?:([0-5]?[0-9])(?:\.([0-9]*))?)?)?)?"
+_ZONE = rf"(?:(?:Z|{_OFFSET}|(?:[+-][0-9]{{2}}:(?:[0-9]{{2}}:)?)? [A-Za-z0-9_/+:-]*){_W})?"
+_MOMENT = (
+    rf"^{_W}0*([0-9]{{1,4}})([-/\\ ])([0-9]{{1,2}})\2([0-9]{{1,2}})"
+    rf"(?:(?:[ T]{_W}|[ \t-\r]+){_CLOCK}{_ZONE})?\z"
+)
+#: What most files hold; Spark reads it by itself, or finds that the day does not exist.
+_ISO = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(?: (?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?)?\z"
+_PLAIN = r"^-?[0-9]{1,18}(?:\.[0-9]{1,18})?\z"
+_EPOCH = rf"(?i)^{_W}-?epoch{_W}\z"
+
+_LARGEST = "1.7976931348623157e308"
+_LEAST_NORMAL = "2.2250738585072014e-308"
+#: 1.5E-5 as 1.5e-05, 1.25E8 as 125000000.0 and 1.5E-4 as 0.00015, from the signs and the power of ten.
+_SIGNS = "translate(t.m, '-.', '')"
+_MINUS = "CASE WHEN startswith(t.m, '-') THEN '-' ELSE '' END"
+_PYTHON = (
+    "CASE WHEN t.p < -4 OR t.p > 15 THEN concat(t.m, 'e', CASE WHEN t.p < 0 THEN '-' ELSE '+' END, "
+    "CASE WHEN abs(t.p) < 10 THEN '0' ELSE '' END, CAST(abs(t.p) AS STRING)) "
+    f"WHEN t.p < 0 THEN concat({_MINUS}, '0.', repeat('0', -t.p - 1), {_SIGNS}) "
+    f"ELSE concat({_MINUS}, substring({_SIGNS}, 1, t.p + 1), '.', substring({_SIGNS}, t.p + 2)) END"
+)
+
+
+def string(text: str) -> str:
+    """Write a text constant. Spark reads backslashes, so they are doubled, and lines may not break it."""
+    written = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
+    return f"'{written}'"
+
+
+def number_of_text(x: str) -> str:
+    """Write the number that a text is; too large is infinite, too small is 0, anything else NULL."""
+    bare = f"trim(BOTH ' \\t\\n\\u000b\\u000c\\r' FROM replace({x}, '_', ''))"
+    digits = (
+        f"try_cast(CASE WHEN startswith({bare}, '+') THEN substring({bare}, 2) ELSE {bare} END AS DOUBLE)"
+    )
+    return (
+        f"(CASE WHEN {x} RLIKE {string(_PLAIN)} THEN try_cast({x} AS DOUBLE) "
+        f"WHEN {x} RLIKE {string(_NUMBER)} THEN "
+        f"CASE WHEN NOT contains({x}, '_') OR NOT {x} RLIKE {string(_LOOSE)} THEN {digits} END "
+        f"WHEN {x} RLIKE {string(_INFINITE)} "
+        f"THEN CASE WHEN contains({x}, '-') THEN -double('inf') ELSE double('inf') END "
+        f"WHEN {x} RLIKE {string(_NAN)} THEN double('nan') END)"
+    )
+
+
+def whole_of_text(x: str) -> str:
+    """Write the whole number of 64 bits that a text is, as a double, halves away from 0; NULL otherwise."""
+    short = f"length({x}) <= 300"
+    bare = f"trim(BOTH ' \\t\\n\\u000b\\u000c\\r' FROM replace({x}, '_', ''))"
+    tight = f"(NOT contains({x}, '_') OR NOT {x} RLIKE {string(_LOOSE)})"
+    rounded = f"try_cast(rtrim('.', {bare}) AS DECIMAL(38, 0))"
+    mantissa = f"regexp_replace({bare}, '[.eE].*', '')"
+    fits = f"coalesce(try_cast({mantissa} AS BIGINT), CASE WHEN {mantissa} IN ('', '+', '-') THEN 0 END) IS NOT NULL"
+    based = f"regexp_replace({bare}, '^0[xXbB]0*', '')"
+    hexadecimal = f"CAST(CAST(conv(lpad({based}, 16, '0'), 16, 10) AS BIGINT) AS DOUBLE)"
+    binary = f"CAST(CAST(conv(lpad({based}, 64, '0'), 2, 10) AS BIGINT) AS DOUBLE)"
+    return (
+        f"(CASE WHEN {x} RLIKE {string(_WHOLE)} THEN CASE WHEN {short} AND {tight} AND {fits} "
+        f"THEN CAST(try_cast({rounded} AS BIGINT) AS DOUBLE) END "
+        f"WHEN {x} RLIKE {string(rf'^{_W}0[xX][0-9a-fA-F][0-9a-fA-F_]*' + chr(92) + 'z')} THEN "
+        f"CASE WHEN NOT {x} RLIKE '_(?![0-9a-fA-F])' AND ({based} = '' OR {based} RLIKE '^([0-7].{{15}}|.{{1,15}})\\\\z') "
+        f"THEN {hexadecimal} END "
+        f"WHEN {x} RLIKE {string(rf'^{_W}0[bB][01][01_]*' + chr(92) + 'z')} THEN "
+        f"CASE WHEN NOT {x} RLIKE '_(?![01])' AND length({based}) < 64 THEN {binary} END END)"
+    )
+
+
+def boolean_of_text(x: str) -> str:
+    """Write the boolean that a text is: true, t, yes, y, 1 and their contraries, in any case."""
+    return (
+        f"(CASE WHEN {x} RLIKE '(?i)^(?:true|t|yes|y|1)\\\\z' THEN TRUE "
+        f"WHEN {x} RLIKE '(?i)^(?:false|f|no|n|0)\\\\z' THEN FALSE END)"
+    )
+
+
+def moment_of_text(x: str) -> str:
+    """Write the moment of the years 1 to 9999 that a text is; a time zone is read over, as DuckDB does."""
+    pattern = string(_MOMENT)
+    parts = f"split(regexp_replace({x}, {pattern}, '$1|$3|$4|$5|$6|$7|$8'), '[|]')"
+    day = "concat(lpad(p[0], 4, '0'), '-', lpad(p[1], 2, '0'), '-', lpad(p[2], 2, '0'))"
+    clock = "concat(lpad(p[3], 2, '0'), ':', lpad(p[4], 2, '0'), ':', lpad(p[5], 2, '0'), '.', rpad(p[6], 6, '0'))"
+    both = f"struct({day} AS d, {clock} AS c)"
+    read = (
+        "CASE WHEN startswith(t.d, '0000') OR try_cast(t.d AS DATE) IS NULL THEN NULL "
+        "WHEN t.c <> '24:00:00.000000' THEN try_cast(concat(t.d, ' ', t.c) AS TIMESTAMP_NTZ) "
+        "WHEN t.d < '9999-12-31' THEN CAST(date_add(try_cast(t.d AS DATE), 1) AS TIMESTAMP_NTZ) END"
+    )
+    return (
+        f"(CASE WHEN {x} RLIKE {string(_ISO)} AND NOT startswith({x}, '0000') THEN try_cast({x} AS TIMESTAMP_NTZ) "
+        f"WHEN {x} RLIKE {pattern} "
+        f"THEN transform(transform(array({parts}), p -> {both}), t -> {read})[0] "
+        f"WHEN {x} RLIKE {string(_EPOCH)} THEN TIMESTAMP_NTZ '1970-01-01' END)"
+    )
+
+
+def text_of_number(x: str) -> str:
+    """Write a double as its one text: a whole number by its digits, others by the fewest that name it.
+
+    Java finds these digits, but for a few doubles (2^-44 is one), where versions before 19 write one digit
+    more than needed. For numbers below the normal ones fewer digits are tried here.
+    """
+    whole = f"abs({x}) < 9223372036854775808e0 AND {x} = CAST(CAST({x} AS BIGINT) AS DOUBLE)"
+    tried = [f"format_string('%.{n}E', v)" for n in range(16)]
+    fewer = " ".join(f"WHEN CAST({t} AS DOUBLE) = v THEN {t}" for t in tried)
+    digits = f"CASE WHEN abs(v) >= {_LEAST_NORMAL} THEN CAST(v AS STRING) {fewer} ELSE CAST(v AS STRING) END"
+    parts = "struct(rtrim('.', rtrim('0', substring_index(s, 'E', 1))) AS m, CAST(substring_index(s, 'E', -1) AS INT) AS p)"
+    bound = f"transform(transform(transform(array({x}), v -> {digits}), s -> {parts}), t -> {_PYTHON})[0]"
+    return (
+        f"(CASE WHEN {whole} THEN CAST(CAST({x} AS BIGINT) AS STRING) "
+        f"WHEN abs({x}) >= 1e-3 AND abs({x}) < 1e7 THEN CAST({x} AS STRING) "
+        f"WHEN isnan({x}) THEN 'nan' WHEN {x} > {_LARGEST} THEN 'inf' WHEN {x} < -{_LARGEST} THEN '-inf' "
+        f"WHEN {x} IS NOT NULL THEN {bound} END)"
+    )
+
+
+def plain_text(x: str) -> str:
+    """Write a text of a source: at most so long, compared byte by byte; what is not UTF-8 is written out."""
+    cut = f"substring({x}, 1, {MOST_TEXT})"
+    return f"(CASE WHEN is_valid_utf8({x}) THEN {cut} ELSE {text_of_bytes(f'CAST({x} AS BINARY)')} END)"
+
+
+def text_of_bytes(x: str) -> str:
+    r"""Write bytes that are not UTF-8 as DuckDB does: plain signs as they are, others as ``\xFF``."""
+    pairs = f"regexp_extract_all(hex(substring({x}, 1, {MOST_TEXT})), '(..)', 1)"
+    plain = "h >= '20' AND h <= '7E' AND h NOT IN ('22', '27', '5C')"
+    one = f"CASE WHEN {plain} THEN decode(unhex(h), 'US-ASCII') ELSE concat('\\\\x', h) END"
+    return f"substring(array_join(transform({pairs}, h -> {one}), ''), 1, {MOST_TEXT})"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 __all__ = ["is_connect", "is_local", "open_session", "quiet"]
 
@@ -47,6 +47,7 @@ _KEPT = re.compile(
     r"|codegen|inMemoryColumnarStorage|warehouse|extensions|cteRecursion|join|leafNodeDefaultParallelism)"
     r"|(?!spark\.sql\.)"
 )
+_OWN_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 #: Spark's loggers that quote values, or whole statements, when a task or a statement fails.
 _LOUD = (
     "org.apache.spark.executor.Executor",
@@ -82,10 +83,11 @@ def open_session(given: Any) -> Any:
                 with contextlib.suppress(Exception):
                     own.conf.unset(name)
         for name, value in _PINNED.items():
+            if _setting(own, name) == value.lower():
+                continue
             with contextlib.suppress(Exception):
-                if str(own.conf.get(name)).lower() != value.lower():
-                    own.conf.set(name, value)
-            if str(own.conf.get(name, "")).lower() != value.lower():
+                own.conf.set(name, value)
+            if _setting(own, name) != value.lower():
                 raise TacitError(
                     "bad-parameter",
                     f"the Spark session does not let Tacit set {name} to {value}",
@@ -95,39 +97,51 @@ def open_session(given: Any) -> Any:
     return own
 
 
+def _setting(session: Any, name: str) -> str:
+    """Return what a session is set to, or its default; empty where this version does not know the setting."""
+    with contextlib.suppress(Exception):
+        return str(session.conf.get(name)).lower()
+    return ""
+
+
 @contextlib.contextmanager
 def quiet(session: Any) -> Iterator[None]:
-    """Keep Spark's loggers from writing statements and values while Tacit works; they are restored after."""
+    """Keep Spark's loggers from writing statements and values while Tacit works; they are restored after.
+
+    The loggers of a server of Spark Connect, and of executors on other machines, are beyond reach.
+    """
     from pyspark.logger import PySparkLogger
 
-    loggers = [
-        PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-    ]
+    loggers = [PySparkLogger.getLogger(name) for name in _OWN_LOGGERS]
     before = [logger.disabled for logger in loggers]
     for logger in loggers:
         logger.disabled = True
-    levels = [] if is_connect(session) else _silence(session)
+    restore = (lambda: None) if is_connect(session) else _silence(session)
     try:
         yield
     finally:
         for logger, disabled in zip(loggers, before, strict=True):
             logger.disabled = disabled
-        for name, level in levels:
-            with contextlib.suppress(Exception):
-                _configurator(session).setLevel(name, level)
+        with contextlib.suppress(Exception):
+            restore()
 
 
-def _silence(session: Any) -> list[tuple[str, Any]]:
-    """Turn the loggers of the driver off; return the levels that they had. Executors log for themselves."""
-    with contextlib.suppress(Exception):
-        log4j = session._jvm.org.apache.logging.log4j
-        manager, off = log4j.LogManager, log4j.Level.OFF
-        levels = [(name, manager.getLogger(name).getLevel()) for name in _LOUD]
+def _silence(session: Any) -> Callable[[], None]:
+    """Turn the driver's loggers off; return what turns them on again."""
+    log4j = session._jvm.org.apache.logging.log4j
+    context = log4j.LogManager.getContext(False)  # noqa: FBT003 - Java's own signature
+    settings = context.getConfiguration()
+    known = settings.getLoggers()
+    before = {name: known.get(name).getLevel() for name in _LOUD if known.containsKey(name)}
+    for name in _LOUD:
+        log4j.core.config.Configurator.setLevel(name, log4j.Level.OFF)
+
+    def restore() -> None:
         for name in _LOUD:
-            _configurator(session).setLevel(name, off)
-        return levels
-    return []
+            if name in before:
+                log4j.core.config.Configurator.setLevel(name, before[name])
+            else:
+                settings.removeLogger(name)
+        context.updateLoggers()
 
-
-def _configurator(session: Any) -> Any:
-    return session._jvm.org.apache.logging.log4j.core.config.Configurator
+    return restore

@@ -17,8 +17,9 @@ import pytest
 
 import tacit as tc
 from tacit.algebra import Call, Column, lit
-from tacit.engines import DuckDB, Source, SourceTable, SqlWriter, grid_columns, read_source
+from tacit.engines import DuckDB, Source, SourceTable, grid_columns, read_source
 from tacit.engines._duckdb_dialect import DUCKDB
+from tacit.engines._sql_expressions import SqlWriter
 from tacit.engines._values import MACROS
 from tacit.engines._values import owner_sql as duckdb_owner
 from tacit.engines._views import view_sql as duckdb_view

@@ -118,7 +118,10 @@ class TableTask:
                     why="it was not available when the dataset was declared, and it is not available now",
                     fix=Declare("source", "path/of/visits.parquet"),
                 )
-        self.engine.check(self.asked, self.statistics)
+        try:
+            self.engine.check(self.asked, self.statistics)
+        except TacitError as refusal:
+            return refusal
         return None
 
     def integers(self) -> Generator[Any, Any, None]:

@@ -136,25 +136,32 @@ class PostgresEngine:
         import psycopg
 
         with self._lock:
-            try:
-                session = self._opened()
-                for name in self._tables:
-                    self._described(session, name)
-                tables: dict[str, Sequence[Sequence[object]]] = {}
-                if question.by and question.keys is not None:
-                    tables["tacit_keys"] = list(question.keys)[:1000]
-                if question.sample is not None:
-                    tables["tacit_sample"] = (("",),)
-                for one in statements(self._writer(), question, statistics):
-                    self._rows(session, one.sql, tables, one.limited, explain=True)
-            except psycopg.Error:
-                self._drop()
-                raise TacitError(
-                    "unknown-table",
-                    f"{self._place.name} cannot answer this question now, so nothing was charged",
-                    why="the server cannot be reached, or it refuses to analyse the statement",
-                    fix="check that the server runs and that the role may read the tables",
-                ) from None
+            for last in (False, True):  # a server may have ended an idle session
+                try:
+                    self._explain(question, statistics)
+                except psycopg.Error:
+                    self._drop()
+                    if last:
+                        raise TacitError(
+                            "unknown-table",
+                            f"{self._place.name} cannot answer this question now, so nothing was charged",
+                            why="the server cannot be reached, or it refuses to analyse the statement",
+                            fix="check that the server runs and that the role may read the tables",
+                        ) from None
+                else:
+                    return
+
+    def _explain(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> None:
+        session = self._opened()
+        for name in self._tables:
+            self._described(session, name)
+        tables: dict[str, Sequence[Sequence[object]]] = {}
+        if question.by and question.keys is not None:
+            tables["tacit_keys"] = list(question.keys)[:1000]
+        if question.sample is not None:
+            tables["tacit_sample"] = (("",),)
+        for one in statements(self._writer(), question, statistics):
+            self._rows(session, one.sql, tables, one.limited, explain=True)
 
     # After a charge -----------------------------------------------------------------------------------------
 
@@ -225,7 +232,12 @@ class PostgresEngine:
         columns = described_columns(session, found)
         before = self._views.get(name)
         if before is not None and [c.name for c in before.columns] != [c.name for c in columns]:
-            raise OSError(f"the columns of {name} are not the declared ones")
+            raise TacitError(
+                "unknown-table",
+                f"the table {name!r} does not have the columns that it had when the dataset was declared",
+                why="a question was asked about those columns",
+                fix="declare the dataset again",
+            )
         types = {column.name: column.stored or "text" for column in columns}
         writer = SqlWriter(self.dialect, {name: types})
         grids = {

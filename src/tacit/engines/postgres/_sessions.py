@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import weakref
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -135,6 +137,8 @@ class Session:
 
     def __init__(self, connection: Connection, path: tuple[str, ...], cases: str) -> None:
         self._connection = connection
+        self._process = os.getpid()
+        self._end = weakref.finalize(self, _close, connection, self._process)
         self.path = path
         self.cases = cases
 
@@ -146,12 +150,17 @@ class Session:
 
     @property
     def closed(self) -> bool:
-        """Whether the connection is closed or broken."""
-        return self._connection.closed
+        """Whether the connection is closed, broken, or belongs to the process that was forked."""
+        return self._connection.closed or self._process != os.getpid()
 
     def close(self) -> None:
-        """Close the connection."""
-        self._connection.close()
+        """Close the connection, in the process that opened it."""
+        self._end()
+
+
+def _close(connection: Connection, process: int) -> None:
+    if process == os.getpid():
+        connection.close()
 
 
 def open_session(place: PostgresPlace) -> Session:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["FoundTable", "described_columns", "find_table"]
 
 _PLACES = """SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text,
-has_schema_privilege(n.oid, 'USAGE') AND (has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT')),
+has_schema_privilege(n.oid, 'USAGE')
+AND (has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT')),
 row_security_active(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
 WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND nspname = ANY($1) AND relname = $2
 ORDER BY array_position($1, nspname::text) LIMIT 1"""

@@ -26,9 +26,9 @@ def key_text(key: int) -> str:
     Examples
     --------
     >>> key_text(12345)
-    '5:12345|'
+    '12345|,'
     """
-    return f"{len(str(key))}:{key}|"
+    return f"{key}|,"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class TableView:
     def ranked(self, table: str) -> str:
         """Write all rows with their rank among the rows of their owner.
 
-        Rows are ordered by a keyed hash of the owner and of all values, each with its length. So only rows
+        Rows are ordered by a keyed hash of the owner and of all values, each as its text. So only rows
         that are equal in every value have the same hash, and they are interchangeable: whichever of them
         comes first, the same multiset is kept.
         """

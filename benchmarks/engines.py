@@ -5,8 +5,9 @@ Run: python benchmarks/engines.py [rows ...] [--only duckdb postgresql spark tum
 Without arguments it measures 10^6 rows; the figures of docs/howto/choose_an_engine.md come from
 `engines.py 1e6 1e7 --growth`. Engines take turns within one run. Times are CPU seconds of the whole process
 tree (the server's backends and their workers, the Java process and its workers), the best of three rounds
-(two for 10^6 rows, one for 10^7); the time to start a server, Spark or Tumult is not counted. "first" is Tacit's first question about a dataset,
-from `protect` to the release; "snapshot" the second, which sorts the rows once; "later" those after it.
+(two for 10^6 rows, one for 10^7); the time to start a server, Spark or Tumult is not counted. "first" is
+Tacit's first question about a dataset, from `protect` to the release; "snapshot" the second, which sorts the
+rows once; "later" those after it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 PostgreSQL raises where a result overflows or underflows. So each operator looks at the sizes of its arguments
 first, and scales by powers of two, which is exact, where it must know which of the two happens
-(docs/proofs/engines.md). Results are IEEE 754's, the sign of a zero aside.
+(docs/proofs/postgres.md). Results are IEEE 754's, the sign of a zero aside.
 """
 
 from __future__ import annotations
@@ -137,7 +137,10 @@ def remainder(a: str, b: str) -> str:
 
 
 def _left(a: str, b: str) -> str:
-    """Write the remainder of two finite doubles, |a| >= |b| > 0, from their bits."""
+    """Write the remainder of two finite doubles, |a| >= |b| > 0, from their bits.
+
+    The arguments stand in the innermost query only: further out, names of its own would hide their columns.
+    """
     bits = ", ".join(
         f"('x' || encode(float8send(abs({x})), 'hex'))::bit(64)::bigint AS {n}"
         for n, x in (("i", a), ("j", b))
@@ -152,15 +155,11 @@ def _left(a: str, b: str) -> str:
         f"CASE WHEN abs(ei - ej) & {2**k} <> 0 THEN {power}::numeric ELSE 1 END"
         for k, power in enumerate(_POWERS)
     )
+    sign = f"CASE WHEN {a} < {_ZERO} THEN -{_ONE} ELSE {_ONE} END AS g"
+    taken = f"SELECT g, {parts} FROM (SELECT {sign}, {bits} OFFSET 0) t OFFSET 0"
     left = "CASE WHEN ei >= ej THEN (mi * s) % mj ELSE mi % (mj * s) END"
-    value = f"({left})::bigint::float8 * power({double(2)}, (least(ei, ej) - 1075)::float8)"
-    shifted = (
-        f"SELECT *, {shift} AS s FROM (SELECT {parts} FROM (SELECT {bits} OFFSET 0) t OFFSET 0) t OFFSET 0"
-    )
-    return (
-        f"(SELECT CASE WHEN {a} < {_ZERO} THEN -v ELSE v END FROM "
-        f"(SELECT {value} AS v FROM ({shifted}) t OFFSET 0) t)"
-    )
+    value = f"g * ({left})::bigint::float8 * power({double(2)}, (least(ei, ej) - 1075)::float8)"
+    return f"(SELECT {value} FROM (SELECT *, {shift} AS s FROM ({taken}) t OFFSET 0) t)"
 
 
 def exponential(x: str) -> str:

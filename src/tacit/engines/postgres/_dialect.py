@@ -173,8 +173,8 @@ class PostgresDialect(Dialect):
     # Whole numbers ------------------------------------------------------------------------------------------
 
     def total(self, whole: str, most: int | None = None) -> str:
-        summed = f"coalesce(sum({whole}), 0)"
-        return f"{summed}::bigint" if most is not None and most < 2**63 else summed
+        del most  # sums are numerics, which hold every whole number
+        return f"coalesce(sum({whole}), 0)"
 
     def sum_or_null(self, whole: str) -> str:
         return f"sum({whole})"

@@ -18,12 +18,13 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from tacit.algebra import Column
+from tacit.core import is_writable
 from tacit.engines._sql_expressions import SqlWriter
 from tacit.engines._sql_statements import public_values_sql, statements
 from tacit.engines.postgres._dialect import PostgresDialect
 from tacit.engines.postgres._sessions import PostgresPlace, Session, open_session
 from tacit.engines.postgres._snapshots import Snapshots
-from tacit.engines.postgres._tables import FoundTable, described_columns, find_table
+from tacit.engines.postgres._tables import FoundTable, described_columns, find_table, hold_tables
 from tacit.engines.postgres._views import TableView, key_text
 from tacit.errors import TacitError
 from tacit.fixes import Declare
@@ -183,22 +184,24 @@ class PostgresEngine:
             self._drop()
 
     def begin(self, names: Sequence[str]) -> Session:
-        """Begin a transaction on the tables as they are now; make or check the snapshots of these tables."""
+        """Begin a transaction on the tables as they are now; create the snapshots of these tables."""
         session = self._opened()
         for name in self._tables:
-            if name not in self._views:
+            if name not in self._found:
                 self._described(session, name)
         self._snapshots.prepare(session, {name: self._views[name] for name in names})
         session.execute(_BEGIN)
-        places = ", ".join(".".join(map(self.dialect.quote, found.within)) for found in self._found.values())
-        session.execute(f"LOCK TABLE {places} IN ACCESS SHARE MODE")
+        hold_tables(session, list(self._found.values()), self.dialect.quote)
         for name, before in list(self._views.items()):
             now = self._described(session, name)
             if now != before:
                 self._snapshots.forget(name)
+        return session
+
+    def look(self, session: Session, names: Sequence[str]) -> None:
+        """Fill or check the snapshots of these tables within a transaction."""
         for name in names:
             self._snapshots.fill(session, name, self._views[name], self._found[name], key_text(self._key))
-        return session
 
     def run(self, session: Session, statement: Statement, tables: SmallTables) -> list[tuple[object, ...]]:
         """Run one statement within the transaction."""
@@ -288,7 +291,9 @@ class PostgresEngine:
 
     def _small(self, name: str, lines: Sequence[Sequence[object]], parameters: list[object]) -> str:
         """Write a small public table, whose columns are parameters."""
-        columns = list(zip(*lines, strict=True))
+        width = len(lines[0]) if lines else 1
+        kept = [line for line in lines if all(map(_is_storable, line))]
+        columns = list(zip(*kept, strict=True)) or [()] * width
         kinds = [_ARRAYS[next((type(key) for key in c if key is not None), str)] for c in columns]
         first = len(parameters) + 1
         parameters += [list(column) for column in columns]
@@ -311,10 +316,12 @@ class PostgresTransaction:
     ) -> list[StatementRows]:
         """Compute exact integers for every group. The plan reports every failure as one opaque error."""
         engine = self._engine
+        written = engine.written(question, statistics)
+        names = sorted({name for one in written for name, _ in one.limited})
         if self._session is None:
-            written = engine.written(question, statistics)
-            self._session = engine.begin(sorted({name for one in written for name, _ in one.limited}))
+            self._session = engine.begin(names)
         session = self._session
+        engine.look(session, names)
         return [
             (one.statistics, engine.run(session, one, tables)) for one in engine.written(question, statistics)
         ]
@@ -324,6 +331,11 @@ class PostgresTransaction:
         if self._session is not None:
             self._session.execute("COMMIT")
             self._session = None
+
+
+def _is_storable(key: object) -> bool:
+    """Return whether a database can hold a key; one that it cannot hold is in no row."""
+    return not isinstance(key, str) or ("\x00" not in key and is_writable(key))
 
 
 def _plain(cell: object) -> object:

@@ -170,7 +170,7 @@ def open_session(place: PostgresPlace) -> Session:
     """
     psycopg = _psycopg()
     connection: Connection = psycopg.connect(
-        **{"connect_timeout": 10, **place.parameters},
+        **{"connect_timeout": 10, **place.parameters, "client_encoding": "UTF8"},
         autocommit=True,
         prepare_threshold=None,
         cursor_factory=psycopg.RawCursor,

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Snapshots"]
 
-_MAY_KEEP = "SELECT has_database_privilege(current_database(), 'TEMP') AND NOT pg_is_in_recovery()"
-_MAY_STAMP = "SELECT has_table_privilege($1::oid, 'SELECT')"
+_MAY_KEEP = """SELECT has_database_privilege(current_database(), 'TEMP') AND NOT pg_is_in_recovery()
+AND current_setting('default_transaction_read_only') = 'off'"""
 _MOMENT = "SELECT pg_current_snapshot()::text"
 #: The versions of all rows that a transaction sees: place and writing transaction name a version of a row.
 _VERSION = "hashtidextended(ctid, xmin::text::bigint + (tableoid::bigint << 32))"
@@ -54,9 +54,13 @@ class Snapshots:
         self._number = 0
         self._useless: list[str] = []
         self._may_keep: bool | None = None
+        self._current: set[str] = set()
 
     def prepare(self, session: Session, views: Mapping[str, TableView]) -> None:
         """Create what the coming transaction may fill, and drop what earlier ones gave up."""
+        import psycopg
+
+        self._current.clear()
         if self._after is None:
             return
         if self._may_keep is None:
@@ -68,38 +72,49 @@ class Snapshots:
             if name not in self._made and self._may_keep and self._asked[name] > self._after:
                 self._number += 1
                 table = f"pg_temp.tacit_snapshot_{self._number}"
-                session.execute(f"CREATE TEMPORARY TABLE {table} ({', '.join(view.snapshot_columns())})")
-                self._made[name] = _Snapshot(table, view)
+                try:
+                    session.execute(f"CREATE TEMPORARY TABLE {table} ({', '.join(view.snapshot_columns())})")
+                except psycopg.Error:  # such as a trigger of the administrators that allows no tables
+                    self._may_keep = False
+                else:
+                    self._made[name] = _Snapshot(table, view)
 
     def fill(self, session: Session, name: str, view: TableView, found: FoundTable, key: str) -> None:
-        """Fill a snapshot within a transaction, or give up one that shows other rows than the transaction."""
+        """Fill a snapshot within a transaction, or give up one that shows other rows than the transaction.
+
+        Only after that may the transaction use it.
+        """
         made = self._made.get(name)
-        if made is None:
+        if made is None or name in self._current:
             return
-        if made.view != view or session.execute(_MAY_STAMP, (found.oid,)).fetchall() != [(True,)]:
+        if made.view != view or not found.whole:  # a role that may read some columns sees no versions of rows
             self.forget(name)
             return
         [(moment,)] = session.execute(_MOMENT).fetchall()
         if made.filled and made.moment == moment:
+            self._current.add(name)
             return
         quote = view.dialect.quote
         [stamp] = session.execute(_STAMP.format(".".join(map(quote, found.within)))).fetchall()
         if not made.filled:
-            source = 'WITH tacit_key AS NOT MATERIALIZED (SELECT $1::text COLLATE "C" AS k0)'
-            session.execute(f"{source} INSERT INTO {made.table} {view.ranked(f'({view.rows}) t')}", (key,))
+            if not _filled(session, made, view, key):
+                self._may_keep = False
+                self.forget(name)
+                return
             made.filled, made.stamp = True, stamp
         elif made.stamp != stamp:
             self.forget(name)
             return
         made.moment = str(moment)
+        self._current.add(name)
 
     def table(self, name: str) -> str | None:
         """Return the temporary table that the current transaction may read instead of a table, if any."""
-        made = self._made.get(name)
-        return made.table if made is not None and made.filled else None
+        return self._made[name].table if name in self._current else None
 
     def forget(self, name: str) -> None:
         """Give up a snapshot."""
+        self._current.discard(name)
         made = self._made.pop(name, None)
         if made is not None:
             self._useless.append(made.table)
@@ -107,5 +122,21 @@ class Snapshots:
     def forget_all(self) -> None:
         """Forget the snapshots of a session that has ended."""
         self._made.clear()
+        self._current.clear()
         self._useless.clear()
         self._may_keep = None
+
+
+def _filled(session: Session, made: _Snapshot, view: TableView, key: str) -> bool:
+    """Fill a temporary table; return whether there was room for it. The transaction goes on either way."""
+    import psycopg
+
+    source = 'WITH tacit_key AS NOT MATERIALIZED (SELECT $1::text COLLATE "C" AS k0)'
+    session.execute("SAVEPOINT tacit_fill")
+    try:
+        session.execute(f"{source} INSERT INTO {made.table} {view.ranked(f'({view.rows}) t')}", (key,))
+    except psycopg.OperationalError:
+        session.execute("ROLLBACK TO SAVEPOINT tacit_fill")
+        return False
+    session.execute("RELEASE SAVEPOINT tacit_fill")
+    return True

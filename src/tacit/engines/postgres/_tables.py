@@ -9,22 +9,26 @@ from tacit.errors import TacitError
 from tacit.fixes import Choose
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tacit.engines.postgres._sessions import Session
     from tacit.engines.postgres._types import StoredColumn
 
-__all__ = ["FoundTable", "described_columns", "find_table"]
+__all__ = ["FoundTable", "described_columns", "find_table", "hold_tables"]
 
 _PLACES = """SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text,
 has_schema_privilege(n.oid, 'USAGE')
-AND (has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT')),
+AND has_any_column_privilege(c.oid, 'SELECT'), has_table_privilege(c.oid, 'SELECT'),
 row_security_active(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
 WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND nspname = ANY($1) AND relname = $2
 ORDER BY array_position($1, nspname::text) LIMIT 1"""
 _BELOW = """WITH RECURSIVE below(relid) AS (SELECT inhrelid FROM pg_inherits WHERE inhparent = $1
 UNION SELECT inhrelid FROM pg_inherits JOIN below ON inhparent = relid)
 SELECT count(*) FROM below JOIN pg_class ON oid = relid WHERE relkind NOT IN ('r', 'p')"""
+_SAME_FILES = """WITH RECURSIVE below(relid) AS (SELECT $1::oid
+UNION SELECT inhrelid FROM pg_inherits JOIN below ON inhparent = relid)
+SELECT bool_and(pg_relation_filenode(oid) IS NOT DISTINCT FROM nullif(relfilenode, 0))
+FROM below JOIN pg_class ON oid = relid"""
 _OTHERS = """SELECT relname::text FROM pg_class WHERE relkind IN ('r', 'p')
 AND relnamespace = ANY(SELECT oid FROM pg_namespace WHERE nspname = ANY($1)) ORDER BY 1 LIMIT 100"""
 _REFUSED = {
@@ -35,11 +39,12 @@ _REFUSED = {
 
 
 class FoundTable(NamedTuple):
-    """A table of the database."""
+    """A table of the database; ``whole`` if the role may read all its columns."""
 
     oid: int
     schema: str
     name: str
+    whole: bool
 
     @property
     def within(self) -> tuple[str, str]:
@@ -74,8 +79,8 @@ def find_table(session: Session, written: str, path: Sequence[str]) -> FoundTabl
 
 
 def _checked(session: Session, written: str, line: Sequence[object]) -> FoundTable:
-    oid, schema, name, kind, readable, secured = line
-    found = FoundTable(int(str(oid)), str(schema), str(name))
+    oid, schema, name, kind, readable, whole, secured = line
+    found = FoundTable(int(str(oid)), str(schema), str(name), bool(whole))
     if str(kind) in _REFUSED:
         what, why = _REFUSED[str(kind)]
         raise TacitError(
@@ -107,6 +112,25 @@ def _checked(session: Session, written: str, line: Sequence[object]) -> FoundTab
             fix="a table whose parts are all stored in this database",
         )
     return found
+
+
+def hold_tables(session: Session, tables: Sequence[FoundTable], quote: Callable[[str], str]) -> None:
+    """Keep tables as they are until the transaction ends: others may write rows, but not change columns.
+
+    Raises an error where a table was rewritten after the moment that the transaction sees: to it, the table
+    would look empty.
+    """
+    import psycopg
+
+    places = {table: ".".join(map(quote, table.within)) for table in tables}
+    whole = [places[table] for table in tables if table.whole]
+    if whole:  # before anything else, because this statement does not fix the moment
+        session.execute(f"LOCK TABLE {', '.join(whole)} IN ACCESS SHARE MODE")
+    for table in tables:
+        if not table.whole:  # a role that may read some columns may not say LOCK
+            session.execute(f"SELECT 1 FROM {places[table]} WHERE FALSE")
+        if session.execute(_SAME_FILES, (table.oid,)).fetchall() != [(True,)]:
+            raise psycopg.OperationalError("the table was rewritten")
 
 
 def described_columns(session: Session, table: FoundTable) -> tuple[StoredColumn, ...]:

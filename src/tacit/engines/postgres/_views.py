@@ -14,7 +14,7 @@ from tacit.engines.postgres._types import owner_sql, value_sql
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tacit.engines._dialect import Dialect, StoredType
+    from tacit.engines._dialect import Dialect, Part, StoredType
     from tacit.engines.postgres._types import StoredColumn
 
 __all__ = ["TableView", "key_text"]
@@ -89,13 +89,15 @@ class TableView:
     def ranked(self, table: str) -> str:
         """Write all rows with their rank among the rows of their owner.
 
-        Rows are ordered by a keyed hash of the owner and of all values, each as its text. So only rows
-        that are equal in every value have the same hash, and they are interchangeable: whichever of them
-        comes first, the same multiset is kept.
+        Rows are ordered by a keyed hash of the owner and all values, then by the values themselves. Rows that
+        are equal in every value are interchangeable: whichever of them comes first, the same multiset is
+        kept.
         """
         quote = self.dialect.quote
-        parts = [(quote(c.name), c.stored or "text") for c in self.columns]
-        order = self.dialect.ranked(parts)
+        parts: list[Part] = [(quote(c.name), c.stored or "text") for c in self.columns]
+        one = self.unit[0] if self.unit is not None and len(self.unit) == 1 else None
+        values = [quote(c.name) for c in self.columns if c.stored and (c.name, c.stored) != (one, "whole")]
+        order = ", ".join([self.dialect.ranked(parts), *([self.dialect.order(values)] if values else [])])
         rank = f"row_number() OVER (PARTITION BY tacit_u ORDER BY {order})"
         return f"SELECT {', '.join(self.names)}, {rank} AS tacit_r FROM {table}"
 

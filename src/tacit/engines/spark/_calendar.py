@@ -1,4 +1,4 @@
-"""Dates as Spark writes them for Tacit, on TIMESTAMP_NTZ: no time zone, the years 1 to 9999, never an error."""
+"""Dates as Spark writes them for Tacit: no time zone, the years 1 to 9999, never an error."""
 
 from __future__ import annotations
 

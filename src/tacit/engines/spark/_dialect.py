@@ -81,7 +81,8 @@ class SparkDialect(Dialect):
                 return f"coalesce({number_of_text(column)}, {said})"
             case "boolean", "text":
                 number = number_of_text(column)
-                return f"coalesce({boolean_of_text(column)}, CASE WHEN NOT isnan({number}) THEN {number} <> 0e0 END)"
+                counted = f"CASE WHEN NOT isnan({number}) THEN {number} <> 0e0 END"
+                return f"coalesce({boolean_of_text(column)}, {counted})"
             case "text", _:
                 return self.text(column, stored)
             case _:
@@ -140,13 +141,13 @@ class SparkDialect(Dialect):
     def grid(self, number: str, first: float, last: float, halves: float) -> str:
         inside = f"least(greatest({number}, {self.number(first)}), {self.number(last)})"
         half_steps = f"floor({inside} * {self.number(halves)})"
-        return f"(CASE WHEN {number} IS NOT NULL AND NOT isnan({number}) THEN shiftright({half_steps} + 1L, 1) END)"
+        return f"(CASE WHEN NOT {self.is_missing(number)} THEN shiftright({half_steps} + 1L, 1) END)"
 
     def even_cell(self, number: str, first: float, last: float, step: float, size: int) -> str:
         inside = f"least(greatest({number}, {self.number(first)}), {self.number(last)})"
         at = f"floor(({inside} - {self.number(first)}) / {self.number(step)} + 0.5e0)"
         held = f"least(greatest({at}, 0L), {size - 1}L)"
-        return f"(CASE WHEN {number} IS NOT NULL AND NOT isnan({number}) THEN {held} END)"
+        return f"(CASE WHEN NOT {self.is_missing(number)} THEN {held} END)"
 
     # Whole numbers ------------------------------------------------------------------------------------------
 

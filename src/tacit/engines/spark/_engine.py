@@ -111,7 +111,7 @@ class SparkEngine:
     def public_values(
         self, table: str, value: Node, most: int, *, where: Node | None = None, aggregate: str | None = None
     ) -> list[object] | None:
-        """Return the different values of an expression over a public table; None where it is not available."""
+        """Return the different values of an expression over a public table, or None if it is not there."""
         if self._tables[table].unit is not None:
             raise TacitError(
                 "not-allowed",

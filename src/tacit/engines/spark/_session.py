@@ -91,7 +91,7 @@ def open_session(given: Any) -> Any:
                 raise TacitError(
                     "bad-parameter",
                     f"the Spark session does not let Tacit set {name} to {value}",
-                    why="with another setting, the same question has other results, or a row can make it fail",
+                    why="otherwise the same question has other results, or a row can make it fail",
                     fix=f"allow sessions of this cluster to set {name}",
                 )
     return own
@@ -116,19 +116,20 @@ def quiet(session: Any) -> Iterator[None]:
     before = [logger.disabled for logger in loggers]
     for logger in loggers:
         logger.disabled = True
-    restore = (lambda: None) if is_connect(session) else _silence(session)
+    restore: Callable[[], None] | None = None if is_connect(session) else _silence(session)
     try:
         yield
     finally:
         for logger, disabled in zip(loggers, before, strict=True):
             logger.disabled = disabled
         with contextlib.suppress(Exception):
-            restore()
+            if restore is not None:
+                restore()
 
 
 def _silence(session: Any) -> Callable[[], None]:
     """Turn the driver's loggers off; return what turns them on again."""
-    log4j = session._jvm.org.apache.logging.log4j
+    log4j = session._jvm.org.apache.logging.log4j  # noqa: SLF001 - there is no other way to its loggers
     context = log4j.LogManager.getContext(False)  # noqa: FBT003 - Java's own signature
     settings = context.getConfiguration()
     known = settings.getLoggers()

@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlparse
 
 from tacit.engines._parquet_folders import parquet_files, refuse_lake
 from tacit.engines._sources import Source
+from tacit.engines.spark._dialect import SPARK
 from tacit.engines.spark._session import is_connect, is_local
 from tacit.engines.spark._types import MILLISECONDS, stored_type
 from tacit.errors import TacitError
@@ -23,9 +24,10 @@ _ENDS = (".parquet", ".pq")
 _MOMENTS = {"timestamp", "timestamp_ntz"}
 #: DuckDB's names of types, as it finds them in a Parquet file, and how Spark declares them.
 _DECLARED = {
-    "TINYINT": "tinyint", "SMALLINT": "smallint", "INTEGER": "int", "BIGINT": "bigint", "UTINYINT": "smallint",
-    "USMALLINT": "int", "UINTEGER": "bigint", "UBIGINT": "decimal(20,0)", "FLOAT": "float", "DOUBLE": "double",
-    "VARCHAR": "string", "BLOB": "binary", "BOOLEAN": "boolean", "DATE": "date", "TIMESTAMP": "timestamp_ntz",
+    "TINYINT": "tinyint", "SMALLINT": "smallint", "INTEGER": "int", "BIGINT": "bigint",
+    "UTINYINT": "smallint", "USMALLINT": "int", "UINTEGER": "bigint", "UBIGINT": "decimal(20,0)",
+    "FLOAT": "float", "DOUBLE": "double", "VARCHAR": "string", "JSON": "string", "BLOB": "binary",
+    "BOOLEAN": "boolean", "DATE": "date", "TIMESTAMP": "timestamp_ntz",
     "TIMESTAMP WITH TIME ZONE": "timestamp",
 }  # fmt: skip
 
@@ -76,7 +78,7 @@ class SparkSource:
         return [str(file) for file in parquet_files(Path(self.name).absolute()) if file.exists()]
 
     def schema(self) -> ColumnTypes:
-        """Return the columns with their Spark types, as the footers or the catalog have them; reads no row."""
+        """Return the columns with their Spark types, from the footers or the catalog; reads no row."""
         if files := self.local_files:
             return self._local_schema(files)
         frame = self._frame(None)
@@ -92,13 +94,15 @@ class SparkSource:
         typed = Source("parquet", place).schema(self.name)
         if typed is None:
             raise OSError(f"the schema of {files[0]} cannot be read")
-        return [(c, _declared(kind)) for c, kind in typed]
+        odd = _odd_columns(files)
+        return [(c, odd.get(c) or _declared(kind)) for c, kind in typed]
 
     def _coarse(self, frame: Any) -> set[str]:
         """Return the columns that keep moments in milliseconds, by the footers of the files."""
         if not any(field.dataType.simpleString() in _MOMENTS for field in frame.schema.fields):
             return set()
-        jvm, context = self.session._jvm, self.session._jsparkSession.sparkContext()
+        jvm = self.session._jvm  # noqa: SLF001 - PySpark itself does not show footers
+        context = self.session._jsparkSession.sparkContext()  # noqa: SLF001
         found: set[str] = set()
         for file in frame.inputFiles():
             path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(file))
@@ -121,7 +125,7 @@ class SparkSource:
         from pyspark.sql.types import StructField, StructType
 
         if not self.is_path:
-            frame = self.session.table(".".join(f"`{part.replace('`', '``')}`" for part in self.within))
+            frame = self.session.table(".".join(map(SPARK.quote, self.within)))
             return (
                 frame
                 if types is None
@@ -138,7 +142,7 @@ class SparkSource:
         if self.is_path:
             self.session.catalog.refreshByPath(self.name)
         else:
-            self.session.catalog.refreshTable(".".join(f"`{p.replace('`', '``')}`" for p in self.within))
+            self.session.catalog.refreshTable(".".join(map(SPARK.quote, self.within)))
 
     def stamp(self) -> object:
         """Return what changes when a file changes or the list of files does; it stays inside the engine."""
@@ -160,6 +164,17 @@ def _local(file: str) -> str | None:
     return unquote(parsed.path) if parsed.scheme == "file" else file if not parsed.scheme else None
 
 
+def _odd_columns(files: list[str]) -> dict[str, str]:
+    """Return the columns whose type in the files is not the one that DuckDB's type stands for."""
+    import duckdb
+
+    asked = "SELECT DISTINCT name, type, logical_type FROM parquet_schema($files)"
+    with duckdb.connect(config={"threads": 1}) as con:
+        lines = con.execute(asked, {"files": files}).fetchall()
+    halves = {str(name): "half" for name, _, logical in lines if "Float16" in str(logical)}
+    return {**halves, **{str(name): "timestamp" for name, kind, _ in lines if kind == "INT96"}}
+
+
 def _declared(kind: str) -> str:
     if kind.startswith("DECIMAL(") and int(kind[8:].partition(",")[0]) <= 38:
         return kind.lower().replace(" ", "")
@@ -167,18 +182,17 @@ def _declared(kind: str) -> str:
 
 
 def _data_type(kind: str) -> Any:
-    from pyspark.sql import types as spark_types
+    from pyspark.sql import types as t
 
-    plain = {
-        "tinyint": spark_types.ByteType(), "smallint": spark_types.ShortType(), "int": spark_types.IntegerType(),
-        "bigint": spark_types.LongType(), "float": spark_types.FloatType(), "double": spark_types.DoubleType(),
-        "binary": spark_types.BinaryType(), "boolean": spark_types.BooleanType(), "date": spark_types.DateType(),
-        "timestamp": spark_types.TimestampType(), "timestamp_ntz": spark_types.TimestampNTZType(),
-    }  # fmt: skip
     if kind.startswith("decimal"):
         precision, scale = (int(part) for part in kind[8:-1].split(","))
-        return spark_types.DecimalType(precision, scale)
-    return plain.get(kind, spark_types.StringType())
+        return t.DecimalType(precision, scale)
+    plain = {
+        "tinyint": t.ByteType, "smallint": t.ShortType, "int": t.IntegerType, "bigint": t.LongType,
+        "float": t.FloatType, "double": t.DoubleType, "binary": t.BinaryType, "boolean": t.BooleanType,
+        "date": t.DateType, "timestamp": t.TimestampType, "timestamp_ntz": t.TimestampNTZType,
+    }  # fmt: skip
+    return plain.get(kind, t.StringType)()
 
 
 def _table_parts(given: Any, name: str) -> tuple[str, ...]:
@@ -203,9 +217,9 @@ def _table_parts(given: Any, name: str) -> tuple[str, ...]:
     if provider != "parquet" and "parquet" not in facts.get("serde library", "").lower():
         raise TacitError(
             "bad-parameter",
-            f"the table {name!r} is stored as {provider or 'something that Spark does not name'}, not as Parquet",
-            why="Tacit knows only of Parquet that no row can make a reading fail; Delta and Iceberg tables need "
-            "a package that the tests of this version did not have",
+            f"the table {name!r} is stored as {provider or 'an unknown format'}, not as Parquet",
+            why="only for Parquet do Tacit's tests show that no row makes a reading fail; Delta and Iceberg "
+            "need packages without which this version was tested",
             fix=f"store its rows: CREATE TABLE {name}_rows USING parquet AS SELECT * FROM {name}",
         )
     return within

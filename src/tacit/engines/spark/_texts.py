@@ -40,6 +40,7 @@ _MOMENT = (
 #: What most files hold; Spark reads it by itself, or finds that the day does not exist.
 _ISO = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(?: (?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?)?\z"
 _PLAIN = r"^-?[0-9]{1,18}(?:\.[0-9]{1,18})?\z"
+_SIXTEEN = r"^(?:[0-7].{15}|.{0,15})\z"
 _EPOCH = rf"(?i)^{_W}-?epoch{_W}\z"
 
 _LARGEST = "1.7976931348623157e308"
@@ -84,7 +85,7 @@ def whole_of_text(x: str) -> str:
     tight = f"(NOT contains({x}, '_') OR NOT {x} RLIKE {string(_LOOSE)})"
     rounded = f"try_cast(rtrim('.', {bare}) AS DECIMAL(38, 0))"
     mantissa = f"regexp_replace({bare}, '[.eE].*', '')"
-    fits = f"coalesce(try_cast({mantissa} AS BIGINT), CASE WHEN {mantissa} IN ('', '+', '-') THEN 0 END) IS NOT NULL"
+    fits = f"({mantissa} IN ('', '+', '-') OR try_cast({mantissa} AS BIGINT) IS NOT NULL)"
     based = f"regexp_replace({bare}, '^0[xXbB]0*', '')"
     hexadecimal = f"CAST(CAST(conv(lpad({based}, 16, '0'), 16, 10) AS BIGINT) AS DOUBLE)"
     binary = f"CAST(CAST(conv(lpad({based}, 64, '0'), 2, 10) AS BIGINT) AS DOUBLE)"
@@ -92,7 +93,7 @@ def whole_of_text(x: str) -> str:
         f"(CASE WHEN {x} RLIKE {string(_WHOLE)} THEN CASE WHEN {short} AND {tight} AND {fits} "
         f"THEN CAST(try_cast({rounded} AS BIGINT) AS DOUBLE) END "
         f"WHEN {x} RLIKE {string(rf'^{_W}0[xX][0-9a-fA-F][0-9a-fA-F_]*' + chr(92) + 'z')} THEN "
-        f"CASE WHEN NOT {x} RLIKE '_(?![0-9a-fA-F])' AND ({based} = '' OR {based} RLIKE '^([0-7].{{15}}|.{{1,15}})\\\\z') "
+        f"CASE WHEN NOT {x} RLIKE '_(?![0-9a-fA-F])' AND {based} RLIKE {string(_SIXTEEN)} "
         f"THEN {hexadecimal} END "
         f"WHEN {x} RLIKE {string(rf'^{_W}0[bB][01][01_]*' + chr(92) + 'z')} THEN "
         f"CASE WHEN NOT {x} RLIKE '_(?![01])' AND length({based}) < 64 THEN {binary} END END)"
@@ -112,7 +113,8 @@ def moment_of_text(x: str) -> str:
     pattern = string(_MOMENT)
     parts = f"split(regexp_replace({x}, {pattern}, '$1|$3|$4|$5|$6|$7|$8'), '[|]')"
     day = "concat(lpad(p[0], 4, '0'), '-', lpad(p[1], 2, '0'), '-', lpad(p[2], 2, '0'))"
-    clock = "concat(lpad(p[3], 2, '0'), ':', lpad(p[4], 2, '0'), ':', lpad(p[5], 2, '0'), '.', rpad(p[6], 6, '0'))"
+    clock = ", ':', ".join(f"lpad(p[{i}], 2, '0')" for i in (3, 4, 5))
+    clock = f"concat({clock}, '.', rpad(p[6], 6, '0'))"
     both = f"struct({day} AS d, {clock} AS c)"
     read = (
         "CASE WHEN startswith(t.d, '0000') OR try_cast(t.d AS DATE) IS NULL THEN NULL "
@@ -120,8 +122,8 @@ def moment_of_text(x: str) -> str:
         "WHEN t.d < '9999-12-31' THEN CAST(date_add(try_cast(t.d AS DATE), 1) AS TIMESTAMP_NTZ) END"
     )
     return (
-        f"(CASE WHEN {x} RLIKE {string(_ISO)} AND NOT startswith({x}, '0000') THEN try_cast({x} AS TIMESTAMP_NTZ) "
-        f"WHEN {x} RLIKE {pattern} "
+        f"(CASE WHEN {x} RLIKE {string(_ISO)} AND NOT startswith({x}, '0000') "
+        f"THEN try_cast({x} AS TIMESTAMP_NTZ) WHEN {x} RLIKE {pattern} "
         f"THEN transform(transform(array({parts}), p -> {both}), t -> {read})[0] "
         f"WHEN {x} RLIKE {string(_EPOCH)} THEN TIMESTAMP_NTZ '1970-01-01' END)"
     )
@@ -131,13 +133,15 @@ def text_of_number(x: str) -> str:
     """Write a double as its one text: a whole number by its digits, others by the fewest that name it.
 
     Java finds these digits, but for a few doubles (2^-44 is one), where versions before 19 write one digit
-    more than needed. For numbers below the normal ones fewer digits are tried here.
+    more than needed. Below the normal numbers and from 2^63 on, where it is not rare, fewer are tried here.
     """
     whole = f"abs({x}) < 9223372036854775808e0 AND {x} = CAST(CAST({x} AS BIGINT) AS DOUBLE)"
-    tried = [f"format_string('%.{n}E', v)" for n in range(16)]
+    tried = [f"format_string('%.{n}E', v)" for n in range(17)]
     fewer = " ".join(f"WHEN CAST({t} AS DOUBLE) = v THEN {t}" for t in tried)
-    digits = f"CASE WHEN abs(v) >= {_LEAST_NORMAL} THEN CAST(v AS STRING) {fewer} ELSE CAST(v AS STRING) END"
-    parts = "struct(rtrim('.', rtrim('0', substring_index(s, 'E', 1))) AS m, CAST(substring_index(s, 'E', -1) AS INT) AS p)"
+    sure = f"abs(v) >= {_LEAST_NORMAL} AND abs(v) < 9223372036854775808e0"
+    digits = f"CASE WHEN {sure} THEN CAST(v AS STRING) {fewer} ELSE CAST(v AS STRING) END"
+    signs, power = "rtrim('.', rtrim('0', substring_index(s, 'E', 1)))", "substring_index(s, 'E', -1)"
+    parts = f"struct({signs} AS m, CAST({power} AS INT) AS p)"
     bound = f"transform(transform(transform(array({x}), v -> {digits}), s -> {parts}), t -> {_PYTHON})[0]"
     return (
         f"(CASE WHEN {whole} THEN CAST(CAST({x} AS BIGINT) AS STRING) "

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-HELPERS = {"run", "peers"}
+HELPERS = {"run", "peers", "measured_engines"}
 
 
 def main() -> None:

@@ -50,6 +50,7 @@ def limits(
     account: paid.PayerOption = None,
     config: question.ConfigOption = Path("tacit.toml"),
     dataset: question.DatasetOption = None,
+    engine: question.EngineOption = None,
     *,
     cut: _CutOption = False,
     as_json: JsonOption = False,
@@ -65,7 +66,7 @@ def limits(
     files = OutputFiles(None, None, certificate)
     files.check()
     asked = "" if table is None else f'SELECT COUNT(*) FROM "{table}"'  # noqa: S608 - never run
-    declared, name = question.declared_dataset(config, dataset, asked)
+    declared, name = question.declared_dataset(config, dataset, asked, engine)
 
     def planned(data: TableDataset) -> Plan[AnswerTable]:
         if cut or column is not None:

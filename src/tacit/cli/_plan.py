@@ -31,6 +31,7 @@ def plan(
     limits: question.LimitsOption = None,
     config: question.ConfigOption = Path("tacit.toml"),
     dataset: question.DatasetOption = None,
+    engine: question.EngineOption = None,
     *,
     as_json: JsonOption = False,
 ) -> None:
@@ -38,7 +39,7 @@ def plan(
     from tacit.core import plan_text
     from tacit.ledger import Ledger
 
-    declared, name = question.declared_dataset(config, dataset, sql)
+    declared, name = question.declared_dataset(config, dataset, sql, engine)
     price = question.Price(epsilon, delta, rho, within, confidence, size, limits or ())
     with Ledger.memory() as ledger:
         opened = question.alone(declared, name).dataset(name, ledger=ledger)

@@ -63,13 +63,14 @@ def query(
     account: PayerOption = None,
     config: question.ConfigOption = Path("tacit.toml"),
     dataset: question.DatasetOption = None,
+    engine: question.EngineOption = None,
     *,
     as_json: JsonOption = False,
 ) -> None:
     """Charge the budget, answer with noise, show value, low and high. The same question again is free."""
     files = OutputFiles(out, plot, certificate)
     files.check()
-    declared, name = question.declared_dataset(config, dataset, sql)
+    declared, name = question.declared_dataset(config, dataset, sql, engine)
     price = question.Price(epsilon, delta, rho, within, confidence, size, limits or ())
     public = question.public_keys(declared, name, keys)
     paying = Payment(declared, name, config, who, purpose, account)

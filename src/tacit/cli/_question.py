@@ -28,6 +28,7 @@ __all__ = [
     "ConfigOption",
     "DatasetOption",
     "DeltaOption",
+    "EngineOption",
     "EpsilonOption",
     "KeysOption",
     "LimitsOption",
@@ -50,6 +51,14 @@ ConfigOption = Annotated[
 ]
 DatasetOption = Annotated[
     str | None, typer.Option("--dataset", help="Which dataset, if FROM does not show it.")
+]
+EngineOption = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        envvar="TACIT_ENGINE",
+        help="Where the tables are: duckdb, or postgresql://... (a table's name is then the source).",
+    ),
 ]
 EpsilonOption = Annotated[float | None, typer.Option("--epsilon", "-e", help="What the answer may cost.")]
 DeltaOption = Annotated[
@@ -105,15 +114,20 @@ class Price:
         )
 
 
-def declared_dataset(file: Path, dataset: str | None, sql: str) -> tuple[Config, str]:
-    """Read the config and choose the dataset: the one that was named, the only one, or that of the tables."""
+def declared_dataset(
+    file: Path, dataset: str | None, sql: str, engine: str | None = None
+) -> tuple[Config, str]:
+    """Read the config and choose the dataset: the one that was named, the only one, or that of the tables.
+
+    An engine that is given with the command takes the place of the declared one.
+    """
     from tacit.tables import open_config
 
     note_dataset(file, None, dataset or "", sql)
     config = open_config(file)
     name = _chosen(config, dataset or _with_tables(config, sql), file)
     note_dataset(file, config, name, sql)
-    return config, name
+    return config if engine is None else config.on_engine(name, engine), name
 
 
 def _with_tables(config: Config, sql: str) -> str | None:
@@ -159,12 +173,14 @@ def check_sources(config: Config, name: str) -> None:
     from tacit.engines import read_source
 
     for file in config.files(name):
-        if not read_source(file).is_there:
+        source = read_source(file)
+        if not source.is_there:
             raise TacitError(
                 "bad-parameter",
-                f"{file} does not exist",
+                f"{source.shown if source.is_remote else file} does not exist"
+                + (", or cannot be reached" if source.is_remote else ""),
                 why=f"the config declares it as a source of {name}; nothing was charged",
-                fix=Declare("source", f"path/of/{file.name}"),
+                fix=Declare("source", f"path/of/{source.shown.rpartition('/')[2]}"),
             )
 
 

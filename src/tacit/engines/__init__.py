@@ -5,6 +5,7 @@ from tacit.engines._columns import ColumnRole, ReadColumns, SourceColumns
 from tacit.engines._dialect import Dialect
 from tacit.engines._duckdb import DuckDB, SourceTable
 from tacit.engines._protocol import Engine, EngineTransaction, SmallTables, StatementRows
+from tacit.engines._remote_files import is_remote
 from tacit.engines._row_files import KEPT, read_kept, read_note, write_rows
 from tacit.engines._sources import Source, csv_file, read_source
 from tacit.engines._sql_expressions import grid_columns
@@ -26,6 +27,7 @@ __all__ = [
     "StatementRows",
     "csv_file",
     "grid_columns",
+    "is_remote",
     "open_engine",
     "place_source",
     "quote",

@@ -28,7 +28,11 @@ def open_private(folder: Path, memory: str) -> duckdb.DuckDBPyConnection:
         "temp_directory": str(folder),
         "pandas_analyze_sample": 0,
     }
-    return duckdb.connect(str(folder / "snapshot.duckdb"), config=config)
+    file = str(folder / "snapshot.duckdb")
+    try:
+        return duckdb.connect(file, config=config)
+    except duckdb.ParserException:  # DuckDB below 2 takes no share of the memory; its own limit is 80 %
+        return duckdb.connect(file, config={k: v for k, v in config.items() if k != "memory_limit"})
 
 
 def lock(con: duckdb.DuckDBPyConnection, files: Sequence[str]) -> None:

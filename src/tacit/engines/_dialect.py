@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tacit.core import Kind
 
-__all__ = ["STORED", "Dialect", "Part", "StoredType", "numbered"]
+__all__ = ["STORED", "Dialect", "Part", "StoredType", "hashed_part", "numbered"]
 
 #: The type of a column in a view or a subquery. ``digits``: a decimal or huge number, exactly.
 StoredType: TypeAlias = Literal["whole", "float", "digits", "text", "boolean", "moment"]
@@ -31,6 +31,12 @@ STORED: dict[Kind, StoredType] = {"number": "float", "text": "text", "boolean": 
 def numbered(partition: Sequence[str], order: str) -> str:
     """Write the number of a row within its partition."""
     return f"row_number() OVER (PARTITION BY {', '.join(partition)} ORDER BY {order})"
+
+
+def hashed_part(text: str, stored: StoredType | None) -> str:
+    """Write one part of the text that ranks rows; see `Dialect.ranked`. Only texts can have bars."""
+    marked = f"replace({text}, '|', '|.')" if stored in {"text", None} else text
+    return f"coalesce({marked}, '|-')"
 
 
 class Dialect(ABC):
@@ -166,7 +172,13 @@ class Dialect(ABC):
 
     @abstractmethod
     def ranked(self, parts: Sequence[Part]) -> str:
-        """Write the keyed order among the rows of one unit: a hash of secret key, unit and own values."""
+        """Write the keyed order among the rows of one unit: a hash of secret key, unit and own values.
+
+        Engines that keep the same rows take md5 of one text: the parts with ``|,`` between them. A missing
+        part is ``|-``, and a part has ``|.`` for each bar, which only texts can have. So different parts give
+        different texts: a bar is followed by a point within a part, and by another sign between parts. Each
+        part is computed once.
+        """
 
     def cell(self, keys: Sequence[Part], digits: int) -> str:
         """Write a text that depends on a group's key alone and has 16^digits values, about equally often.

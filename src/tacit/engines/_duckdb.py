@@ -33,6 +33,7 @@ from tacit.engines._csv_files import copy_with_coded_cells
 from tacit.engines._duckdb_dialect import DUCKDB, PORTABLE_DUCKDB
 from tacit.engines._frames import register
 from tacit.engines._parquet_footers import copy_with_bytes
+from tacit.engines._remote_files import download, load_extension, remote_stamp
 from tacit.engines._scratch import scratch_folder
 from tacit.engines._sql_expressions import SqlWriter
 from tacit.engines._sql_statements import public_values_sql, statements
@@ -169,7 +170,7 @@ class DuckDB:
     def missing_file(self, table: str) -> str:
         """Return the path of a table's file if it does not exist now; empty for every other source."""
         source = self._tables[table].source
-        return "" if source.kind not in _FILES or source.is_there else str(source.place)
+        return "" if source.kind not in _FILES or source.is_there else source.shown
 
     def public_values(
         self, table: str, value: Node, most: int, *, where: Node | None = None, aggregate: str | None = None
@@ -288,7 +289,9 @@ class DuckDB:
         """Return what changes when a file changes; it stays inside the engine."""
         stamps: dict[str, object] = {}
         for name, table in self._tables.items():
-            if table.source.kind in _FILES:
+            if table.source.is_remote:
+                stamps[name] = remote_stamp(str(table.source.place))
+            elif table.source.kind in _FILES:
                 try:
                     files = table.source.files or (str(table.source.place),)
                     seen = [(file, Path(file).stat()) for file in files]
@@ -310,6 +313,8 @@ class DuckDB:
             compare_bytes(con)
         else:
             con = self._connection = open_private(folder, self._memory)
+        if any(table.source.is_remote for table in self._tables.values()):
+            load_extension(con)
         sources = self._attached(con, folder)
         if self._shared is None:
             lock(con, [file for source in sources.values() for file in source.files])
@@ -423,8 +428,16 @@ class _Reading:
 
 
 def _with_bytes(source: Source, copy: Path) -> Source:
-    """Copy a Parquet file, or all files of a folder, to one that has bytes in place of text."""
-    if not source.is_folder:
+    """Copy a Parquet file, or all files of a folder, to one that has bytes in place of text.
+
+    A file in object storage is fetched for it, through memory.
+    """
+    if source.is_remote:
+        fetched = copy.with_suffix(".fetched")
+        download(source.file, fetched)
+        copy_with_bytes(fetched, copy)
+        fetched.unlink()
+    elif not source.is_folder:
         copy_with_bytes(Path(source.file), copy)
     else:
         copy.mkdir()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, ClassVar
 
-from tacit.engines._dialect import Dialect
+from tacit.engines._dialect import Dialect, hashed_part
 from tacit.engines._values import MOST_TEXT, quote, string
 
 if TYPE_CHECKING:
@@ -134,8 +134,7 @@ class DuckDBDialect(Dialect):
     def ranked_alike(self, parts: Sequence[Part]) -> str:
         """Write the keyed order of the other engines: md5 of key, owner and own values."""
         texts = ["CAST(tacit_key() AS VARCHAR)", self.owner_text("tacit_u"), *(self.text(*p) for p in parts)]
-        sized = (f"coalesce(CAST(length({t}) AS VARCHAR) || ':' || {t}, '-')" for t in texts)
-        return "md5(" + " || '|' || ".join(sized) + ")"
+        return "md5(" + " || '|,' || ".join(hashed_part(text, "text") for text in texts) + ")"
 
     def cell(self, keys: Sequence[Part], digits: int) -> str:
         if self.portable:

@@ -12,6 +12,13 @@ from typing import TYPE_CHECKING
 
 from tacit.engines._csv_files import cell_sql, header_bytes, in_utf8, read_encoding
 from tacit.engines._parquet_folders import check_same_schema, is_pattern, parquet_files, refuse_lake
+from tacit.engines._remote_files import (
+    is_remote,
+    load_extension,
+    read_address,
+    remote_stamp,
+    shown_address,
+)
 from tacit.engines._values import GENERATED, UNREADABLE, quote, string
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Declare, Either, Say, Set
@@ -59,7 +66,7 @@ class Source:
         ``parquet``, ``csv``, ``database`` (a DuckDB file), ``connection`` (an open DuckDB connection) or
         ``frame`` (pandas, Polars, Arrow: anything that DuckDB scans in place).
     place
-        The path, the connection or the frame.
+        The path, the address in object storage, the connection or the frame.
     table
         For databases and connections: the name of the table there.
     within
@@ -85,7 +92,7 @@ class Source:
     @property
     def is_folder(self) -> bool:
         """Whether the place stands for any number of Parquet files: a folder, or a pattern."""
-        if self.kind != "parquet":
+        if self.kind != "parquet" or self.is_remote:
             return False
         place = Path(str(self.place))
         return is_pattern(place) or place.is_dir()
@@ -95,8 +102,19 @@ class Source:
         """The paths of all files that are read, sorted by name; none if the source is not a file."""
         if self.kind not in {"parquet", "csv"}:
             return ()
-        place = self.copy or Path(str(self.place))
-        return tuple(map(str, parquet_files(place))) if self.is_folder else (str(place),)
+        if not self.is_folder:
+            return (self.file,)
+        return tuple(map(str, parquet_files(self.copy or Path(str(self.place)))))
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the file is in object storage, read by its address."""
+        return self.copy is None and is_remote(self.place)
+
+    @property
+    def shown(self) -> str:
+        """The place as messages may show it: an address without its signature."""
+        return shown_address(str(self.place)) if is_remote(self.place) else str(self.place)
 
     @property
     def file(self) -> str:
@@ -147,7 +165,10 @@ class Source:
         try:
             match self.kind:
                 case "parquet":
-                    return self.described(_schema_reader().cursor(), name)
+                    con = _schema_reader().cursor()
+                    if self.is_remote:
+                        load_extension(con)
+                    return self.described(con, name)
                 case "database":
                     with duckdb.connect() as con:
                         path, database = string(str(self.place)), quote("tacit db " + name)
@@ -161,6 +182,8 @@ class Source:
     @property
     def is_there(self) -> bool:
         """Whether the file exists, or at least one file of a folder or pattern."""
+        if self.is_remote:
+            return remote_stamp(str(self.place)) is not None
         return bool(self.files) if self.is_folder else Path(str(self.place)).exists()
 
     def described(self, con: duckdb.DuckDBPyConnection, name: str) -> ColumnTypes:
@@ -269,6 +292,8 @@ def read_source(source: object, *, table: str = "") -> Source:
         return source
     if isinstance(source, tuple) and len(source) == 2 and isinstance(source[1], str):
         return read_source(source[0], table=source[1])
+    if is_remote(source):
+        return Source("parquet", read_address(str(source)))
     if isinstance(source, str | os.PathLike):
         return _read_path(Path(source), table)
     if type(source).__name__ == "DuckDBPyConnection":

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import Budget
 from tacit.core import Unit
-from tacit.engines import csv_file
+from tacit.engines import csv_file, is_remote
 from tacit.errors import TacitError
 from tacit.fixes import Declare
 from tacit.ledger import Blocks
@@ -26,7 +26,7 @@ __all__ = ["Config", "load_config", "open_config", "read_config"]
 
 _KNOWN = {
     "source", "unit", "version", "bounds", "keys", "types", "never_null", "limits", "public",
-    "adjacency", "budget", "parent", "record", "blocks", "block", "decimal", "encoding",
+    "adjacency", "budget", "parent", "record", "blocks", "block", "decimal", "encoding", "engine",
 }  # fmt: skip
 _WRITTEN_AS = frozenset({"decimal", "encoding"})  # how CSV files are written
 _BUDGET = Budget(epsilon=3, delta=1e-6)  # only an example in messages
@@ -50,20 +50,31 @@ class Config:
     ledger: str | None
     datasets: Mapping[str, Any]
 
-    def files(self, name: str) -> list[Path]:
-        """Return the files that a dataset is declared to be in, whether or not they exist."""
+    def files(self, name: str) -> list[Path | str]:
+        """Return the files that a dataset is declared to be in, whether or not they exist.
+
+        An address in object storage is returned as text. A database server has tables, not files.
+        """
         facts = self.datasets[name]
+        if _on_server(facts):
+            return []
         source = facts["source"]
         own = list(source.values()) if isinstance(source, dict) else [source]
         shared = [p["source"] for p in facts.get("public", {}).values()]
         named = [place["path"] if isinstance(place, dict) else place for place in (*own, *shared)]
-        return [self.folder / str(place) for place in named]
+        return [_located(self.folder, str(place)) for place in named]
 
     def tables(self, name: str) -> list[str]:
         """Return the names of the tables of a dataset, protected and public."""
         facts = self.datasets[name]
         source = facts["source"]
         return [*(source if isinstance(source, dict) else [name]), *facts.get("public", {})]
+
+    def on_engine(self, name: str, engine: str) -> Config:
+        """Return the config with a dataset on another engine than the declared one."""
+        facts = {**self.datasets[name], "engine": engine}
+        _check(name, facts)
+        return replace(self, datasets={**self.datasets, name: facts})
 
     def dataset(self, name: str, *, ledger: Ledger | None = None) -> TableDataset:
         """Open one dataset, with the given ledger in place of the declared one."""
@@ -134,7 +145,8 @@ def load_config(path: str | os.PathLike[str] = "tacit.toml") -> dict[str, TableD
     arguments of `protect`: ``source``, ``unit`` (a column, or empty text for single rows), ``budget =
     {epsilon = 1, delta = 1e-6}``, ``bounds``, ``keys``, ``types``, ``limits``, ``public``, ``parent``,
     ``record``, ``blocks`` (what the data is divided by) and ``block`` (which part of it this is). Also
-    ``decimal`` and ``encoding`` say how its CSV files are written.
+    ``decimal`` and ``encoding`` say how its CSV files are written. With ``engine = "postgresql://..."`` a
+    source is the name of a table on that server.
 
     Examples
     --------
@@ -169,6 +181,7 @@ def _check(name: str, facts: Any) -> None:
             fix=Declare("budget", _BUDGET, column=name),
         )
     _check_source(name, facts["source"])
+    _check_engine(name, facts)
     public = facts.get("public", {})
     if not isinstance(public, dict) or any(
         not isinstance(p, dict) or set(p) - _WRITTEN_AS != {"source", "key"} for p in public.values()
@@ -193,6 +206,40 @@ def _check_source(name: str, source: Any) -> None:
             f"the source of {name!r} must be a path, or a path for each table, got {source!r}",
             fix=f'under [datasets.{name}.source]: visits = {{path = "visits.csv", decimal = ","}}',
         )
+
+
+def _check_engine(name: str, facts: Any) -> None:
+    """Check that an engine is DuckDB or a server, and that nothing about files is declared for a server."""
+    engine = facts.get("engine", "duckdb")
+    if engine != "duckdb" and not _on_server(facts):
+        raise TacitError(
+            "bad-parameter",
+            f"the engine of {name!r} must be 'duckdb' or the address of a PostgreSQL server",
+            why="from a file or a command Tacit opens these two; a Spark session is passed to tc.protect",
+            fix=f'under [datasets.{name}]: engine = "postgresql://localhost/hospital"',
+        )
+    source = facts["source"]
+    written = _WRITTEN_AS & set(facts)
+    if _on_server(facts) and (
+        written
+        or any(isinstance(place, dict) for place in (source.values() if isinstance(source, dict) else ()))
+    ):
+        raise TacitError(
+            "bad-parameter",
+            f"{name!r} is on a server, but its declaration says how a file is written",
+            why="a server's tables have types",
+            fix="remove decimal, encoding and path; write the names of tables",
+        )
+
+
+def _on_server(facts: Any) -> bool:
+    """Whether a dataset's tables are on a database server."""
+    return str(facts.get("engine", "")).startswith(("postgresql://", "postgres://"))
+
+
+def _located(folder: Path, written: str) -> Path | str:
+    """Return where a file is: a path from the config's folder, or an address in object storage."""
+    return written if is_remote(written) else folder / written
 
 
 def _wrong_facts(name: str, facts: Any) -> TacitError:
@@ -240,7 +287,11 @@ def _dataset(name: str, facts: Any, folder: Path, ledger: str | Ledger | None) -
 def _place(folder: Path, written: Any, facts: Any) -> object:
     """Read where a table is: a path, and for a CSV file how it is written (else as the dataset says)."""
     own = written if isinstance(written, dict) else {"path": written}
-    path = folder / str(own["path"])
+    if _on_server(facts):
+        return str(own["path"])
+    path = _located(folder, str(own["path"]))
+    if isinstance(path, str):
+        return path
     how = {k: v for k in _WRITTEN_AS if (v := own.get(k, facts.get(k))) is not None}
     is_csv = path.suffix.lower() in {".csv", ".tsv"}
     return csv_file(path, **how) if is_csv or set(own) & _WRITTEN_AS else path

@@ -6,7 +6,7 @@ from functools import reduce
 from hashlib import sha256
 from typing import TYPE_CHECKING, ClassVar
 
-from tacit.engines._dialect import STORED, Dialect
+from tacit.engines._dialect import STORED, Dialect, hashed_part
 from tacit.engines._values import MOST_TEXT
 from tacit.engines.postgres import _arithmetic, _calendar, _readings
 from tacit.engines.postgres._arithmetic import double
@@ -202,10 +202,10 @@ class PostgresDialect(Dialect):
     # Relations ----------------------------------------------------------------------------------------------
 
     def ranked(self, parts: Sequence[Part]) -> str:
-        """Write md5 of key, owner and own values, each with its length; ``tacit_key`` holds the key."""
-        texts = [self.owner_text("tacit_u"), *(self.text(*part) for part in parts)]
-        sized = (f"coalesce(length({t}) || ':' || {t}, '-')" for t in texts)
-        return "(md5((SELECT k0 FROM tacit_key) || " + " || '|' || ".join(sized) + ') COLLATE "C")'
+        """Write md5 of key, owner and own values; ``tacit_key`` holds the key and the sign after it."""
+        owner = hashed_part(self.owner_text("tacit_u"), "text")
+        hashed = [owner, *(hashed_part(self.text(*part), part[1]) for part in parts)]
+        return "(md5((SELECT k0 FROM tacit_key) || " + " || '|,' || ".join(hashed) + ') COLLATE "C")'
 
     def in_sample(self, sample: int) -> str:
         named_unit = f"(SELECT k0 FROM tacit_sample) || {self.owner_text('tacit_u')}"

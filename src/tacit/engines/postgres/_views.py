@@ -26,9 +26,9 @@ def key_text(key: int) -> str:
     Examples
     --------
     >>> key_text(12345)
-    '5:12345|'
+    '12345|,'
     """
-    return f"{len(str(key))}:{key}|"
+    return f"{key}|,"
 
 
 @dataclass(frozen=True, slots=True)

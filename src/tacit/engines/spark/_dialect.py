@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, ClassVar
 
-from tacit.engines._dialect import Dialect
+from tacit.engines._dialect import Dialect, hashed_part
 from tacit.engines._values import MOST_TEXT
 from tacit.engines.spark._calendar import (
     day_names,
@@ -181,9 +181,9 @@ class SparkDialect(Dialect):
     # Relations ----------------------------------------------------------------------------------------------
 
     def ranked(self, parts: Sequence[Part]) -> str:
-        texts = [":tacit_key", self.owner_text("tacit_u"), *(self.text(*part) for part in parts)]
-        sized = (f"coalesce(concat(CAST(length({t}) AS STRING), ':', {t}), '-')" for t in texts)
-        return f"md5(CAST(concat_ws('|', {', '.join(sized)}) AS BINARY))"
+        owner = hashed_part(self.owner_text("tacit_u"), "text")
+        hashed = [owner, *(hashed_part(self.text(*part), part[1]) for part in parts)]
+        return f"md5(CAST(concat_ws('|,', :tacit_key, {', '.join(hashed)}) AS BINARY))"
 
     def in_sample(self, sample: int) -> str:
         named = f"concat(:tacit_sample, {self.owner_text('tacit_u')})"

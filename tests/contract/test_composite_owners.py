@@ -64,7 +64,7 @@ def engine(source: object, unit: tuple[str, ...] = ("pid", "day"), **options: An
 def owners(source: object, unit: tuple[str, ...] = ("pid", "day")) -> tuple[int, int]:
     """Return how many rows have an owner, and how many owners there are."""
     made = engine(source, unit)
-    [(rows, distinct)] = made.integers("SELECT count(*), count(DISTINCT tacit_u) FROM t", {})
+    [(rows, distinct)] = made.rows("SELECT count(*), count(DISTINCT tacit_u) FROM t", {})
     made.close()
     return rows, distinct
 
@@ -139,7 +139,7 @@ def test_a_number_and_its_text_name_one_owner_in_every_table(kind):
     }
     places = {name: SourceTable(read_source(table), ("pid", "day")) for name, table in tables.items()}
     joined = "SELECT count(*) FROM a JOIN b ON CAST(a.tacit_u AS VARCHAR) = CAST(b.tacit_u AS VARCHAR)"
-    assert DuckDB(places, key=KEY).integers(joined, {}) == [(2,)]
+    assert DuckDB(places, key=KEY).rows(joined, {}) == [(2,)]
 
 
 @pytest.mark.parametrize("form", ["arrow", "parquet", "pandas", "polars", "connection"])
@@ -180,7 +180,7 @@ def test_a_day_is_one_owner_whatever_type_its_column_came_out_as():
     more = pd.DataFrame({"pid": [*plain["pid"], "zz"], "day": [*plain["day"].tolist(), "no day"]})
     sql = "SELECT CAST(tacit_u AS VARCHAR) FROM t WHERE NOT contains(tacit_u, 'zz') ORDER BY 1"
     assert more.dtypes.tolist() != plain.dtypes.tolist()
-    assert engine(plain).integers(sql, {}) == engine(more).integers(sql, {})
+    assert engine(plain).rows(sql, {}) == engine(more).rows(sql, {})
 
 
 def test_moments_beyond_the_calendar_drop_their_row_only():
@@ -210,23 +210,23 @@ FIRST = 'SELECT tacit_u, x FROM "t first 3" WHERE x < 600 ORDER BY ALL'
 
 
 def test_each_pair_keeps_its_first_rows():
-    kept = engine(frame()).integers(FIRST, {}, [("t", 3)])
+    kept = engine(frame()).rows(FIRST, {}, [("t", 3)])
     assert len(kept) == 8 * 3 * 3
     snapshot = engine(frame(), snapshot=0)
-    assert snapshot.integers(FIRST, {}, [("t", 3)]) == kept
-    assert engine(frame().sample(frac=1, random_state=1)).integers(FIRST, {}, [("t", 3)]) == kept
+    assert snapshot.rows(FIRST, {}, [("t", 3)]) == kept
+    assert engine(frame().sample(frac=1, random_state=1)).rows(FIRST, {}, [("t", 3)]) == kept
 
 
 @pytest.mark.parametrize("other", [(math.nan, "mo"), ("zz", None), ("0", 5), (0, "su"), (9, "mo")])
 def test_rows_of_another_pair_do_not_change_who_is_kept(other):
     more = pd.DataFrame({"pid": [other[0]] * 9, "day": [other[1]] * 9, "x": range(600, 609)})
     both = pd.concat([frame(), more], ignore_index=True)
-    assert engine(both).integers(FIRST, {}, [("t", 3)]) == engine(frame()).integers(FIRST, {}, [("t", 3)])
+    assert engine(both).rows(FIRST, {}, [("t", 3)]) == engine(frame()).rows(FIRST, {}, [("t", 3)])
 
 
 def test_one_column_stays_what_it_is():
     made = engine(pa.table({"pid": [1, 2], "day": ["x", "y"]}), ("pid",))
-    assert made.integers("SELECT DISTINCT typeof(tacit_u) FROM t", {}) == [("BIGINT",)]
+    assert made.rows("SELECT DISTINCT typeof(tacit_u) FROM t", {}) == [("BIGINT",)]
 
 
 def test_a_unit_is_a_tuple_of_columns():

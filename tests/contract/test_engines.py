@@ -22,12 +22,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
+from duckdb_sql import expression_sql, quantised
+from tacit.algebra._expressions import OPERATORS, Call, Column, lit
+from tacit.algebra._kinds import Scope, resolve
+from tacit.algebra._statistics import grid_for
 from tacit.core import Fact
 from tacit.engines import DuckDB, SourceTable, read_source
-from tacit.tables._emit_expressions import expression_sql, quantised
-from tacit.tables._expressions import OPERATORS, Call, Column, lit
-from tacit.tables._kinds import Scope, resolve
-from tacit.tables._statistics import grid_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -166,7 +166,7 @@ def calls():
 
 def test_every_operator_is_total(engine):
     made = [expression_sql(resolve(call, SCOPE)) for call in calls()]
-    [seen] = engine.integers(f"SELECT count(*), {', '.join(f'count({sql})' for sql in made)} FROM t", {})
+    [seen] = engine.rows(f"SELECT count(*), {', '.join(f'count({sql})' for sql in made)} FROM t", {})
     assert seen[0] == len(NUMBERS) ** 2
     assert all(0 <= n <= seen[0] for n in seen)
 
@@ -175,7 +175,7 @@ def test_every_operator_is_total(engine):
 def test_every_column_can_be_read_as_every_kind(engine, kind):
     have = engine.columns("t") or hostile().column_names
     for name in have:
-        engine.integers(f"SELECT count({expression_sql(Column(name, kind))}) FROM t", {})
+        engine.rows(f"SELECT count({expression_sql(Column(name, kind))}) FROM t", {})
 
 
 DAYS = [dt.datetime(2024, 1, 1), None, dt.datetime(2024, 1, 3)]
@@ -239,7 +239,7 @@ def test_division_by_zero_and_the_logarithm_of_nothing_are_null(engine):
         from tacit.tables.sql import parse_expression
 
         sql = expression_sql(resolve(parse_expression(text), SCOPE))
-        [(seen,)] = engine.integers(
+        [(seen,)] = engine.rows(
             f"SELECT count({sql}) FROM t WHERE NOT isnan(TRY_CAST(n1 AS DOUBLE)) AND abs(TRY_CAST(n1 AS DOUBLE)) < 1e300",  # noqa: E501
             {},
         )
@@ -254,12 +254,12 @@ def test_one_unit_with_a_million_rows_is_limited():
     source = pa.table(
         {"u": np.r_[np.zeros(1_000_000, np.int64), np.arange(1, 100)], "x": np.arange(1_000_099) % 7}
     )
-    assert _one(source).integers('SELECT count(*) FROM "t first 5"', {}, [("t", 5)]) == [(5 + 99,)]
+    assert _one(source).rows('SELECT count(*) FROM "t first 5"', {}, [("t", 5)]) == [(5 + 99,)]
 
 
 def test_an_empty_table_counts_nothing():
     source = pa.table({"u": pa.array([], pa.int64()), "x": pa.array([], pa.float64())})
-    assert _one(source).integers(
+    assert _one(source).rows(
         'SELECT count(*), coalesce(sum(tacit_grid(x, 0e0, 1e0, 2e0)), 0) FROM "t first 5"',
         {},
         [("t", 5)],
@@ -269,7 +269,7 @@ def test_an_empty_table_counts_nothing():
 def test_rows_without_a_unit_are_dropped_first():
     for column in ([1.0, None, math.nan, 2.0], ["a", None, None, "b"]):
         source = pa.table({"u": column, "x": [1, 2, 3, 4]})
-        assert _one(source).integers("SELECT count(*) FROM t", {}) == [(2,)]
+        assert _one(source).rows("SELECT count(*) FROM t", {}) == [(2,)]
 
 
 def test_a_missing_value_elsewhere_does_not_change_who_is_kept():
@@ -278,7 +278,7 @@ def test_a_missing_value_elsewhere_does_not_change_who_is_kept():
     more = pd.concat([frame, pd.DataFrame({"u": [np.nan], "x": [np.nan]})])
     sql = 'SELECT TRY_CAST(x AS BIGINT) FROM "t first 3" WHERE x IS NOT NULL AND NOT isnan(TRY_CAST(x AS DOUBLE)) ORDER BY 1'  # noqa: E501
     assert frame["x"].dtype != more["x"].dtype
-    assert _one(frame).integers(sql, {}, [("t", 3)]) == _one(more).integers(sql, {}, [("t", 3)])
+    assert _one(frame).rows(sql, {}, [("t", 3)]) == _one(more).rows(sql, {}, [("t", 3)])
 
 
 def test_an_order_of_rows_does_not_change_who_is_kept():
@@ -287,9 +287,9 @@ def test_an_order_of_rows_does_not_change_who_is_kept():
         {"u": rng.integers(0, 30, 600), "x": rng.integers(0, 4, 600), "t": rng.choice(["a", "b"], 600)}
     )
     sql = 'SELECT u, x, t, count(*) FROM "t first 4" GROUP BY ALL ORDER BY ALL'
-    first = _one(frame).integers(sql, {}, [("t", 4)])
-    assert first == _one(frame.sample(frac=1, random_state=1)).integers(sql, {}, [("t", 4)])
-    assert first == _one(frame, snapshot=0).integers(sql, {}, [("t", 4)])
+    first = _one(frame).rows(sql, {}, [("t", 4)])
+    assert first == _one(frame.sample(frac=1, random_state=1)).rows(sql, {}, [("t", 4)])
+    assert first == _one(frame, snapshot=0).rows(sql, {}, [("t", 4)])
 
 
 def test_sums_do_not_depend_on_order_or_overflow():
@@ -298,7 +298,7 @@ def test_sums_do_not_depend_on_order_or_overflow():
     for order in (values, values[::-1], np.random.default_rng(0).permutation(values)):
         source = pa.table({"u": np.arange(len(order)), "x": order})
         sql = f"SELECT sum(tacit_grid(x, {-1e18!r}, {1e18!r}, {2 / 1024!r})) FROM t"
-        assert _one(source).integers(sql, {}) == [(3 * 2**43,)]
+        assert _one(source).rows(sql, {}) == [(3 * 2**43,)]
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ def test_values_fall_on_the_grid_exactly(bounds):
         values += [math.nextafter(v, way) for v in values for way in (-math.inf, math.inf)]
         values += [0.0, -0.0, 5e-324, -5e-324, 1.7e308, -1.7e308, math.inf, -math.inf]
         source = pa.table({"u": np.arange(len(values)), "x": values})
-        got = _one(source).integers(f"SELECT {quantised('x', grid)} FROM t ORDER BY u", {})
+        got = _one(source).rows(f"SELECT {quantised('x', grid)} FROM t ORDER BY u", {})
         for x, (q,) in zip(values, got, strict=True):
             exact = math.floor(Fraction(x) / grid.step + Fraction(1, 2)) if math.isfinite(x) else x
             assert q == min(max(exact, grid.lo), grid.hi), x
@@ -331,7 +331,7 @@ def test_odd_column_names_work(name):
 
 def test_columns_that_differ_only_in_case_do_not_mix_up_units():
     frame = pd.DataFrame([[1, 5.0], [2, 6.0]], columns=["u", "U"])
-    [(owners,)] = _one(frame).integers("SELECT count(DISTINCT tacit_u) FROM t", {})
+    [(owners,)] = _one(frame).rows("SELECT count(DISTINCT tacit_u) FROM t", {})
     assert owners == 2
 
 
@@ -340,7 +340,7 @@ def test_the_engine_reads_nothing_but_its_source(tmp_path: Path):
     secret.write_text("a\n1\n")
     pq.write_table(pa.table({"u": [1]}), tmp_path / "t.parquet")
     made = _one(tmp_path / "t.parquet")
-    made.integers("SELECT count(*) FROM t", {})
+    made.rows("SELECT count(*) FROM t", {})
     for sql in (
         f"SELECT count(*) FROM read_csv('{secret}')",
         f"SELECT count(*) FROM '{secret}'",
@@ -353,7 +353,7 @@ def test_the_engine_reads_nothing_but_its_source(tmp_path: Path):
         "SELECT getenv('HOME')",
     ):
         with pytest.raises(duckdb.Error):
-            made.integers(sql, {})
+            made.rows(sql, {})
     assert sorted(p.name for p in tmp_path.iterdir()) == ["secret.csv", "t.parquet"]
 
 
@@ -363,7 +363,7 @@ def test_a_csv_is_read_as_text_and_bad_lines_do_not_abort(tmp_path: Path):
         b'u,x\n1,5\n2,abc\n3,"a\nb"\n4\n5,1,2,3\n6,\xff\xfe\n7,NaN\n8,1e999\n'
         b"9," + b"9" * 3_000_000 + b"\n10,2\n"
     )
-    [(rows, numbers)] = _one(path).integers("SELECT count(*), count(TRY_CAST(x AS DOUBLE)) FROM t", {})
+    [(rows, numbers)] = _one(path).rows("SELECT count(*), count(TRY_CAST(x AS DOUBLE)) FROM t", {})
     assert rows >= 8
     assert numbers >= 4
 
@@ -372,16 +372,16 @@ def test_a_snapshot_is_dropped_when_the_source_changes(tmp_path: Path):
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"u": [1, 1, 1], "x": [1, 2, 3]}), path)
     made = _one(path, snapshot=0)
-    assert made.integers('SELECT count(*) FROM "t first 2"', {}, [("t", 2)]) == [(2,)]
+    assert made.rows('SELECT count(*) FROM "t first 2"', {}, [("t", 2)]) == [(2,)]
     pq.write_table(pa.table({"u": [1, 2, 3, 4], "x": [1, 2, 3, 4]}), path)
     os.utime(path, ns=(1, 1))
-    assert made.integers('SELECT count(*) FROM "t first 2"', {}, [("t", 2)]) == [(4,)]
+    assert made.rows('SELECT count(*) FROM "t first 2"', {}, [("t", 2)]) == [(4,)]
 
 
 def test_columns_of_one_name_are_told_apart(tmp_path: Path):
     path = tmp_path / "t.csv"
     path.write_text("u,a,a,A\n1,2,3,4\n")
-    assert _one(path).integers('SELECT "a", "a_1", "A_2" FROM t', {}) == [("2", "3", "4")]
+    assert _one(path).rows('SELECT "a", "a_1", "A_2" FROM t', {}) == [("2", "3", "4")]
     assert list(_one(path).columns("t")) == ["u", "a", "a_1", "A_2"]
 
 
@@ -484,7 +484,7 @@ def test_types_that_a_frame_infers_do_not_change_owners_of_large_ids():
     sums = []
     for source in (frame, more):
         made = DuckDB({"t": SourceTable(read_source(source), ("u",))}, key=12345)
-        sums.append(made.integers('SELECT sum(x) FROM "t first 2"', {}, [("t", 2)]))
+        sums.append(made.rows('SELECT sum(x) FROM "t first 2"', {}, [("t", 2)]))
     assert sums[0] == sums[1]
 
 
@@ -530,7 +530,7 @@ _KILLED = """
 import os, signal, pyarrow as pa
 from tacit.engines import DuckDB, SourceTable, read_source
 engine = DuckDB({"t": SourceTable(read_source(pa.table({"u": [1], "x": [2.0]})), ("u",))}, key=1, snapshot=0)
-engine.integers('SELECT count(*) FROM "t first 5"', {}, [("t", 5)])
+engine.rows('SELECT count(*) FROM "t first 5"', {}, [("t", 5)])
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -542,16 +542,16 @@ def test_a_snapshot_that_a_killed_process_left_is_swept_away(tmp_path, monkeypat
     [left] = tmp_path.iterdir()
     assert (left / "snapshot.duckdb").exists()
     first = _one(pa.table({"u": [1], "x": [2.0]}))
-    first.integers("SELECT count(*) FROM t", {})
+    first.rows("SELECT count(*) FROM t", {})
     [own] = tmp_path.iterdir()
     assert own != left
     assert own.stat().st_mode & 0o077 == 0
     second = _one(pa.table({"u": [1], "x": [2.0]}))
-    second.integers("SELECT count(*) FROM t", {})
+    second.rows("SELECT count(*) FROM t", {})
     assert own.exists(), "the folder of a living engine was swept away"
     first.close()
     assert not own.exists()
-    assert first.integers('SELECT count(*) FROM "t first 1"', {}, [("t", 1)]) == [(1,)]
+    assert first.rows('SELECT count(*) FROM "t first 1"', {}, [("t", 1)]) == [(1,)]
     del first, second
     gc.collect()
     assert not list(tmp_path.iterdir())
@@ -576,7 +576,7 @@ print(visits.agg(n=tc.count()).plan(epsilon=1).release().value > 0)
 def test_a_forked_child_leaves_its_parent_s_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     made = _one(pa.table({"u": [1, 1], "x": [1, 2]}), snapshot=0)
-    made.integers('SELECT count(*) FROM "t first 1"', {}, [("t", 1)])
+    made.rows('SELECT count(*) FROM "t first 1"', {}, [("t", 1)])
     [own] = tmp_path.iterdir()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # threads are running; the child only discards

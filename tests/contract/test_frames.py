@@ -22,11 +22,11 @@ import pytest
 
 import tacit as tc
 from asking import task_of
+from duckdb_sql import expression_sql
+from tacit.algebra._contribution import contribution
+from tacit.algebra._expressions import Column
 from tacit.engines import DuckDB, SourceTable, read_source
 from tacit.engines._frames import _text
-from tacit.tables._contribution import contribution
-from tacit.tables._emit_expressions import expression_sql
-from tacit.tables._expressions import Column
 from tacit.tables._task import exact_integers
 
 KEY = 12345
@@ -113,7 +113,7 @@ def _exact(frame, question, **facts):
     plan = question(data)
     task = task_of(plan)
     who = contribution(task.asked, row_level=False, adjacency="add/remove")
-    return task.steps, who, exact_integers(task.engine, task.asked, task.statements)
+    return task.steps, who, exact_integers(task.engine, task.asked, task.statistics)
 
 
 def _assert_one_unit_apart(before, after, question, **facts):
@@ -141,7 +141,7 @@ KEPT = _readings(["c"])
 def _kept(frame, sql=KEPT):
     made = DuckDB({"t": SourceTable(read_source(frame), ("u",))}, key=KEY, snapshot=None)
     try:
-        return made.integers(sql, {}, [("t", 1)])
+        return made.rows(sql, {}, [("t", 1)])
     finally:
         made.close()
 
@@ -314,7 +314,7 @@ def test_values_are_written_as_duckdb_writes_them(kind):
         ]
     frame = pa.table({"u": range(len(values)), "c": values})
     made = DuckDB({"t": SourceTable(read_source(frame), ("u",))}, key=KEY, snapshot=None)
-    typed = made.integers("SELECT tacit_text(c), tacit_number(c) FROM t ORDER BY u", {})
+    typed = made.rows("SELECT tacit_text(c), tacit_number(c) FROM t ORDER BY u", {})
     assert [t for t, _ in typed] == [_text(v) for v in values]
     [(apart,)] = con.execute(
         "SELECT count(*) FROM (SELECT unnest($t) AS t, unnest($n) AS n) "
@@ -331,7 +331,7 @@ def test_two_names_never_become_one_unit():
         {"t": SourceTable(read_source(pd.DataFrame({"u": pd.Series(names, dtype=object), "c": 1})), ("u",))},
         key=KEY,
     )
-    [(rows, owners)] = made.integers("SELECT count(*), count(DISTINCT tacit_u) FROM t", {})
+    [(rows, owners)] = made.rows("SELECT count(*), count(DISTINCT tacit_u) FROM t", {})
     assert rows == owners == 7
 
 
@@ -345,14 +345,14 @@ def test_columns_that_differ_in_case_are_told_apart(make):
     for unit in ("ID", "id_2", "id_1"):
         engine = DuckDB({"t": SourceTable(read_source(source), (unit,))}, key=KEY)
         assert list(engine.columns("t")) == ["ID", "id_2", "id_1"]
-        owners += engine.integers("SELECT count(DISTINCT tacit_u) FROM t", {})
+        owners += engine.rows("SELECT count(DISTINCT tacit_u) FROM t", {})
     assert owners == [(100,), (1,), (2,)]
 
 
 def test_columns_of_one_name_in_pandas_are_told_apart():
     frame = pd.DataFrame([[1, 2, "a"]] * 10, columns=["x", "x", "u"])
     engine = DuckDB({"t": SourceTable(read_source(frame), ("u",))}, key=KEY)
-    assert engine.integers('SELECT sum(x)::INT, sum("x_1")::INT FROM t', {}) == [(10, 20)]
+    assert engine.rows('SELECT sum(x)::INT, sum("x_1")::INT FROM t', {}) == [(10, 20)]
 
 
 def test_one_long_decimal_does_not_make_every_answer_fail() -> None:

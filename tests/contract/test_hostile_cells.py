@@ -110,7 +110,7 @@ def counted(source: object, rows: int = 2) -> dict[str, Any]:
         "values": data.agg(n=tc.count("x")).plan(epsilon=1),
     }.items():
         task = task_of(plan)
-        twice = [next(iter(exact_integers(task.engine, task.asked, task.statements).values())) for _ in "12"]
+        twice = [next(iter(exact_integers(task.engine, task.asked, task.statistics).values())) for _ in "12"]
         assert twice[0] == twice[1]
         found[name] = {key: vector[0] for key, vector in twice[0].items()}
     return found
@@ -179,7 +179,7 @@ def test_cells_with_line_ends_keep_them(tmp_path: Path) -> None:
         rows = [(f"p{i}", cell, "1") for i, cell in enumerate(cells)]
         (tmp_path / "t.csv").write_bytes(csv_text(rows, end))
         engine = DuckDB({"t": SourceTable(read_source(tmp_path / "t.csv"), ("u",))}, key=1)
-        assert sorted(engine.integers("SELECT tacit_u, h FROM t", {})) == [(u, h) for u, h, _ in rows]
+        assert sorted(engine.rows("SELECT tacit_u, h FROM t", {})) == [(u, h) for u, h, _ in rows]
 
 
 def test_a_long_file_is_coded_at_every_place(tmp_path: Path) -> None:

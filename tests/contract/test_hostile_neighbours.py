@@ -19,7 +19,7 @@ import pytest
 
 import tacit as tc
 from asking import task_of
-from tacit.tables._contribution import contribution
+from tacit.algebra._contribution import contribution
 from tacit.tables._task import exact_integers
 
 if TYPE_CHECKING:
@@ -206,8 +206,8 @@ def ratios(seed: int, folder: Path) -> list[float]:
             budget=tc.Budget(epsilon=1),
         )
         task = task_of(question(data, random.Random(asked)).plan(epsilon=0.5))
-        exact = exact_integers(task.engine, task.asked, task.statements)
-        assert exact == exact_integers(task.engine, task.asked, task.statements)  # from the snapshot
+        exact = exact_integers(task.engine, task.asked, task.statistics)
+        assert exact == exact_integers(task.engine, task.asked, task.statistics)  # from the snapshot
         found.append(exact)
     who = contribution(task.asked, row_level=False, adjacency="add/remove")
     parts = []

@@ -30,7 +30,7 @@ def protected(source: object, rows: int = 1, **more: Any) -> tc.Dataset:
 
 def integers(plan: Any) -> dict[Any, list[int]]:
     task = task_of(plan)
-    return next(iter(exact_integers(task.engine, task.asked, task.statements).values()))
+    return next(iter(exact_integers(task.engine, task.asked, task.statistics).values()))
 
 
 def asked(data: tc.Dataset, sql: str) -> list[int]:
@@ -358,7 +358,7 @@ def test_a_failed_statement_leaves_no_connection_behind(tmp_path: Any) -> None:
     assert asked(data, "SELECT COUNT(*) AS n FROM data") == [N]
     before = engine._connection
     with pytest.raises(duckdb.Error):
-        engine.integers("SELECT error('boom') FROM data", {})
+        engine.rows("SELECT error('boom') FROM data", {})
     with pytest.raises(duckdb.ConnectionException):
         before.execute("SELECT 1")
     assert asked(data, "SELECT COUNT(*) AS n FROM data") == [N]

@@ -7,6 +7,7 @@ audit reads its bound at 1 - 1e-9."""
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
 
@@ -38,10 +39,14 @@ class Kept:
     def __init__(self, engine):
         self.engine, self.seen = engine, {}
 
-    def integers(self, sql, keys, limited=()):
-        if sql not in self.seen:
-            self.seen[sql] = self.engine.integers(sql, keys, limited)
-        return self.seen[sql]
+    def transaction(self):
+        return nullcontext(self)
+
+    def integers(self, question, statistics, tables):
+        key = (statistics, repr(tables))
+        if key not in self.seen:
+            self.seen[key] = self.engine.integers(question, statistics, tables)
+        return self.seen[key]
 
 
 def dataset(frame):

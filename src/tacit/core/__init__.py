@@ -29,7 +29,6 @@ from tacit.core._plan_run import measure
 from tacit.core._protocols import (
     JSON,
     Charger,
-    Engine,
     Exact,
     Measurement,
     Noisy,
@@ -54,7 +53,6 @@ __all__ = [
     "Charger",
     "Content",
     "Dataset",
-    "Engine",
     "Exact",
     "Fact",
     "Forecast",

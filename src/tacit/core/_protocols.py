@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tacit.core._release import Content
 
 __all__ = [
-    "JSON", "Charger", "Engine", "Exact", "Measurement", "Noisy", "RememberingMeasurement", "RunTask", "Task",
+    "JSON", "Charger", "Exact", "Measurement", "Noisy", "RememberingMeasurement", "RunTask", "Task",
 ]  # fmt: skip
 
 JSON: TypeAlias = bool | int | float | str | Sequence["JSON"] | Mapping[str, "JSON"] | None
@@ -170,40 +170,3 @@ class Charger(Protocol):
         blocks: Sequence[str] = (),
     ) -> Any:
         """Charge a run once, or continue the run of this plan; see `tacit.ledger.LedgerRun`."""
-
-
-class Engine(Protocol):
-    """Where exact integers of tables are computed.
-
-    An engine is opened on sources. Before `integers` is called it reads only column names and public tables.
-    """
-
-    def columns(self, table: str) -> Mapping[str, str] | None:
-        """Return the columns of a table, or None where its source cannot be reached now.
-
-        Beside each column stands the type that keeps it from being read; it is empty where nothing does.
-        """
-
-    def missing_file(self, table: str) -> str:
-        """Return the path of a table's file if it does not exist now; empty for every other source."""
-
-    def public_values(self, table: str, value: str, most: int) -> list[object] | None:
-        """Return the different values of an emitted expression over a public table, or None."""
-
-    def integers(
-        self,
-        sql: str,
-        keys: Mapping[str, Sequence[Sequence[object]]],
-        limited: Iterable[tuple[str, int]] = (),
-    ) -> list[tuple[object, ...]]:
-        """Run one statement that Tacit emitted and return its rows.
-
-        Parameters
-        ----------
-        sql
-            The statement, in the engine's dialect.
-        keys
-            Small public tables that the statement reads, by name.
-        limited
-            Tables that it reads under a row limit, with the limit: ``"visits first 10"``.
-        """

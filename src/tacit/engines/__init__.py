@@ -1,21 +1,34 @@
-"""Engines compute exact integers from the rows of a source. Every engine runs the same contract tests."""
+"""Engines compute exact integers where the data is. Every engine runs the same contract tests."""
 
+from tacit.engines._choice import open_engine, place_source
 from tacit.engines._columns import ColumnRole, ReadColumns, SourceColumns
+from tacit.engines._dialect import Dialect
 from tacit.engines._duckdb import DuckDB, SourceTable
+from tacit.engines._protocol import Engine, EngineTransaction, SmallTables, StatementRows
 from tacit.engines._row_files import KEPT, read_kept, read_note, write_rows
 from tacit.engines._sources import Source, csv_file, read_source
-from tacit.engines._values import MOST_TEXT
+from tacit.engines._sql_expressions import grid_columns
+from tacit.engines._values import MOST_TEXT, quote
 
 __all__ = [
     "KEPT",
     "MOST_TEXT",
     "ColumnRole",
+    "Dialect",
     "DuckDB",
+    "Engine",
+    "EngineTransaction",
     "ReadColumns",
+    "SmallTables",
     "Source",
     "SourceColumns",
     "SourceTable",
+    "StatementRows",
     "csv_file",
+    "grid_columns",
+    "open_engine",
+    "place_source",
+    "quote",
     "read_kept",
     "read_note",
     "read_source",

@@ -15,10 +15,12 @@ What it guarantees to the plan
 from __future__ import annotations
 
 import threading
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tacit.algebra import Column
 from tacit.engines._connections import (
     are_apart,
     check_collation,
@@ -28,11 +30,21 @@ from tacit.engines._connections import (
     open_private,
 )
 from tacit.engines._csv_files import copy_with_coded_cells
+from tacit.engines._duckdb_dialect import DUCKDB, PORTABLE_DUCKDB
 from tacit.engines._frames import register
 from tacit.engines._parquet_footers import copy_with_bytes
 from tacit.engines._scratch import scratch_folder
+from tacit.engines._sql_expressions import SqlWriter
+from tacit.engines._sql_statements import public_values_sql, statements
 from tacit.engines._values import GENERATED, MACROS, family, quote, string
-from tacit.engines._views import limited_view, ranked_table, ranked_view, view_sql
+from tacit.engines._views import (
+    limited_view,
+    portable_rank_sql,
+    rank_sql,
+    ranked_table,
+    ranked_view,
+    view_sql,
+)
 from tacit.errors import TacitError
 from tacit.fixes import Declare
 from tacit.progress import progress
@@ -43,6 +55,8 @@ if TYPE_CHECKING:
     import duckdb
     from numpy.typing import NDArray
 
+    from tacit.algebra import Node, Statistic, TableQuestion, ValueGrid
+    from tacit.engines._protocol import SmallTables, StatementRows
     from tacit.engines._sources import Source
     from tacit.engines._values import ColumnTypes, TypeFamily
 
@@ -65,13 +79,13 @@ class SourceTable:
         The columns that name the owner: one (``("patient_id",)``) or several, whose values together name it
         (``("patient_id", "day")``); none where each row stands for itself. None for a public table.
     grids
-        Further columns by name, as SQL over the table's own columns: values on their public grid, which a
-        snapshot stores as integers.
+        Further columns by name: a column of the table and the public grid on which they hold its values. A
+        snapshot stores them as integers.
     """
 
     source: Source
     unit: tuple[str, ...] | None
-    grids: Mapping[str, str] = field(default_factory=dict)
+    grids: Mapping[str, tuple[str, ValueGrid]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if isinstance(self.unit, str):
@@ -92,11 +106,21 @@ class DuckDB:
         None: never.
     memory
         The memory limit, as DuckDB writes it.
+    portable
+        Whether the rows of a unit are ranked as on every other engine; see `DuckDBDialect`.
     """
 
     def __init__(
-        self, tables: Mapping[str, SourceTable], *, key: int, snapshot: int | None = 1, memory: str = "70%"
+        self,
+        tables: Mapping[str, SourceTable],
+        *,
+        key: int,
+        snapshot: int | None = 1,
+        memory: str = "70%",
+        portable: bool = False,
     ) -> None:
+        self.dialect = PORTABLE_DUCKDB if portable else DUCKDB
+        self._writer = SqlWriter(self.dialect)
         self._tables = dict(tables)
         self._key = key
         self._snapshot = snapshot
@@ -147,7 +171,9 @@ class DuckDB:
         source = self._tables[table].source
         return "" if source.kind not in _FILES or source.is_there else str(source.place)
 
-    def public_values(self, table: str, value: str, most: int) -> list[object] | None:
+    def public_values(
+        self, table: str, value: Node, most: int, *, where: Node | None = None, aggregate: str | None = None
+    ) -> list[object] | None:
         """Return the different values of an expression over a public table; None where it is not available.
 
         A protected table is refused: this is the only read that is not paid for, and it must touch nothing
@@ -161,30 +187,47 @@ class DuckDB:
                 why="only a public table can be read without a charge",
                 fix=Declare("public", ("hospitals.csv", "hospital"), column="hospitals"),
             )
+        sql = public_values_sql(self._writer, table, value, most, where, aggregate)
         engine = DuckDB({table: public}, key=0, snapshot=None, memory=self._memory)
-        sql = f"SELECT DISTINCT {value} FROM {quote(table)} WHERE {value} IS NOT NULL LIMIT {most}"
         import duckdb
 
         try:
-            return [line[0] for line in engine.integers(sql, {})]
+            return [line[0] for line in engine.rows(sql)]
         except (OSError, duckdb.Error):
             return None
         finally:
             engine.close()
 
+    def sql(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> tuple[str, ...]:
+        """Write the statements that will run. No row is read."""
+        return tuple(one.sql for one in statements(self._writer, question, statistics))
+
+    def check(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> None:
+        """Do nothing: what DuckDB refuses, the writer has refused before."""
+
+    def transaction(self) -> AbstractContextManager[DuckDB]:
+        """Return the engine itself: a file that changes is noticed before each statement."""
+        return nullcontext(self)
+
     def integers(
-        self,
-        sql: str,
-        keys: Mapping[str, Sequence[Sequence[object]]],
-        limited: Iterable[tuple[str, int]] = (),
+        self, question: TableQuestion, statistics: tuple[Statistic, ...], tables: SmallTables
+    ) -> list[StatementRows]:
+        """Compute the exact integers of a question. The plan reports every failure as one opaque error."""
+        return [
+            (one.statistics, self.rows(one.sql, tables, one.limited))
+            for one in statements(self._writer, question, statistics)
+        ]
+
+    def rows(
+        self, sql: str, tables: SmallTables | None = None, limited: Iterable[tuple[str, int]] = ()
     ) -> list[tuple[object, ...]]:
-        """Run one emitted statement. The plan reports anything that fails here as one opaque error.
+        """Run one statement that the engine wrote.
 
         Where DuckDB fails on a value of a Parquet file (text that is not UTF-8), the statement runs once more
         on a copy that has bytes in place of text.
         """
         limits = sorted(limited)
-        return self._guarded(lambda: self._run(sql, keys, limits))
+        return self._guarded(lambda: self._run(sql, tables or {}, limits))
 
     def arrays(self, sql: str) -> dict[str, NDArray[Any]]:
         """Run one emitted statement and return its columns as arrays; masked where values are missing."""
@@ -221,7 +264,7 @@ class DuckDB:
         return self._as_bytes
 
     def _run(
-        self, sql: str, keys: Mapping[str, Sequence[Sequence[object]]], limited: Sequence[tuple[str, int]]
+        self, sql: str, keys: SmallTables, limited: Sequence[tuple[str, int]]
     ) -> list[tuple[object, ...]]:
         con = self._opened()
         for name, rows in limited:
@@ -317,7 +360,11 @@ class DuckDB:
         if self._declared.setdefault(name, names) != names and source.kind in _FILES:
             raise OSError(f"the columns of {name} are not the declared ones")
         have = {column for column, _ in types}  # a grid column needs its own column
-        grids = {grid: sql for grid, sql in table.grids.items() if grid.split(" ", 2)[2] in have}
+        grids = {
+            name: self._writer.quantised(self._writer.expression(Column(column, "number"), {}), grid)
+            for name, (column, grid) in table.grids.items()
+            if column in have
+        }
         con.execute(view_sql(name, source, table.unit, types, grids))
         self._types[name], self._grids[name] = types, grids
 
@@ -327,18 +374,24 @@ class DuckDB:
         A snapshot is made when a table was asked about before. It goes with the connection when the source
         has changed.
         """
-        inferred = self._tables[name].source.kind == "frame"
         asked = self._asked[name] = self._asked.get(name, 0) + 1
         types, grids = self._types[name], list(self._grids[name])
         if self._snapshot is None or asked <= self._snapshot:
-            return limited_view(name, rows, types, self._key, grids, inferred=inferred)
+            return limited_view(name, rows, types, self._rank(name), grids)
         if name not in self._ranked:
             temporary = self._shared is not None
-            made = ranked_table(name, types, self._key, grids, temporary=temporary, inferred=inferred)
+            made = ranked_table(name, types, self._rank(name), grids, temporary=temporary)
             with progress(f"Preparing {name} for quick answers (once)", lambda: con.query_progress() / 100):
                 con.execute(made)
             self._ranked.add(name)
         return ranked_view(name, rows)
+
+    def _rank(self, name: str) -> str:
+        """Write the rank of a row among the rows of its owner."""
+        types = self._types[name]
+        if self.dialect.portable:
+            return portable_rank_sql(self.dialect, types)
+        return rank_sql(types, self._key, inferred=self._tables[name].source.kind == "frame")
 
     def _keys(self, con: duckdb.DuckDBPyConnection, name: str, lines: Sequence[Sequence[object]]) -> None:
         columns = list(zip(*lines, strict=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tacit.engines._dialect import numbered
 from tacit.engines._values import (
     NEVER_READ,
     family,
@@ -17,10 +18,11 @@ from tacit.engines._values import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tacit.engines._duckdb_dialect import DuckDBDialect
     from tacit.engines._sources import Source
     from tacit.engines._values import ColumnTypes
 
-__all__ = ["limited_view", "ranked_table", "ranked_view", "view_sql"]
+__all__ = ["limited_view", "portable_rank_sql", "rank_sql", "ranked_table", "ranked_view", "view_sql"]
 
 
 def view_sql(
@@ -68,14 +70,11 @@ def limited_view(
     name: str,
     rows: int,
     types: ColumnTypes,
-    key: int,
+    rank: str,
     grids: Sequence[str] = (),
-    *,
-    inferred: bool = False,
 ) -> str:
     """Write the view of each unit's first rows. Only units with more rows than that are ranked."""
     table, columns = quote(name), _columns(types, grids)
-    rank = _rank(types, key, inferred=inferred)
     return (
         f"CREATE OR REPLACE TEMP VIEW {quote(f'{name} first {rows}')} AS "
         f"WITH heavy AS MATERIALIZED (SELECT tacit_u FROM {table} GROUP BY tacit_u HAVING count(*) > {rows}) "
@@ -88,15 +87,13 @@ def limited_view(
 def ranked_table(
     name: str,
     types: ColumnTypes,
-    key: int,
+    rank: str,
     grids: Sequence[str] = (),
     *,
     temporary: bool = False,
-    inferred: bool = False,
 ) -> str:
     """Write the snapshot: every row with its rank, sorted by rank, so that a row limit is a short scan."""
     kind = "TEMP TABLE" if temporary else "TABLE"
-    rank = _rank(types, key, inferred=inferred)
     return (
         f"CREATE OR REPLACE {kind} {quote('tacit snapshot ' + name)} AS SELECT {_columns(types, grids)}, "
         f"CAST({rank} AS UINTEGER) AS tacit_r FROM {quote(name)} ORDER BY tacit_r"
@@ -114,7 +111,7 @@ def _columns(types: ColumnTypes, grids: Sequence[str]) -> str:
     return ", ".join(["tacit_u", *(quote(c) for c, _ in types), *(quote(g) for g in grids)])
 
 
-def _rank(types: ColumnTypes, key: int, *, inferred: bool = False) -> str:
+def rank_sql(types: ColumnTypes, key: int, *, inferred: bool = False) -> str:
     """Write the rank of a row among the rows of its owner.
 
     Rows are ordered by a keyed hash of the owner and all values, then by the values themselves. Rows that are
@@ -133,6 +130,12 @@ def _rank(types: ColumnTypes, key: int, *, inferred: bool = False) -> str:
         )
     order = f"hash({key}::UBIGINT, CAST(tacit_u AS VARCHAR), {hashed}), {natives}"
     return f"row_number() OVER (PARTITION BY tacit_u ORDER BY {order})"
+
+
+def portable_rank_sql(dialect: DuckDBDialect, types: ColumnTypes) -> str:
+    """Write the rank of a row among the rows of its owner, as every other engine ranks it."""
+    texts = [dialect.text(quote(c), None) for c, _ in types]
+    return numbered(["tacit_u"], ", ".join([dialect.ranked([(text, "text") for text in texts]), *texts]))
 
 
 def _inferred_hash(column: str, kind: str) -> str:

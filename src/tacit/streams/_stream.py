@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
-    from tacit.core import JSON, Engine
+    from tacit.core import JSON
+    from tacit.engines import Engine
     from tacit.exact import Number
     from tacit.streams._admission import Admission
     from tacit.streams._choice import Focus

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
     from fractions import Fraction
 
-    from tacit.core import JSON, Engine, Measurement
+    from tacit.core import JSON, Measurement
+    from tacit.engines import Engine
     from tacit.mechanisms import StreamNoise
     from tacit.streams._horizon import Horizon
     from tacit.tables import TableTask
@@ -125,7 +126,7 @@ class StreamTask:
             steps = replace(self.table, engine=engine).integers()
             found = [next(steps), *(steps.send(None) for _ in self.table.steps[1:])]
         finally:
-            engine.close()  # type: ignore[attr-defined]
+            engine.close()
         return found
 
     def read_of(self, number: int, noisy: Mapping[int, Sequence[Any]], confidence: Fraction) -> Series:

@@ -1,5 +1,6 @@
 """Tables: SQL and fluent questions with privacy for the unit, not the row."""
 
+from tacit.algebra import Contribution
 from tacit.engines import csv_file
 from tacit.tables._aggregate_functions import (
     best,
@@ -25,7 +26,6 @@ from tacit.tables._aggregate_functions import (
 )
 from tacit.tables._config import Config, load_config, open_config, read_config
 from tacit.tables._consortium import Consortium, consortium
-from tacit.tables._contribution import Contribution
 from tacit.tables._dataset import TableDataset
 from tacit.tables._examples import EXAMPLE_HOSPITALS, example_visits
 from tacit.tables._invented import InventedTables, StepChange, TablePair

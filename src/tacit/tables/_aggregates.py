@@ -12,10 +12,27 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Self, TypeAlias
 
+from tacit.algebra import (
+    Call,
+    Column,
+    DistinctCounts,
+    Literal,
+    MomentSums,
+    Node,
+    RowCounts,
+    Scope,
+    SquareSums,
+    Sums,
+    UnitCounts,
+    UnitsWith,
+    as_number,
+    bounds_of,
+    kind_of,
+    resolve,
+    words_of,
+)
 from tacit.errors import TacitError
 from tacit.fixes import Declare, Do
-from tacit.tables._expressions import Call, Column, Literal, Node, words_of
-from tacit.tables._kinds import Scope, as_number, bounds_of, kind_of, resolve
 from tacit.tables._readings import (
     NumberReading,
     PartsCount,
@@ -23,15 +40,6 @@ from tacit.tables._readings import (
     PartsSpread,
     PartsSum,
     Reading,
-)
-from tacit.tables._statistics import (
-    DistinctCounts,
-    MomentSums,
-    RowCounts,
-    SquareSums,
-    Sums,
-    UnitCounts,
-    UnitsWith,
 )
 from tacit.tables._steps import AddNoise, Step
 

@@ -9,33 +9,32 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING
 
-from tacit.mechanisms import KeySelection
-from tacit.tables._algebra import (
+from tacit.algebra import (
+    Column,
     JoinPublic,
     JoinUnits,
     PerUnit,
+    ProductSums,
     Project,
     Scan,
+    Scope,
     Where,
+    can_be_missing,
     joins_of,
+    keys_of,
     rows_per_unit,
     scans_of,
     scope,
 )
+from tacit.mechanisms import KeySelection
 from tacit.tables._cut_notes import cut_lines
-from tacit.tables._expressions import Column
-from tacit.tables._key_values import can_be_missing, keys_of
-from tacit.tables._kinds import Scope
-from tacit.tables._products import ProductSums
 from tacit.tables._sampling import share_of_sample
 
 if TYPE_CHECKING:
+    from tacit.algebra import Contribution, Relation, TableQuestion, ValueGrid
     from tacit.core import Unit
-    from tacit.tables._algebra import Relation, TableQuestion
-    from tacit.tables._contribution import Contribution
     from tacit.tables._dataset import TableDataset
     from tacit.tables._lowering import ReleasedColumn
-    from tacit.tables._statistics import ValueGrid
     from tacit.tables._steps import PaidStep
 
 __all__ = ["facts_of", "facts_of_blocks", "left_out"]

@@ -10,16 +10,27 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Self
 
+from tacit.algebra import (
+    BinCounts,
+    Bins,
+    Column,
+    EdgeBins,
+    EvenBins,
+    ListedBins,
+    Node,
+    Scope,
+    ValueBins,
+    nice_step,
+    resolve,
+    words_of,
+)
 from tacit.core import KEY_KINDS
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Declare, Set
 from tacit.tables._aggregates import Aggregate, LoweringContext, OnBounds
-from tacit.tables._expressions import Column, Node, words_of
-from tacit.tables._kinds import Scope, resolve
 from tacit.tables._listed_values import MOST_CANDIDATES, candidate_values
 from tacit.tables._quantile_readings import BracketedQuantile, ChosenQuantile, QuantileFromCounts
 from tacit.tables._readings import CellReading, ChosenValue, Reading
-from tacit.tables._statistics import BinCounts, Bins, EdgeBins, EvenBins, ListedBins, ValueBins, nice_step
 from tacit.tables._steps import AddNoise, ChooseQuantile, ChooseQuantileEnds, ChooseTop, Step
 
 __all__ = [

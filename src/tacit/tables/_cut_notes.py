@@ -6,17 +6,16 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tacit.algebra import Column, scans_of
 from tacit.errors import TacitError
 from tacit.fixes import Code
-from tacit.tables._algebra import scans_of
-from tacit.tables._expressions import Column
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from fractions import Fraction
 
+    from tacit.algebra import TableQuestion
     from tacit.core import AnswerTable, Cells, Release
-    from tacit.tables._algebra import TableQuestion
     from tacit.tables._dataset import TableDataset
 
 __all__ = ["BEYOND", "OUTSIDE", "CutNote", "cut_lines", "cut_note", "percent"]

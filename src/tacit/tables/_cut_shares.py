@@ -8,60 +8,29 @@ the second in the sum of both is tested like a mean of zeros and ones.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
+from tacit.algebra import CutSums, Scope, ValueGrid, resolve
 from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
 from tacit.mechanisms import mean_sets
 from tacit.tables._aggregates import Aggregate, LoweringContext
-from tacit.tables._kinds import Scope, resolve
 from tacit.tables._python_expressions import Expr, as_node
 from tacit.tables._readings import Cell, Reading
-from tacit.tables._statistics import Statistic, ValueGrid
 from tacit.tables._steps import AddNoise, Step
 
 if TYPE_CHECKING:
-    from tacit.tables._contribution import Contribution
-    from tacit.tables._expressions import Node
+    from tacit.algebra import Node
     from tacit.tables._readings import StepNoise
 
-__all__ = ["CutSums", "ShareBeyond", "share_beyond"]
+__all__ = ["ShareBeyond", "share_beyond"]
 
 _MOST_CAP = 10**6
-
-
-@dataclass(frozen=True, slots=True)
-class CutSums(Statistic):
-    """(min(q, limit), min(q, cap) - min(q, limit)) for each value: non-negative, with the sum cap at most."""
-
-    word: ClassVar[str] = "kept and cut"
-    columns: ClassVar[int] = 2
-    size = 2
-    argument: Node
-    limit: int
-    grid: ValueGrid = field()
-
-    @property
-    def weight(self) -> int:  # type: ignore[override]
-        """The cap: the two parts of one value add up to no more."""
-        return self.grid.hi
-
-    def parts_sql(self, q: str) -> tuple[str, str]:
-        """Write what is kept and what is cut of a whole number in [0, cap]."""
-        return f"least({q}, {self.limit})", f"greatest({q} - {self.limit}, 0)"
-
-    def most(self, rows: int) -> tuple[int, int]:
-        """Return the most that so many rows can keep and cut."""
-        return rows * self.limit, rows * (self.grid.hi - self.limit)
-
-    def sensitivity(self, who: Contribution) -> tuple[int, int]:
-        """One unit adds at most its rows times the cap."""
-        return who.l1(self.weight), who.l2_squared(self.weight)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from tacit.algebra import How, Scan
 from tacit.core import AnswerTable, Dataset, Limits, Plan, Release, Table
 from tacit.errors import TacitError
 from tacit.fixes import Choose
-from tacit.tables._algebra import How, Scan
 from tacit.tables._habits import PandasHabits, column_as_table
 from tacit.tables._rows import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tacit.core import Engine
+    from tacit.algebra import TableQuestion
+    from tacit.engines import Engine
     from tacit.exact import Number
     from tacit.tables._aggregates import Aggregate
-    from tacit.tables._algebra import TableQuestion
     from tacit.tables._cut_notes import CutNote
     from tacit.tables._goals import Goal
     from tacit.tables._groups import GroupedRows

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tacit.errors import bad_parameter
-from tacit.fixes import Code
-from tacit.tables._aggregates import Aggregate
-from tacit.tables._algebra import (
+from tacit.algebra import (
     TableQuestion,
     scope,
 )
+from tacit.errors import bad_parameter
+from tacit.fixes import Code
+from tacit.tables._aggregates import Aggregate
 from tacit.tables._column_names import check_name
 from tacit.tables._habits import PandasHabits
 from tacit.tables._levels import Levels, check_levels, cube_levels, named_levels, rollup_levels
@@ -21,7 +21,7 @@ from tacit.tables._words import rows_in_words, sample_in_words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tacit.tables._expressions import Node
+    from tacit.algebra import Node
     from tacit.tables._rows import Rows
 
 __all__ = ["GroupedRows"]

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tacit.algebra import Column, Literal, Scan, contribution
 from tacit.core import Table
-from tacit.engines import DuckDB, SourceTable, read_source
-from tacit.tables._algebra import Scan
-from tacit.tables._contribution import contribution
-from tacit.tables._emit_expressions import grid_columns, quote
-from tacit.tables._expressions import Column, Literal
+from tacit.engines import DuckDB, SourceTable, grid_columns, quote, read_source
 from tacit.tables._task import exact_integers
 
 if TYPE_CHECKING:
@@ -28,7 +26,9 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from tacit.algebra import Statistic, TableQuestion
     from tacit.core import Fact, Identity
+    from tacit.engines import SmallTables, StatementRows
     from tacit.tables._task import TableTask
 
 __all__ = ["InventedTables", "StepChange", "TablePair"]
@@ -141,7 +141,10 @@ class InventedTables:
         return TablePair(first, second, changes, one, other if replaced else {})
 
     def _changes(self, first: TableTask, second: TableTask) -> tuple[StepChange, ...]:
-        exact = [exact_integers(task.engine, task.asked, task.statements) for task in (first, second)]
+        exact = []
+        for task in (first, second):
+            with task.engine.transaction() as data:
+                exact.append(exact_integers(data, task.asked, task.statistics))
         found = {}
         for statistic in dict.fromkeys(step.statistic for step in first.steps):
             a, b = (one.get(statistic, {}) for one in exact)
@@ -250,17 +253,24 @@ class InventedTables:
 
 
 class _Kept:
-    """An engine that answers a statement it has answered before from memory: the data does not change."""
+    """An engine that answers a question it has answered before from memory: the data does not change."""
 
     def __init__(self, engine: DuckDB) -> None:
         self._engine = engine
-        self._seen: dict[str, list[tuple[Any, ...]]] = {}
+        self._seen: dict[object, list[StatementRows]] = {}
 
-    def integers(self, sql: str, keys: Any, limited: Any = ()) -> list[tuple[Any, ...]]:
-        """Return the exact integers of a statement."""
-        if sql not in self._seen:
-            self._seen[sql] = list(self._engine.integers(sql, keys, limited))
-        return self._seen[sql]
+    def transaction(self) -> nullcontext[_Kept]:
+        """Return itself: every reading is the same."""
+        return nullcontext(self)
+
+    def integers(
+        self, question: TableQuestion, statistics: tuple[Statistic, ...], tables: SmallTables
+    ) -> list[StatementRows]:
+        """Return the exact integers of a question."""
+        key = (statistics, repr(tables))
+        if key not in self._seen:
+            self._seen[key] = self._engine.integers(question, statistics, tables)
+        return self._seen[key]
 
 
 def _found(thing: object, kind: type) -> Iterator[Any]:

@@ -9,17 +9,14 @@ from decimal import Decimal
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from tacit.algebra import Column, Node, Scope, check_possible_keys, is_iso, keys_of, kind_of, resolve
 from tacit.core import KEY_KINDS, Fact, Kind, read_keys
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Either, Say, Set
-from tacit.tables._emit_expressions import expression_sql, quote
-from tacit.tables._expressions import Column, Node, is_iso
-from tacit.tables._key_values import keys_of
-from tacit.tables._kinds import Scope, kind_of, resolve
-from tacit.tables._stored_types import check_possible_keys
 
 if TYPE_CHECKING:
-    from tacit.core import Engine, Table
+    from tacit.core import Table
+    from tacit.engines import Engine
     from tacit.tables._dataset import TableDataset
 
 __all__ = [
@@ -149,8 +146,7 @@ def public_column(written: str, tables: Mapping[str, Table], engine: Engine) -> 
             fix=Choose(table.columns, given=column),
         )
     kind = table.facts.get(column, Fact()).kind
-    read = quote(column) if kind is None else expression_sql(Column(column, kind))
-    values = engine.public_values(name, read, MOST_KEYS + 1)
+    values = engine.public_values(name, Column(column, kind), MOST_KEYS + 1)
     if values is None:
         raise TacitError(
             "unknown-table",

@@ -9,18 +9,17 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeAlias
 
+from tacit.algebra import DistinctCounts, UnitCounts
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Declare, Either, Say
 from tacit.tables._readings import StepNoise
-from tacit.tables._statistics import DistinctCounts, UnitCounts
 from tacit.tables._steps import AddNoise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-    from tacit.tables._algebra import TableQuestion
-    from tacit.tables._contribution import Contribution
+    from tacit.algebra import Contribution, TableQuestion
     from tacit.tables._lowering import ReleasedColumn
     from tacit.tables._readings import Cell, Reading
     from tacit.tables._steps import Step

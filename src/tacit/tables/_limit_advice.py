@@ -10,13 +10,13 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tacit.algebra import choose_name
 from tacit.errors import TacitError
 from tacit.exact import count
 from tacit.fixes import Declare, Set
 from tacit.tables import _aggregate_functions as ask
 from tacit.tables._cut_notes import BEYOND, OUTSIDE, CutNote, percent
 from tacit.tables._cut_shares import share_beyond
-from tacit.tables._kinds import choose_name
 from tacit.tables._python_expressions import col, when
 
 if TYPE_CHECKING:

@@ -9,15 +9,14 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from tacit.algebra import Call, Node, keys_of, lit
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
 from tacit.exact import count as whole
 from tacit.fixes import Code
-from tacit.tables._expressions import Call, Node, lit
-from tacit.tables._key_values import keys_of
 
 if TYPE_CHECKING:
-    from tacit.tables._kinds import Scope
+    from tacit.algebra import Scope
 
 __all__ = ["MOST_CANDIDATES", "bucket_node", "candidate_values"]
 
@@ -27,7 +26,7 @@ _MOST_BUCKETS = 500
 
 def candidate_values(node: Node, facts: Scope) -> tuple[float | str | bool, ...]:
     """Return the public values of an expression: its keys, its constants, or whole numbers in its bounds."""
-    from tacit.tables._kinds import bounds_of
+    from tacit.algebra import bounds_of
 
     known = keys_of(node, facts)
     if known:
@@ -45,8 +44,8 @@ def bucket_node(value: Node, low: Number, high: Number, buckets: int) -> Node:
 
     Examples
     --------
-    >>> from tacit.tables._expressions import Column
-    >>> from tacit.tables._kinds import Scope
+    >>> from tacit.algebra import Column
+    >>> from tacit.algebra import Scope
     >>> keys_of(bucket_node(Column("age"), 0, 100, 2), Scope({}))
     (0.0, 1.0, 2.0, 3.0)
     """

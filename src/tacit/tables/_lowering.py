@@ -11,15 +11,27 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tacit.algebra import (
+    Call,
+    Column,
+    Literal,
+    MomentSums,
+    Node,
+    RowCounts,
+    Scan,
+    SquareSums,
+    Sums,
+    UnitCounts,
+    document,
+    grid_for,
+    scope,
+)
 from tacit.tables._aggregates import LoweringContext, OnBounds, SumOf, kept_column
-from tacit.tables._algebra import Scan, document, scope
-from tacit.tables._expressions import Call, Column, Literal, Node
-from tacit.tables._statistics import MomentSums, RowCounts, SquareSums, Sums, UnitCounts, grid_for
 from tacit.tables._steps import AddNoise, SelectKeys, Step
 
 if TYPE_CHECKING:
+    from tacit.algebra import Relation, TableQuestion
     from tacit.tables._aggregates import Aggregate, Range
-    from tacit.tables._algebra import Relation, TableQuestion
     from tacit.tables._readings import Reading
 
 __all__ = ["ReleasedColumn", "lower"]

@@ -6,10 +6,8 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from tacit.algebra import PRODUCT_BITS, ProductSums, Scope, bounds_of, document, grid_for, resolve, words_of
 from tacit.tables._aggregates import Aggregate, LoweringContext, bounds_missing
-from tacit.tables._algebra import document
-from tacit.tables._expressions import words_of
-from tacit.tables._kinds import Scope, bounds_of, resolve
 from tacit.tables._product_readings import (
     PairCorrelation,
     PairCovariance,
@@ -17,13 +15,11 @@ from tacit.tables._product_readings import (
     PairIntercept,
     PairSlope,
 )
-from tacit.tables._products import PRODUCT_BITS, ProductSums
-from tacit.tables._statistics import grid_for
 from tacit.tables._steps import AddNoise, Step
 
 if TYPE_CHECKING:
+    from tacit.algebra import Node
     from tacit.tables._aggregates import Range
-    from tacit.tables._expressions import Node
     from tacit.tables._readings import Reading
 
 __all__ = ["CorrelationOf", "CovarianceOf", "DeterminationOf", "InterceptOf", "PairOf", "SlopeOf"]

@@ -10,18 +10,16 @@ from dataclasses import dataclass
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING
 
+from tacit.algebra import Call, Column, JoinPublic, JoinUnits, Literal, PerUnit, Project, Scan, Where
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Declare, Either, Say, Set
 from tacit.ledger import Blocks
-from tacit.tables._algebra import JoinPublic, JoinUnits, PerUnit, Project, Scan, Where
-from tacit.tables._expressions import Call, Column, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tacit.algebra import Node, Relation, TableQuestion
     from tacit.core import Kind, Table, Unit
-    from tacit.tables._algebra import Relation, TableQuestion
-    from tacit.tables._expressions import Node
 
 __all__ = ["BlockColumn", "read_block_of_dataset", "read_partition"]
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tacit.algebra import document
 from tacit.core import AnswerTable, Forecast, Plan, warn_of_delta
 from tacit.errors import TacitError
-from tacit.tables._algebra import document
 from tacit.tables._captions import facts_of, facts_of_blocks, left_out
-from tacit.tables._emit import statements
 from tacit.tables._pricing import Pricing, asks_of, noises_of
 from tacit.tables._sampling import share_of_sample
 from tacit.tables._steps import calibrate
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-    from tacit.tables._algebra import TableQuestion
+    from tacit.algebra import TableQuestion
     from tacit.tables._dataset import TableDataset
     from tacit.tables._goals import Goal
     from tacit.tables._lowering import ReleasedColumn
@@ -82,7 +81,6 @@ def _plan(
     blocks = () if dataset.block_column is None else dataset.block_column.concerned(question)
     task = TableTask(
         question,
-        statements(question, tuple(dict.fromkeys(statistics))),
         pricing.steps,
         tuple(one.mechanism for one in paid),
         tuple({"statistic": one.word, "step": str(one.step), **sampled} for one in statistics),
@@ -94,6 +92,7 @@ def _plan(
         blocks,
         share,
     )
+    _ = task.sql  # what cannot be written is refused now
     return Plan.of(
         dataset,
         task,

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
+from tacit.algebra import Call, Column, Node, names
 from tacit.core import AnswerTable, Cells, Release, Value
 from tacit.errors import TacitError
 from tacit.fixes import Choose
-from tacit.tables._expressions import Call, Column, Node, names
 from tacit.tables._release_arithmetic import check_computable, evaluate
 from tacit.tables._release_totals import looks_over_lines, sortable, with_totals
 

@@ -8,15 +8,11 @@ from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from tacit.algebra import Column, contribution, kind_of, scope, whole_numbers
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Declare, Do, Either, Set
-from tacit.tables._algebra import scope
-from tacit.tables._contribution import contribution
-from tacit.tables._expressions import Column
-from tacit.tables._key_values import whole_numbers
 from tacit.tables._keys import example_keys
-from tacit.tables._kinds import kind_of
 from tacit.tables._levels import check_totals
 from tacit.tables._lowering import lower
 from tacit.tables._readings import ChosenValue, StepNoise
@@ -26,10 +22,8 @@ from tacit.tables._steps import Ask, Flippable, calibrate
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tacit.tables._algebra import TableQuestion
-    from tacit.tables._contribution import Contribution
+    from tacit.algebra import Contribution, Node, TableQuestion
     from tacit.tables._dataset import TableDataset
-    from tacit.tables._expressions import Node
     from tacit.tables._goals import Goal
     from tacit.tables._lowering import ReleasedColumn
     from tacit.tables._steps import PaidStep, Step

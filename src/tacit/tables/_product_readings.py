@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tacit.tables._products import ProductSums
+    from tacit.algebra import ProductSums
     from tacit.tables._readings import StepNoise
 
 __all__ = [

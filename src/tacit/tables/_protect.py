@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from tacit.algebra import Column, Scope, choose_name, is_iso, resolve
 from tacit.core import (
     KEY_KINDS,
     Fact,
@@ -19,16 +20,13 @@ from tacit.core import (
     read_identity,
     read_kind,
 )
-from tacit.engines import DuckDB, SourceTable, read_source
+from tacit.engines import SourceTable, grid_columns, open_engine, place_source
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Declare
 from tacit.ledger import Ledger, open_ledger
 from tacit.mechanisms import ranking_secret
 from tacit.tables._dataset import TableDataset
-from tacit.tables._emit_expressions import grid_columns
-from tacit.tables._expressions import Column, is_iso
 from tacit.tables._keys import example_keys, public_column, read_column_keys
-from tacit.tables._kinds import Scope, choose_name, resolve
 from tacit.tables._partition import read_block_of_dataset, read_partition
 
 if TYPE_CHECKING:
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Adjacency, Budget
     from tacit.core import Identity, Kind, LimitGiven
+    from tacit.engines import Engine
     from tacit.exact import Number
     from tacit.ledger import Blocks
     from tacit.tables._partition import BlockColumn
@@ -63,6 +62,7 @@ def protect(
     record: Literal["words", "shape"] = "words",
     blocks: Blocks | None = None,
     block: str | int | date | None = None,
+    engine: object = None,
 ) -> TableDataset:
     """Declare who is protected and what is public; the data is not read.
 
@@ -119,6 +119,10 @@ def protect(
     block
         The block that all of this data belongs to: several datasets with the same name, one for each block,
         share one account. You promise that a unit is in at most ``blocks.per_unit`` of them.
+    engine
+        Where the tables are and the integers are computed: ``"duckdb"`` (default), in this process; an open
+        psycopg connection or an address ``postgresql://...``; an open Spark session. There a source is the
+        name of a table. A pair such as ``(connection, "visits")`` says the same.
 
     Examples
     --------
@@ -146,18 +150,19 @@ def protect(
     facts = _read_facts(bounds, listed, types, never_null)
     owner = identity.unit.columns
     places = {
-        n: SourceTable(read_source(s), owner, grid_columns(_of_table(n, facts))) for n, s in sources.items()
+        n: SourceTable(place_source(s, engine), owner, grid_columns(_of_table(n, facts)))
+        for n, s in sources.items()
     }
     one = len(places) == 1 and all(place.source.kind != "csv" for place in places.values())
-    places |= {n: SourceTable(read_source(s), None) for n, (s, _) in shared.items()}
-    engine = DuckDB(places, key=ranking_secret())
+    places |= {n: SourceTable(place_source(s, engine), None) for n, (s, _) in shared.items()}
+    opened = open_engine(places, key=ranking_secret())
     named = {c: v for c, v in keys.items() if isinstance(v, str)}
     if named:  # keys that stand in a public table are read now, since nothing in it is private
-        known = {n: _table(n, engine, facts, (key,)) for n, (_, key) in shared.items()}
-        read = {c: public_column(v, known, engine) for c, v in named.items()}
+        known = {n: _table(n, opened, facts, (key,)) for n, (_, key) in shared.items()}
+        read = {c: public_column(v, known, opened) for c, v in named.items()}
         facts = _read_facts(bounds, listed | read, types, never_null)
-    tables = {n: _table(n, engine, facts, owner, identity.unit) for n in sources}
-    tables |= {n: _table(n, engine, facts, (key,)) for n, (_, key) in shared.items()}
+    tables = {n: _table(n, opened, facts, owner, identity.unit) for n in sources}
+    tables |= {n: _table(n, opened, facts, (key,)) for n, (_, key) in shared.items()}
     _check_names({"bounds": bounds, "keys": keys, "types": types, "never_null": never_null}, tables)
     _check_files(places, ledger, identity.name)
     limited = _read_limits(limits, sources)
@@ -167,7 +172,7 @@ def protect(
     books = open_ledger(ledger)
     open_account(identity, budget, books, parent=parent, record=record, blocks=blocks)
     return TableDataset(
-        identity, books, tables, limited, next(iter(sources)), one, engine, column, record=record
+        identity, books, tables, limited, next(iter(sources)), one, opened, column, record=record
     )
 
 
@@ -351,7 +356,7 @@ def _of_table(
 
 
 def _table(
-    name: str, engine: DuckDB, facts: Mapping[str, Fact], named: tuple[str, ...], unit: Unit | None = None
+    name: str, engine: Engine, facts: Mapping[str, Fact], named: tuple[str, ...], unit: Unit | None = None
 ) -> Table:
     """Declare one table with its facts; names of columns are checked where the source is available.
 

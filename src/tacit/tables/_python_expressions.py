@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tacit.algebra import Call, Column, Node, lit, text_of
 from tacit.errors import TacitError
 from tacit.fixes import Code
-from tacit.tables._expressions import Call, Column, Node, lit, text_of
 from tacit.tables._listed_values import bucket_node
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tacit.algebra import BinCounts
     from tacit.mechanisms import LinearNoise, QuantileBracket, QuantileChoice
-    from tacit.tables._statistics import BinCounts
 
 __all__ = ["BracketedQuantile", "ChosenQuantile", "QuantileFromCounts"]
 

@@ -17,11 +17,11 @@ from tacit.tables._words import in_words
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tacit.core import AnswerTable, Plan
-    from tacit.exact import Number
-    from tacit.tables._algebra import (
+    from tacit.algebra import (
         TableQuestion,
     )
+    from tacit.core import AnswerTable, Plan
+    from tacit.exact import Number
     from tacit.tables._dataset import TableDataset
     from tacit.tables._postprocessing import Presentation
 

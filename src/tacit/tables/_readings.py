@@ -21,8 +21,8 @@ from tacit.mechanisms import DiscreteGaussian, LinearNoise, PermuteAndFlip, TopK
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tacit.algebra import BinCounts, MomentSums, Statistic
     from tacit.mechanisms import IntegerMechanism
-    from tacit.tables._statistics import BinCounts, MomentSums, Statistic
 
 __all__ = [
     "Cell", "CellReading", "ChosenValue", "NumberReading", "PartsCount", "PartsMean", "PartsSpread",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Final
 
+from tacit.algebra import Call, Column, Literal, Node, text_of
 from tacit.errors import TacitError
 from tacit.fixes import Do
-from tacit.tables._expressions import Call, Column, Literal, Node, text_of
 from tacit.tables._release_functions import FUNCTIONS, choose, rounded
 from tacit.tables._release_totals import OVER, looks_over_lines
 

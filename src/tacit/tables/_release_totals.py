@@ -19,7 +19,7 @@ from bisect import bisect_left
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from tacit.tables._expressions import Call, Literal, Node, text_of
+from tacit.algebra import Call, Literal, Node, text_of
 from tacit.tables._release_functions import FUNCTIONS
 
 if TYPE_CHECKING:

@@ -6,27 +6,32 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from tacit.algebra import (
+    Column,
+    How,
+    JoinPublic,
+    JoinUnits,
+    Measure,
+    Node,
+    Project,
+    Relation,
+    Where,
+    as_number,
+    bounds_of,
+    of_each_unit,
+    resolve,
+    rows_per_unit,
+    scans_of,
+    scope,
+    text_of,
+    with_rows,
+)
 from tacit.core import Fact, Limits, Table, Unit
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Choose, Code, Declare, Set
 from tacit.tables._aggregates import Aggregate, OnBounds, as_value_of_any_kind
-from tacit.tables._algebra import (
-    How,
-    JoinPublic,
-    JoinUnits,
-    Measure,
-    Project,
-    Relation,
-    Where,
-    of_each_unit,
-    rows_per_unit,
-    scans_of,
-    scope,
-    with_rows,
-)
 from tacit.tables._column_names import check_name, names_needed
-from tacit.tables._expressions import Column, Node, text_of
 from tacit.tables._groups import GroupedRows
 from tacit.tables._habits import PandasHabits
 from tacit.tables._keys import (
@@ -38,7 +43,6 @@ from tacit.tables._keys import (
     read_group_keys,
     typed_keys,
 )
-from tacit.tables._kinds import as_number, bounds_of, resolve
 from tacit.tables._python_expressions import Expr, as_node, as_value
 from tacit.tables._sampling import read_sample
 from tacit.tables._words import rows_in_words, sample_in_words

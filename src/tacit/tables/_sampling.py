@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tacit.core import Unit
 
 __all__ = [
-    "MOST_SAMPLED", "amplified_ask", "check_sample", "drawn_sample", "in_sample", "inner_ask", "read_sample",
+    "MOST_SAMPLED", "amplified_ask", "check_sample", "drawn_sample", "inner_ask", "read_sample",
     "share_of_sample",
 ]  # fmt: skip
 
@@ -72,12 +72,6 @@ def check_sample(unit: Unit, adjacency: str) -> None:
 def drawn_sample() -> tuple[tuple[str], ...]:
     """Draw the secret of one sample, as the small table that the statements read."""
     return ((sampling_secret(),),)
-
-
-def in_sample(sample: int) -> str:
-    """Write the condition that a unit is in the sample."""
-    named = "(SELECT k0 FROM tacit_sample) || CAST(tacit_u AS VARCHAR)"
-    return f"substring(sha256({named}), 1, 8) < '{sample:08x}'"
 
 
 def inner_ask(ask: Ask, sample: int) -> Ask:

@@ -38,9 +38,8 @@ from tacit.mechanisms import (
 )
 
 if TYPE_CHECKING:
+    from tacit.algebra import Contribution, Statistic
     from tacit.mechanisms import IntegerMechanism
-    from tacit.tables._contribution import Contribution
-    from tacit.tables._statistics import Statistic
 
 __all__ = [
     "AddNoise", "Ask", "ChooseQuantile", "ChooseQuantileEnds", "ChooseTop", "Flippable", "PaidStep",

@@ -7,26 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.algebra import BinCounts, document, kind_of, sources_of
 from tacit.core import AnswerTable, Cells
 from tacit.errors import TacitError
 from tacit.fixes import Declare
-from tacit.tables._algebra import document, sources_of
-from tacit.tables._kinds import kind_of
 from tacit.tables._levels import lines_of, read_levels
 from tacit.tables._sampling import drawn_sample
-from tacit.tables._statistics import BinCounts
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
     from fractions import Fraction
 
-    from tacit.core import JSON, Engine, Value
+    from tacit.algebra import Statistic, TableQuestion
+    from tacit.core import JSON, Value
+    from tacit.engines import Engine, EngineTransaction
     from tacit.mechanisms import IntegerMechanism
-    from tacit.tables._algebra import TableQuestion
-    from tacit.tables._emit import Statement
     from tacit.tables._lowering import ReleasedColumn
     from tacit.tables._readings import StepNoise
-    from tacit.tables._statistics import Statistic
     from tacit.tables._steps import Step
 
 __all__ = ["GroupKey", "TableTask", "exact_integers"]
@@ -43,8 +40,6 @@ class TableTask:
     ----------
     asked
         The question.
-    statements
-        The SQL that returns its exact integers.
     steps
         The steps, in the order in which they run.
     mechanisms
@@ -68,7 +63,6 @@ class TableTask:
     """
 
     asked: TableQuestion
-    statements: tuple[Statement, ...]
     steps: tuple[Step, ...]
     mechanisms: tuple[IntegerMechanism, ...]
     labels: tuple[dict[str, JSON], ...]
@@ -97,7 +91,12 @@ class TableTask:
     @property
     def sql(self) -> tuple[str, ...]:
         """The statements that will run."""
-        return tuple(statement.sql for statement in self.statements)
+        return self.engine.sql(self.asked, self.statistics)
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """The statistics whose exact integers the steps need."""
+        return tuple(dict.fromkeys(step.statistic for step in self.steps))
 
     def unavailable(self) -> TacitError | None:
         """Return why nothing can be drawn: a file is gone, or a table's columns were never known.
@@ -123,7 +122,8 @@ class TableTask:
 
     def integers(self) -> Generator[Any, Any, None]:
         """Yield each step's exact integers for every group; private groups are those that came back."""
-        exact = exact_integers(self.engine, self.asked, self.statements)
+        with self.engine.transaction() as data:
+            exact = exact_integers(data, self.asked, self.statistics)
         keys: list[GroupKey] = [()] if not self.asked.by else list(self.asked.keys or ())
         for step in self.steps:
             statistic = step.statistic
@@ -185,9 +185,9 @@ def _shown(keys: list[object], *, dates: bool) -> tuple[Value, ...]:
 
 
 def exact_integers(
-    engine: Engine, question: TableQuestion, statements: tuple[Statement, ...]
+    data: EngineTransaction, question: TableQuestion, statistics: tuple[Statistic, ...]
 ) -> dict[Statistic, dict[GroupKey, list[int]]]:
-    """Run the statements and return each statistic's exact integers per group.
+    """Compute each statistic's exact integers per group.
 
     They never leave the process without noise.
     """
@@ -196,13 +196,12 @@ def exact_integers(
         tables["tacit_sample"] = drawn_sample()
     width = len(question.by)
     found: dict[Statistic, dict[GroupKey, list[int]]] = {}
-    for statement in statements:
-        lines = engine.integers(statement.sql, tables, statement.limited)
-        for statistic in statement.statistics:
+    for together, lines in data.integers(question, statistics, tables):
+        for statistic in together:
             found[statistic] = {}
         for line in lines:
             key, numbers = line[:width], [int(str(n)) for n in line[width:]]
-            for statistic in statement.statistics:
+            for statistic in together:
                 if isinstance(statistic, BinCounts):
                     cells = found[statistic].setdefault(key, [0] * statistic.size)
                     cells[numbers[0]] += numbers[1]

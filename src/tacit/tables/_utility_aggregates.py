@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from tacit.algebra import SCORE_BITS, Scope, ScoreSums, ValueBins, bounds_of, grid_for, resolve, words_of
 from tacit.tables._aggregates import Aggregate, LoweringContext, bounds_missing
-from tacit.tables._expressions import words_of
-from tacit.tables._kinds import Scope, bounds_of, resolve
 from tacit.tables._readings import ChosenValue
-from tacit.tables._scores import SCORE_BITS, ScoreSums
-from tacit.tables._statistics import ValueBins, grid_for
 from tacit.tables._steps import ChooseTop, Step
 
 if TYPE_CHECKING:
+    from tacit.algebra import Node
     from tacit.tables._aggregates import Range
-    from tacit.tables._expressions import Node
     from tacit.tables._readings import Reading
 
 __all__ = ["MOST_SCORED", "BestOf"]

@@ -12,30 +12,38 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from tacit.core import KINDS, Fact, Table, read_bounds
-from tacit.tables import _aggregate_functions as ask
-from tacit.tables import _aggregates, _algebra, _choice_aggregates, _expressions, _pair_aggregates
-from tacit.tables._algebra import (
+from tacit.algebra import (
+    OPERATORS,
+    Call,
+    Column,
     JoinPublic,
     JoinUnits,
+    Literal,
     Measure,
+    Node,
     PerUnit,
     Project,
     Relation,
     Scan,
+    Scope,
     TableQuestion,
     Where,
+    as_date,
+    expand_kinds,
+    lit,
     names_unit,
     read_fraction,
+    resolve,
     rows_per_unit,
     scans_of,
     scope,
 )
+from tacit.core import KINDS, Fact, Table, read_bounds
+from tacit.tables import _aggregate_functions as ask
+from tacit.tables import _aggregates, _choice_aggregates, _pair_aggregates
 from tacit.tables._column_names import check_name
 from tacit.tables._cut_shares import ShareBeyond, share_beyond
-from tacit.tables._expressions import OPERATORS, Call, Column, Literal, Node, lit
 from tacit.tables._keys import MOST_KEYS, key_nodes, read_column_keys
-from tacit.tables._kinds import Scope, expand_kinds, resolve
 from tacit.tables._levels import MOST_LEVELS, check_levels
 from tacit.tables._limit_advice import CutCaption, LimitCaption
 from tacit.tables._postprocessing import PostProcessing
@@ -57,9 +65,7 @@ __all__ = ["read_post", "read_question"]
 _NODES: dict[str, type] = {
     node.__name__: node
     for node in (
-        *(getattr(_algebra, name) for name in (
-            "JoinPublic", "JoinUnits", "Measure", "PerUnit", "Project", "Scan", "TableQuestion", "Where",
-        )),
+        JoinPublic, JoinUnits, Measure, PerUnit, Project, Scan, TableQuestion, Where,
         *(getattr(_aggregates, name) for name in (
             "CountDistinct", "CountRows", "CountUnits", "MeanOf", "PopulationStdOf", "PopulationVarianceOf",
             "StdOf", "SumOf", "VarianceOf",
@@ -75,9 +81,9 @@ _NODES: dict[str, type] = {
         CutCaption,
         LimitCaption,
         ShareBeyond,
-        _expressions.Call,
-        _expressions.Column,
-        _expressions.Literal,
+        Call,
+        Column,
+        Literal,
         PostProcessing,
     )
 }  # fmt: skip
@@ -384,7 +390,7 @@ def _check_parts(node: Node, facts: Scope) -> None:
             _insist(not plain.unreadable and kind in {None, *KINDS} and plain.kind in {None, kind})
             check_name(name)
         case Literal(value, "date"):
-            _insist(_expressions.as_date(str(value)) == node)
+            _insist(as_date(str(value)) == node)
         case Literal(value, _):
             _insist(lit(value) == node)
         case Call(op, args):

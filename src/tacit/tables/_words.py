@@ -5,22 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tacit.tables._algebra import (
+from tacit.algebra import (
+    Column,
     JoinPublic,
     JoinUnits,
     PerUnit,
     Project,
     Scan,
     Where,
+    words_of,
 )
-from tacit.tables._expressions import Column, words_of
 from tacit.tables._sampling import share_of_sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from tacit.algebra import Measure, Relation, TableQuestion
     from tacit.tables._aggregates import Aggregate
-    from tacit.tables._algebra import Measure, Relation, TableQuestion
 
 __all__ = ["in_words", "rows_in_words", "sample_in_words"]
 

@@ -6,9 +6,9 @@ import random
 import pytest
 
 import tacit as tc
+from tacit.algebra._statistics import RowCounts
 from tacit.core import members_of
 from tacit.tables import InventedTables, example_visits
-from tacit.tables._statistics import RowCounts
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
+from tacit.algebra._statistics import grid_for
 from tacit.tables import csv_file, read_config
-from tacit.tables._statistics import grid_for
 from tacit.tables._task import exact_integers
 
 HUGE = tc.Budget(epsilon=10**6, delta=1e-6)
@@ -22,7 +22,7 @@ def exact(query):
     from tacit.core import members_of
 
     task = members_of(query.plan(epsilon=1, delta=1e-7))[0].task
-    [found] = exact_integers(task.engine, task.asked, task.statements).values()
+    [found] = exact_integers(task.engine, task.asked, task.statistics).values()
     return found
 
 

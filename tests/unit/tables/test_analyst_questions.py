@@ -7,11 +7,11 @@ import pytest
 
 import tacit as tc
 from tacit import TacitError
+from tacit.algebra._expressions import Call, Column, Literal
+from tacit.algebra._key_values import whole_numbers
+from tacit.algebra._kinds import Scope
 from tacit.core import Fact
 from tacit.fixes import Declare, Either, Set
-from tacit.tables._expressions import Call, Column, Literal
-from tacit.tables._key_values import whole_numbers
-from tacit.tables._kinds import Scope
 
 FLIGHTS = pa.table(
     {

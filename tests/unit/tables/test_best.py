@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from tacit.tables._scores import ScoreSums
+from tacit.algebra._scores import ScoreSums
 from tacit.tables._task import exact_integers
 
 PRICES = [5, 10, 15, 20, 25]
@@ -35,7 +35,7 @@ def price():
 def test_the_best_price_is_found_and_its_scores_are_exact():
     plan = protected().agg(price=price()).plan(epsilon=100)
     task = plan._members[0].task
-    ((statistic, lines),) = exact_integers(task.engine, task.asked, task.statements).items()
+    ((statistic, lines),) = exact_integers(task.engine, task.asked, task.statistics).items()
     expected = [p * int((offers() >= p).sum()) for p in PRICES]
     assert [float(n * statistic.step) for n in lines[()]] == expected
     assert plan.release().value == PRICES[int(np.argmax(expected))]

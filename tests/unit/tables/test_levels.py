@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
+from tacit.algebra._statistics import RowCounts
 from tacit.mechanisms import DiscreteLaplace
 from tacit.tables._levels import check_levels, read_levels
 from tacit.tables._readings import NumberReading, StepNoise
-from tacit.tables._statistics import RowCounts
 
 
 def table() -> pa.Table:

@@ -301,7 +301,7 @@ def test_one_unit_changes_what_is_kept_and_cut_by_no_more_than_is_declared(limit
             rows = data.limit(**limits).group_by("ward", keys=["A", "B", "C"])
             task = members_of(rows.agg(r=share_beyond("x", 3, 9)).plan(epsilon=1))[0].task
             declared = task.mechanisms[0].sensitivity
-            [exact] = exact_integers(task.engine, task.asked, task.statements).values()
+            [exact] = exact_integers(task.engine, task.asked, task.statistics).values()
             found.append(exact)
         keys = {*found[0], *found[1]}
         moved = sum(

@@ -71,7 +71,7 @@ def test_answers_are_the_same_with_and_without_a_snapshot(pair, data):
             assert error.code == "missing-limit"
             continue
         steps, _ = nb.lower(question, by_row=False)
-        emitted = nb.statements(question, tuple(dict.fromkeys(s.statistic for s in steps)))
+        emitted = tuple(dict.fromkeys(s.statistic for s in steps))
         assert nb.exact_integers(plain, question, emitted) == nb.exact_integers(stored, question, emitted), (
             who
         )
@@ -136,12 +136,10 @@ def test_one_row_changes_no_statistic_beyond_its_sensitivity_at_event_level(limi
 
 def test_the_search_finds_a_sensitivity_that_is_too_small(monkeypatch):
     """The broken twin: with limits left out of the SQL the same search finds the violation."""
-    from tacit.tables import _emit
+    from tacit.engines import _sql_statements
 
-    real = _emit.relation_sql
-    monkeypatch.setattr(
-        _emit, "relation_sql", lambda node, needed: real(node, needed).replace(" first 1", "")
-    )
+    real = _sql_statements.relation_sql
+    monkeypatch.setattr(_sql_statements, "relation_sql", lambda *args: real(*args).replace(" first 1", ""))
     visits = [(77, "A", 1.0, 1, None)] * 3
     small, large = nb._tables([], []), nb._tables(visits, [])
     data = nb.dataset(large, {"rows": 1})

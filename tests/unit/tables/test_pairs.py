@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import neighbours as nb
 
 import tacit as tc
-from tacit.tables._products import ProductSums
+from tacit.algebra._products import ProductSums
 from tacit.tables._readings import StepNoise
 from tacit.tables._task import exact_integers
 
@@ -78,7 +78,7 @@ def test_the_nine_integers_are_the_sums_of_products_of_parts():
     plan = protected(data).sql(SQL).plan(epsilon=1)
     task = plan._members[0].task
     (step,) = task.steps  # six aggregates, one measurement
-    (found,) = exact_integers(task.engine, task.asked, task.statements).values()
+    (found,) = exact_integers(task.engine, task.asked, task.statistics).values()
     lines = [
         (min(max(x, 0), 100), min(max(y, 0), 60))
         for x, y in zip(data["x"].to_pylist(), data["y"].to_pylist(), strict=True)
@@ -143,7 +143,7 @@ def test_noise_that_hides_the_spread_gives_the_whole_range():
 def pair_noise(limit, data, epsilon):
     plan = protected(data, limits=limit).sql(SQL).plan(epsilon=epsilon)
     task = plan._members[0].task
-    (exact,) = exact_integers(task.engine, task.asked, task.statements).values()
+    (exact,) = exact_integers(task.engine, task.asked, task.statistics).values()
     return plan, exact[()]
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit import TacitError
+from tacit.algebra._expressions import OPERATORS, Call, Column, lit
 from tacit.fixes import Do
-from tacit.tables._expressions import OPERATORS, Call, Column, lit
 from tacit.tables._release_arithmetic import check_computable, evaluate
 
 A, B = Column("a"), Column("b")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit as tc
-from tacit.tables._expressions import OPERATORS, Call, Column, lit
+from tacit.algebra._expressions import OPERATORS, Call, Column, lit
 from tacit.tables._postprocessing import PostProcessing
 from tacit.tables._release_arithmetic import _COMPUTABLE, evaluate
 from tacit.tables._release_totals import OVER, with_totals

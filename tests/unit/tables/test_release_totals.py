@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tacit.tables._expressions import Call, Column, lit
+from tacit.algebra._expressions import Call, Column, lit
 from tacit.tables._release_arithmetic import evaluate
 from tacit.tables._release_totals import with_totals
 

@@ -44,7 +44,7 @@ def test_no_replacement_changes_the_sum_by_more(one, two):
         data = dataset({"t": frame([100.0], [200.0, math.nan], rows)})
         task = task_of(data.agg(s=tc.sum("x")).plan(epsilon=1))
         engine = DuckDB(data._engine._tables, key=7)
-        [found] = exact_integers(engine, task.asked, task.statements).values()
+        [found] = exact_integers(engine, task.asked, task.statistics).values()
         seen.append(next(iter(found.values()))[0])
         engine.close()
     [step], [mechanism] = task.steps, task.mechanisms
@@ -60,7 +60,7 @@ def test_odd_values_stay_within_the_bounds(one, two):
     for value in (one, two):
         data = dataset({"t": frame([100.0], [value])})
         task = task_of(data.agg(s=tc.sum("x")).plan(epsilon=1))
-        [found] = exact_integers(task.engine, task.asked, task.statements).values()
+        [found] = exact_integers(task.engine, task.asked, task.statistics).values()
         sums.append(next(iter(found.values()))[0])
     assert abs(sums[0] - sums[1]) <= task.mechanisms[0].sensitivity
 

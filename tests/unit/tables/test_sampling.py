@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
+from tacit.algebra._statistics import RowCounts
 from tacit.tables._sampling import amplified_ask, inner_ask, read_sample, share_of_sample
-from tacit.tables._statistics import RowCounts
 from tacit.tables._steps import Ask
 from tacit.tables._task import exact_integers
 
@@ -32,7 +32,7 @@ SQL = "SELECT COUNT(*) AS n, COUNT(DISTINCT pid) AS u, SUM(x) AS s FROM d TABLES
 
 def exact(plan):
     task = plan._members[0].task
-    found = exact_integers(task.engine, task.asked, task.statements)
+    found = exact_integers(task.engine, task.asked, task.statistics)
     return {type(statistic).__name__: lines[()][0] for statistic, lines in found.items()}
 
 
@@ -115,7 +115,7 @@ def test_a_unit_changes_nothing_if_it_is_not_drawn_and_at_most_its_rows_if_it_is
         data = nb.dataset(large, {"rows": 2})
         asked = data["visits"].sample(0.5).group_by("h").agg(n=tc.count(), s=tc.sum("x"), m=tc.median("x"))
         assert nb.check(asked.question, left, right) == 3
-        emitted = nb.statements(asked.question, (RowCounts(),))
+        emitted = (RowCounts(),)
         changed = [nb.exact_integers(one, asked.question, emitted)[RowCounts()] for one in (left, right)]
         drawn.append(changed[0] != changed[1])
         left.close()

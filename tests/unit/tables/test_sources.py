@@ -105,7 +105,7 @@ def test_a_line_that_is_left_out_changes_a_sum_by_no_more_than_is_declared(tmp_p
             budget=HUGE,
         )
         task = task_of(data.agg(s=tc.sum("x")).plan(epsilon=1))
-        [exact] = exact_integers(task.engine, task.asked, task.statements).values()
+        [exact] = exact_integers(task.engine, task.asked, task.statistics).values()
         sums.append(exact[()][0])
     assert abs(sums[0] - sums[1]) <= task.mechanisms[0].sensitivity
 

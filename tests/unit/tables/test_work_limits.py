@@ -9,7 +9,7 @@ import pytest
 
 import tacit as tc
 from asking import task_of
-from tacit.tables._emit_relations import MOST_JOINED
+from tacit.engines._sql_relations import MOST_JOINED
 from tacit.tables._python_expressions import MOST_DEPTH, MOST_PARTS
 from tacit.tables._task import exact_integers
 
@@ -150,7 +150,7 @@ def test_a_deep_expression_is_refused_and_a_long_list_is_not():
 
 def exact(plan) -> list[int]:
     task = task_of(plan)
-    return next(iter(exact_integers(task.engine, task.asked, task.statements).values()))[()]
+    return next(iter(exact_integers(task.engine, task.asked, task.statistics).values()))[()]
 
 
 @pytest.mark.parametrize("kind", ["arrow", "pandas"])

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from tacit.algebra import Column, Node
 from tacit.errors import TacitError
 from tacit.tables._column_names import check_name
-from tacit.tables._expressions import Column, Node
 from tacit.tables._python_expressions import Expr
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._expressions import read_expression

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from tacit.algebra import Call, Literal, Node, lit
 from tacit.fixes import Choose
-from tacit.tables._expressions import Call, Literal, Node, lit
 from tacit.tables.sql._allowed import only, refuse
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from sqlglot import exp
 
+from tacit.algebra import Call, Column, Literal, Node, as_date, lit
 from tacit.fixes import Choose
-from tacit.tables._expressions import Call, Column, Literal, Node, as_date, lit
 from tacit.tables._listed_values import bucket_node
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._date_functions import DATE_READERS, date_part, moved

@@ -9,9 +9,9 @@ import sqlglot
 from sqlglot import Token, TokenType
 from sqlglot.errors import SqlglotError
 
+from tacit.algebra import words_of
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Declare, Do, Either, Fix, Say, Set
-from tacit.tables._expressions import words_of
 from tacit.tables.sql._names import sql_name
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
+    from tacit.algebra import Node
     from tacit.tables._dataset import TableDataset
-    from tacit.tables._expressions import Node
 
 __all__ = ["SqlAdvice"]
 

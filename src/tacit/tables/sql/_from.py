@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from tacit.algebra import Column, Node, Project, Scope, kind_of, of_each_unit, resolve, scope
 from tacit.errors import TacitError
 from tacit.fixes import Declare
-from tacit.tables._algebra import Project, of_each_unit, scope
-from tacit.tables._expressions import Column, Node
-from tacit.tables._kinds import Scope, kind_of, resolve
 from tacit.tables._python_expressions import Expr
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._clauses import (

@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from tacit.algebra import Column, JoinPublic, JoinUnits, Project, scope
 from tacit.core import Fact
 from tacit.errors import TacitError
 from tacit.fixes import Declare
-from tacit.tables._algebra import JoinPublic, JoinUnits, Project, scope
-from tacit.tables._expressions import Column
 from tacit.tables._keys import key_node
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._names import FromClause, sql_name
 from tacit.tables.sql._units import names_whole_unit, unit_column, unit_columns
 
 if TYPE_CHECKING:
+    from tacit.algebra import How
     from tacit.fixes import Fix
-    from tacit.tables._algebra import How
     from tacit.tables._rows import Rows
 
 __all__ = ["join_public", "join_units", "kind_of_join", "move_join_conditions", "on_unit"]

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from tacit.algebra import JoinUnits, PerUnit, Project, lit, scope
 from tacit.errors import TacitError
 from tacit.fixes import Declare
-from tacit.tables._algebra import JoinUnits, PerUnit, Project, scope
-from tacit.tables._expressions import lit
 from tacit.tables.sql._joins import on_unit
 from tacit.tables.sql._names import FromClause, sql_name
 from tacit.tables.sql._units import unit_columns

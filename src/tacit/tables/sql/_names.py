@@ -6,17 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from tacit.algebra import choose_name, scope
 from tacit.errors import TacitError
 from tacit.fixes import Choose
-from tacit.tables._algebra import scope
-from tacit.tables._kinds import choose_name
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
+    from tacit.algebra import Node, Scope
     from tacit.tables._dataset import TableDataset
-    from tacit.tables._expressions import Node
-    from tacit.tables._kinds import Scope
     from tacit.tables._rows import Rows
 
 __all__ = ["ColumnFinder", "FromClause", "PartReader", "TablesInReach", "declared_name", "sql_name"]

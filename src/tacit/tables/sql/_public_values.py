@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from tacit.algebra import Call, Scope, kind_of, lit, resolve
 from tacit.core import Fact
 from tacit.errors import TacitError
-from tacit.tables._emit_expressions import expression_sql, quote
 from tacit.tables._keys import MOST_KEYS
-from tacit.tables._kinds import Scope, kind_of, resolve
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._expressions import read_expression
 from tacit.tables.sql._names import declared_name
 
 if TYPE_CHECKING:
+    from tacit.algebra import Node
     from tacit.core import Kind, Table
-    from tacit.tables._expressions import Node
     from tacit.tables.sql._names import TablesInReach
 
 __all__ = ["put_public_values"]
@@ -81,20 +80,20 @@ def _values(select: exp.Expr, table: Table, reach: TablesInReach) -> list[object
     [item] = select.expressions
     item = item.this if isinstance(item, exp.Alias) else item
     where = select.args.get("where")
-    condition = "TRUE" if where is None else _written(where.this, facts, "boolean")
+    condition = None if where is None else _solved(where.this, facts, "boolean")
     function = _AGGREGATES.get(type(item))
     if function is None and item.find(exp.AggFunc, exp.Window):
         what = "a subquery of a public table selects one column or one aggregate"
         raise refuse(select, what, "(SELECT MAX(column) FROM table) * 2")
     if function is None:
-        value = f"CASE WHEN {condition} THEN {_written(item, facts)} END"
+        value = _solved(item, facts)
     else:
         only(item, "this")
         want = _kind_of_values(item, table, facts, reach)
-        inner = "*" if isinstance(item.this, exp.Star) else _written(item.this, facts, want)
-        source = quote(table.name)
-        value = f"(SELECT {function}({inner}) FROM {source} WHERE {condition})"  # noqa: S608 - own SQL only
-    found = reach.dataset._engine.public_values(table.name, value, min(MOST_KEYS, _MOST_VALUES) + 1)
+        value = lit(1.0) if isinstance(item.this, exp.Star) else _solved(item.this, facts, want)
+    found = reach.dataset._engine.public_values(
+        table.name, value, min(MOST_KEYS, _MOST_VALUES) + 1, where=condition, aggregate=function
+    )
     if found is None or len(found) > _MOST_VALUES:
         raise TacitError(
             "unknown-table",
@@ -119,16 +118,17 @@ def _kind_of_values(item: exp.Expr, table: Table, facts: Scope, reach: TablesInR
         return None
     if any(facts[c].kind is not None for c in facts if c.lower() == item.this.name.lower()):
         return None
-    as_text, as_number = _written(item.this, facts, "text"), _written(item.this, facts, "number")
-    odd = f"CASE WHEN {as_text} IS NOT NULL AND {as_number} IS NULL THEN 1 END"
-    return None if reach.dataset._engine.public_values(table.name, odd, 1) else "number"
+    as_text, as_number = _solved(item.this, facts, "text"), _solved(item.this, facts, "number")
+    odd = Call("and", (Call("not", (Call("is_null", (as_text,)),)), Call("is_null", (as_number,))))
+    found = reach.dataset._engine.public_values(table.name, lit(1.0), 1, where=odd)
+    return None if found else "number"
 
 
-def _written(node: exp.Expr, facts: Scope, want: Kind | None = None) -> str:
+def _solved(node: exp.Expr, facts: Scope, want: Kind | None = None) -> Node:
     names = {column.lower(): column for column in facts}
     read: Node = read_expression(node, lambda _, name: names.get(name.lower(), name))
     solved = resolve(read, facts, want)
-    return expression_sql(solved if kind_of(solved) is not None else resolve(read, facts, "text"))
+    return solved if kind_of(solved) is not None else resolve(read, facts, "text")
 
 
 def _listed(owner: exp.Expr, values: list[object]) -> exp.Expr:

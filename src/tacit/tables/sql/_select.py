@@ -13,11 +13,9 @@ import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
 
+from tacit.algebra import Column, Node, keys_of, names, scope
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Do, Fix, Say, Set
-from tacit.tables._algebra import scope
-from tacit.tables._expressions import Column, Node, names
-from tacit.tables._key_values import keys_of
 from tacit.tables._postprocessing import PostProcessing
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._clauses import (

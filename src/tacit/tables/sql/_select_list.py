@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from tacit.algebra import Call, Column, Literal, Node, lit, names
 from tacit.errors import TacitError
 from tacit.tables import _aggregate_functions as ask
 from tacit.tables._aggregates import (
@@ -20,7 +21,6 @@ from tacit.tables._aggregates import (
     SumOf,
     VarianceOf,
 )
-from tacit.tables._expressions import Call, Column, Literal, Node, lit, names
 from tacit.tables._pair_aggregates import (
     CorrelationOf,
     CovarianceOf,

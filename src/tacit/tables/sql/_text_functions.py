@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from tacit.tables._expressions import Call, Literal, Node, lit
+from tacit.algebra import Call, Literal, Node, lit
 from tacit.tables.sql._allowed import only, refuse
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tacit.tables._algebra import JoinPublic, JoinUnits, PerUnit, Project, Relation, Scan, Where, scope
-from tacit.tables._expressions import Column
+from tacit.algebra import Column, JoinPublic, JoinUnits, PerUnit, Project, Relation, Scan, Where, scope
 
 if TYPE_CHECKING:
     from tacit.tables._rows import Rows

@@ -14,22 +14,22 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from typing import Literal as OneOf
 
+from tacit.algebra._expressions import Column, Node
+from tacit.algebra._key_values import keys_of
+from tacit.algebra._kinds import Scope, bounds_of, kind_of, resolve
 from tacit.core import Fact, Table
 from tacit.errors import TacitError
-from tacit.tables._expressions import Column, Node
-from tacit.tables._key_values import keys_of
-from tacit.tables._kinds import Scope, bounds_of, kind_of, resolve
 
 if TYPE_CHECKING:
     from tacit.core import JSON
-    from tacit.tables._aggregates import Aggregate
 
 __all__ = [
     "MOST_JOINS",
     "OPTIONAL",
+    "How",
     "JoinPublic",
     "JoinUnits",
     "Measure",
@@ -153,7 +153,7 @@ class TableQuestion:
     input: Relation
     by: tuple[tuple[str, Node], ...]
     keys: tuple[tuple[object, ...], ...] | None
-    aggregates: tuple[tuple[str, Aggregate], ...]
+    aggregates: tuple[tuple[str, Any], ...]  # the aggregates of `tacit.tables`
     groups: int | None
     per_group: int | None
     missing: bool = field(default=False, metadata=OPTIONAL)

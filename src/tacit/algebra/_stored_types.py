@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tacit.algebra._expressions import Call, Column, Literal, words_of
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Do, Set
-from tacit.tables._expressions import Call, Column, Literal, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tacit.tables._expressions import Node
-    from tacit.tables._kinds import Scope
+    from tacit.algebra._expressions import Node
+    from tacit.algebra._kinds import Scope
 
 __all__ = ["check_comparable", "check_possible_keys", "compare_with"]
 

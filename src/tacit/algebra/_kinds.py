@@ -6,10 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from fractions import Fraction
 
-from tacit.core import Fact
-from tacit.errors import TacitError
-from tacit.fixes import Choose, Code, Declare, Do, Either, Fix
-from tacit.tables._expressions import (
+from tacit.algebra._expressions import (
     KINDS,
     OPERATORS,
     Call,
@@ -21,8 +18,11 @@ from tacit.tables._expressions import (
     is_iso,
     words_of,
 )
-from tacit.tables._ranges import DATE_PARTS, OF_ONE, OF_TWO, Ends
-from tacit.tables._stored_types import check_comparable, compare_with
+from tacit.algebra._ranges import DATE_PARTS, OF_ONE, OF_TWO, Ends
+from tacit.algebra._stored_types import check_comparable, compare_with
+from tacit.core import Fact
+from tacit.errors import TacitError
+from tacit.fixes import Choose, Code, Declare, Do, Either, Fix
 
 __all__ = ["Scope", "as_number", "bounds_of", "choose_name", "expand_kinds", "kind_of", "resolve"]
 

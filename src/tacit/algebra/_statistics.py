@@ -21,8 +21,8 @@ from tacit.errors import bad_parameter
 from tacit.exact import rational
 
 if TYPE_CHECKING:
-    from tacit.tables._contribution import Contribution
-    from tacit.tables._expressions import Node
+    from tacit.algebra._contribution import Contribution
+    from tacit.algebra._expressions import Node
 
 __all__ = [
     "BinCounts", "Bins", "DistinctCounts", "EdgeBins", "EvenBins", "ListedBins", "MomentSums", "RowCounts",

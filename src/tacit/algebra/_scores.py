@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from tacit.tables._statistics import Statistic, ValueBins, ValueGrid
+from tacit.algebra._statistics import Statistic, ValueBins, ValueGrid
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from tacit.tables._contribution import Contribution
-    from tacit.tables._expressions import Node
+    from tacit.algebra._contribution import Contribution
+    from tacit.algebra._expressions import Node
 
 __all__ = ["SCORE_BITS", "ScoreSums"]
 

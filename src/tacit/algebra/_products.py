@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from tacit.tables._statistics import Statistic, ValueGrid
+from tacit.algebra._statistics import Statistic, ValueGrid
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from tacit.tables._contribution import Contribution
-    from tacit.tables._expressions import Node
+    from tacit.algebra._contribution import Contribution
+    from tacit.algebra._expressions import Node
 
 __all__ = ["PRODUCT_BITS", "ProductSums"]
 
@@ -55,21 +55,3 @@ class ProductSums(Statistic):
     def sensitivity(self, who: Contribution) -> tuple[int, int]:
         """One unit adds at most its rows times the weight."""
         return who.l1(self.weight), who.l2_squared(self.weight)
-
-    def pair_sql(self, first: str, second: str) -> str:
-        """Write both values, on their grids, as one whole number; NULL where one of them is missing."""
-        base = self.other_grid.width + 1
-        return f"(({first} - ({self.grid.lo})) * {base} + ({second} - ({self.other_grid.lo})))"
-
-    def parts_sql(self, pair: str) -> tuple[str, ...]:
-        """Write all but the first of the nine products, from the whole number that holds both values."""
-        base = self.other_grid.width + 1
-        first = _three(f"({pair} // {base})", self.grid.width)
-        second = _three(f"({pair} % {base})", self.other_grid.width)
-        return tuple(f"{a} * {b}" for a in first for b in second)[1:]
-
-
-def _three(y: str, width: int) -> tuple[str, str, str]:
-    """Write the three parts of a value in [0, W]."""
-    rest = f"({width} - {y})"
-    return f"{rest} * {rest}", f"2 * {y} * {rest}", f"{y} * {y}"

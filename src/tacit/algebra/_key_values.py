@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tacit.algebra._expressions import OPERATORS, Call, Column, Literal
+from tacit.algebra._kinds import bounds_of
+from tacit.algebra._ranges import DATE_PARTS
 from tacit.core import Fact
-from tacit.tables._expressions import OPERATORS, Call, Column, Literal
-from tacit.tables._kinds import bounds_of
-from tacit.tables._ranges import DATE_PARTS
 
 if TYPE_CHECKING:
-    from tacit.tables._expressions import Node
-    from tacit.tables._kinds import Scope
+    from tacit.algebra._expressions import Node
+    from tacit.algebra._kinds import Scope
 
 __all__ = ["can_be_missing", "keys_of", "whole_numbers"]
 
@@ -49,7 +49,7 @@ def keys_of(node: Node, scope: Scope) -> tuple[object, ...] | None:
 
     Examples
     --------
-    >>> from tacit.tables._kinds import Scope
+    >>> from tacit.algebra._kinds import Scope
     >>> keys_of(Call("quarter", (Column("day"),)), Scope({}))
     (1.0, 2.0, 3.0, 4.0)
     """
@@ -92,7 +92,7 @@ def whole_numbers(node: Node, scope: Scope) -> range | None:
     Examples
     --------
     >>> from tacit.core import Fact
-    >>> from tacit.tables._kinds import Scope
+    >>> from tacit.algebra._kinds import Scope
     >>> facts = Scope({"age": Fact(bounds=(0, 80))})
     >>> tens = Call("floor", (Call("div", (Column("age", "number"), Literal(10.0, "number"))),))
     >>> whole_numbers(Call("mul", (tens, Literal(10.0, "number"))), facts)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import duckdb
 import pytest
 
+from duckdb_sql import expression_sql
+from tacit.algebra._expressions import Call, Column, lit
+from tacit.algebra._key_values import _FORMATS, keys_of
+from tacit.algebra._kinds import Scope
+from tacit.algebra._ranges import DATE_PARTS
 from tacit.core import Fact
-from tacit.tables._emit_expressions import expression_sql
-from tacit.tables._expressions import Call, Column, lit
-from tacit.tables._key_values import _FORMATS, keys_of
-from tacit.tables._kinds import Scope
-from tacit.tables._ranges import DATE_PARTS
 
 MOMENT = Column("t", "date")
 KEYS = [

@@ -19,10 +19,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tacit.algebra._questions import JoinUnits, Relation, TableQuestion, joins_of, rows_per_unit, scans_of
 from tacit.core import DEFAULT_PAIRS
 from tacit.errors import TacitError
 from tacit.fixes import Declare, Either, Say
-from tacit.tables._algebra import JoinUnits, Relation, TableQuestion, joins_of, rows_per_unit, scans_of
 
 if TYPE_CHECKING:
     from tacit.accounting import Adjacency

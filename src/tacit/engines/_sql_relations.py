@@ -1,0 +1,246 @@
+"""Write table relations as SQL: the rows of every unit, with the columns that are needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeGuard
+
+from tacit.algebra import (
+    Column,
+    JoinPublic,
+    JoinUnits,
+    Measure,
+    Node,
+    PerUnit,
+    Project,
+    Relation,
+    Scan,
+    Where,
+    grid_for,
+    kind_of,
+    names,
+    names_unit,
+    rows_per_unit,
+    scope,
+    words_of,
+)
+from tacit.engines._dialect import STORED
+from tacit.engines._values import MOST_TEXT
+from tacit.errors import TacitError
+from tacit.fixes import Choose, Declare, Do
+
+if TYPE_CHECKING:
+    from tacit.engines._dialect import Part, StoredType
+    from tacit.engines._sql_expressions import SqlWriter, StoredTypes
+
+#: The most bytes of text that one column of one unit's pairs holds in a join: 256 MiB.
+MOST_JOINED = 1 << 28
+
+__all__ = ["MOST_JOINED", "limited_tables", "relation_sql", "stored_types"]
+
+
+def stored_types(writer: SqlWriter, node: Relation) -> StoredTypes:
+    """Return the types of a relation's columns."""
+    match node:
+        case Scan(table, _):
+            return writer.tables.get(table.name, {})
+        case Where(inner, _):
+            return stored_types(writer, inner)
+        case Project(inner, made):
+            below = stored_types(writer, inner)
+            return {name: below.get(e.name) if _is_passed_on(e) else _made_type(e) for name, e in made}
+        case JoinPublic(left, table, _, brought, _):
+            shared = writer.tables.get(table.name, {})
+            return {**stored_types(writer, left), **{name: shared.get(source) for name, source in brought}}
+        case JoinUnits(left, right, _, _):
+            return {**stored_types(writer, left), **stored_types(writer, right)}
+        case PerUnit(_, by, measures):
+            keys = {name: _made_type(e) for name, e in by}
+            return {**keys, **{measure.name: "float" for measure in measures}}
+
+
+def _is_passed_on(node: Node) -> TypeGuard[Column]:
+    return isinstance(node, Column) and node.kind is None
+
+
+def _made_type(node: Node) -> StoredType:
+    return STORED[kind_of(node) or "text"]
+
+
+def relation_sql(writer: SqlWriter, node: Relation, needed: frozenset[str]) -> str:
+    """Write a relation as a SELECT of the owner ``tacit_u`` and the needed columns."""
+    quote = writer.dialect.quote
+    columns = "".join(f", {quote(c)}" for c in sorted(needed))
+    match node:
+        case Scan(table, rows):
+            source = quote(table.name if rows is None else f"{table.name} first {rows}")
+            return f"SELECT tacit_u{columns} FROM {source}"
+        case Where(inner, predicate):
+            below = relation_sql(writer, inner, needed | names(predicate))
+            condition = writer.expression(predicate, stored_types(writer, inner))
+            return f"SELECT tacit_u{columns} FROM ({below}) WHERE {condition}"
+        case Project(inner, made):
+            wanted = [(name, e) for name, e in made if name in needed]
+            below = relation_sql(writer, inner, frozenset().union(*(names(e) for _, e in wanted)))
+            types = stored_types(writer, inner)
+            listed = "".join(
+                f", {quote(e.name) if _is_passed_on(e) else writer.expression(e, types)} AS {quote(n)}"
+                for n, e in wanted
+            )
+            return f"SELECT tacit_u{listed} FROM ({below})"
+        case JoinPublic():
+            return _lookup(writer, node, needed)
+        case JoinUnits():
+            return _pairs(writer, node, needed)
+        case PerUnit():
+            return _per_unit(writer, node, needed)
+
+
+def _lookup(writer: SqlWriter, node: JoinPublic, needed: frozenset[str]) -> str:
+    """Join a public table. Only one line per key is used, whatever the table holds."""
+    quote = writer.dialect.quote
+    wanted = [(name, source) for name, source in node.columns if name in needed]
+    own = needed - {name for name, _ in node.columns}
+    below = relation_sql(writer, node.left, own | names(node.on))
+    picked = "".join(f", {quote(s)} AS {quote('tacit_p' + str(i))}" for i, (_, s) in enumerate(wanted))
+    table = node.table
+    key = writer.expression(Column(table.key or "", kind_of(node.on)), writer.tables.get(table.name, {}))
+    order = writer.dialect.order([quote(s) for _, s in wanted] or ["1"])
+    numbered = (
+        f"SELECT {key} AS tacit_k{picked}, row_number() OVER (PARTITION BY {key} ORDER BY {order}) AS tacit_r"
+    )
+    lines = f"SELECT * FROM ({numbered} FROM {quote(table.name)}) WHERE tacit_r = 1"
+    outs = "".join(f", a.{quote(c)}" for c in sorted(own)) + "".join(
+        f", b.tacit_p{i} AS {quote(n)}" for i, (n, _) in enumerate(wanted)
+    )
+    join = "LEFT JOIN" if node.how == "left" else "JOIN"
+    looked = writer.expression(node.on, stored_types(writer, node.left))
+    return (
+        f"SELECT tacit_u{outs} FROM (SELECT *, {looked} AS tacit_k FROM ({below})) a "
+        f"{join} ({lines}) b USING (tacit_k)"
+    )
+
+
+def _pairs(writer: SqlWriter, node: JoinUnits, needed: frozenset[str]) -> str:
+    dialect = writer.dialect
+    quote = dialect.quote
+    a_has, b_has = set(scope(node.left)), set(scope(node.right))
+    keep = needed if node.rows is None else needed | a_has | b_has
+    a_needs, b_needs = frozenset(keep & a_has), frozenset(keep & b_has)
+    most = _most_bytes(node)
+    outs = "".join(f", a.{quote(c)}" for c in sorted(a_needs)) + "".join(
+        f", b.{quote(c)}" for c in sorted(b_needs)
+    )
+    join = "LEFT JOIN" if node.how == "left" else "JOIN"
+    owners = f"{dialect.owner_text('a.tacit_u')} = {dialect.owner_text('b.tacit_u')}"  # types may differ
+    joined = (
+        f"SELECT a.tacit_u AS tacit_u{outs} FROM ({_with_short_texts(writer, node.left, a_needs, most)}) a "
+        f"{join} ({_with_short_texts(writer, node.right, b_needs, most)}) b ON {owners}"
+    )
+    if node.rows is None:
+        return joined
+    types = stored_types(writer, node)
+    every = [dialect.text(quote(c), types.get(c)) for c in sorted(keep)]
+    twins = dialect.twins(joined, ["tacit_u", *every], "tacit_o")
+    parts: list[Part] = [*((text, "text") for text in every), ("tacit_o", "whole")]
+    order = f"{dialect.ranked(parts)}, {dialect.order([*every, 'tacit_o'])}"
+    columns = ["tacit_u", *(quote(c) for c in sorted(needed))]
+    return dialect.first_rows(twins, columns, ["tacit_u"], order, node.rows)
+
+
+def _most_bytes(node: JoinUnits) -> int | None:
+    """Return how long a text may be in a join, so that the pairs of one unit hold a bounded amount of text.
+
+    None if no text can be longer: a text has at most ``MOST_TEXT`` characters of at most four bytes.
+    """
+    a, b = rows_per_unit(node.left), rows_per_unit(node.right)
+    most = MOST_JOINED // max(1, (a or 1) * (b or 1))
+    return most if most < 4 * MOST_TEXT else None
+
+
+def _with_short_texts(writer: SqlWriter, node: Relation, needed: frozenset[str], most: int | None) -> str:
+    """Write a relation in which texts of more bytes are missing, each decided on its own."""
+    below = relation_sql(writer, node, needed)
+    if most is None:
+        return below
+    quote, types = writer.dialect.quote, stored_types(writer, node)
+    columns = "".join(
+        f", {writer.dialect.short(quote(c), types.get(c), most)} AS {quote(c)}" for c in sorted(needed)
+    )
+    return f"SELECT tacit_u{columns} FROM ({below})"
+
+
+def _per_unit(writer: SqlWriter, node: PerUnit, needed: frozenset[str]) -> str:
+    dialect, types = writer.dialect, stored_types(writer, node.input)
+    quote = dialect.quote
+    wanted = [m for m in node.measures if m.name in needed]
+    arguments = [m.argument for m in wanted if m.argument is not None]
+    read = frozenset().union(*(names(e) for e in (*arguments, *(e for _, e in node.by))))
+    below = relation_sql(writer, node.input, read)
+    own = [(n, e) for n, e in node.by if names_unit(node.input, ((n, e),))]
+    others = [(n, e) for n, e in node.by if (n, e) not in own]
+    keys = "".join(f", {writer.expression(e, types)} AS {quote(n)}" for n, e in others)
+    keys += "".join(
+        f", {dialect.least_of(writer.expression(e, types), kind_of(e))} AS {quote(n)}" for n, e in own
+    )
+    grouping = ", ".join(["tacit_u", *(str(i + 2) for i in range(len(others)))])
+    made = "".join(f", {_measure(writer, m, types)} AS {quote(m.name)}" for m in wanted)
+    outs = "".join(f", {quote(c)}" for c in sorted(needed))
+    return f"SELECT tacit_u{outs} FROM (SELECT tacit_u{keys}{made} FROM ({below}) GROUP BY {grouping})"
+
+
+def _measure(writer: SqlWriter, measure: Measure, types: StoredTypes) -> str:
+    """Write one exact number of a unit's own rows. Sums add integers, so the order does not matter."""
+    dialect = writer.dialect
+    if measure.argument is None:
+        return dialect.to_double("count(*)")
+    value = writer.expression(measure.argument, types)
+    match measure.function:
+        case "count":
+            return dialect.to_double(f"count({value})")
+        case "count_distinct":
+            return dialect.to_double(f"count(DISTINCT {value})")
+        case "min" | "max" as function:
+            return f"{function}({dialect.present(value)})"
+        case "sum" | "mean":
+            if measure.bounds is None:
+                raise _missing_bounds(measure.function, measure.argument)
+            grid = grid_for(measure.bounds)
+            q = writer.quantised(value, grid)
+            summed = dialect.sum_or_null(q)
+            total = dialect.op_mul(dialect.to_double(summed), dialect.number(float(grid.step)))
+            return (
+                total
+                if measure.function == "sum"
+                else dialect.op_div(total, dialect.to_double(f"count({q})"))
+            )
+        case other:
+            raise TacitError(
+                "not-allowed",
+                f"{other} cannot be computed within a unit",
+                fix=Choose(("count", "sum", "mean", "min", "max", "count_distinct"), given=other),
+            )
+
+
+def _missing_bounds(function: str, argument: Node) -> TacitError:
+    what = words_of(argument)
+    return TacitError(
+        "missing-bounds",
+        f"{function} of {what} within a unit needs bounds",
+        why="public bounds decide the size of the whole steps in which it is computed",
+        fix=Declare("bounds", (0, 30), column=what)
+        if isinstance(argument, Column)
+        else Do("bound-aggregate", expression=what, low="LOW", high="HIGH"),
+    )
+
+
+def limited_tables(node: Relation) -> frozenset[tuple[str, int]]:
+    """Return the declared tables with the row limits under which they are read."""
+    match node:
+        case Scan(table, rows):
+            return frozenset() if rows is None else frozenset({(table.name, rows)})
+        case JoinUnits(left, right, _, _):
+            return limited_tables(left) | limited_tables(right)
+        case JoinPublic(left, _, _, _, _):
+            return limited_tables(left)
+        case Where(inner, _) | Project(inner, _) | PerUnit(inner, _, _):
+            return limited_tables(inner)

@@ -1,0 +1,402 @@
+"""Write a table question as SQL that returns bounded exact integers, and nothing else.
+
+The text is a function of the question and of public facts. It reads views that the engine lays over its
+sources (``"visits"`` with the owner of each row in ``tacit_u``, and ``"visits first 10"``, in the keyed
+order a unit's first ten rows) and small public tables (``tacit_keys``). The secret that orders a unit's
+rows and groups is not in the text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tacit.algebra import (
+    BinCounts,
+    Column,
+    CutSums,
+    DistinctCounts,
+    EdgeBins,
+    EvenBins,
+    ListedBins,
+    MomentSums,
+    ProductSums,
+    RowCounts,
+    Scan,
+    ScoreSums,
+    SquareSums,
+    Statistic,
+    Sums,
+    TableQuestion,
+    UnitCounts,
+    UnitsWith,
+    ValueBins,
+    Where,
+    grid_for,
+    kind_of,
+    lit,
+    names,
+    rows_per_unit,
+)
+from tacit.engines._dialect import STORED
+from tacit.engines._sql_expressions import ON_GRID, SqlWriter
+from tacit.engines._sql_relations import limited_tables, relation_sql, stored_types
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tacit.algebra import Node
+    from tacit.engines._dialect import Dialect, Part, StoredType
+
+__all__ = ["Statement", "public_values_sql", "statements"]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One SQL text and the statistics whose integers its columns hold, after the group's key columns.
+
+    ``limited`` names the tables that it reads under a row limit.
+    """
+
+    sql: str
+    statistics: tuple[Statistic, ...]
+    limited: frozenset[tuple[str, int]] = frozenset()
+
+
+def statements(
+    writer: SqlWriter, question: TableQuestion, statistics: tuple[Statistic, ...]
+) -> tuple[Statement, ...]:
+    """Write the SQL for all statistics of a question.
+
+    Bins and distinct values get statements of their own.
+    """
+    together = tuple(s for s in statistics if not isinstance(s, BinCounts | DistinctCounts))
+    alone = [s for s in statistics if isinstance(s, BinCounts | DistinctCounts)]
+    limited = limited_tables(question.input)
+    made = [Statement(_together(writer, question, together), together, limited)] if together else []
+    return (*made, *(Statement(_alone(writer, question, s), (s,), limited) for s in alone))
+
+
+def public_values_sql(
+    writer: SqlWriter, table: str, value: Node, most: int, where: Node | None, aggregate: str | None
+) -> str:
+    """Write the different values of an expression over a public table, or one aggregate of them."""
+    types = writer.tables.get(table, {})
+    if isinstance(value, Column) and value.kind is None:
+        written = writer.dialect.quote(value.name)
+    else:
+        written = writer.expression(value, types)
+    if aggregate is not None:
+        written = writer.dialect.public_aggregate(aggregate, written)
+    kept = "" if where is None else f" WHERE {writer.expression(where, types)}"
+    lines = f"SELECT {written} AS v FROM {writer.dialect.quote(table)}{kept}"
+    return f"SELECT DISTINCT v FROM ({lines}) WHERE v IS NOT NULL LIMIT {most}"
+
+
+def _stored(question: TableQuestion, statistic: Statistic) -> str | None:
+    """Name the column that holds a statistic's values on their grid already, if there is one."""
+    node = question.input
+    while isinstance(node, Where):
+        node = node.input
+    argument = statistic.argument
+    if not isinstance(node, Scan) or not isinstance(argument, Column) or statistic.grid is None:
+        return None
+    if isinstance(statistic, ProductSums):
+        return None  # both columns are read
+    bits = 16 if isinstance(statistic, SquareSums) else 30
+    fact = node.table.facts.get(argument.name)
+    if fact is None or fact.bounds is None or grid_for(fact.bounds, bits) != statistic.grid:
+        return None
+    return ON_GRID[bits] + argument.name
+
+
+def _rows(
+    writer: SqlWriter,
+    question: TableQuestion,
+    arguments: tuple[Node, ...],
+    stored: frozenset[str] = frozenset(),
+) -> str:
+    """Write the rows of a question: owner, group key columns k0.., arguments v0.. ."""
+    dialect = writer.dialect
+    keys = [e for _, e in question.by]
+    read = frozenset().union(*(names(e) for e in (*keys, *arguments)))
+    below = relation_sql(writer, question.input, read | stored)
+    if question.sample is not None:
+        below = f"SELECT * FROM ({below}) WHERE {dialect.in_sample(question.sample)}"
+    types = stored_types(writer, question.input)
+    named = [
+        dialect.key(writer.expression(e, types), kind_of(e) or "text", missing=question.groups_missing)
+        for e in keys
+    ]
+    made = "".join(f", {key} AS k{i}" for i, key in enumerate(named))
+    made += "".join(f", {dialect.quote(c)}" for c in sorted(stored))
+    made += "".join(f", {writer.expression(e, types)} AS v{i}" for i, e in enumerate(arguments))
+    return f"SELECT tacit_u{made} FROM ({below})"
+
+
+def _names(question: TableQuestion) -> list[str]:
+    """Name the columns that hold a group's key."""
+    return [f"k{i}" for i in range(len(question.by))]
+
+
+def _keys(question: TableQuestion) -> list[Part]:
+    """Return the columns that hold a group's key, with their types; a date is text."""
+    kinds = (kind_of(e) for _, e in question.by)
+    types: list[StoredType] = ["text" if kind in {"date", None} else STORED[kind] for kind in kinds]
+    return list(zip(_names(question), types, strict=True))
+
+
+def _known(writer: SqlWriter, question: TableQuestion, rows: str) -> str:
+    """Drop rows whose group is not one of the answer's, so that they use up no limit."""
+    if not question.by:
+        return rows
+    if question.keys is not None:
+        return _among_keys(writer, question, rows)
+    if question.missing:
+        return rows
+    present = " AND ".join(
+        f"NOT {writer.dialect.is_missing(k)}" if kind_of(e) == "number" else f"{k} IS NOT NULL"
+        for k, (_, e) in zip(_names(question), question.by, strict=True)
+    )
+    return f"SELECT * FROM ({rows}) WHERE {present}"
+
+
+def _among_keys(writer: SqlWriter, question: TableQuestion, lines: str) -> str:
+    """Keep the lines whose key is public."""
+    return writer.dialect.semi(lines, "tacit_keys", _names(question), missing=question.groups_missing)
+
+
+def _alone(writer: SqlWriter, question: TableQuestion, statistic: BinCounts | DistinctCounts) -> str:
+    """Count distinct values or cells.
+
+    A unit's rows beyond the limit per group are dropped, in the keyed order.
+    """
+    dialect, argument = writer.dialect, statistic.argument
+    distinct = isinstance(statistic, DistinctCounts)
+    ks = _names(question)
+    rows = _known(writer, question, _rows(writer, question, (argument,)))
+    value = (
+        _cell(writer, "v0", statistic)
+        if isinstance(statistic, BinCounts)
+        else dialect.distinct_text(_present(dialect, "v0", argument), STORED[kind_of(argument) or "text"])
+    )
+    columns = ["tacit_u", *ks, "c"]
+    rows = f"SELECT {', '.join(columns[:-1])}, {value} AS c FROM ({rows})"
+    if question.groups is not None and ks:
+        rows = dialect.first_groups(
+            rows, columns, _keys(question), question.groups, missing=question.groups_missing
+        )
+    if distinct and question.per_group is not None:
+        rows = f"SELECT DISTINCT * FROM ({rows})"
+    if question.per_group is not None:
+        twins = dialect.twins(f"SELECT * FROM ({rows}) WHERE c IS NOT NULL", columns, "o")
+        parts: list[Part] = [*_keys(question), ("c", "text" if distinct else "whole"), ("o", "whole")]
+        order = f"{dialect.ranked(parts)}, {dialect.order(['c', 'o'])}"
+        rows = dialect.first_rows(twins, columns, ["tacit_u", *ks], order, question.per_group)
+    if distinct:
+        return f"SELECT {''.join(k + ', ' for k in ks)}count(DISTINCT c) FROM ({rows})" + _group_by(ks)
+    return f"SELECT {''.join(k + ', ' for k in ks)}c, count(*) FROM ({rows}) WHERE c IS NOT NULL" + _group_by(
+        [*ks, "c"]
+    )
+
+
+def _group_by(columns: list[str]) -> str:
+    return f" GROUP BY {', '.join(columns)}" if columns else ""
+
+
+def _cell(writer: SqlWriter, value: str, statistic: BinCounts) -> str:
+    """Write the index of the cell a value falls into, NULL outside."""
+    number = writer.dialect.number
+    missing = writer.dialect.is_missing(value)
+    match statistic.bins:
+        case EdgeBins(ends):
+            edges = [number(e) for e in ends]
+            whens = " ".join(f"WHEN {value} < {e} THEN {i}" for i, e in enumerate(edges[1:-1]))
+            whens += f" WHEN {value} <= {edges[-1]} THEN {len(edges) - 2}"
+            return f"(CASE WHEN {missing} OR {value} < {edges[0]} THEN NULL {whens} END)"
+        case ListedBins(_, middles):
+            whens = " ".join(f"WHEN {value} < {number(e)} THEN {i}" for i, e in enumerate(middles))
+            return f"(CASE WHEN {missing} THEN NULL {whens} ELSE {len(middles)} END)"
+        case EvenBins(first, step, size):
+            return writer.dialect.even_cell(value, first, first + step * (size - 1), step, size)
+        case ValueBins(values):
+            whens = " ".join(
+                f"WHEN {value} = {writer.expression(lit(c), {})} THEN {i}" for i, c in enumerate(values)
+            )
+            return f"(CASE {whens} END)"
+
+
+def _present(dialect: Dialect, value: str, node: Node) -> str:
+    """Write the value where there is one; NaN counts as missing."""
+    return dialect.present(value) if kind_of(node) == "number" else value
+
+
+def _together(writer: SqlWriter, question: TableQuestion, statistics: tuple[Statistic, ...]) -> str:
+    """Sum counts, sums and moments.
+
+    Straight over rows where only the rows of a unit are limited, else per unit first.
+    """
+    held = [_stored(question, s) for s in statistics]
+    read = [e for s, column in zip(statistics, held, strict=True) if column is None for e in _arguments(s)]
+    arguments = tuple(dict.fromkeys(read))
+    value = {e: f"v{i}" for i, e in enumerate(arguments)}
+    ks = _names(question)
+    rows = _rows(writer, question, arguments, frozenset(c for c in held if c is not None))
+    straight = (question.groups is None or not ks) and question.per_group is None
+    if not straight or question.keys is None:
+        rows = _known(writer, question, rows)
+    quantities = "".join(
+        f", {_quantity(writer, s, column, value)} AS q{i}"
+        for i, (s, column) in enumerate(zip(statistics, held, strict=True))
+        if _arguments(s)
+    )
+    rows = f"SELECT {', '.join(['tacit_u', *ks])}{quantities} FROM ({rows})"
+    if not straight:
+        return _over_units(writer, question, statistics, rows)
+    summed = (column for i, s in enumerate(statistics) for column in _over_rows(writer.dialect, s, f"q{i}"))
+    answer = f"SELECT {', '.join([*ks, *summed])} FROM ({rows})" + _group_by(ks)
+    if question.keys is None or not ks:
+        return answer
+    return _among_keys(writer, question, answer)
+
+
+def _arguments(statistic: Statistic) -> tuple[Node, ...]:
+    """Return the expressions that a statistic reads."""
+    if isinstance(statistic, ProductSums):
+        return statistic.argument, statistic.other
+    if isinstance(statistic, ScoreSums):
+        return statistic.scores
+    return () if statistic.argument is None else (statistic.argument,)
+
+
+def _quantity(writer: SqlWriter, statistic: Statistic, column: str | None, value: Mapping[Node, str]) -> str:
+    if column is not None:
+        return writer.dialect.quote(column)
+    argument = statistic.argument
+    if isinstance(statistic, ScoreSums):
+        scores = [writer.quantised(value[score], statistic.grid) for score in statistic.scores]
+        return writer.dialect.vector(scores)
+    if argument is None:
+        return "1"
+    own = value[argument]
+    grid = statistic.grid
+    if isinstance(statistic, ProductSums):
+        first = writer.quantised(own, statistic.grid)
+        return _both(statistic, first, writer.quantised(value[statistic.other], statistic.other_grid))
+    return writer.quantised(own, grid) if grid is not None else _present(writer.dialect, own, argument)
+
+
+def _both(statistic: ProductSums, first: str, second: str) -> str:
+    """Write both values, on their grids, as one whole number; NULL where one of them is missing."""
+    base = statistic.other_grid.width + 1
+    return f"(({first} - ({statistic.grid.lo})) * {base} + ({second} - ({statistic.other_grid.lo})))"
+
+
+def _products(dialect: Dialect, statistic: ProductSums, pair: str) -> tuple[str, ...]:
+    """Write all but the first of the nine products, from the whole number that holds both values."""
+    base = str(statistic.other_grid.width + 1)
+    first = _three(dialect.whole_div(pair, base), statistic.grid.width)
+    second = _three(dialect.remainder(pair, base), statistic.other_grid.width)
+    return tuple(f"{a} * {b}" for a in first for b in second)[1:]
+
+
+def _three(y: str, width: int) -> tuple[str, str, str]:
+    """Write the three parts of a value in [0, W]."""
+    rest = f"({width} - {y})"
+    return f"{rest} * {rest}", f"2 * {y} * {rest}", f"{y} * {y}"
+
+
+def _parts(dialect: Dialect, statistic: Statistic, q: str) -> tuple[str, ...]:
+    """Write what is summed beside the count.
+
+    The value, or all but the first of the non-negative parts of W or W^2.
+    """
+    match statistic:
+        case Sums():
+            return (q,)
+        case SquareSums(_, grid):
+            y = f"({q} - ({grid.lo}))"
+            return f"2 * {y} * ({grid.width} - {y})", f"{y} * {y}"
+        case MomentSums(_, grid):
+            return (f"({q} - ({grid.lo}))",)
+        case ProductSums():
+            return _products(dialect, statistic, q)
+        case CutSums():
+            return f"least({q}, {statistic.limit})", f"greatest({q} - {statistic.limit}, 0)"
+        case ScoreSums():
+            return tuple(dialect.element(q, i) for i in range(statistic.size))
+        case _:
+            return ()
+
+
+def _over_rows(dialect: Dialect, statistic: Statistic, q: str) -> list[str]:
+    sums = [dialect.total(part) for part in _parts(dialect, statistic, q)]
+    match statistic:
+        case RowCounts(argument):
+            return ["count(*)" if argument is None else f"count({q})"]
+        case UnitCounts():
+            return ["count(DISTINCT tacit_u)"]
+        case UnitsWith():
+            return [f"count(DISTINCT CASE WHEN {q} IS NOT NULL THEN tacit_u END)"]
+        case Sums() | ScoreSums() | CutSums():
+            return sums
+        case _:
+            return [f"count({q})", *sums]
+
+
+def _over_units(
+    writer: SqlWriter, question: TableQuestion, statistics: tuple[Statistic, ...], rows: str
+) -> str:
+    """Aggregate per unit and group, limit the unit's groups, clip or scale, and sum over units."""
+    ks, dialect = _names(question), writer.dialect
+    most = rows_per_unit(question.input)
+    made = [
+        _per_pair(dialect, s, (f"q{i}", f"s{i}"), question.per_group, most) for i, s in enumerate(statistics)
+    ]
+    groups = ", ".join(["tacit_u", *ks])
+    inner = [f"{sql} AS {name}" for columns, _ in made for name, sql in columns]
+    pairs = f"SELECT {', '.join([groups, *inner])} FROM ({rows}) GROUP BY {groups}"
+    if question.groups is not None and ks:
+        columns = ["tacit_u", *ks, *(name for columns, _ in made for name, _ in columns)]
+        pairs = dialect.first_pairs(pairs, columns, _keys(question), question.groups)
+    outer = [column for _, columns in made for column in columns]
+    return f"SELECT {', '.join([*ks, *outer])} FROM ({pairs})" + _group_by(ks)
+
+
+def _per_pair(
+    dialect: Dialect, statistic: Statistic, named: tuple[str, str], limit: int | None, rows: int | None
+) -> tuple[list[tuple[str, str]], list[str]]:
+    """Write what is summed for one unit in one group, and how it is bounded and summed over units.
+
+    ``rows`` bounds the rows of one unit, if something does.
+    """
+    q, name = named
+    n, parts = f"{name}n", _parts(dialect, statistic, q)
+    most = None if rows is None else rows * statistic.weight
+    inner = [(f"{name}p{i}", dialect.total(part, most)) for i, part in enumerate(parts)]
+    sums = [column for column, _ in inner]
+    number_of = f"{n}" if limit is None else f"least({n}, {limit})"
+    match statistic:
+        case UnitCounts():
+            return [], ["count(*)"]
+        case UnitsWith():
+            return [(n, f"count({q})")], [dialect.total(f"CASE WHEN {n} > 0 THEN 1 ELSE 0 END")]
+        case RowCounts(argument):
+            counted = "count(*)" if argument is None else f"count({q})"
+            return [(n, counted)], [dialect.total(number_of)]
+        case Sums(grid=grid) | ScoreSums(grid=grid) if limit is not None:
+            low, high = limit * min(grid.lo, 0), limit * max(grid.hi, 0)
+            return inner, [dialect.total(f"least(greatest({x}, {low}), {high})") for x in sums]
+        case CutSums() if limit is not None:
+            highest = zip(sums, statistic.most(limit), strict=True)
+            return inner, [dialect.total(f"least({x}, {high})") for x, high in highest]
+        case Sums() | ScoreSums() | CutSums():
+            return inner, [dialect.total(x) for x in sums]
+        case _:
+            if limit is not None:
+                sums = [
+                    f"CASE WHEN {n} > {limit} THEN "
+                    f"{dialect.whole_div(f'({x} * {limit})', f'greatest({n}, 1)')} ELSE {x} END"
+                    for x in sums
+                ]
+            return [(n, f"count({q})"), *inner], [dialect.total(x) for x in (number_of, *sums)]

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-
 import numpy as np
 
 import tacit as tc
-from tacit.core._plan_run import run
 from tacit.tables import EXAMPLE_HOSPITALS, example_visits
 
 #: A budget that no test uses up.
@@ -39,14 +35,6 @@ def ledger_of(data):
     return data._ledger
 
 
-def draws_of(plan, draws):
-    """Yield the columns of many independent draws of a plan; no ledger stores them, as only a test can."""
-    tasks = [_keeping(member.task) for member in plan._members]
-    for _ in range(draws):
-        drawn = [json.loads(run(task))["noisy"] for task in tasks]
-        yield plan._read(drawn, None).columns
-
-
 def cells_of(plan, draws):
     """Return the cells of many independent draws of a plan with one line, by column, read all at once."""
     tasks = [member.task for member in plan._members]
@@ -67,16 +55,3 @@ def cells_of(plan, draws):
         )
         for column in tasks[0].columns
     }
-
-
-def _keeping(task):
-    """Return a task that asks its engine once: the exact integers do not change from draw to draw."""
-    seen = {}
-
-    class Kept:
-        def integers(self, sql, keys, limited=()):
-            if sql not in seen:
-                seen[sql] = task.engine.integers(sql, keys, limited)
-            return seen[sql]
-
-    return replace(task, engine=Kept())

@@ -1,15 +1,27 @@
-"""Hypothesis profiles: `ci` is quick and reproducible, `long` searches widely."""
+"""What every test runs in: few threads, temporary files in memory, the profiles of Hypothesis, PostgreSQL.
+
+The profile `ci` is quick and reproducible, `long` searches widely.
+"""
 
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # spinning threads only slow two test workers
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # the same for PyTorch
 
+import shutil
 import tempfile
 import uuid
 import warnings
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+MEMORY = Path("/dev/shm")
+if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 4 << 30:
+    # Ledgers wait for the disk at every charge. A file system in memory makes that wait short, and every call
+    # that asks for it is made all the same. Child processes use the same place.
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 settings.register_profile(
     "ci", max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]

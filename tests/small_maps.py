@@ -32,15 +32,23 @@ def integers(plan, secret):
     return [np.asarray(one, dtype=np.int64) for one in found]
 
 
-def random_rows(draw, people, most):
-    """Points on a coarse lattice (so that borders are hit), some of them outside, missing or repeated."""
+def random_points(draw, people, most):
+    """Owner, latitude and longitude of points on a coarse lattice (so that borders are hit).
+
+    Some points lie outside, are missing or repeated.
+    """
     size = draw.integers(1, most + 1, people)
     owner = np.repeat(np.arange(people), size)
     spot = draw.integers(-1, 10, (len(owner), 2)) / 2
     spot[draw.random(spot.shape) < 0.05] = np.nan
     if draw.random() < 0.7:  # everybody in a few places
         spot = spot[draw.integers(0, min(len(spot), draw.integers(1, 4)), len(spot))]
-    return pd.DataFrame({"u": owner, "lat": spot[:, 0], "lon": spot[:, 1]})
+    return np.c_[owner, spot]
+
+
+def random_rows(draw, people, most):
+    points = random_points(draw, people, most)
+    return pd.DataFrame({"u": points[:, 0].astype(np.int64), "lat": points[:, 1], "lon": points[:, 2]})
 
 
 def declared(rows, limits, adjacency="add/remove", unit="u"):

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from asking import draws_of
+from asking import cells_of
 
 COLUMN = "SystolicBloodPres1StRdgMmHg"
 LOW, HIGH = 60, 260
@@ -47,7 +47,7 @@ def protected(survey):
 
 
 def drawn(plan, draws):
-    return np.array([[cells.value[0] for cells in columns.values()] for columns in draws_of(plan, draws)])
+    return np.array([[cell.value for cell in cells] for cells in cells_of(plan, draws).values()]).T
 
 
 @pytest.mark.parametrize(("epsilon", "goal"), [(0.1, 0.25), (0.5, 0.05), (1, 0.025)])

@@ -285,20 +285,23 @@ def test_an_attack_on_the_estimate_finds_nothing():
 def test_one_unit_changes_what_is_kept_and_cut_by_no_more_than_is_declared(limits, adjacency):
     """Random neighbours, also in groups and with limits on them, which `measure_cut` does not use."""
     draw = random.Random(str(limits) + adjacency)
-    worst = Fraction(0)
+    pairs = []
     for _ in range(15):
         others, *units = [rows_of(draw, names) for names in (range(20), [99], [99])]
         pair = [others | {}, others | {}]
         for side, own in zip(pair, units if adjacency == "replace" else [units[0], None], strict=True):
             if own is not None:
                 side |= {c: [*side[c], *own[c]] for c in side}
+        pairs.append(pair)
+    # all are tables of one dataset: one database, and one secret that ranks the rows
+    tables = {f"{i} {j}": pa.table(side) for i, pair in enumerate(pairs) for j, side in enumerate(pair)}
+    data = tc.protect(tables, unit="pid", limits={"rows": 4}, adjacency=adjacency, budget=BUDGET)
+    data._engine._key = 3
+    worst = Fraction(0)
+    for i in range(15):
         found, declared = [], 0
-        for side in pair:
-            data = tc.protect(
-                pa.table(side), unit="pid", limits={"rows": 4}, adjacency=adjacency, budget=BUDGET
-            )
-            data._engine._key = 3
-            rows = data.limit(**limits).group_by("ward", keys=["A", "B", "C"])
+        for j in range(2):
+            rows = data[f"{i} {j}"].limit(**limits).group_by("ward", keys=["A", "B", "C"])
             task = members_of(rows.agg(r=share_beyond("x", 3, 9)).plan(epsilon=1))[0].task
             declared = task.mechanisms[0].sensitivity
             [exact] = exact_integers(task.engine, task.asked, task.statistics).values()

@@ -176,6 +176,6 @@ class GradientSums:
 
 def _moved(tensor: Tensor, device: torch.device) -> Tensor:
     """Move a tensor without waiting for it."""
-    if tensor.device == device or device.type != "cuda":
+    if tensor.device.type != "cpu" or device.type != "cuda":
         return tensor.to(device)
     return tensor.pin_memory().to(device, non_blocking=True)

@@ -114,7 +114,11 @@ class LayerBook:
         return value.reshape(self.units, -1, value.shape[-1])
 
     def record(self, number: int | None, job: GradientJob) -> None:
-        """Keep a job, and compute the norms of its parameter when no other use is outstanding."""
+        """Keep a job, and compute the norms of its parameter when no other use is outstanding.
+
+        The tensors of a job must be detached: the graph that they come from holds the book, which would then
+        hold the graph, and Python could free neither.
+        """
         if number is None:
             return
         self._jobs[number].append(job)

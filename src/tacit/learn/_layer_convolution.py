@@ -187,7 +187,7 @@ class ConvolutionLayer(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
-        ctx.record(x, grad)
+        ctx.record(x.detach(), grad)
         inner = ctx.steps.backward(grad, x, weight, of_input=True) if ctx.needs_input_grad[0] else None
         return inner, None, None, None, None, None
 

@@ -318,13 +318,15 @@ def merged(jobs: Sequence[GradientJob]) -> GradientJob:
 def _joined_matrices(jobs: Sequence[MatrixJob]) -> MatrixJob | None:
     if not jobs or len({(job.shape, job.transposed, job.left.dtype) for job in jobs}) != 1:
         return None
+    if len(jobs) == 1:
+        return jobs[0]
     left, right = (torch.cat([getattr(job, side) for job in jobs], 1) for side in ("left", "right"))
     return MatrixJob(left, right, jobs[0].shape, jobs[0].transposed)
 
 
 def _joined_lookups(jobs: Sequence[LookupJob]) -> LookupJob | None:
-    if not jobs:
-        return None
+    if len(jobs) < 2:
+        return jobs[0] if jobs else None
     return LookupJob(
         torch.cat([job.index for job in jobs], 1), torch.cat([job.right for job in jobs], 1), jobs[0].shape
     )

@@ -56,7 +56,17 @@ def kernels_apply(value: Tensor) -> bool:
 
 def rounded(value: Tensor) -> Tensor:
     """Return a copy in bfloat16 where the kernels apply: norms and sums then see the same values."""
-    return value.to(torch.bfloat16) if kernels_apply(value) else value
+    if not kernels_apply(value) or (value.dtype == torch.bfloat16 and value.is_contiguous()):
+        return value
+    return formed_once(value.to(torch.bfloat16, memory_format=torch.contiguous_format).contiguous())
+
+
+def formed_once(value: Tensor) -> Tensor:
+    """Return the same tensor; a compiled step writes it to memory once, and all that need it read it there.
+
+    A compiler would else form a copy for the norm and another one for the sum, both in the forward pass.
+    """
+    return value.as_strided(value.shape, value.stride())
 
 
 def _kind() -> Any:
@@ -121,12 +131,11 @@ class RoundedConvolution:
 
     def __init__(self, job: ConvolutionJob) -> None:
         self.x, self.grad = (
-            value.to(torch.bfloat16).contiguous(memory_format=torch.channels_last)
+            formed_once(value.to(torch.bfloat16).contiguous(memory_format=torch.channels_last))
             for value in (job.x, job.grad)
         )
         self.units = job.units
         self.kernel = [int(side) for side in job.weight.shape[2:]]
-        self.job_steps, self.weight = job.steps, job.weight
         steps = job.steps
         self.steps = [*steps.stride, *steps.padding, *steps.dilation]
         positions, taps = self.grad[0, 0].numel(), self.kernel[0] * self.kernel[1]
@@ -144,11 +153,9 @@ class RoundedConvolution:
         """Return the weighted sum."""
         factors = factors.repeat_interleave(self.x.shape[0] // self.units)
         if self.few or not _fills_blocks(self.x.shape[1], self.grad.shape[1]):  # the library is faster
-            grad = torch.where(
-                factors[:, None, None, None] > 0, self.grad * factors[:, None, None, None], 0.0
-            )
-            found = self.job_steps.backward(grad, self.x.float(), self.weight.float(), of_input=False)
-            return found.float()
+            wide = factors[:, None, None, None]
+            grad = torch.where(wide > 0, self.grad * wide, 0.0)
+            return _library_total(self.x, grad, self.kernel, self.steps)  # type: ignore[no-any-return]
         return _convolution_total(self.x, self.grad, factors, self.kernel, self.steps)  # type: ignore[no-any-return]
 
 
@@ -240,6 +247,25 @@ def _convolution_total(
         x, grad, factors.float().contiguous(), sums, examples, share, *blocks.shapes, *steps, **blocks.options
     )
     return sums.sum(0).permute(2, 3, 0, 1).contiguous()
+
+
+@torch.library.custom_op("tacit::library_total", mutates_args=())
+def _library_total(x: Tensor, grad: Tensor, kernel: list[int], steps: list[int]) -> Tensor:
+    """Add up weight gradients with PyTorch's own function, on a wide input that lives no longer than this.
+
+    A compiler would form the wide input in the forward pass, and keep it until here.
+    """
+    weight = grad.new_empty(grad.shape[1], x.shape[1], *kernel)
+    found = torch.ops.aten.convolution_backward(
+        grad, x.float(), weight, None, steps[:2], steps[2:4], steps[4:], False, [0, 0], 1,  # noqa: FBT003
+        [False, True, False],
+    )  # fmt: skip
+    return found[1].contiguous()  # type: ignore[no-any-return]
+
+
+@_library_total.register_fake
+def _(x: Tensor, grad: Tensor, kernel: list[int], steps: list[int]) -> Tensor:  # noqa: ARG001
+    return torch.empty(grad.shape[1], x.shape[1], *kernel, device=x.device, dtype=torch.float32)
 
 
 @_convolution_total.register_fake

@@ -40,7 +40,7 @@ class LinearLayer(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
-        ctx.record(x, grad)
+        ctx.record(x.detach(), grad)
         inner = grad @ (weight.mT if ctx.transposed else weight) if ctx.needs_input_grad[0] else None
         return inner, None, None, None, None, None
 

@@ -45,7 +45,7 @@ class TransposedLayer(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         """Return the input's gradient and record the job."""
         x, weight = ctx.saved_tensors
-        ctx.record(x, grad)
+        ctx.record(x.detach(), grad)
         inner = ctx.steps.apply(grad, weight, None) if ctx.needs_input_grad[0] else None
         return inner, None, None, None, None, None, None
 

@@ -107,7 +107,8 @@ class Trainer:
     watch
         Public examples, arrays as in ``data``: their loss may be shown.
     device
-        Where to train; by default, where the model is.
+        Where to train; by default, where the model is. The trainer copies the model there, so a model that
+        stays on the processor leaves more memory of a device.
 
     Examples
     --------

@@ -543,6 +543,28 @@ def test_a_compiled_step_equals_the_plain_one(tied):
         fast.set_clip(0.2)
 
 
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+def test_a_compiled_step_with_a_large_tied_table_and_classes_before_places():
+    class Large(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.inner = nn.Embedding(300, 16), nn.Linear(16, 16)
+
+        def forward(self, index):
+            seen = self.inner(self.words(index)).tanh()
+            return nn.functional.linear(seen, self.words.weight).transpose(1, 2)
+
+    model = Large()
+    index, target = torch.randint(0, 300, (4, 6)), torch.randint(0, 300, (4, 6))
+    wanted, lengths = ClippedSums(model, nn.CrossEntropyLoss(), clip=0.3)((index,), (target,), torch.ones(4))
+    fast = ClippedSums(model, nn.CrossEntropyLoss(), clip=0.3).compiled()
+    found, norms = fast((index,), (target,), torch.ones(4))
+    torch.testing.assert_close(norms, lengths)
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
+
+
 def test_a_step_traces_into_one_flat_graph():
     from tacit.learn._compiled_step import traced_step
 

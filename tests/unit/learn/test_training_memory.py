@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -12,6 +13,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from tacit import Budget, Unit
 from tacit.learn import Trainer, _gradient_sums, _layer_kernels, _step_check, _training_steps, examples
 from tacit.learn._clipped_sums import ClippedSums
+from tacit.learn._compiled_step import traced_step
+from tacit.learn._layer_convolution import ConvolutionJob, ConvolutionShape
 from tacit.learn._model_sums import ModelSums
 
 SIDE = 64
@@ -98,3 +101,66 @@ def test_an_activation_that_will_be_rounded_is_kept_in_half_the_memory(monkeypat
         "torch.bfloat16",
         "torch.float32",
     ]
+
+
+class Layers(nn.Module):
+    """A convolution, a transposed convolution and a linear layer, with sizes that nothing else has."""
+
+    def __init__(self):
+        super().__init__()
+        self.down, self.up = nn.Conv2d(1, 13, 2), nn.ConvTranspose2d(13, 1, 2)
+        self.head = nn.Linear(7, 2)
+
+    def forward(self, x):
+        return self.head(self.up(self.down(x).tanh()).tanh().mean((1, 2)))
+
+
+def test_trial_steps_leave_nothing_behind():
+    sums = ClippedSums(Layers(), nn.CrossEntropyLoss(), clip=1)
+    sums.prepare((torch.zeros(9, 1, 7, 7),), (torch.zeros(9).long(),))
+    assert sums.method == "book-keeping"
+    gc.collect()
+    held = [tuple(one.shape) for one in gc.get_objects() if issubclass(type(one), torch.Tensor)]
+    assert not [shape for shape in held if shape[1:] in {(1, 7, 7), (13, 6, 6), (7,)} and shape[0] in {3, 5}]
+
+
+def test_a_compiled_step_rounds_each_operand_once(monkeypatch):
+    """An operand that is not marked is formed twice by a compiler: for the norm, and for the sum."""
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 8))
+    sums = ClippedSums(model, lambda out, wanted: (out - wanted).square().mean((1, 2)), clip=1)
+    inputs, targets = (torch.randn(3, 2, 8),), (torch.randn(3, 2, 8),)
+    layouts = sums.prepare(inputs, targets)
+    monkeypatch.setattr(_layer_kernels, "kernels_apply", lambda _: True)  # as on a device
+    given = sums.step, sums.parameters, inputs, targets, torch.ones(3), sums.clip, layouts
+    made = [one for one in traced_step(*given).graph.nodes if one.op == "call_function"]
+    rounded = [
+        one
+        for one in made
+        if one.target is torch.ops.aten._to_copy.default and one.kwargs.get("dtype") == torch.bfloat16
+    ]
+    first_time = [one for one in rounded if one.args[0].meta["val"].dtype == torch.float32][:4]
+    assert len(first_time) == 4  # inputs and output gradients of two layers
+    assert all(
+        [user.target for user in one.users] == [torch.ops.aten.as_strided.default] for one in first_time
+    )
+
+
+def test_what_is_on_a_device_already_is_not_pinned():
+    """``cuda`` and ``cuda:0`` are the same device, and PyTorch says that they differ."""
+    there = SimpleNamespace(device=torch.device("cuda:0"), to=lambda device: ("there", str(device)))
+    assert _gradient_sums._moved(there, torch.device("cuda")) == ("there", "cuda")
+
+
+def test_sums_by_the_library_drop_units_with_factor_zero():
+    """The library needs a wide input, which a compiled step must not form before it is needed."""
+    steps = ConvolutionShape((2, 2), (1, 1), (1, 1), 1)
+    x, weight = torch.randn(4, 5, 6, 6).bfloat16().float(), torch.randn(7, 5, 3, 3)
+    grad = torch.randn(4, 7, 3, 3).bfloat16().float()
+    exact = ConvolutionJob(x, grad, weight, steps, 2).gradients().double()
+    rounded = _layer_kernels.RoundedConvolution(ConvolutionJob(x, grad, weight, steps, 2))
+    rounded.few = True
+    factors = torch.tensor([0.5, 0.0])
+    wanted = torch.tensordot(factors.double(), exact, dims=1)
+    assert (rounded.total(factors) - wanted).norm() <= 1e-5 * wanted.norm()
+    rounded.grad[2:] = torch.inf
+    assert (rounded.total(factors) - wanted).norm() <= 1e-5 * wanted.norm()

@@ -93,17 +93,26 @@ class TableView:
         are equal in every value are interchangeable: whichever of them comes first, the same multiset is
         kept.
         """
+        rank = f"row_number() OVER (PARTITION BY tacit_u ORDER BY {self._order('{}')})"
+        return f"SELECT {', '.join(self.names)}, {rank} AS tacit_r FROM {table}"
+
+    def _order(self, hashed: str) -> str:
+        """Write the order of an owner's rows, with the hash put into ``hashed``."""
         quote = self.dialect.quote
         parts: list[Part] = [(quote(c.name), c.stored or "text") for c in self.columns]
         one = self.unit[0] if self.unit is not None and len(self.unit) == 1 else None
         values = [quote(c.name) for c in self.columns if c.stored and (c.name, c.stored) != (one, "whole")]
-        order = ", ".join([self.dialect.ranked(parts), *([self.dialect.order(values)] if values else [])])
-        rank = f"row_number() OVER (PARTITION BY tacit_u ORDER BY {order})"
-        return f"SELECT {', '.join(self.names)}, {rank} AS tacit_r FROM {table}"
+        first = hashed.replace("{}", self.dialect.ranked(parts))
+        return ", ".join([first, *([self.dialect.order(values)] if values else [])])
 
     def first(self, table: str, rows: int) -> str:
-        """Write each unit's first rows."""
-        return f"SELECT {', '.join(self.names)} FROM ({self.ranked(table)}) t WHERE tacit_r <= {rows}"
+        """Write each unit's first rows. The hash is computed for units that have more rows than that."""
+        names = ", ".join(self.names)
+        counted = f"SELECT {names}, count(*) OVER (PARTITION BY tacit_u) AS tacit_c FROM {table}"
+        order = self._order(f"CASE WHEN tacit_c > {rows} THEN {{}} END")
+        rank = f"row_number() OVER (PARTITION BY tacit_u ORDER BY {order})"
+        ranked = f"SELECT {names}, {rank} AS tacit_r FROM ({counted}) t"
+        return f"SELECT {names} FROM ({ranked}) t WHERE tacit_r <= {rows}"
 
     def snapshot_columns(self) -> Sequence[str]:
         """Return the definitions of the columns of a snapshot: those of the view, and the rank."""

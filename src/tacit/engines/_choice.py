@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -58,6 +59,8 @@ def place_source(given: object, engine: object = None) -> Source:
         )
     if isinstance(given, Source):
         return given
+    if isinstance(given, os.PathLike):
+        given = os.fspath(given)
     if not isinstance(given, str):
         raise bad_parameter(
             "source", "the name of a table on the engine", type(given).__name__, fix=Set(source="visits")

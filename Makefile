@@ -40,6 +40,7 @@ bench: $(VENV)/.test
 
 bench-long: $(VENV)/.test
 	$(BIN)/python benchmarks/tables.py 1e8
+	$(BIN)/python benchmarks/engines.py 1e6 1e7 --growth
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -E -W --keep-going -b html docs docs/_build/html

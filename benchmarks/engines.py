@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 import tempfile
 from collections import defaultdict
 from pathlib import Path
@@ -103,12 +104,14 @@ def compare(rows: int, engines: Mapping[str, object], path: Path, *, tumult: boo
     for turn in range(rounds):
         for engine in engines.values():
             for question in LIMITS:
-                for form, seconds in measure(engine, question).items():
-                    known = best[engine.name, question]
+                known, seen = best[engine.name, question], measure(engine, question)
+                note(f"round {turn + 1}: {engine.name}, {question}", seen)
+                for form, seconds in seen.items():
                     known[form] = min(seconds, known.get(form, math.inf))
         if peer is not None and turn < len(TUMULT):
             for question in TUMULT[turn]:
                 theirs[question].append(peer.ask(question))
+                note(f"round {turn + 1}: {peer.name}, {question}", {"": theirs[question][-1]})
     if peer is not None:
         peer.close()
     print(f"\n{rows:,} visits of {rows // 5:,} patients at {len(HOSPITALS)} hospitals (CPU seconds)")
@@ -121,6 +124,16 @@ def compare(rows: int, engines: Mapping[str, object], path: Path, *, tumult: boo
         print(f"{name:12}{question:17}{cells}{ratios}", flush=True)
     for question, times in theirs.items():
         against(question, times, {name: seen for (name, asked), seen in best.items() if asked == question})
+
+
+def note(what: str, seen: Mapping[str, float]) -> None:
+    """Print one measurement to standard error, so that a run that is stopped has said something."""
+    print(
+        what,
+        ", ".join(f"{form} {seconds:.2f}" for form, seconds in seen.items()),
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def against(question: str, times: list[float], ours: Mapping[str, Mapping[str, float]]) -> None:
@@ -148,7 +161,9 @@ def growth(engines: Mapping[str, object], folder: Path) -> None:
             points: dict[str, list[tuple[int, float]]] = defaultdict(list)
             for exponent in GROWTH[key]:
                 load(engine, 10**exponent, folder)
-                for form, seconds in measure(engine, question, ("by hand", "first")).items():
+                seen = measure(engine, question, ("by hand", "first"))
+                note(f"10^{exponent}: {engine.name}, {question}", seen)
+                for form, seconds in seen.items():
                     points[form].append((10**exponent, seconds))
             for form, seen in points.items():
                 (few, least), (many, most) = seen[0], seen[-1]

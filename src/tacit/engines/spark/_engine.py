@@ -262,7 +262,8 @@ class SparkEngine:
                     if table not in self._sources:
                         name = self._tables[table].source.table
                         self._sources[table] = SparkSource.found(self._own, self._given, name)
-                    self._sources[table].refresh()
+                    if table not in self._kept:
+                        self._sources[table].refresh()
                     types = self._sources[table].schema()
             except _failures():
                 return None

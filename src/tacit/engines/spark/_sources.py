@@ -141,10 +141,11 @@ class SparkSource:
         return reader.parquet(*(self.local_files or [self.name]))
 
     def refresh(self) -> None:
-        """Forget which files Spark found before."""
-        if self.is_path:
-            self.session.catalog.refreshByPath(self.name)
-        else:
+        """Forget which files of a table Spark found before; it lists the files of a path each time anyway.
+
+        Spark then computes again what it keeps of the table.
+        """
+        if not self.is_path:
             self.session.catalog.refreshTable(".".join(map(SPARK.quote, self.within)))
 
     def stamp(self) -> object:

@@ -147,7 +147,7 @@ def test_nothing_is_asked_for_where_nothing_is_shown():
         KeysBySize({}, {14: 10**4}, lambda ranks: {14: ["a"] * len(ranks[14])}),
         KeysBySize({"a": 50}, {14: 10**4}, lambda ranks: {14: ["a", *ranks[14][1:]]}),
     ],
-    ids=str,
+    ids=["too large", "size 0", "fewer than none", "half a unit", "no keys", "one key twice", "a large key"],
 )
 def test_wrong_sizes_and_wrong_keys_are_refused(keys):
     with pytest.raises(TacitError) as refused:

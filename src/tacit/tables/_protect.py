@@ -122,7 +122,8 @@ def protect(
     engine
         Where the tables are and the integers are computed: ``"duckdb"`` (default), in this process; an open
         psycopg connection or an address ``postgresql://...``; an open Spark session. There a source is the
-        name of a table. A pair such as ``(connection, "visits")`` says the same.
+        name of a table, on Spark also the path of Parquet files. A pair such as ``(connection, "visits")``
+        says the same. All tables of a dataset are on one engine.
 
     Examples
     --------

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from tacit.engines._duckdb import DuckDB, SourceTable
 from tacit.engines._sources import Source, is_spark_frame, not_a_spark_frame, read_source
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Code, Set
+from tacit.fixes import Code, Either, Set, as_fix
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +23,8 @@ __all__ = ["open_engine", "place_source"]
 #: The engines beside DuckDB, and the modules that open them when they are needed.
 _OTHERS = {"postgres": "tacit.engines.postgres", "spark": "tacit.engines.spark"}
 _SCHEMES = ("postgresql://", "postgres://")
+#: How the name of a table looks, with or without its schema.
+_TABLE = re.compile(r"\w+(\.\w+){0,2}")
 
 
 def _engine_of(thing: object) -> str | None:
@@ -51,7 +54,12 @@ def place_source(given: object, engine: object = None) -> Source:
     if engine is None or engine == "duckdb":
         if _engine_of(given) is not None:
             raise _table_missing(given)
-        return read_source(given)
+        try:
+            return read_source(given)
+        except TacitError as error:
+            if engine is None and isinstance(given, str) and _TABLE.fullmatch(given):
+                raise _engine_missing(error) from None
+            raise
     name = _engine_of(engine)
     if name is None:
         raise bad_parameter(
@@ -92,6 +100,16 @@ def _engine_meant(engine: object) -> Fix:
     if "spark" in named:
         return Code("engine=SparkSession.builder.getOrCreate()")
     return Set(engine="duckdb" if "duck" in named else "postgresql://user@host/database")
+
+
+def _engine_missing(error: TacitError) -> TacitError:
+    """Refuse what is not a file, but could be a table of a server."""
+    return TacitError(
+        error.code,
+        error.what,
+        why="the name of a table needs the engine where the table is: PostgreSQL or Spark",
+        fix=Either(as_fix(error.fix), Set(engine="postgresql://user@host/database")),
+    )
 
 
 def _table_missing(place: object) -> TacitError:

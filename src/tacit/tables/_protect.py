@@ -78,7 +78,7 @@ def protect(
         A Parquet or CSV file, a folder or pattern of Parquet files (``"visits/*.parquet"``) that have the
         same columns, a DuckDB file or connection (as ``(database, "table")`` where its table has another
         name), a pandas, Polars or Arrow table; or several of them by name, all with the unit's column.
-        `csv_file` declares a decimal comma or an encoding.
+        `csv_file` declares a decimal comma or an encoding. On another ``engine``: the name of a table there.
     unit
         The column that says to whom a row belongs, ``Unit.row()``, or ``Unit("patient_id", per="day")``. Rows
         without a unit are dropped.

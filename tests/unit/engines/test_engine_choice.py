@@ -61,3 +61,10 @@ def test_a_dataframe_of_spark_is_refused_before_anything_can_be_charged(engine: 
     error = refusal(spark_thing("DataFrame", columns=["patient_id"]), engine=engine)
     assert "a DataFrame of Spark is not a source" in str(error)
     assert "saveAsTable" in str(error.fix)
+
+
+@pytest.mark.parametrize("source", ["visits", "clinic.visits"])
+def test_the_name_of_a_table_without_an_engine_asks_for_the_engine(source: str) -> None:
+    error = refusal(source)
+    assert "needs the engine" in error.why
+    assert 'engine="postgresql://user@host/database"' in str(error.fix)

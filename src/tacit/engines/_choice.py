@@ -57,7 +57,7 @@ def place_source(given: object, engine: object = None) -> Source:
         try:
             return read_source(given)
         except TacitError as error:
-            if engine is None and isinstance(given, str) and _TABLE.fullmatch(given):
+            if engine is None and isinstance(given, str | os.PathLike) and _TABLE.fullmatch(os.fspath(given)):
                 raise _engine_missing(error) from None
             raise
     name = _engine_of(engine)

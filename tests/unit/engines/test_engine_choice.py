@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -63,8 +64,8 @@ def test_a_dataframe_of_spark_is_refused_before_anything_can_be_charged(engine: 
     assert "saveAsTable" in str(error.fix)
 
 
-@pytest.mark.parametrize("source", ["visits", "clinic.visits"])
-def test_the_name_of_a_table_without_an_engine_asks_for_the_engine(source: str) -> None:
+@pytest.mark.parametrize("source", ["visits", "clinic.visits", Path("clinic.visits")])
+def test_the_name_of_a_table_without_an_engine_asks_for_the_engine(source: str | Path) -> None:
     error = refusal(source)
     assert "needs the engine" in error.why
     assert 'engine="postgresql://user@host/database"' in str(error.fix)

@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 __all__ = ["Check", "Health", "doctor", "examine"]
 
 _BASE = ("numpy", "scipy", "duckdb", "sqlglot", "rich", "typer", "cryptography")
-_EXTRAS = {"plot": ("matplotlib",), "pandas": ("pandas", "pyarrow"), "postgres": ("psycopg",)}
+_EXTRAS = {
+    "plot": ("matplotlib",),
+    "pandas": ("pandas", "pyarrow"),
+    "postgres": ("psycopg",),
+    "spark": ("pyspark", "pyarrow"),
+}
 
 
 @dataclass(frozen=True, slots=True)

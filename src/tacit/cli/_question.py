@@ -170,10 +170,10 @@ def public_keys(config: Config, name: str, given: list[str] | None) -> dict[str,
 
 def check_sources(config: Config, name: str) -> None:
     """Refuse a missing file before anything is charged."""
-    from tacit.engines import read_source
+    from tacit.engines import place_source
 
     for file in config.files(name):
-        source = read_source(file)
+        source = place_source(file)
         if not source.is_there:
             raise TacitError(
                 "bad-parameter",

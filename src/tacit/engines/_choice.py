@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import os
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from tacit.engines._duckdb import DuckDB, SourceTable
-from tacit.engines._sources import Source, read_source
+from tacit.engines._sources import Source, is_spark_frame, not_a_spark_frame, read_source
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Set
+from tacit.fixes import Code, Either, Set, as_fix
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tacit.engines._protocol import Engine
+    from tacit.fixes import Fix
 
 __all__ = ["open_engine", "place_source"]
 
 #: The engines beside DuckDB, and the modules that open them when they are needed.
 _OTHERS = {"postgres": "tacit.engines.postgres", "spark": "tacit.engines.spark"}
 _SCHEMES = ("postgresql://", "postgres://")
+#: How the name of a table looks, with or without its schema.
+_TABLE = re.compile(r"\w+(\.\w+){0,2}")
 
 
 def _engine_of(thing: object) -> str | None:
@@ -48,24 +52,76 @@ def place_source(given: object, engine: object = None) -> Source:
     if engine is None and isinstance(given, tuple) and len(given) == 2 and _engine_of(given[0]) is not None:
         engine, given = given
     if engine is None or engine == "duckdb":
-        return read_source(given)
+        if _engine_of(given) is not None:
+            raise _table_missing(given)
+        try:
+            return read_source(given)
+        except TacitError as error:
+            if engine is None and isinstance(given, str | os.PathLike) and _TABLE.fullmatch(os.fspath(given)):
+                raise _engine_missing(error) from None
+            raise
     name = _engine_of(engine)
     if name is None:
         raise bad_parameter(
             "engine",
             "'duckdb', a PostgreSQL connection or address, or a Spark session",
-            engine if isinstance(engine, str) else type(engine).__name__,
-            fix=Set(engine="postgresql://localhost/hospital"),
+            _shown(engine),
+            fix=_engine_meant(engine),
         )
     if isinstance(given, Source):
         return given
+    if is_spark_frame(given):
+        raise not_a_spark_frame()
     if isinstance(given, os.PathLike):
         given = os.fspath(given)
     if not isinstance(given, str):
         raise bad_parameter(
-            "source", "the name of a table on the engine", type(given).__name__, fix=Set(source="visits")
+            "source",
+            "the name of a table on the engine",
+            type(given).__name__,
+            why="one engine reads all tables of a dataset, also the public ones",
+            fix=Set(source="visits"),
         )
     return Source(name, engine, given)
+
+
+def _shown(engine: object) -> str:
+    """Write what was given for an engine, without what may hold a password."""
+    if not isinstance(engine, str):
+        return type(engine).__name__
+    scheme, colon, _ = engine.partition(":")
+    return f"{scheme}:..." if colon else "..." if {"=", "@"} & set(engine) else engine
+
+
+def _engine_meant(engine: object) -> Fix:
+    """Offer the engine that was likely meant."""
+    kind = engine if isinstance(engine, type) else type(engine)
+    named = (engine if isinstance(engine, str) else kind.__module__).lower()
+    if "spark" in named:
+        return Code("engine=SparkSession.builder.getOrCreate()")
+    return Set(engine="duckdb" if "duck" in named else "postgresql://user@host/database")
+
+
+def _engine_missing(error: TacitError) -> TacitError:
+    """Refuse what is not a file, but could be a table of a server."""
+    return TacitError(
+        error.code,
+        error.what,
+        why="the name of a table needs the engine where the table is: PostgreSQL or Spark",
+        fix=Either(as_fix(error.fix), Set(engine="postgresql://user@host/database")),
+    )
+
+
+def _table_missing(place: object) -> TacitError:
+    """Refuse a server or a session that was given in place of a table."""
+    engine = "spark" if _engine_of(place) == "spark" else "connection"
+    if isinstance(place, str):
+        engine = '"postgresql://..."'
+    return TacitError(
+        "bad-parameter",
+        "the source says where the tables are, but not which table to read",
+        fix=Code(f'tc.protect("visits", engine={engine}, ...)'),
+    )
 
 
 def open_engine(tables: Mapping[str, SourceTable], *, key: int) -> Engine:

@@ -294,6 +294,13 @@ def read_source(source: object, *, table: str = "") -> Source:
         return read_source(source[0], table=source[1])
     if is_remote(source):
         return Source("parquet", read_address(str(source)))
+    if isinstance(source, str) and "://" in source:
+        raise bad_parameter(
+            "source",
+            "a file, a frame, or a table on an engine",
+            source.partition("://")[0] + "://...",  # the rest may hold a password
+            fix=Declare("source", "visits.parquet"),
+        )
     if isinstance(source, str | os.PathLike):
         return _read_path(Path(source), table)
     if type(source).__name__ == "DuckDBPyConnection":
@@ -305,6 +312,8 @@ def read_source(source: object, *, table: str = "") -> Source:
             why="asking for its columns may read rows, and its later computations may fail on one of them",
             fix=Either(Code("tc.protect(frame.collect(), ...)"), Say("the file that it reads")),
         )
+    if is_spark_frame(source):
+        raise not_a_spark_frame()
     if column_names(source) is not None:
         return Source("frame", source)
     raise TacitError(
@@ -312,6 +321,23 @@ def read_source(source: object, *, table: str = "") -> Source:
         f"an object of the type {type(source).__name__} is not a source",
         why="Tacit reads Parquet, CSV, DuckDB, Arrow, pandas and Polars",
         fix=Declare("source", "visits.parquet"),
+    )
+
+
+def is_spark_frame(given: object) -> bool:
+    """Return whether an object is a DataFrame of Spark, which computes its rows when it is read."""
+    packages = {base.__module__.partition(".")[0] for base in type(given).__mro__}
+    return "pyspark" in packages and "DataFrame" in type(given).__name__
+
+
+def not_a_spark_frame() -> TacitError:
+    """Refuse a DataFrame of Spark."""
+    return TacitError(
+        "bad-parameter",
+        "a DataFrame of Spark is not a source",
+        why="it computes its rows when it is read; it can mix the rows of several people, "
+        "and a row on which it fails would make every query fail, which reveals the row",
+        fix=Code('frame.write.saveAsTable("visits_rows"), then tc.protect("visits_rows", engine=spark, ...)'),
     )
 
 

@@ -78,7 +78,7 @@ def protect(
         A Parquet or CSV file, a folder or pattern of Parquet files (``"visits/*.parquet"``) that have the
         same columns, a DuckDB file or connection (as ``(database, "table")`` where its table has another
         name), a pandas, Polars or Arrow table; or several of them by name, all with the unit's column.
-        `csv_file` declares a decimal comma or an encoding.
+        `csv_file` declares a decimal comma or an encoding. On another ``engine``: the name of a table there.
     unit
         The column that says to whom a row belongs, ``Unit.row()``, or ``Unit("patient_id", per="day")``. Rows
         without a unit are dropped.
@@ -122,7 +122,8 @@ def protect(
     engine
         Where the tables are and the integers are computed: ``"duckdb"`` (default), in this process; an open
         psycopg connection or an address ``postgresql://...``; an open Spark session. There a source is the
-        name of a table. A pair such as ``(connection, "visits")`` says the same.
+        name of a table, on Spark also the path of Parquet files. A pair such as ``(connection, "visits")``
+        says the same. All tables of a dataset are on one engine.
 
     Examples
     --------

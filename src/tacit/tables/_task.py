@@ -121,12 +121,16 @@ class TableTask:
                     fix="put the file back, or declare the dataset with its new path",
                 )
             if table.columns is None and self.engine.columns(table.name) is None:
-                return TacitError(
+                return self._refusal() or TacitError(
                     "unknown-table",
                     f"the source of the table {table.name!r} cannot be read, so nothing was charged",
                     why="it was not available when the dataset was declared, and it is not available now",
                     fix=Declare("source", "path/of/visits.parquet"),
                 )
+        return self._refusal()
+
+    def _refusal(self) -> TacitError | None:
+        """Return why the engine cannot answer now, in its own words."""
         try:
             self.engine.check(self.asked, self.statistics)
         except TacitError as refusal:

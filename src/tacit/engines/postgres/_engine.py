@@ -22,7 +22,7 @@ from tacit.core import is_writable
 from tacit.engines._sql_expressions import SqlWriter
 from tacit.engines._sql_statements import public_values_sql, statements
 from tacit.engines.postgres._dialect import PostgresDialect
-from tacit.engines.postgres._sessions import PostgresPlace, Session, open_session
+from tacit.engines.postgres._sessions import PostgresPlace, Session, open_session, why_not
 from tacit.engines.postgres._snapshots import Snapshots
 from tacit.engines.postgres._tables import FoundTable, described_columns, find_table, hold_tables
 from tacit.engines.postgres._views import TableView, key_text
@@ -140,14 +140,15 @@ class PostgresEngine:
             for last in (False, True):  # a server may have ended an idle session
                 try:
                     self._explain(question, statistics)
-                except psycopg.Error:
+                except psycopg.Error as error:
                     self._drop()
                     if last:
+                        why, fix = why_not(error)
                         raise TacitError(
                             "unknown-table",
                             f"{self._place.name} cannot answer this question now, so nothing was charged",
-                            why="the server cannot be reached, or it refuses to analyse the statement",
-                            fix="check that the server runs and that the role may read the tables",
+                            why=why,
+                            fix=fix,
                         ) from None
                 else:
                     return

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Connection = psycopg.Connection[tuple[Any, ...]]
 
-__all__ = ["PostgresPlace", "Session", "open_session"]
+__all__ = ["PostgresPlace", "Session", "open_session", "why_not"]
 
 _LEAST_VERSION = 16
 #: What decides the result of a statement, or whether it ends: refused where it cannot be set.
@@ -65,6 +65,46 @@ SELECT 1 FROM pg_settings WHERE name = n AND (context = 'user'
 OR (context = 'superuser' AND has_parameter_privilege(n, 'SET'))))"""
 _SHOWN = "SELECT n, current_setting(n) FROM unnest($1::text[]) n"
 _LATER = {"transaction_timeout": "0", "idle_session_timeout": "0"}  # settings that some versions lack
+
+#: What the client library says when no connection is made, why that is, and what helps. The message itself is
+#: not shown, because it names the user and the machine.
+_NO_CONNECTION = (
+    ("password authentication failed", "the server does not accept this user with this password",
+     "check the user, and the password in the address, in ~/.pgpass or in PGPASSWORD"),
+    ("no password supplied", "the server asks for a password, and none was found",
+     "put the password into ~/.pgpass or into the variable PGPASSWORD"),
+    ("no pg_hba.conf entry", "the server does not admit this user to this database from this machine",
+     "ask its administrator for a line in pg_hba.conf"),
+    ("authentication failed", "the server does not admit this user", "check the user in the address"),
+    ('role "', "the server does not know this user", "check the user in the address"),
+    ('database "', "the server has no such database, or the role may not connect to it",
+     "check the database at the end of the address"),
+    ("resolve host", "no machine with this name was found", "check the host and the port in the address"),
+    ("host name", "no machine with this name was found", "check the host in the address"),
+    ("Connection refused", "no PostgreSQL server listens there",
+     "check that the server runs, and the host and the port in the address"),
+    ("No such file", "no PostgreSQL server listens there",
+     "check that the server runs, and the host and the port in the address"),
+    ("timeout expired", "the server did not answer in time", "check the host, the port and the firewall"),
+    ("SSL", "no encrypted connection could be made", "check sslmode and the certificates in the address"),
+    ("certificate", "no encrypted connection could be made", "check sslmode and the certificates"),
+    ("too many clients", "the server has no free connection", "try again later"),
+    ("connection slots", "the server has no free connection", "try again later"),
+    ("invalid", "the address is malformed", "an address such as postgresql://user@host/database"),
+)  # fmt: skip
+
+
+def why_not(error: psycopg.Error) -> tuple[str, str]:
+    """Say why the server cannot answer, and what helps; nothing of the server's own message is shown."""
+    if error.sqlstate is None:  # there is no session, so no statement ran
+        said = str(error)
+        for words, why, fix in _NO_CONNECTION:
+            if words in said:
+                return why, fix
+    return (
+        "the server cannot be reached, or it refuses to analyse the statement",
+        "check that the server runs and that the role may read the tables",
+    )
 
 
 @dataclass(frozen=True, slots=True)

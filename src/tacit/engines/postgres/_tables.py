@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from tacit.algebra import choose_name
 from tacit.engines.postgres._types import DESCRIBED, read_column
 from tacit.errors import TacitError
-from tacit.fixes import Choose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,8 +30,12 @@ _SAME_FILES = """WITH RECURSIVE below(relid) AS (SELECT $1::oid
 UNION SELECT inhrelid FROM pg_inherits JOIN below ON inhparent = relid)
 SELECT bool_and(pg_relation_filenode(oid) IS NOT DISTINCT FROM nullif(relfilenode, 0))
 FROM below JOIN pg_class ON oid = relid"""
-_OTHERS = """SELECT relname::text FROM pg_class WHERE relkind IN ('r', 'p')
-AND relnamespace = ANY(SELECT oid FROM pg_namespace WHERE nspname = ANY($1)) ORDER BY 1 LIMIT 100"""
+_OTHERS = """SELECT CASE WHEN nspname = ANY($1) THEN relname::text ELSE nspname || '.' || relname END,
+relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+WHERE relkind IN ('r', 'p') AND NOT relispartition AND has_schema_privilege(n.oid, 'USAGE')
+AND has_any_column_privilege(c.oid, 'SELECT')
+AND nspname <> ALL(ARRAY['pg_catalog', 'information_schema']) AND nspname NOT LIKE 'pg\\_%'
+ORDER BY nspname <> ALL($1), 1 LIMIT 1000"""
 _REFUSED = {
     "v": ("a view", "a view computes its rows when it is read"),
     "m": ("a materialized view", "its rows were computed by a query"),
@@ -70,11 +75,23 @@ def find_table(session: Session, written: str, path: Sequence[str]) -> FoundTabl
             lines = session.execute(_PLACES, (where, spelled)).fetchall()
             if lines:
                 return _checked(session, written, lines[0])
-    known = [str(line[0]) for line in session.execute(_OTHERS, (list(path),)).fetchall()]
-    raise TacitError(
+    raise _unknown(session, written, path)
+
+
+def _unknown(session: Session, written: str, path: Sequence[str]) -> TacitError:
+    """Refuse a name that no table has; offer the tables that the role may read."""
+    lines = [(str(known), str(name)) for known, name in session.execute(_OTHERS, (list(path),)).fetchall()]
+    bare = written.replace('"', "")
+    fix = choose_name(bare, tuple(known for known, _ in lines))
+    elsewhere = next((known for known, name in lines if name.lower() == bare.lower()), "")
+    where = "" if "." in written else f" in the search path ({', '.join(path)})"
+    return TacitError(
         "unknown-table",
-        f"the database has no table {written!r}",
-        fix=Choose(tuple(known), given=written) if known else "the name of a table, with its schema",
+        f"the database has no table {written!r}{where}",
+        why="Tacit reads a name as it is stored, without quotes" if bare != written else "",
+        fix=replace(fix, given=written, close=elsewhere or fix.close)
+        if lines
+        else "the name of a table that the role may read, with its schema",
     )
 
 

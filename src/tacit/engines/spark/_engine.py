@@ -25,7 +25,7 @@ from tacit.algebra import Column, kind_of
 from tacit.engines._sql_expressions import SqlWriter
 from tacit.engines._sql_statements import public_values_sql, statements
 from tacit.engines.spark._dialect import SPARK
-from tacit.engines.spark._session import open_session, quiet
+from tacit.engines.spark._session import is_stopped, open_session, quiet
 from tacit.engines.spark._sources import SparkSource
 from tacit.engines.spark._types import family_of
 from tacit.engines.spark._views import first_sql, ranked_sql, view_sql, view_types
@@ -90,6 +90,8 @@ class SparkEngine:
                 why="one question runs in one session",
                 fix="name all tables in the same session",
             )
+        if is_stopped(self._given):
+            raise _stopped()
 
     # Before the charge --------------------------------------------------------------------------------------
 
@@ -142,8 +144,8 @@ class SparkEngine:
     def check(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> None:
         """Let Spark analyse the statements. No row is read, and no job runs."""
         for table in self._tables:
-            if self._described(table, fresh=True) is None:
-                raise _not_available(table)
+            if is_stopped(self._given) or self._described(table, fresh=True) is None:
+                raise _stopped() if is_stopped(self._given) else _not_available(table)
         try:
             self._analyse(question, statistics)
         except _failures() as error:
@@ -257,6 +259,8 @@ class SparkEngine:
         with self._lock:
             if table in self._types and not fresh:
                 return self._types[table]
+            if is_stopped(self._given):
+                return None
             try:
                 with self._working():
                     if table not in self._sources:
@@ -335,6 +339,14 @@ def _give_back(kept: dict[str, Any]) -> None:
         with contextlib.suppress(Exception):
             frame.unpersist()
     kept.clear()
+
+
+def _stopped() -> TacitError:
+    return TacitError(
+        "unknown-table",
+        "the Spark session was stopped, so nothing was charged",
+        fix="open a session and declare the dataset again with it",
+    )
 
 
 def _not_available(table: str) -> TacitError:

@@ -17,7 +17,7 @@ from tacit.errors import TacitError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["is_connect", "is_local", "open_session", "quiet"]
+__all__ = ["is_connect", "is_local", "is_stopped", "open_session", "quiet"]
 
 #: Settings that decide results. Every one of them is set, and read back.
 _PINNED = {
@@ -64,6 +64,13 @@ _LOUD = (
 def is_connect(session: Any) -> bool:
     """Return whether a session talks to a server of Spark Connect."""
     return ".connect." in type(session).__module__
+
+
+def is_stopped(session: Any) -> bool:
+    """Return whether a session was stopped; a stopped one knows no table."""
+    if is_connect(session):
+        return bool(session.is_stopped)
+    return session.sparkContext._jsc is None  # noqa: SLF001 - PySpark has no other sign of it
 
 
 def is_local(session: Any) -> bool:

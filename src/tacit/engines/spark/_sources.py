@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
+from tacit.algebra import choose_name
 from tacit.engines._parquet_folders import parquet_files, refuse_lake
 from tacit.engines._sources import Source
 from tacit.engines.spark._dialect import SPARK
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["SparkSource"]
 
 _ENDS = (".parquet", ".pq")
+_OTHER_FILES = (".csv", ".tsv", ".csv.gz", ".json", ".jsonl", ".orc", ".avro", ".txt", ".xlsx", ".duckdb")
+#: How many databases of a catalog are searched for a name that was misspelled.
+_FEW_DATABASES = 20
 _MOMENTS = {"timestamp", "timestamp_ntz"}
 #: DuckDB's names of types, as it finds them in a Parquet file, and how Spark declares them.
 _DECLARED = {
@@ -52,7 +57,8 @@ class SparkSource:
 
     @classmethod
     def found(cls, own: Any, given: Any, name: str) -> SparkSource:
-        """Recognise a path or a table; refuse a view, and a table that Spark does not store as Parquet."""
+        """Recognise a path or a table; refuse a view, and what is not stored as Parquet."""
+        _refuse_file(own, name)
         if name.lower().rstrip("/").endswith(_ENDS) or "/" in name or "\\" in name:
             if is_local(own) and "://" not in name:
                 refuse_lake(Path(name).absolute())
@@ -216,9 +222,61 @@ def _data_type(kind: str) -> Any:
     return plain.get(kind, t.StringType)()
 
 
+def _spelled(written: str, stored: str | None) -> str:
+    """Return a name as the catalog stores it; the user's session may ignore case, and Tacit's does not."""
+    return stored if stored is not None and stored.lower() == written.lower() else written
+
+
+def _refuse_file(own: Any, name: str) -> None:
+    """Refuse a file of another format, by how its name ends."""
+    path = "/" in name or "\\" in name
+    if name.lower().endswith(_OTHER_FILES) and (path or (is_local(own) and Path(name).is_file())):
+        raise TacitError(
+            "bad-parameter",
+            f"the source {name!r} is not a Parquet file",
+            why="on Spark, Tacit reads tables of the catalog and Parquet files",
+            fix="store its rows as a table: CREATE TABLE visits_rows USING parquet AS SELECT ..., "
+            "or read the file without Spark, as a dataset on DuckDB",
+        )
+
+
+def _unknown(given: Any, name: str) -> TacitError:
+    """Refuse a name that no table has; offer tables that the session knows."""
+    tables = tuple(_known_tables(given, name.replace("`", "").rpartition(".")[0]))
+    fix = choose_name(name, tables)
+    elsewhere = next((one for one in tables if one.rpartition(".")[2].lower() == name.lower()), "")
+    return TacitError(
+        "unknown-table",
+        f"the catalog of the Spark session has no table {name!r}",
+        fix=replace(fix, close=elsewhere or fix.close)
+        if tables
+        else "the name of a table, with its database, or the path of Parquet files",
+    )
+
+
+def _known_tables(given: Any, named: str) -> list[str]:
+    """Return tables of the current database, of the named one and of a few others."""
+    known: list[str] = []
+    with contextlib.suppress(Exception):  # whatever cannot be listed is not offered
+        current = str(given.catalog.currentDatabase())
+        others = [str(one.name) for one in given.catalog.listDatabases()][:_FEW_DATABASES]
+        for database in dict.fromkeys((current, *([named] if named in others else []), *others)):
+            before = "" if database == current else f"{database}."
+            found = given.catalog.listTables(database)
+            known += [f"{before}{one.name}" for one in found if "VIEW" not in str(one.tableType).upper()]
+    return known
+
+
 def _table_parts(given: Any, name: str) -> tuple[str, ...]:
     """Find a table of the catalog in the user's session; refuse what computes its rows when it is read."""
-    table = given.catalog.getTable(name)
+    from pyspark.errors import AnalysisException
+
+    try:
+        table = given.catalog.getTable(name)
+    except AnalysisException as error:
+        if str(error.getCondition()).startswith(("TABLE_OR_VIEW_NOT_FOUND", "PARSE", "INVALID")):
+            raise _unknown(given, name) from None
+        raise
     kind = str(table.tableType)
     if table.isTemporary or "VIEW" in kind.upper():
         raise TacitError(
@@ -234,6 +292,8 @@ def _table_parts(given: Any, name: str) -> tuple[str, ...]:
         f"DESCRIBE TABLE EXTENDED {'.'.join('`' + p.replace('`', '``') + '`' for p in within)}"
     ).collect()
     facts = {str(one[0]).lower(): str(one[1] or "") for one in lines}
+    stored = [facts.get(row) for row in ("database", "table")]
+    within = (*within[:-2], *map(_spelled, within[-2:], stored[-len(within) :]))
     provider = facts.get("provider", "").lower()
     if provider != "parquet" and "parquet" not in facts.get("serde library", "").lower():
         raise TacitError(

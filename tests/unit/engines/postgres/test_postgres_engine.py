@@ -716,3 +716,50 @@ def test_rows_that_only_spelling_tells_apart_are_read_as_one() -> None:
     assert value_sql(plain, POSTGRES) == 'trim_scale("c")'
     assert value_sql(scaled, POSTGRES) == '"c"'
     assert owner_sql([StoredColumn("c", "bigint", "int8")], POSTGRES) == '"c"::bigint'
+
+
+# What people write by mistake -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("/postgres?", "/no_such_database?", "no such database"),
+        ("postgres:@", "nobody:hunter2@", "does not know this user"),
+        ("host=", "port=5999&host=", "no PostgreSQL server listens there"),
+        ("?host=", "?host=no-such-machine.invalid&application_name=", "no machine with this name"),
+    ],
+)
+def test_a_server_that_does_not_answer_says_why_and_shows_no_user(
+    postgres_server: str, old: str, new: str, why: str
+) -> None:
+    address = postgres_server.replace(old, new)
+    plan = protected("visits", engine=address).agg(n=tc.count()).plan(epsilon=1)
+    with pytest.raises(tc.TacitError, match=why) as caught:
+        plan.release()
+    said = str(caught.value)
+    assert "parquet" not in said
+    assert "nobody" not in said
+    assert "hunter2" not in said
+
+
+def test_a_table_that_does_not_exist_is_answered_with_the_one_that_was_meant(visits: Database) -> None:
+    [(schema,)] = visits.execute("SELECT current_schema()").fetchall()
+    visits.execute('CREATE TABLE "Stays" AS SELECT * FROM visits')
+    address = {"engine": visits}
+    for written, meant in [("vists", "visits"), ("stays", "Stays"), ('"Stays"', "Stays")]:
+        with pytest.raises(tc.TacitError, match="has no table") as caught:
+            protected(written, **address)
+        assert str(caught.value.fix).startswith(f"did you mean {meant}? one of: Stays, visits")
+    with (
+        psycopg.connect(visits.info.dsn, options="-csearch_path=public") as elsewhere,
+        pytest.raises(tc.TacitError, match=r"in the search path \(public\)") as caught,
+    ):
+        protected("Stays", engine=elsewhere)
+    assert f"{schema}.Stays" in str(caught.value.fix)
+
+
+def test_a_connection_in_place_of_a_source_asks_for_the_table(visits: Database) -> None:
+    with pytest.raises(tc.TacitError, match="not which table") as caught:
+        protected(visits)
+    assert str(caught.value.fix) == 'tc.protect("visits", engine=connection, ...)'

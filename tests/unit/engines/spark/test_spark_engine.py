@@ -495,3 +495,53 @@ def test_text_that_is_not_utf8_stays_apart(spark, tmp_path: Path):
     )
     release = data.group_by("t", keys=["\\xFF", "\\xFE"]).agg(n=tc.count()).plan(epsilon=10**6).release()
     assert release["n"].value == (2, 2)
+
+
+# What people write by mistake -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clinic(spark):
+    """A database with one stored table and one view."""
+    spark.sql("CREATE DATABASE IF NOT EXISTS clinic")
+    spark.sql("CREATE TABLE clinic.visits USING parquet AS SELECT 1 AS u, 2 AS x")
+    spark.sql("CREATE VIEW clinic.visit AS SELECT * FROM clinic.visits")
+    yield spark
+    spark.sql("DROP DATABASE clinic CASCADE")
+
+
+@pytest.mark.parametrize("written", ["clinic.vists", "visits", "SELECT * FROM clinic.visits"])
+def test_a_table_that_does_not_exist_is_answered_with_the_one_that_was_meant(clinic, written):
+    with pytest.raises(tc.TacitError, match="has no table") as caught:
+        tc.protect(written, engine=clinic, unit="u", budget=tc.Budget(epsilon=1))
+    fix = caught.value.fix
+    assert caught.value.code == "unknown-table"
+    assert fix.close == "clinic.visits"
+    assert "clinic.visit" not in fix.names, "a view is not offered"
+
+
+def test_a_table_is_found_however_its_name_is_spelled_where_the_session_ignores_case(clinic):
+    data = tc.protect("Clinic.VISITS", engine=clinic, unit="u", budget=tc.Budget(epsilon=10**6))
+    assert data.columns == ("u", "x")
+    assert data.agg(n=tc.count()).plan(epsilon=10**5).release().value == 1
+
+
+def test_a_csv_file_is_refused_on_spark(spark, tmp_path):
+    file = tmp_path / "visits.csv"
+    file.write_text("u,x\n1,2\n")
+    with pytest.raises(tc.TacitError, match="is not a Parquet file"):
+        tc.protect(file, engine=spark, unit="u", budget=tc.Budget(epsilon=1))
+
+
+def test_a_session_that_was_stopped_is_refused_before_the_charge(clinic, monkeypatch):
+    data = tc.protect("clinic.visits", engine=clinic, unit="u", budget=tc.Budget(epsilon=1))
+    plan = data.agg(n=tc.count()).plan(epsilon=1)
+    with monkeypatch.context() as stopped:
+        stopped.setattr(clinic.sparkContext, "_jsc", None)
+        for act in (
+            plan.release,
+            lambda: tc.protect("clinic.visits", engine=clinic, unit="u", budget=tc.Budget(epsilon=1)),
+        ):
+            with pytest.raises(tc.TacitError, match="the Spark session was stopped"):
+                act()
+    assert "left: epsilon 1 of 1" in repr(data)

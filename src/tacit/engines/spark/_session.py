@@ -39,6 +39,7 @@ _PINNED = {
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.enableVectorizedReader": "true",
     "spark.sql.optimizer.windowGroupLimitThreshold": "1000",
 }
 #: Settings that are taken over from the user's session: where tables are, and how much runs at once.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,10 +13,12 @@ from tacit.engines._parquet_folders import parquet_files, refuse_lake
 from tacit.engines._sources import Source
 from tacit.engines.spark._dialect import SPARK
 from tacit.engines.spark._session import is_connect, is_local
-from tacit.engines.spark._types import MILLISECONDS, stored_type
+from tacit.engines.spark._types import MILLISECONDS, UNKNOWN_UNIT, stored_type
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tacit.engines._values import ColumnTypes
 
 __all__ = ["SparkSource"]
@@ -27,6 +28,8 @@ _OTHER_FILES = (".csv", ".tsv", ".csv.gz", ".json", ".jsonl", ".orc", ".avro", "
 #: How many databases of a catalog are searched for a name that was misspelled.
 _FEW_DATABASES = 20
 _MOMENTS = {"timestamp", "timestamp_ntz"}
+_MOST_DIGITS = 38
+_SHORT = 18  #: Decimals with as many digits are whole numbers of 64 bits, whose digits Spark does not count.
 #: DuckDB's names of types, as it finds them in a Parquet file, and how Spark declares them.
 _DECLARED = {
     "TINYINT": "tinyint", "SMALLINT": "smallint", "INTEGER": "int", "BIGINT": "bigint",
@@ -89,9 +92,9 @@ class SparkSource:
             return self._local_schema(files)
         frame = self._frame(None)
         types = [(field.name, field.dataType.simpleString()) for field in frame.schema.fields]
-        if self.is_path and is_connect(self.session):
-            return [(c, MILLISECONDS if t in _MOMENTS else t) for c, t in types]
-        coarse = set() if is_connect(self.session) else self._coarse(frame)
+        if is_connect(self.session):  # it shows no footers: any moment may be stored in milliseconds
+            return [(c, UNKNOWN_UNIT if t in _MOMENTS else t) for c, t in types]
+        coarse = self._coarse(frame)
         return [(c, MILLISECONDS if c in coarse else t) for c, t in types]
 
     def _local_schema(self, files: list[str]) -> ColumnTypes:
@@ -120,10 +123,11 @@ class SparkSource:
             )
             reader = jvm.org.apache.parquet.hadoop.ParquetFileReader.open(opened)
             try:
-                schema = reader.getFooter().getFileMetaData().getSchema().toString()
+                fields = list(reader.getFooter().getFileMetaData().getSchema().getFields())
             finally:
                 reader.close()
-            found |= set(re.findall(r"int64 (\S+) \(TIMESTAMP(?:\(MILLIS|_MILLIS)", schema))
+            kinds = {str(field.getName()): str(field.getLogicalTypeAnnotation()) for field in fields}
+            found |= {name for name, kind in kinds.items() if kind.startswith("TIMESTAMP(MILLIS")}
         return found
 
     def frame(self, types: ColumnTypes) -> Any:
@@ -203,8 +207,11 @@ def _odd_columns(files: list[str]) -> dict[str, str]:
 
 
 def _declared(kind: str) -> str:
-    if kind.startswith("DECIMAL(") and int(kind[8:].partition(",")[0]) <= 38:
-        return kind.lower().replace(" ", "")
+    if kind.startswith("DECIMAL("):
+        # Spark fails on a value with more digits than its type has. Its bytes may hold some more than that.
+        digits, scale = (int(part) for part in kind[8:-1].split(","))
+        if digits <= _MOST_DIGITS:
+            return f"decimal({_MOST_DIGITS if digits > _SHORT else digits},{scale})"
     return _DECLARED.get(kind, kind)
 
 
@@ -288,10 +295,8 @@ def _table_parts(given: Any, name: str) -> tuple[str, ...]:
         )
     namespace = [str(part) for part in (table.namespace or [])]
     within = (*([str(table.catalog)] if table.catalog else []), *namespace, str(table.name))
-    lines = given.sql(
-        f"DESCRIBE TABLE EXTENDED {'.'.join('`' + p.replace('`', '``') + '`' for p in within)}"
-    ).collect()
-    facts = {str(one[0]).lower(): str(one[1] or "") for one in lines}
+    lines = given.sql(f"DESCRIBE TABLE EXTENDED {'.'.join(map(SPARK.quote, within))}").collect()
+    facts = _details([(str(one[0]), str(one[1] or "")) for one in lines])
     stored = [facts.get(row) for row in ("database", "table")]
     within = (*within[:-2], *map(_spelled, within[-2:], stored[-len(within) :]))
     provider = facts.get("provider", "").lower()
@@ -304,3 +309,10 @@ def _table_parts(given: Any, name: str) -> tuple[str, ...]:
             fix=f"store its rows: CREATE TABLE {name}_rows USING parquet AS SELECT * FROM {name}",
         )
     return within
+
+
+def _details(lines: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return what a description says about the table; its columns, which come first, are left out."""
+    names = [name for name, _ in lines]
+    start = names.index("# Detailed Table Information") if "# Detailed Table Information" in names else 0
+    return {name.lower(): value for name, value in lines[start:]}

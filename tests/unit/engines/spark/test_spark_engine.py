@@ -391,6 +391,72 @@ def test_types_that_spark_cannot_open_are_left_out(spark, tmp_path: Path):
         assert refusal.value.code == "unreadable-column"
 
 
+EXTREMES = pa.array([1, 2**63 - 1, -(2**63)], pa.int64())
+
+
+def _table_over(spark, folder: Path, name: str, table: pa.Table, columns: str) -> str:
+    folder.mkdir()
+    pq.write_table(table, folder / "a.parquet")
+    spark.sql(f"DROP TABLE IF EXISTS {name}")
+    spark.sql(f"CREATE TABLE {name} ({columns}) USING parquet LOCATION '{folder}'")
+    return name
+
+
+def _missing(source, column: str, **options):
+    data = tc.protect(source, unit="u", budget=tc.Budget(epsilon=10**9), **options)
+    return data.where(tc.col(column).is_null()).agg(n=tc.count()).plan(epsilon=10**6).release()["n"].value
+
+
+def test_moments_in_milliseconds_are_not_read_whatever_their_column_is_called(spark, tmp_path: Path):
+    """One of them out of range makes Spark fail."""
+    names = ["x", "a b", "(c)", "int64 d (TIMESTAMP(MICROS,true));"]
+    table = pa.table({"u": [1, 2, 3], **{c: EXTREMES.cast(pa.timestamp("ms", "UTC")) for c in names}})
+    listed = ", ".join(f"`{c}` TIMESTAMP" for c in names)
+    source = _table_over(spark, tmp_path / "t", "tacit_coarse", table, f"u BIGINT, {listed}")
+    assert _missing(source, "u", engine=spark) == (0,)
+    for column in names:
+        with pytest.raises(tc.TacitError) as refusal:
+            _missing(source, column, engine=spark)
+        assert refusal.value.code == "unreadable-column", column
+    spark.sql("DROP TABLE tacit_coarse")
+
+
+def test_over_spark_connect_no_moment_is_read(spark, own, tmp_path: Path, monkeypatch):
+    """Connect shows no footers, so a moment may be stored in milliseconds, in a table as in a path."""
+    from tacit.engines.spark import _sources
+
+    table = pa.table({"u": [1, 2, 3], "x": EXTREMES.cast(pa.timestamp("ms", "UTC"))})
+    name = _table_over(spark, tmp_path / "t", "tacit_far", table, "u BIGINT, x TIMESTAMP")
+    monkeypatch.setattr(_sources, "is_connect", lambda _: True)
+    monkeypatch.setattr(_sources, "is_local", lambda _: False)
+    family = _written(own)[2].family_of
+    for source in (name, str(tmp_path / "t")):
+        found = dict(_sources.SparkSource.found(own, spark, source).schema())
+        assert (family(found["u"]), family(found["x"])) == ("number", None), source
+    spark.sql("DROP TABLE tacit_far")
+
+
+def test_a_decimal_with_more_digits_than_its_type_has_is_read(spark, tmp_path: Path):
+    for digits in (5, 18, 19, 25, 30, 35):
+        size = (digits * 3322 // 1000 + 9) // 8  # how many bytes a file takes for it
+        most = 2 ** (8 * size - 1) - 1
+        held = b"".join(v.to_bytes(16, "little", signed=True) for v in (1, most, -most))
+        column = pa.Array.from_buffers(pa.decimal128(digits, 2), 3, [None, pa.py_buffer(held)])
+        path = tmp_path / f"{digits}.parquet"
+        pq.write_table(pa.table({"u": [1, 2, 3], "x": column}), path, use_dictionary=False)
+        assert _missing(str(path), "x", engine=spark) == (0,), digits
+
+
+def test_a_table_is_found_by_its_name_in_any_case(spark):
+    spark.sql("CREATE DATABASE IF NOT EXISTS tacit_clinic")
+    spark.sql("CREATE OR REPLACE TEMP VIEW tacit_one AS SELECT 1L AS u, 2L AS `Table`")
+    spark.sql("DROP TABLE IF EXISTS Tacit_Clinic.Visits")
+    spark.sql("CREATE TABLE Tacit_Clinic.Visits USING parquet AS SELECT * FROM tacit_one")
+    for name in ("Tacit_Clinic.Visits", "tacit_clinic.visits", "TACIT_CLINIC.visits"):
+        assert _missing(name, "u", engine=spark) == (0,)
+    spark.sql("DROP DATABASE tacit_clinic CASCADE")
+
+
 def test_a_file_that_changed_is_read_anew_or_not_at_all(spark, tmp_path: Path):
     path = tmp_path / "t.parquet"
     pq.write_table(VISITS, path)

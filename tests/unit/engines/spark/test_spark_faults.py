@@ -166,6 +166,7 @@ print("connected")
 @pytest.mark.long
 def test_spark_connect_answers_as_the_classic_session_does(spark, tmp_path: Path):
     pytest.importorskip("grpc_status", reason="Spark Connect needs grpcio-status")
+    pytest.importorskip("zstandard", reason="Spark Connect needs zstandard")
     del spark
     table = pa.table(
         {"u": [i // 4 for i in range(16)], "h": ["A", "B"] * 8, "x": [float(i) for i in range(16)]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -178,7 +179,10 @@ def _name(column: StoredColumn, dialect: Dialect) -> str:
             return f"{c}::bigint"
         case "float":
             number = f"{c}::float8"
-            return f"(CASE WHEN {number} <> 'NaN'::float8 THEN {dialect.text(number, 'float')} END)"
+            digits = f"ltrim(to_char({number}, '9.{'9' * 17}EEEE'))"
+            large = f"WHEN abs({number}) BETWEEN {2**63} AND '{sys.float_info.max}'::float8 THEN {digits}"
+            text = dialect.text(number, "float")
+            return f"(CASE WHEN {number} = 'NaN'::float8 THEN NULL {large} ELSE {text} END COLLATE \"C\")"
         case "digits":
             infinite = "WHEN 'Infinity'::numeric THEN 'inf' WHEN '-Infinity'::numeric THEN '-inf'"
             text = f"CASE {c} WHEN 'NaN'::numeric THEN NULL {infinite} ELSE trim_scale({c})::text END"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -48,13 +49,14 @@ def place_source(given: object, engine: object = None) -> Source:
     if engine is None and isinstance(given, tuple) and len(given) == 2 and _engine_of(given[0]) is not None:
         engine, given = given
     if engine is None or engine == "duckdb":
+        _refuse_address(given[0] if isinstance(given, tuple) and given else given)
         return read_source(given)
     name = _engine_of(engine)
     if name is None:
         raise bad_parameter(
             "engine",
             "'duckdb', a PostgreSQL connection or address, or a Spark session",
-            engine if isinstance(engine, str) else type(engine).__name__,
+            _without_secrets(engine) if isinstance(engine, str) else type(engine).__name__,
             fix=Set(engine="postgresql://localhost/hospital"),
         )
     if isinstance(given, Source):
@@ -66,6 +68,23 @@ def place_source(given: object, engine: object = None) -> Source:
             "source", "the name of a table on the engine", type(given).__name__, fix=Set(source="visits")
         )
     return Source(name, engine, given)
+
+
+def _refuse_address(given: object) -> None:
+    """Refuse the address of a database server in the place of a file, without showing it."""
+    if isinstance(given, str) and given.lower().startswith("postgres") and ":/" in given:
+        raise bad_parameter(
+            "source",
+            "the name of a table, beside an address that starts with postgresql://",
+            _without_secrets(given),
+            fix=Set(source="visits", engine="postgresql://localhost/hospital"),
+        )
+
+
+def _without_secrets(address: str) -> str:
+    """Return what may be shown of a text that may hold a password."""
+    found = re.search(r"[^\w+.-]", address)
+    return address if found is None else f"{address[: found.start()]}{found.group()}..."
 
 
 def open_engine(tables: Mapping[str, SourceTable], *, key: int) -> Engine:

@@ -162,3 +162,30 @@ def test_a_setting_that_leaves_rows_out_has_no_effect(database: Database, postgr
     address = postgres_url.replace("options=", "options=-cgin_fuzzy_search_limit%3D1%20")
     data = protected("t", engine=address)
     assert data._engine._opened().execute("SHOW gin_fuzzy_search_limit").fetchall() == [("0",)]
+
+
+# Passwords --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "engine"),
+    [
+        ("visits", "postgresql+psycopg://sam:Sesam4711@host/db"),
+        ("visits", "Postgres://sam:Sesam4711@host/db"),
+        ("visits", "host=h password=Sesam4711"),
+        ("visits", "postgresql://sam:Sesam4711@host/db?bad=1"),
+        ("postgresql://sam:Sesam4711@host/db", None),
+        ("postgresql://sam:Sesam4711@host/db/visits", "duckdb"),
+        (("postgresql+psycopg://sam:Sesam4711@host/db", "visits"), None),
+    ],
+)
+def test_no_error_shows_the_password_of_an_address(source: object, engine: object) -> None:
+    with pytest.raises(tc.TacitError) as refused:
+        protected(source, engine=engine)
+    error = refused.value
+    assert "Sesam" not in f"{error} {error!r} {error.__context__} {error.__cause__}"
+
+
+def test_no_object_shows_the_password_of_an_address() -> None:
+    data = protected("visits", engine="postgresql://sam:Sesam4711@127.0.0.1:1/db")
+    assert "Sesam" not in f"{data!r} {vars(data._engine)}"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import tacit as tc
+from tacit.engines._dialect import hashed_part
+from tacit.engines.postgres._dialect import POSTGRES, _joined
 
 if TYPE_CHECKING:
     import psycopg
@@ -43,6 +46,17 @@ def test_a_small_document_with_a_huge_text_does_not_make_a_question_fail(databas
     assert [count(data, 10**6 + i) for i in range(3)] == [3] * 3
     assert data.agg(n=tc.count("x")).plan(epsilon=10**5).release().value == 2
     assert count(protected("t", engine=database, unit="x", limits={"rows": 1})) == 2
+
+
+def test_a_row_of_many_long_texts_does_not_exhaust_the_server_s_memory(database: Database) -> None:
+    """The server keeps every text on the way to a joined one: a long chain takes the square of its length."""
+    columns: list[Any] = [(f"c{i}", "text") for i in range(100)]
+    assert _joined([hashed_part(name, "text") for name, _ in columns[49:]]) in POSTGRES.ranked(columns)
+    parts = [f"coalesce('{'é' if i % 3 else 'x'}{i}', '|-')" for i in range(101)]
+    chains = re.split(r"[()]", re.sub(r"coalesce\([^()]*\)", "p", _joined(parts)))
+    assert max(chain.count("||") for chain in chains) <= 16
+    expected = "|,".join(f"{'é' if i % 3 else 'x'}{i}" for i in range(101))
+    assert database.execute(f"SELECT {_joined(parts)}").fetchall() == [(expected,)]
 
 
 def test_a_cast_of_an_enumeration_s_owner_is_not_called(database: Database) -> None:

@@ -54,6 +54,7 @@ def place_source(given: object, engine: object = None) -> Source:
     if engine is None or engine == "duckdb":
         if _engine_of(given) is not None:
             raise _table_missing(given)
+        _refuse_address(given[0] if isinstance(given, tuple) and given else given)
         try:
             return read_source(given)
         except TacitError as error:
@@ -122,6 +123,17 @@ def _table_missing(place: object) -> TacitError:
         "the source says where the tables are, but not which table to read",
         fix=Code(f'tc.protect("visits", engine={engine}, ...)'),
     )
+
+
+def _refuse_address(given: object) -> None:
+    """Refuse the address of a database server in the place of a file, without showing it."""
+    if isinstance(given, str) and given.lower().startswith("postgres") and ":/" in given:
+        raise bad_parameter(
+            "source",
+            "the name of a table, beside an address that starts with postgresql://",
+            _shown(given),
+            fix=Set(source="visits", engine="postgresql://localhost/hospital"),
+        )
 
 
 def open_engine(tables: Mapping[str, SourceTable], *, key: int) -> Engine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,7 +82,7 @@ class Source:
     """
 
     kind: str
-    place: object
+    place: object = field(repr=False)  # an address may hold a password
     table: str = ""
     within: tuple[str, ...] = ()
     copy: Path | None = None

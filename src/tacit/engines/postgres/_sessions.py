@@ -31,6 +31,7 @@ _SETTINGS = {
     "bytea_output": "hex",
     "array_nulls": "on",
     "transform_null_equals": "off",
+    "gin_fuzzy_search_limit": "0",
     "row_security": "off",
     "search_path": "pg_catalog, pg_temp",
     "jit": "off",
@@ -60,6 +61,8 @@ _QUIET = {
 _CASES = ("pg_c_utf8", "und-x-icu", "C.utf8", "default")
 _COLLATIONS = """SELECT collname::text FROM pg_collation WHERE collname = ANY($1)
 AND collnamespace = 'pg_catalog'::regnamespace AND collencoding IN (-1, 6)"""
+#: The schemas in which the role looks for tables. One of them may have functions and types of the same names.
+_PATH = "SELECT pg_catalog.current_schemas(false)::pg_catalog.text[]"
 _SET = """SELECT set_config(n, v, false) FROM unnest($1::text[], $2::text[]) t(n, v) WHERE EXISTS (
 SELECT 1 FROM pg_settings WHERE name = n AND (context = 'user'
 OR (context = 'superuser' AND has_parameter_privilege(n, 'SET'))))"""
@@ -225,8 +228,9 @@ def open_session(place: PostgresPlace) -> Session:
     """
     connection = _connected(place)
     try:
+        [(path,)] = connection.execute(_PATH).fetchall()
+        connection.execute("SET search_path = pg_catalog, pg_temp")  # from here on, names are the server's
         _check_server(connection, place)
-        [(path,)] = connection.execute("SELECT current_schemas(false)::text[]").fetchall()
         _fix_settings(connection)
         known = {str(name) for (name,) in connection.execute(_COLLATIONS, (list(_CASES),)).fetchall()}
     except BaseException:

@@ -25,6 +25,13 @@ _MOMENT = "SELECT pg_current_snapshot()::text"
 #: The versions of all rows that a transaction sees: place and writing transaction name a version of a row.
 _VERSION = "hashtidextended(ctid, xmin::text::bigint + (tableoid::bigint << 32))"
 _STAMP = f"SELECT count(*), bit_xor({_VERSION})::text FROM {{}}"
+#: What can change the values of a row without a new version of it: its columns (a new one may have a value
+#: for every row), and the labels of enumerations.
+_SHAPE = """WITH RECURSIVE below(relid) AS (SELECT $1::oid
+UNION SELECT inhrelid FROM pg_inherits JOIN below ON inhparent = relid)
+SELECT (SELECT md5(string_agg(concat_ws(' ', attrelid, attnum, a.xmin), ',' ORDER BY attrelid, attnum))
+FROM below JOIN pg_attribute a ON attrelid = relid WHERE attnum > 0),
+(SELECT md5(string_agg(concat_ws(' ', oid, enumlabel), ',' ORDER BY oid)) FROM pg_enum)"""
 
 
 @dataclass(slots=True)
@@ -95,7 +102,9 @@ class Snapshots:
             self._current.add(name)
             return
         quote = view.dialect.quote
-        [stamp] = session.execute(_STAMP.format(".".join(map(quote, found.within)))).fetchall()
+        [rows] = session.execute(_STAMP.format(".".join(map(quote, found.within)))).fetchall()
+        [shape] = session.execute(_SHAPE, (found.oid,)).fetchall()
+        stamp = (*rows, *shape)
         if not made.filled:
             if not _filled(session, made, view, key):
                 self._may_keep = False

@@ -22,6 +22,7 @@ has_schema_privilege(n.oid, 'USAGE')
 AND has_any_column_privilege(c.oid, 'SELECT'), has_table_privilege(c.oid, 'SELECT'),
 row_security_active(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
 WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND nspname = ANY($1) AND relname = $2
+AND relpersistence <> 't' -- of another session
 ORDER BY array_position($1, nspname::text) LIMIT 1"""
 _BELOW = """WITH RECURSIVE below(relid) AS (SELECT inhrelid FROM pg_inherits WHERE inhparent = $1
 UNION SELECT inhrelid FROM pg_inherits JOIN below ON inhparent = relid)

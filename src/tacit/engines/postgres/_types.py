@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,19 +16,25 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIBED", "StoredColumn", "owner_sql", "read_column", "value_sql"]
 
 #: The columns of a table that the role may read, in order: name, type as people write it, the type that it
-#: stands for (of a domain, the one below it), what kind of type that is, how it is generated.
-DESCRIBED = """WITH RECURSIVE base(attnum, attname, attgenerated, shown, typ) AS (
-SELECT attnum, attname::text, attgenerated, format_type(atttypid, atttypmod), atttypid FROM pg_attribute
+#: stands for (of a domain, the one below it), whether it is computed when it is read, the limits of that type
+#: (-1: none). An enumeration that has a cast of its own to text is not read: the cast runs its owner's code.
+DESCRIBED = """WITH RECURSIVE base(attnum, attname, attgenerated, shown, typ, typmod) AS (
+SELECT attnum, attname::text, attgenerated, format_type(atttypid, atttypmod), atttypid, atttypmod
+FROM pg_attribute
 WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped AND has_column_privilege(attrelid, attnum, 'SELECT')
-UNION ALL SELECT attnum, attname, attgenerated, shown, typbasetype FROM base JOIN pg_type ON oid = typ
+UNION ALL SELECT attnum, attname, attgenerated, shown, typbasetype, typtypmod
+FROM base JOIN pg_type ON oid = typ
 WHERE typtype = 'd')
-SELECT attname, shown, CASE WHEN typtype = 'e' THEN 'enum' WHEN typnamespace = 'pg_catalog'::regnamespace
-THEN typname WHEN EXISTS (SELECT 1 FROM pg_cast WHERE castsource = oid AND casttarget = 'text'::regtype
+SELECT attname, shown, CASE WHEN typtype = 'e' THEN CASE WHEN EXISTS (SELECT 1 FROM pg_cast
+WHERE castsource = t.oid AND casttarget = 'text'::regtype) THEN '' ELSE 'enum' END
+WHEN typnamespace = 'pg_catalog'::regnamespace THEN typname
+WHEN EXISTS (SELECT 1 FROM pg_cast WHERE castsource = t.oid AND casttarget = 'text'::regtype
 AND castmethod = 'b') THEN 'text' ELSE '' END::text, attgenerated = 'v' OR EXISTS (
 WITH RECURSIVE below(relid) AS (SELECT inhrelid FROM pg_inherits WHERE inhparent = $1
 UNION SELECT inhrelid FROM pg_inherits JOIN below ON inhparent = relid)
 SELECT 1 FROM below JOIN pg_attribute a ON a.attrelid = relid WHERE a.attname = base.attname
-AND a.attgenerated = 'v') FROM base JOIN pg_type ON oid = typ WHERE typtype <> 'd' ORDER BY attnum"""
+AND a.attgenerated = 'v'), typmod
+FROM base JOIN pg_type t ON t.oid = typ WHERE typtype <> 'd' ORDER BY attnum"""
 
 _STORED: dict[str, StoredType] = {
     **dict.fromkeys(("int2", "int4", "int8"), "whole"),
@@ -38,8 +45,9 @@ _STORED: dict[str, StoredType] = {
 }  # fmt: skip
 #: Bytes beyond these are not looked at; no text of the longest length has more.
 _MOST_BYTES = 4 * MOST_TEXT
-#: A larger document (as stored, compressed) is missing: its text could exceed what the server can hold.
-_MOST_DOCUMENT = 500_000
+#: A larger document is missing. Each number in it takes 16 bytes at least, and its text may have 147,458
+#: characters (1e131071 has 131,072), and the server holds no text of more than a gigabyte.
+_MOST_DOCUMENT = 65_536
 #: Bytes of UTF-8 without NUL, as pairs of hexadecimal digits.
 _UTF8 = (
     "^(?:0[1-9a-f]|[1-7][0-9a-f]|(?:c[2-9a-f]|d[0-9a-f])[89ab][0-9a-f]|e0[ab][0-9a-f][89ab][0-9a-f]"
@@ -61,11 +69,14 @@ class StoredColumn:
     base
         The type's name in the catalog; that of the type below it for a domain; ``enum`` for enumerations;
         empty for types that are never read.
+    scaled
+        Whether that type fixes the number of decimals.
     """
 
     name: str
     declared: str
     base: str
+    scaled: bool = False
 
     @property
     def stored(self) -> StoredType | None:
@@ -75,10 +86,10 @@ class StoredColumn:
 
 def read_column(line: Sequence[object]) -> StoredColumn:
     """Read a line of `DESCRIBED`."""
-    name, declared, base, computed = line
+    name, declared, base, computed, limited = line
     if computed:
         return StoredColumn(str(name), GENERATED, "")
-    return StoredColumn(str(name), str(declared), str(base) if str(base) in _STORED else "")
+    return StoredColumn(str(name), str(declared), str(base) if str(base) in _STORED else "", limited != -1)
 
 
 def value_sql(column: StoredColumn, dialect: Dialect) -> str:
@@ -104,7 +115,7 @@ def value_sql(column: StoredColumn, dialect: Dialect) -> str:
                 f"(CASE WHEN octet_length({text}) <= {MOST_TEXT} THEN {text} "
                 f'ELSE substring({text}, 1, {MOST_TEXT}) END COLLATE "C")'
             )
-        case "numeric" if column.declared == "numeric":  # without a scale, 1.5 and 1.50 are stored apart
+        case "numeric" if not column.scaled:  # without a scale, 1.5 and 1.50 are stored apart
             return f"trim_scale({c})"
         case "bytea":
             return f'(substring({_text_of_bytes(c)}, 1, {MOST_TEXT}) COLLATE "C")'
@@ -122,7 +133,9 @@ def _inside(c: str, kind: str, value: str, zone: str) -> str:
 def _whole_text(column: StoredColumn, c: str) -> str:
     """Write the whole text of a value that is not bytes."""
     if column.base == "jsonb":
-        return f"CASE WHEN pg_column_size({c}) <= {_MOST_DOCUMENT} THEN {c}::text END"
+        whole = f"pg_column_size(ARRAY[{c}::jsonb])"  # an array holds it as it is without compression
+        small = f"CASE WHEN pg_column_size({c}) <= {_MOST_DOCUMENT} THEN {whole} <= {_MOST_DOCUMENT} END"
+        return f"CASE WHEN {small} THEN {c}::text END"
     return f"{c}::text"
 
 
@@ -166,7 +179,10 @@ def _name(column: StoredColumn, dialect: Dialect) -> str:
             return f"{c}::bigint"
         case "float":
             number = f"{c}::float8"
-            return f"(CASE WHEN {number} <> 'NaN'::float8 THEN {dialect.text(number, 'float')} END)"
+            digits = f"ltrim(to_char({number}, '9.{'9' * 17}EEEE'))"
+            large = f"WHEN abs({number}) BETWEEN {2**63} AND '{sys.float_info.max}'::float8 THEN {digits}"
+            text = dialect.text(number, "float")
+            return f"(CASE WHEN {number} = 'NaN'::float8 THEN NULL {large} ELSE {text} END COLLATE \"C\")"
         case "digits":
             infinite = "WHEN 'Infinity'::numeric THEN 'inf' WHEN '-Infinity'::numeric THEN '-inf'"
             text = f"CASE {c} WHEN 'NaN'::numeric THEN NULL {infinite} ELSE trim_scale({c})::text END"

@@ -587,7 +587,13 @@ NUMERIC = [
     1e15,
     2.0**53,
     2.0**63,
+    -(2.0**63),
+    2.0**81,
+    2.0**82,
+    -1e22,
     1e300,
+    1.7976931348623157e308,
+    float("-inf"),
     5e-324,
     float("inf"),
     float("nan"),
@@ -712,7 +718,10 @@ def test_rows_that_only_spelling_tells_apart_are_read_as_one() -> None:
     """1.5 and 1.50 are one number; a numeric with a scale always has all its digits."""
     from tacit.engines.postgres import POSTGRES
 
-    plain, scaled = StoredColumn("c", "numeric", "numeric"), StoredColumn("c", "numeric(9,2)", "numeric")
+    plain, scaled = (
+        StoredColumn("c", "numeric", "numeric"),
+        StoredColumn("c", "numeric(9,2)", "numeric", scaled=True),
+    )
     assert value_sql(plain, POSTGRES) == 'trim_scale("c")'
     assert value_sql(scaled, POSTGRES) == '"c"'
     assert owner_sql([StoredColumn("c", "bigint", "int8")], POSTGRES) == '"c"::bigint'

@@ -47,14 +47,14 @@ def place_source(given: object, engine: object = None) -> Source:
     """
     if engine is None and isinstance(given, tuple) and len(given) == 2 and _engine_of(given[0]) is not None:
         engine, given = given
-    if engine is None or engine == "duckdb":
+    if engine is None or (isinstance(engine, str) and engine == "duckdb"):
         return read_source(given)
     name = _engine_of(engine)
     if name is None:
         raise bad_parameter(
             "engine",
             "'duckdb', a PostgreSQL connection or address, or a Spark session",
-            engine if isinstance(engine, str) else type(engine).__name__,
+            _shown(engine),
             fix=Set(engine="postgresql://localhost/hospital"),
         )
     if isinstance(given, Source):
@@ -66,6 +66,14 @@ def place_source(given: object, engine: object = None) -> Source:
             "source", "the name of a table on the engine", type(given).__name__, fix=Set(source="visits")
         )
     return Source(name, engine, given)
+
+
+def _shown(engine: object) -> str:
+    """Return how a message names what is no engine; an address may hold a password."""
+    if not isinstance(engine, str):
+        return type(engine).__name__
+    scheme, sign, _ = engine.partition("://")
+    return f"{scheme}{sign}..." if sign else engine
 
 
 def open_engine(tables: Mapping[str, SourceTable], *, key: int) -> Engine:

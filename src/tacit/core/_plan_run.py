@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from operator import add
@@ -149,16 +150,17 @@ def measure(
     ``release`` takes the place of the mechanism's own `release`, where a mechanism has a memory.
     """
     noisy: list[Noisy] = []
-    exact = next(steps)
-    for position, mechanism in enumerate(mechanisms):
-        drawn = mechanism.release(exact) if release is None else release(position, mechanism, exact)
-        noisy.append(drawn.tolist() if hasattr(drawn, "tolist") else plain(drawn))
-        try:
-            exact = steps.send(noisy[-1])
-        except StopIteration as stopped:
-            if len(noisy) == len(mechanisms):
-                return noisy, stopped.value
-            break
+    with closing(steps):  # what fails here leaves no transaction open
+        exact = next(steps)
+        for position, mechanism in enumerate(mechanisms):
+            drawn = mechanism.release(exact) if release is None else release(position, mechanism, exact)
+            noisy.append(drawn.tolist() if hasattr(drawn, "tolist") else plain(drawn))
+            try:
+                exact = steps.send(noisy[-1])
+            except StopIteration as stopped:
+                if len(noisy) == len(mechanisms):
+                    return noisy, stopped.value
+                break
     raise RuntimeError("a task must yield integers once for each of its mechanisms")
 
 

@@ -51,7 +51,7 @@ def place_source(given: object, engine: object = None) -> Source:
     """
     if engine is None and isinstance(given, tuple) and len(given) == 2 and _engine_of(given[0]) is not None:
         engine, given = given
-    if engine is None or engine == "duckdb":
+    if engine is None or (isinstance(engine, str) and engine == "duckdb"):
         if _engine_of(given) is not None:
             raise _table_missing(given)
         _refuse_address(given[0] if isinstance(given, tuple) and given else given)

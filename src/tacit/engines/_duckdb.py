@@ -15,7 +15,7 @@ What it guarantees to the plan
 from __future__ import annotations
 
 import threading
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -51,7 +51,7 @@ from tacit.fixes import Declare
 from tacit.progress import progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import duckdb
     from numpy.typing import NDArray
@@ -126,7 +126,7 @@ class DuckDB:
         self._key = key
         self._snapshot = snapshot
         self._memory = memory
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._discard: Callable[[], object] = lambda: None
         self._asked: dict[str, int] = {}
@@ -206,9 +206,23 @@ class DuckDB:
     def check(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> None:
         """Do nothing: what DuckDB refuses, the writer has refused before."""
 
-    def transaction(self) -> AbstractContextManager[EngineTransaction]:
-        """Begin one reading of the sources; it fails if a file changes between its statements."""
-        return nullcontext(_Reading(self))
+    @contextmanager
+    def transaction(self) -> Iterator[EngineTransaction]:
+        """Begin one reading of the sources; it fails if a file changes between its statements.
+
+        A user's open connection is read at one moment, whatever others write to its tables meanwhile.
+        """
+        if self._shared is None:
+            yield _Reading(self)
+            return
+        with self._lock:
+            own = self._guarded(lambda: self._opened().execute("BEGIN TRANSACTION"))
+            try:
+                yield _Reading(self)
+                own.execute("COMMIT")
+            except BaseException:
+                self._drop()
+                raise
 
     def integers(
         self, question: TableQuestion, statistics: tuple[Statistic, ...], tables: SmallTables

@@ -294,6 +294,13 @@ def read_source(source: object, *, table: str = "") -> Source:
         return read_source(source[0], table=source[1])
     if is_remote(source):
         return Source("parquet", read_address(str(source)))
+    if isinstance(source, str) and source.startswith(("postgresql://", "postgres://")):
+        raise TacitError(
+            "bad-parameter",
+            "the address of a database server is not a source here",
+            why="only tables declared with an engine are read on a server; its address may hold a password",
+            fix=Say("name the table and its engine in protect, or give a file"),
+        )
     if isinstance(source, str) and "://" in source:
         raise bad_parameter(
             "source",

@@ -238,12 +238,28 @@ def _units(one: object) -> int:
 
 
 def _in_order(shown: dict[_Key, int]) -> dict[_Key, int]:
-    """Sort by the keys themselves, None last, or by how they are written if they cannot be compared."""
+    """Sort by the keys themselves, None last, or by how they are written if they have no order.
+
+    Sets and NaN can be compared but have no order: sorting would keep a trace of how they were stored.
+    """
     try:
-        order = sorted(shown, key=_missing_last)
+        written = any(map(_without_order, shown))
+        order = sorted(shown, key=_as_written if written else _missing_last)
     except TypeError:
-        order = sorted(shown, key=lambda key: (type(key).__name__, repr(key)))
+        order = sorted(shown, key=_as_written)
     return {key: shown[key] for key in order}
+
+
+def _without_order(key: object) -> bool:
+    """Return whether a part of a key is a set, or is not equal to itself."""
+    parts = key if isinstance(key, tuple) else (key,)
+    return any(isinstance(part, frozenset) or part != part for part in parts)
+
+
+def _as_written(key: object) -> tuple[str, str]:
+    if isinstance(key, frozenset):
+        return type(key).__name__, repr(sorted(map(repr, key)))
+    return type(key).__name__, repr(key)
 
 
 def _missing_last(key: object) -> list[tuple[bool, Any]]:

@@ -41,6 +41,8 @@ __all__ = ["gaussian_exceedances", "laplace_exceedances", "successes"]
 
 _MOST = 2**48
 _HIGHEST = 2**62
+_LARGEST_INTEGER = 2**63 - 1
+_WIDEST = 2**57  # a scale of geometric numbers that fit 64 bits except with probability exp(-64)
 _BLOCK = 1 << 12
 _WHOLE_BLOCK = 1 << 16
 
@@ -64,7 +66,8 @@ def laplace_exceedances(scale: Number, count: int, least: int, *, reach: int | N
     Returns
     -------
     tuple
-        The positions of the numbers kept, from 0 and in order, and the numbers.
+        The positions of the numbers kept, from 0 and in order, and the numbers. A number that does not fit
+        into 64 bits is refused with code ``does-not-fit``; it never overflows.
 
     Examples
     --------
@@ -81,6 +84,8 @@ def laplace_exceedances(scale: Number, count: int, least: int, *, reach: int | N
     above = geometric(exact, positions.size)
     if end is not None:
         above %= end - level + 1  # a geometric number modulo m has the same law, cut off at m
+    if above.size and int(above.max()) > _LARGEST_INTEGER - level:
+        raise does_not_fit("an exceedance")
     return positions, level + above
 
 
@@ -111,9 +116,9 @@ def gaussian_exceedances(sigma: Number, count: int, least: int) -> Exceedances:
     """
     exact, draws, level = _read("sigma", sigma, count, least)
     rate = _GaussianRate(exact, level)
-    if rate(8)[1] > 1 << 7:  # about one in four reaches the level
-        return _by_all(exact, draws, level)
     variance = exact * exact
+    if rate(8)[1] > 1 << 7 or variance > _WIDEST * level:  # about one in four reaches the level, or e is huge
+        return _by_all(exact, draws, level)
     positions = successes(rate, draws)
     above = geometric(variance / level, positions.size)
     kept = np.asarray(bernoulli_exp([Fraction(int(e) ** 2) / (2 * variance) for e in above], above.size))

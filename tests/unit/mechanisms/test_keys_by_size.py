@@ -129,6 +129,23 @@ def test_only_keys_that_are_shown_are_asked_for():
     assert list(shown) == sorted(shown)
 
 
+@pytest.mark.parametrize(
+    "keys",
+    [
+        [frozenset({1, 8}), frozenset({2}), frozenset({3})],
+        [2.0, float("nan"), 1.0],
+        [("a", 2.0), ("a", float("nan")), ("a", 1.0)],
+        [None, "b", "a"],
+        [1, "b", "a"],
+    ],
+    ids=["sets", "nan", "nan in a pair", "none", "mixed"],
+)
+def test_the_order_of_what_is_shown_says_nothing_about_how_keys_were_stored(keys):
+    mechanism = KeySelection(50, delta=0.2, groups=1)
+    orders = {tuple(mechanism.release(dict.fromkeys(some, 50))) for some in itertools.permutations(keys)}
+    assert len(orders) == 1
+
+
 def test_nothing_is_asked_for_where_nothing_is_shown():
     mechanism = KeySelection(1, delta=1e-30, groups=1)
     keys = KeysBySize({}, {1: 10}, lambda ranks: pytest.fail("asked"))

@@ -145,6 +145,21 @@ def test_extreme_widths_keep_their_chances(scale):
     assert noise.gaussian_exceedances(scale, 50, 1 if scale < 1 else 2**60)[0].size == 0
 
 
+def test_numbers_beyond_64_bits_are_refused_and_never_wrap(monkeypatch):
+    """At the largest scale one in e^4 exceedances of 2^62 is beyond 2^63."""
+    monkeypatch.setattr(_exceedances, "geometric", lambda scale, size: np.full(size, 2**62, np.int64))
+    with pytest.raises(TacitError) as refused:
+        noise.laplace_exceedances(2**60, 10**4, 2**62)  # 50 are expected; none with P < 1e-21
+    assert refused.value.code == "does-not-fit"
+
+
+def test_the_widest_gaussian_noise_reaches_levels_of_its_own_size():
+    sigma = 2**60
+    positions, numbers = noise.gaussian_exceedances(sigma, 2000, sigma * 7 // 10)
+    assert 250 < positions.size < 750  # 484 expected; P < 1e-15 otherwise
+    assert numbers.min() >= sigma * 7 // 10
+
+
 def test_nonsense_is_refused():
     for call in (
         lambda: noise.laplace_exceedances(0, 10, 1),

@@ -243,6 +243,50 @@ def test_a_file_that_changes_between_the_parts_gives_no_answer(many, tmp_path):
     assert "400" not in str(failed.value)
 
 
+def test_an_open_connection_is_read_at_one_moment(many):
+    """Somebody writes to the table between the parts: only a plan that begins later sees it."""
+    import duckdb
+
+    con = duckdb.connect()
+    con.execute("CREATE TABLE v AS SELECT i AS pid, 'w' || (i % 4) AS w FROM range(400) t(i)")
+    data = tc.protect(
+        (con, "v"), name="d", unit="pid", limits={"groups": 1, "per_group": 1},
+        budget=tc.Budget(epsilon=1e6, delta=0.1),
+    )  # fmt: skip
+    task = task_of(data.group_by("w").agg(n=tc.count()).plan(epsilon=1, delta=0.05))
+    for expected in (100, 50):
+        reading = task.integers()
+        sized = next(reading)
+        assert sized.large[("w1",)] == expected
+        con.execute("DELETE FROM v WHERE w = 'w1' AND pid < 200")
+        assert reading.send([[["w1"], 100]]) == [[expected]]
+        with pytest.raises(StopIteration):
+            reading.send(None)
+
+
+def test_a_failure_between_the_parts_leaves_no_transaction_open():
+    import duckdb
+
+    from tacit.core import measure
+
+    con = duckdb.connect()
+    con.execute("CREATE TABLE v AS SELECT i AS pid, 'w' || (i % 4) AS w FROM range(400) t(i)")
+    data = tc.protect(
+        (con, "v"), name="d", unit="pid", limits={"rows": 1}, budget=tc.Budget(epsilon=1e6, delta=0.1)
+    )
+    task = task_of(data.group_by("w").agg(n=tc.count()).plan(epsilon=1, delta=0.05))
+
+    class Broken:
+        def release(self, value):
+            raise RuntimeError("no noise")
+
+    steps = task.integers()
+    with pytest.raises(RuntimeError):
+        measure([Broken()], steps)
+    assert steps.gi_frame is None
+    assert len(measure(task.mechanisms, task.integers())[0]) == 2
+
+
 @pytest.mark.long
 def test_what_a_plan_shows_has_the_same_law_however_many_groups_there_are(monkeypatch):
     """Whole plans, few against many groups: which keys, and their numbers; P < 1e-9 for equal laws."""

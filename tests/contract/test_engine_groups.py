@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+import engine_exam as exam
+import engine_places as places
+import random_plans as rp
 from group_parts import compare
 from tacit.tables import _private_groups
-
-rp = pytest.importorskip("random_plans")
-exam = pytest.importorskip("engine_exam")
-places = pytest.importorskip("engine_places")
 
 #: How many plans each engine answers in the quick tests; Spark needs seconds of CPU for each.
 PLANS = {"duckdb": 30, "postgres": 40, "spark": 4}

@@ -63,6 +63,8 @@ def test_import_tacit_imports_nothing_heavy():
         "sqlglot",
         "torch",
         "pyspark",
+        "py4j",
+        "psycopg",
         "fastapi",
         "pandas",
         "polars",

@@ -26,11 +26,17 @@ _INTERVAL_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 
 
 def _formatted(node: exp.Expr, read: PartReader) -> Node:
-    """Read STRFTIME; like DuckDB, with the date and the format in either order."""
+    """Read STRFTIME; like DuckDB, with the date and the format in either order.
+
+    The parser reads an empty format as the word None. That word has no part of a date, so it stands for the
+    empty format here, which is refused.
+    """
     only(node, "this", "format")
     moment, form = read(node.this), read(node.args["format"])
     if isinstance(moment, Literal) and not isinstance(form, Literal):
         moment, form = form, moment
+    if form == lit("None"):
+        form = lit("")
     return Call("strftime", (moment, form))
 
 

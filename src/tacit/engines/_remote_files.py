@@ -54,8 +54,13 @@ def read_address(address: str) -> str:
 
     Examples
     --------
-    >>> read_address("s3://hospital/visits.parquet")
-    's3://hospital/visits.parquet'
+    >>> read_address("http://host.org/visits.parquet")
+    Traceback (most recent call last):
+        ...
+    tacit.errors.TacitError: source must be an encrypted address, got 'http://host.org/visits.parquet'
+      why: whoever carries the rows could read and change them
+      fix: tc.protect(..., source="https://host.org/visits.parquet")
+      code: bad-parameter
     """
     parts, shown = urlsplit(address), shown_address(address)
     if parts.scheme.lower() == "http" and parts.hostname not in _LOOPBACK:

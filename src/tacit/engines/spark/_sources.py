@@ -266,11 +266,13 @@ def _known_tables(given: Any, named: str) -> list[str]:
     known: list[str] = []
     with contextlib.suppress(Exception):  # whatever cannot be listed is not offered
         current = str(given.catalog.currentDatabase())
-        others = [str(one.name) for one in given.catalog.listDatabases()][:_FEW_DATABASES]
+        others = [str(one[0]) for one in given.sql("SHOW DATABASES").collect()][:_FEW_DATABASES]
         for database in dict.fromkeys((current, *([named] if named in others else []), *others)):
             before = "" if database == current else f"{database}."
-            found = given.catalog.listTables(database)
-            known += [f"{before}{one.name}" for one in found if "VIEW" not in str(one.tableType).upper()]
+            within = SPARK.quote(database)
+            views = {str(one[1]) for one in given.sql(f"SHOW VIEWS IN {within}").collect()}
+            found = [str(one[1]) for one in given.sql(f"SHOW TABLES IN {within}").collect()]
+            known += [f"{before}{name}" for name in found if name not in views]
     return known
 
 

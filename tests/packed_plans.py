@@ -44,7 +44,7 @@ class PackedPlans:
             assert not small  # a sample is drawn for each plan
             steps, _ = lower(question, by_row=False)
             statistics = tuple(dict.fromkeys(step.statistic for step in steps))
-            for one in statements(self._data._writer(), question, statistics):
+            for one in statements(self._data.writer(), question, statistics):
                 for name, rows in sorted(one.limited):
                     if f"{name} first {rows}" not in self._kept:
                         self._data._lay_limit(name, rows)

@@ -13,6 +13,7 @@ from tacit.errors import TacitError
 if TYPE_CHECKING:
     from tacit import accounting, audit, genomes, graphs, learn, ledger, maps, mechanisms, noise, surveys
     from tacit.accounting import Budget, Cost
+    from tacit.client import connect
     from tacit.core import Certificate, Dataset, Limits, Plan, Release, Run, Unit
     from tacit.explain import explain
     from tacit.genomes import genotypes
@@ -66,7 +67,7 @@ __all__ = [
     "noise",
 ]
 __all__ += ["Certificate", "Limits", "Plan", "Release", "Run", "Unit"]
-__all__ += ["Dataset", "col", "consortium", "protect", "stream", "when"]
+__all__ += ["Dataset", "col", "connect", "consortium", "protect", "stream", "when"]
 __all__ += [
     "count",
     "count_distinct",
@@ -91,6 +92,7 @@ _LAZY = {
     "Ledger": "tacit.ledger",
     "accounting": "tacit.accounting",
     "audit": "tacit.audit",
+    "connect": "tacit.client",
     "explain": "tacit.explain",
     "graph": "tacit.graphs",
     "graphs": "tacit.graphs",

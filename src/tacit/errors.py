@@ -89,11 +89,29 @@ CODES: Final[dict[str, str]] = {
     # genomes
     "bad-genotypes": "a genotype file is missing, or its header or its site list cannot be read",
     "sites-differ": "a genotype file lacks a declared variant, or has other alleles; or a list has one twice",
+    # client of a service
+    "service-unreachable": "a service does not answer, or an answer is not there in time",
+    "service-differs": "what answered is not a service that this version understands",
     # hospitals that train together
     "bad-message": "bytes are not a message of a study, or a message lacks what its kind needs",
     "study-differs": "a hospital has agreed to another study, or a document is not a study",
     "members-refused": "a hospital does not mask its sum for this list of members",
     "too-few-hospitals": "fewer hospitals take part than the noise of the study needs",
+    # service
+    "not-signed-in": "the service does not know who is asking",
+    "not-permitted": "the role, the grant or the token does not allow this",
+    "not-found": "there is nothing of that name that this person may see",
+    "no-allotment": "the person has no account that can pay for questions to the dataset",
+    "own-request": "nobody decides their own request",
+    "already-decided": "the request was decided before",
+    "sign-on-failed": "single sign-on did not work",
+    "form-expired": "a form was not made for this session",
+    "body-unreadable": "the body of a request is not strict JSON or a form",
+    "body-too-large": "the body of a request is too large",
+    "too-many-requests": "too many requests came in a short time",
+    "dataset-paused": "the dataset takes no questions now",
+    "drawer-away": "the process that reads the data does not answer",
+    "service-failed": "the service failed; nothing about the reason leaves it",
 }
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 __all__ = [
     "ACTIONS", "FROM_PUBLIC_KNOWLEDGE", "MOST_NAMES", "Choose", "Code", "Declare", "Do", "Either", "FactName",
-    "Fix", "Say", "Set", "as_fix", "more_names", "to_json",
+    "Fix", "Say", "Set", "as_fix", "from_json", "more_names", "to_json",
 ]  # fmt: skip
 
 #: The public facts of a dataset that a fix can name; all are parameters of `tacit.protect`.
@@ -23,6 +23,8 @@ FactName: TypeAlias = Literal[
 ]  # fmt: skip
 #: How many names a fix lists.
 MOST_NAMES: Final = 40
+_FACTS: Final = get_args(FactName)
+_TAKEN: Final = frozenset({"self", "cls"})
 _BY_COLUMN = frozenset({"bounds", "keys", "limits", "public", "types"})
 
 #: Added where a range must be filled in: people copy what they see, and a range must not come from the data.
@@ -241,6 +243,48 @@ def to_json(fix: Fix) -> dict[str, object]:
             }
         case Either(fixes):
             return {"fix": "either", "fixes": [to_json(one) for one in fixes]}
+
+
+def from_json(document: Any) -> Fix:
+    """Read a fix that `to_json` wrote, perhaps a newer version elsewhere; what cannot be read says nothing.
+
+    Examples
+    --------
+    >>> from_json({"fix": "set", "values": {"epsilon": 0.5}})
+    Set(values={'epsilon': 0.5}, upper=False)
+    >>> from_json({"fix": "dance"})
+    Say(text='')
+    """
+    match document:
+        case {"fix": "say", "text": str(text)}:
+            return Say(text)
+        case {"fix": "code", "python": str(python)}:
+            return Code(python)
+        case {"fix": "set", "values": {**values}} if _are_parameters(values):
+            made = Set.at_most if document.get("at_most") is True else Set
+            return made(**_named(values))
+        case {"fix": "declare", "fact": fact, "column": str(column), "value": value} if fact in _FACTS:
+            pair = tuple(value) if fact in {"bounds", "public"} and isinstance(value, list) else value
+            return Declare(fact, pair, column=column, example=document.get("example") is not False)
+        case {"fix": "choose", "names": [*names], "given": str(given), "close": str(close)}:
+            return Choose(tuple(str(name) for name in names), given, close)
+        case {"fix": "do", "action": str(action), "arguments": {**arguments}}:
+            try:
+                return Do(action, **_named(arguments))
+            except (LookupError, TypeError, ValueError, AttributeError):
+                return Say("")
+        case {"fix": "either", "fixes": [*fixes]} if len(fixes) <= MOST_NAMES:
+            return Either(*(one for fix in fixes if str(one := from_json(fix))))
+        case _:
+            return Say("")
+
+
+def _named(values: Mapping[Any, object]) -> dict[str, object]:
+    return {str(name): value for name, value in values.items()}
+
+
+def _are_parameters(values: Mapping[Any, object]) -> bool:
+    return all(isinstance(name, str) and name.isidentifier() and name not in _TAKEN for name in values)
 
 
 def _literal(value: object) -> str:

@@ -23,6 +23,7 @@ from tacit.fixes import (
     Say,
     Set,
     as_fix,
+    from_json,
     to_json,
 )
 
@@ -147,3 +148,32 @@ def test_a_long_list_of_names_is_cut_on_the_screen_only():
     assert str(Choose(names)).endswith(", c39 and 13 more")
     assert "more" not in str(Choose(names[:40]))
     assert to_json(Choose(names))["names"] == list(names)
+
+
+@pytest.mark.parametrize("fix", [fix for fix, _, _ in FIXES], ids=str)
+def test_a_fix_is_read_back_from_json(fix):
+    """Tuples arrive as lists; what a person reads is the same, but for the brackets of a list."""
+    again = from_json(json.loads(json.dumps(to_json(fix))))
+    assert type(again) is type(fix)
+    assert to_json(again) == to_json(fix)
+    assert str(again).translate(BRACKETS) == str(fix).translate(BRACKETS)
+
+
+BRACKETS = str.maketrans("()", "[]", ",")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        None, 5, "say", [], {}, {"fix": "say", "text": 5}, {"fix": "dance"}, {"fix": "code"},
+        {"fix": "set", "values": []}, {"fix": "set", "values": {"self": 1}},
+        {"fix": "set", "values": {"a b": 1}},
+        {"fix": "do", "action": "rm", "arguments": {}}, {"fix": "do", "action": "install", "arguments": {}},
+        {"fix": "do", "action": "install", "arguments": {"self": 1, "package": "x"}},
+        {"fix": "do", "action": "install", "arguments": {"action": "x", "package": "x"}},
+        {"fix": "declare", "fact": "secret", "column": "", "value": 1}, {"fix": "either", "fixes": [{}]},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_cannot_be_read_says_nothing(document):
+    assert str(from_json(document)) == ""

@@ -38,6 +38,7 @@ def test_every_public_name_is_documented():
     "room",
     [
         "accounting",
+        "client",
         "core",
         "genomes",
         "graphs",

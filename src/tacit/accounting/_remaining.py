@@ -208,17 +208,61 @@ def count_of(state: Filter, spend: Spend) -> int:
     if spend.epsilon == 0 and not spend.delta:  # charges of nothing
         return _MANY
     one = _without_rounding(state, spend)
+    if (exactly := _of_sums(state, one)) is not None:
+        return min(exactly, _MANY)
 
     def fits(times: int) -> bool:
         return state.added(_times(one, times)).within
 
-    low, high = 0, 1
+    low, high = 0, min(_about(state, one) + 1, _MANY + 1)  # most often, the first guess is right
+    if high > 1 and fits(high - 1):
+        low = high - 1
+    elif high > 1:
+        low, high = 0, 1
+    step = 1
     while high <= _MANY and fits(high):
-        low, high = high, 2 * high
+        low, high, step = high, high + step, 2 * step
     while high - low > 1 and low < _MANY:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    return min(low, _MANY)
+
+
+def _of_sums(state: Filter, one: Spend) -> int | None:
+    """Return how many fit where only epsilons add up, and exactly; None where the rule is another."""
+    cap, total, more = state.budget.epsilon, state.epsilon, one.epsilon
+    if cap is None or state.budget.delta or one.delta or total is None or not more:
+        return None
+    if math.lcm(total.denominator, more.denominator).bit_length() > _SHORT:
+        return None
+    return max(0, math.floor((cap - total) / more))
+
+
+def _about(state: Filter, one: Spend) -> int:
+    """Return about how many such charges fit: every rule bounds a sum, so the room divides by one charge.
+
+    It is in floating point and only says where to look.
+    """
+    budget = state.budget
+
+    def times(total: Fraction | None, more: Fraction | None, cap: Fraction | None) -> float:
+        if total is None or more is None or cap is None:
+            return 0.0
+        return float(max(cap - total, _ZERO)) / float(more) if more else math.inf
+
+    if budget.rho is not None:
+        most = times(state.rho, one.rho, budget.rho)
+    else:
+        most = times(state.epsilon, one.epsilon, budget.epsilon)
+        charge = [value for _, value in one.curve]
+        for reading, left in _slack(state) if state.curve else ():
+            parts = [(share, charge[place]) for place, share in reading.shares]
+            if all(value is not None for _, value in parts):
+                most = max(most, times(_ZERO, sum((share * (v or 0) for share, v in parts), _ZERO), left))
+    if one.delta:
+        cap = budget.delta if budget.rho is not None else budget.delta * ANSWERS
+        most = min(most, times(state.delta, one.delta, cap))
+    return int(min(most * (1 + 1e-12), float(_MANY)))
 
 
 def _without_rounding(state: Filter, spend: Spend) -> Spend:

@@ -4,7 +4,7 @@ from tacit.core._answer_picture import about_release, figure_width, plots_of
 from tacit.core._answer_table import AnswerTable, Cells, Value
 from tacit.core._certificate import Certificate
 from tacit.core._dataset import Dataset
-from tacit.core._display import left_afterwards, plan_text
+from tacit.core._display import left_afterwards, odds_factor, plan_meaning, plan_text
 from tacit.core._extras import needs
 from tacit.core._facts import (
     DEFAULT_PAIRS,
@@ -28,6 +28,7 @@ from tacit.core._plan import PLAN_SCHEMA, Plan, members_of, with_audit
 from tacit.core._plan_run import measure
 from tacit.core._protocols import (
     JSON,
+    AnsweringService,
     Charger,
     Exact,
     Measurement,
@@ -36,6 +37,7 @@ from tacit.core._protocols import (
     RunTask,
     Task,
 )
+from tacit.core._refusal_words import in_promised_words
 from tacit.core._release import Content, Release
 from tacit.core._run import Run
 from tacit.core._safe_text import visible
@@ -48,6 +50,7 @@ __all__ = [
     "KINDS",
     "PLAN_SCHEMA",
     "AnswerTable",
+    "AnsweringService",
     "Cells",
     "Certificate",
     "Charger",
@@ -75,12 +78,15 @@ __all__ = [
     "about_release",
     "figure_width",
     "fixes_of",
+    "in_promised_words",
     "is_writable",
     "left_afterwards",
     "measure",
     "members_of",
     "needs",
+    "odds_factor",
     "open_account",
+    "plan_meaning",
     "plan_text",
     "plots_of",
     "read_bounds",

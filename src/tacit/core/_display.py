@@ -27,7 +27,9 @@ __all__ = [
     "fitted",
     "in_html",
     "left_afterwards",
+    "odds_factor",
     "plan_html",
+    "plan_meaning",
     "plan_text",
     "rendered",
     "shown",
@@ -160,21 +162,35 @@ def _cost(plan: Plan[Any]) -> str:
     return promise_in_words(plan.promised)
 
 
-def _meaning(plan: Plan[Any]) -> str:
-    """Say what the total means in odds; with a delta, what holds except with that probability."""
+def plan_meaning(plan: Plan[Any]) -> str:
+    """Say what a plan's total means in odds; with a delta, what holds except with that probability.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> visits = tc.protect(tc.tables.example_visits(), unit="patient_id", budget=tc.Budget(epsilon=1))
+    >>> plan_meaning(visits.agg(n=tc.count()).plan(epsilon=0.5)).split(", ")[-1]
+    'move by at most a factor of 1.649'
+    """
     epsilon = plan.promised.get("epsilon")
     if epsilon is None:
         return "rho does not bound the odds by a fixed factor; explain shows an epsilon and its delta for it"
     about = f"the odds of any fact about one {plan.unit.noun}, such as being in the data,"
     if plan._members[0].identity.adjacency == "replace":  # noqa: SLF001 - that a unit is in the data is open
         about = f"the odds between any two values that the data of one {plan.unit.noun} may have"
-    text = f"{about} move by at most a factor of {_factor(epsilon)}"
+    text = f"{about} move by at most a factor of {odds_factor(epsilon)}"
     delta = float(plan.promised.get("delta", 0))
     return f"{text}; this promise may fail completely with probability at most {delta:g}" if delta else text
 
 
-def _factor(epsilon: object) -> str:
-    """Show exp(epsilon) in four digits, rounded up: a bound is never shown smaller than it is."""
+def odds_factor(epsilon: object) -> str:
+    """Show exp(epsilon) in four digits, rounded up: a bound is never shown smaller than it is.
+
+    Examples
+    --------
+    >>> odds_factor(0.5), odds_factor(60)
+    ('1.649', 'exp(60)')
+    """
     value = float(epsilon)  # type: ignore[arg-type]
     if value >= 50:
         return f"exp({value:g})"
@@ -252,7 +268,7 @@ def _lines(plan: Plan[Any], *, left: bool = True) -> list[tuple[str, str]]:
             if plan.instalments and "run" not in dict(plan.facts)  # a field may say it better
             else []
         ),
-        ("meaning", _meaning(plan)),
+        ("meaning", plan_meaning(plan)),
         *(_afterwards(plan) if left else []),
         ("unit", f"{plan.unit}; hash {plan.hash[:16]}"),
     ]

@@ -14,6 +14,7 @@ from tacit.core._plan_run import Member, add_up, check_source, digest_of, togeth
 from tacit.core._plan_run import run as run_once
 from tacit.core._refusal_words import in_promised_words
 from tacit.core._release import Content, Release
+from tacit.core._remote_answers import answer_of, service_of
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Set
 
@@ -258,21 +259,59 @@ class Plan(Generic[C]):
             Idempotency key, which belongs to the account: asking again with it never charges twice. With a
             key, a charge whose answer was lost stays lost (``spent``) instead of being paid for again.
         """
-        if account is not None and len(self._members) > 1:
-            raise bad_parameter("account", "omitted if several datasets pay", account, fix=Set(account=None))
-        if self._members[0].stages:
-            raise _wrong_shape(f"the plan is a run of {self.instalments} instalments", "run")
+        self._check_one_draw(account)
+        if (service := service_of(self._members)) is not None:
+            asked = answer_of(service, self, who=who, purpose=purpose, account=account, key=key)
+            return cast("Release[C]", asked)
         for member in self._members:  # before the first of them pays
             check_source(member)
         drawn = [
             self._draw(member, who=who, purpose=purpose, account=account, key=key) for member in self._members
         ]
-        certificate = drawn[0][1]
-        if len(drawn) > 1:
-            certificate = Certificate.together(
-                [own for _, own in drawn], cost=self.cost, plan=self.hash, disjoint=self._disjoint
+        return self._read(drawn)
+
+    def stored(self, *, account: str | None = None) -> Release[C] | None:
+        """Return the stored release if it is paid for; None if nothing is stored, or this account has to pay.
+
+        Guarantee: nothing is charged, nothing is recorded, and the data is not touched.
+
+        Parameters
+        ----------
+        account
+            The account below the dataset's that has paid; by default the dataset's own.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> visits = tc.protect(tc.tables.example_visits(), unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> plan = visits.agg(n=tc.count()).plan(epsilon=1)
+        >>> plan.stored() is None
+        True
+        >>> release = plan.release()
+        >>> plan.stored().value == release.value
+        True
+        """
+        self._check_one_draw(account)
+        if (service := service_of(self._members)) is not None:
+            return answer_of(service, self, account=account, stored=True)
+        drawn = []
+        for member in self._members:
+            if member.ledger is None:
+                return None
+            identity = member.identity
+            found = member.ledger.paid_release(
+                account or identity.name, member.hash, version=identity.version
             )
-        return self._read([noisy for noisy, _ in drawn], certificate)
+            if found is None:
+                return None
+            drawn.append(_noisy_of(found, certificate_body(member)))
+        return self._read(drawn)
+
+    def _check_one_draw(self, account: str | None) -> None:
+        if account is not None and len(self._members) > 1:
+            raise bad_parameter("account", "omitted if several datasets pay", account, fix=Set(account=None))
+        if self._members[0].stages:
+            raise _wrong_shape(f"the plan is a run of {self.instalments} instalments", "run")
 
     def run(
         self, *, who: str = "", purpose: str = "", account: str | None = None, key: str | None = None
@@ -296,17 +335,8 @@ class Plan(Generic[C]):
             held = member.ledger.run(
                 account or member.identity.name,
                 member.cost,
-                plan=member.hash,
                 instalments=self.instalments,
-                who=who,
-                purpose=purpose,
-                asked=member.asked,
-                record=member.record,
-                key=key,
-                dataset=member.identity.name,
-                version=member.identity.version,
-                certificate=digest_of(body),
-                **({"blocks": member.blocks} if member.blocks else {}),
+                **_recorded(member, body, who, purpose, key),
             )
         except TacitError as refusal:
             raise in_promised_words(refusal, member.promised) from None
@@ -322,25 +352,20 @@ class Plan(Generic[C]):
             drawn = member.ledger.draw(
                 account or member.identity.name,
                 member.cost,
-                plan=member.hash,
                 compute=lambda _: run_once(member.task, body),
-                who=who,
-                purpose=purpose,
-                asked=member.asked,
-                record=member.record,
-                key=key,
-                dataset=member.identity.name,
-                version=member.identity.version,
-                certificate=digest_of(body),
-                **({"blocks": member.blocks} if member.blocks else {}),
+                **_recorded(member, body, who, purpose, key),
             )
         except TacitError as refusal:
             raise in_promised_words(refusal, member.promised) from None
-        stored = json.loads(drawn.payload)
-        return stored["noisy"], Certificate.of_draw(drawn.receipt, stored.get("certificate"), body)
+        return _noisy_of(drawn, body)
 
-    def _read(self, drawn: list[list[Any]], certificate: Certificate) -> Release[C]:
-        noisy = drawn[0] if len(drawn) == 1 else add_up(drawn)
+    def _read(self, drawn: list[tuple[list[Any], Certificate]]) -> Release[C]:
+        noisy, certificate = drawn[0]
+        if len(drawn) > 1:
+            noisy = add_up([one for one, _ in drawn])
+            certificate = Certificate.together(
+                [own for _, own in drawn], cost=self.cost, plan=self.hash, disjoint=self._disjoint
+            )
         release = Release(cast("C", self._members[0].task.read(noisy, self._level())), certificate)
         return release if self._present is None else self._present(release)
 
@@ -378,6 +403,28 @@ def members_of(plan: Plan[Any]) -> tuple[Member, ...]:
 def with_audit(plan: Plan[C], found: Mapping[str, JSON]) -> Plan[C]:
     """Return the same plan (same hash, same cost), whose certificate says what an audit found."""
     return replace(plan, _members=tuple(replace(member, audit=found) for member in plan._members))  # noqa: SLF001
+
+
+def _recorded(member: Member, body: Any, who: str, purpose: str, key: str | None) -> dict[str, Any]:
+    """Return what the ledger records of a charge, whether it pays for one draw or for a run."""
+    return {
+        "plan": member.hash,
+        "who": who,
+        "purpose": purpose,
+        "asked": member.asked,
+        "record": member.record,
+        "key": key,
+        "dataset": member.identity.name,
+        "version": member.identity.version,
+        "certificate": digest_of(body),
+        **({"blocks": member.blocks} if member.blocks else {}),
+    }
+
+
+def _noisy_of(drawn: Any, body: Any) -> tuple[list[Any], Certificate]:
+    """Return the noisy integers that a ledger has stored, and the certificate with them."""
+    stored = json.loads(drawn.payload)
+    return stored["noisy"], Certificate.of_draw(drawn.receipt, stored.get("certificate"), body)
 
 
 def _wrong_shape(what: str, call: str) -> TacitError:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from tacit.core._release import Content
 
 __all__ = [
-    "JSON", "Charger", "Exact", "Measurement", "Noisy", "RememberingMeasurement", "RunTask", "Task",
+    "JSON", "AnsweringService", "Charger", "Exact", "Measurement", "Noisy", "RememberingMeasurement",
+    "RunTask", "Task",
 ]  # fmt: skip
 
 JSON: TypeAlias = bool | int | float | str | Sequence["JSON"] | Mapping[str, "JSON"] | None
@@ -129,6 +130,12 @@ class Charger(Protocol):
     def remaining(self, account: str, *, block: str | None = None) -> Any:
         """Return what is left of an account's budget, or of one of its blocks."""
 
+    def paid_release(self, account: str, plan: str, *, version: int | None = None) -> Any:
+        """Return the stored release of a plan (``payload`` and ``receipt``) if this account has paid for it.
+
+        None stands for both "nothing is stored" and "not paid". Nothing is charged.
+        """
+
     def draw(
         self,
         account: str,
@@ -170,3 +177,25 @@ class Charger(Protocol):
         blocks: Sequence[str] = (),
     ) -> Any:
         """Charge a run once, or continue the run of this plan; see `tacit.ledger.LedgerRun`."""
+
+
+class AnsweringService(Charger, Protocol):
+    """A ledger that is far away, beside the data: it charges, draws and stores in one call.
+
+    A plan whose ledger has this one method (`answer`) sends its document there, and neither charges nor
+    touches data here.
+    """
+
+    def answer(
+        self,
+        plan: Mapping[str, JSON],
+        *,
+        account: str | None,
+        purpose: str,
+        key: str | None,
+        stored: bool = False,
+    ) -> Mapping[str, JSON] | None:
+        """Return the document of the release (`Release.to_json`) that answers the document of a plan.
+
+        With ``stored``, only what is stored and paid for, at no charge: None where there is nothing.
+        """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from tacit.accounting import ADJACENCIES, Adjacency, Budget
 from tacit.errors import bad_parameter
@@ -109,6 +109,20 @@ class Unit:
     def client(cls) -> Unit:
         """Protect clients of a federated run: everything that one hospital or one phone holds."""
         return cls("", kind="client")
+
+    @classmethod
+    def from_text(cls, text: str) -> Unit:
+        """Read a unit as ledgers, certificates and plans write it: what ``str(unit)`` returned.
+
+        Examples
+        --------
+        >>> Unit.from_text("patient_id per day"), Unit.from_text("row")
+        (Unit('patient_id', per='day'), Unit.row())
+        """
+        if text in _WORDS:
+            return cls("", kind=cast("UnitKind", text))
+        column, _, per = text.partition(_PER)
+        return cls(column, per)
 
     def __repr__(self) -> str:
         if self.kind != "column":

@@ -16,7 +16,21 @@ if TYPE_CHECKING:
 
     import duckdb
 
-__all__ = ["are_apart", "check_collation", "compare_bytes", "copy_table", "lock", "open_private"]
+__all__ = [
+    "are_apart", "check_collation", "compare_bytes", "copy_table", "limit_connections", "lock",
+    "open_private",
+]  # fmt: skip
+
+#: What all private connections of this process may take; see `limit_connections`.
+_LIMITS: dict[str, str | int] = {}
+
+
+def limit_connections(*, memory: int, threads: int) -> None:
+    """Limit every DuckDB connection that this process opens from now on: MiB of memory, and threads.
+
+    For a process that serves one dataset and must stay within limits of its own.
+    """
+    _LIMITS.update(memory_limit=f"{memory}MiB", threads=threads)
 
 
 def open_private(folder: Path, memory: str) -> duckdb.DuckDBPyConnection:
@@ -27,6 +41,7 @@ def open_private(folder: Path, memory: str) -> duckdb.DuckDBPyConnection:
         "memory_limit": memory,
         "temp_directory": str(folder),
         "pandas_analyze_sample": 0,
+        **_LIMITS,
     }
     file = str(folder / "snapshot.duckdb")
     try:

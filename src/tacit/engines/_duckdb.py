@@ -199,12 +199,27 @@ class DuckDB:
         finally:
             engine.close()
 
+    def writer(self) -> SqlWriter:
+        """Return the writer of the SQL."""
+        return self._writer
+
     def sql(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> tuple[str, ...]:
         """Write the statements that will run. No row is read."""
         return tuple(one.sql for one in statements(self._writer, question, statistics))
 
     def check(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> None:
         """Do nothing: what DuckDB refuses, the writer has refused before."""
+
+    def prepare(self) -> None:
+        """Make the snapshots of all protected tables now. Reads the data, and returns nothing of it."""
+        self._guarded(self._make_snapshots)
+
+    def _make_snapshots(self) -> None:
+        con = self._opened()
+        for name, table in self._tables.items():
+            if table.unit is not None and self._snapshot is not None:
+                self._asked[name] = max(self._asked.get(name, 0), self._snapshot)
+                con.execute(self._first(con, name, 1))
 
     @contextmanager
     def transaction(self) -> Iterator[EngineTransaction]:

@@ -256,53 +256,6 @@ class DuckDBDialect(Dialect):
     def op_clip(self, x: str, low: str, high: str) -> str:
         return f"(CASE WHEN NOT isnan({x}) THEN least(greatest({x}, {low}), {high}) END)"
 
-    def op_eq(self, a: str, b: str, kind: Kind | None) -> str:
-        del kind
-        return f"({a} = {b})"
-
-    def op_ne(self, a: str, b: str, kind: Kind | None) -> str:
-        del kind
-        return f"({a} <> {b})"
-
-    def op_lt(self, a: str, b: str, kind: Kind | None) -> str:
-        del kind
-        return f"({a} < {b})"
-
-    def op_le(self, a: str, b: str, kind: Kind | None) -> str:
-        del kind
-        return f"({a} <= {b})"
-
-    def op_gt(self, a: str, b: str, kind: Kind | None) -> str:
-        del kind
-        return f"({a} > {b})"
-
-    def op_ge(self, a: str, b: str, kind: Kind | None) -> str:
-        del kind
-        return f"({a} >= {b})"
-
-    def op_in(self, x: str, others: Sequence[str], kind: Kind | None) -> str:
-        del kind
-        return f"({x} IN ({', '.join(others)}))"
-
-    def op_is_null(self, x: str) -> str:
-        return f"({x} IS NULL)"
-
-    def op_and(self, *conditions: str) -> str:
-        return f"({' AND '.join(conditions)})"
-
-    def op_or(self, *conditions: str) -> str:
-        return f"({' OR '.join(conditions)})"
-
-    def op_not(self, x: str) -> str:
-        return f"(NOT {x})"
-
-    def op_case(self, whens: Sequence[tuple[str, str]], otherwise: str) -> str:
-        listed = " ".join(f"WHEN {condition} THEN {value}" for condition, value in whens)
-        return f"(CASE {listed} ELSE {otherwise} END)"
-
-    def op_coalesce(self, *values: str) -> str:
-        return f"coalesce({', '.join(values)})"
-
     def op_lower(self, x: str) -> str:
         return f"lower({x})"
 

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from tacit.algebra import Node, Statistic, TableQuestion
+    from tacit.engines._sql_expressions import SqlWriter
     from tacit.engines._values import TypeFamily
 
 __all__ = ["Engine", "EngineTransaction", "SmallTables", "StatementRows"]
@@ -68,11 +69,21 @@ class Engine(Protocol):
             ``min``, ``max``, ``avg``, ``sum``, ``count`` or ``median`` of the values instead of all of them.
         """
 
+    def writer(self) -> SqlWriter:
+        """Return the writer of the engine's SQL: its dialect and the types of the columns. Reads nothing."""
+
     def sql(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> tuple[str, ...]:
         """Write the statements that will run. A function of public facts: no row is read."""
 
     def check(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> None:
         """Let the engine analyse the statements before the charge, if it can; no row is read."""
+
+    def prepare(self) -> None:
+        """Make now what quick answers need, so that no answer's time shows what it cost to make.
+
+        Reads the data, keeps what it makes to the engine, and returns nothing. For a service, which opens a
+        version before it takes questions.
+        """
 
     def transaction(self) -> AbstractContextManager[EngineTransaction]:
         """Begin one consistent reading of the sources. Only a paid plan does."""

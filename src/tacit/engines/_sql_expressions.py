@@ -121,14 +121,13 @@ def _plain(writer: SqlWriter, op: str, args: tuple[Node, ...], types: StoredType
 
 
 def _with_kind(writer: SqlWriter, op: str, args: tuple[Node, ...], types: StoredTypes) -> str:
-    """Write an operator whose form depends on the kind of its arguments."""
-    kind = next((k for k in map(kind_of, args) if k is not None), None)
-    return _written(writer, op)(*writer.all(args, types), kind)
+    """Write a conversion, whose form depends on the kind of its argument."""
+    return _written(writer, op)(writer.expression(args[0], types), kind_of(args[0]))
 
 
 def _in(writer: SqlWriter, op: str, args: tuple[Node, ...], types: StoredTypes) -> str:
     first, *others = writer.all(args, types)
-    return _written(writer, op)(first, others, kind_of(args[0]))
+    return _written(writer, op)(first, others)
 
 
 def _case(writer: SqlWriter, op: str, args: tuple[Node, ...], types: StoredTypes) -> str:
@@ -226,7 +225,6 @@ def _small(node: Node, most: int) -> int:
 
 #: The operators that are not a plain function of their arguments' SQL.
 _OTHERS: dict[str, _Writing] = {
-    **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), _with_kind),
     **dict.fromkeys(("to_number", "to_whole", "to_text", "to_boolean", "to_date"), _with_kind),
     **dict.fromkeys(("position", "like", "starts_with", "ends_with", "contains"), _with_texts),
     "in": _in, "case": _case, "power": _power, "round": _round, "substring": _substring, "right": _right,

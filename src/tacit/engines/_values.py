@@ -10,6 +10,7 @@ __all__ = [
     "MACROS",
     "MOST_TEXT",
     "NEVER_READ",
+    "TYPE_FAMILIES",
     "UNREADABLE",
     "ColumnTypes",
     "TypeFamily",
@@ -26,6 +27,7 @@ __all__ = [
 ColumnTypes: TypeAlias = Sequence[tuple[str, str]]
 #: How values of a type are read.
 TypeFamily: TypeAlias = Literal["number", "text", "boolean", "moment"]
+TYPE_FAMILIES: tuple[TypeFamily, ...] = ("number", "text", "boolean", "moment")
 
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _HUGE = {"UBIGINT", "HUGEINT", "UHUGEINT"}

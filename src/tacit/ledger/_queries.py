@@ -15,7 +15,7 @@ from tacit.ledger._arguments import read_name
 from tacit.ledger._artifacts import read_payload_of, stored_digest
 from tacit.ledger._curves import CurveNeeded
 from tacit.ledger._payments import CommittedEntries, certificate_of, payments
-from tacit.ledger._receipts import Entry, Receipt, StoredRelease, entry_of, receipt_of
+from tacit.ledger._receipts import Entry, Receipt, StoredRelease, account_key, entry_of, receipt_of
 from tacit.ledger._replay import ReplayedAccount, replay_entry
 from tacit.ledger._verification import Verification, verify
 from tacit.ledger._witness import read_head
@@ -121,6 +121,34 @@ class LedgerQueries(AccountQueries):
                 raise _refusals.tampered(f"entry {proof.seq} of {self.name} does not match the keyed chain")
         mine = proofs[0] or drawn
         return receipt_of(mine, _names(reader, mine))
+
+    def keyed_receipt(self, account: str | Account, key: str) -> Receipt | None:
+        """Find the charge that an account made with an idempotency key; None if it made none.
+
+        Guarantee: nothing is charged or recorded. The hash of the entry is checked against the chain. Whoever
+        was interrupted learns whether the charge was made; `paid_release` says whether its answer is stored.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> receipt = ledger.charge("visits", tc.Cost.pure(0.5), key="report-17")
+        >>> ledger.keyed_receipt("visits", "report-17") == receipt
+        True
+        >>> ledger.keyed_receipt("visits", "report-18") is None
+        True
+        """
+        plain = f"k:{read_name('key', key)}"
+        with self._reading() as reader:
+            asked = Account.from_row(self._account_row(reader, account))
+            for form in (plain, account_key(asked.name, plain)):
+                row = reader.entry_with_key(form)
+                if row is not None and row.account == asked.id:
+                    if not self._is_linked(row, reader.entry(row.seq - 1)):
+                        raise _refusals.tampered(f"entry {row.seq} of {self.name} does not match the chain")
+                    return receipt_of(row, _names(reader, row))
+        return None
 
     def _checked_payload(self, release: ReleaseRow) -> bytes:
         """Return a stored payload, but only if its entry and that entry's link in the chain prove it."""

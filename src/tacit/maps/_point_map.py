@@ -63,6 +63,24 @@ class PointMap(AdaptiveQuestions, Dataset):
     limits: Limits
     _source: PointSource
 
+    def prepare(self) -> None:
+        """Read the points now; by default the first release reads them.
+
+        Guarantee: nothing is released. The points are read before anything is charged and stay inside this
+        dataset, so whoever calls this must not let others see how long it takes. A service calls it before
+        it takes questions.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> sites = tc.points(tc.maps.example_sites(), "lat", "lon", unit=tc.Unit.row(), name="sites",
+        ...                   box=tc.maps.EXAMPLE_BOX, budget=tc.Budget(epsilon=1))
+        >>> sites.prepare()
+        >>> sites.remaining
+        epsilon 1 of 1
+        """
+        self._source.load()
+
     def grid(
         self, rows: int, columns: int, *, epsilon: Number | None = None, delta: Number = 0,
         rho: Number | None = None, confidence: Number = Fraction(95, 100),

@@ -79,8 +79,9 @@ class PointSource:
 
     @property
     def missing_file(self) -> str:
-        """The path of the file if it does not exist now; empty for every other source."""
-        return "" if self._columns is None else self._columns.missing_file
+        """The path of the file if it is needed and does not exist now; empty for every other source."""
+        read = self._columns is None or self._loaded is not None
+        return "" if read or self._columns is None else self._columns.missing_file
 
     def load(self) -> OwnedPoints:
         """Return the points that count; reads them the first time."""

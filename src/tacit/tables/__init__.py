@@ -29,9 +29,12 @@ from tacit.tables._consortium import Consortium, consortium
 from tacit.tables._dataset import TableDataset
 from tacit.tables._examples import EXAMPLE_HOSPITALS, example_visits
 from tacit.tables._invented import InventedTables, StepChange, TablePair
+from tacit.tables._keys import at_most_groups
+from tacit.tables._open_facts import open_facts
 from tacit.tables._protect import protect
 from tacit.tables._python_expressions import Expr, col, when
 from tacit.tables._readings import StepNoise
+from tacit.tables._rehearsal import rehearsal
 from tacit.tables._task import TableTask
 
 __all__ = [
@@ -46,6 +49,7 @@ __all__ = [
     "TableDataset",
     "TablePair",
     "TableTask",
+    "at_most_groups",
     "best",
     "col",
     "consortium",
@@ -65,11 +69,13 @@ __all__ = [
     "min",
     "most_common",
     "open_config",
+    "open_facts",
     "protect",
     "quantile",
     "quantiles",
     "r_squared",
     "read_config",
+    "rehearsal",
     "slope",
     "std",
     "sum",

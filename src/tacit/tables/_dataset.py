@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tacit.algebra import TableQuestion
+    from tacit.core import JSON
     from tacit.engines import Engine
     from tacit.exact import Number
     from tacit.tables._aggregates import Aggregate
@@ -176,6 +177,26 @@ class TableDataset(Dataset, PandasHabits):
             changed = replace(changed, of_tables=tuple(sorted(own.items())))
         return replace(self, limits=changed)
 
+    def prepare(self) -> None:
+        """Make the snapshot now that later questions use; by default the second question makes it.
+
+        Guarantee
+        ---------
+        Nothing is released. The tables are read before anything is charged, and what is made of them stays
+        inside the engine: so whoever calls this must not let others see how long it takes. The service calls
+        it when it opens a version, before the dataset takes questions; then the time of no answer shows how
+        much data there is.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> visits = tc.protect(tc.tables.example_visits(), unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> visits.prepare()
+        >>> visits.remaining
+        epsilon 1 of 1
+        """
+        self._engine.prepare()
+
     def suggest_limits(
         self, *, epsilon: Number, by: str | None = None, table: str | None = None, most: int = 1000
     ) -> Plan[AnswerTable]:
@@ -263,6 +284,25 @@ class TableDataset(Dataset, PandasHabits):
         note = cut_note(self, release)
         kept = tuple(one for one in self.noted if one.meaning != note.meaning)
         return replace(self, noted=(*kept, note))
+
+    def public_facts(self) -> dict[str, JSON]:
+        """Return everything that planning needs, as a JSON document: from it, `open_facts` opens the dataset.
+
+        Guarantee: no row of a protected table is read. The document has the declared identity, columns,
+        types, bounds, keys and limits, and the values of the columns of public tables, up to 10,000 each.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> visits = tc.protect(
+        ...     "visits.parquet", unit="patient_id", bounds={"stay": (0, 30)}, budget=tc.Budget(epsilon=1)
+        ... )
+        >>> visits.public_facts()["tables"][0]["facts"]["stay"]
+        {'kind': 'number', 'bounds': ['0', '30']}
+        """
+        from tacit.tables._public_facts import facts_document
+
+        return facts_document(self)
 
     def _rebuild(self, request: Any) -> Plan[AnswerTable]:
         from tacit.tables._planning import make_plans

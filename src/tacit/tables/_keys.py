@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from decimal import Decimal
 from itertools import product
@@ -23,6 +25,7 @@ __all__ = [
     "MOST_KEYS",
     "KeysGiven",
     "MissingKeys",
+    "at_most_groups",
     "example_keys",
     "from_public_tables",
     "key_node",
@@ -37,6 +40,30 @@ KeysGiven = Sequence[object] | Mapping[str, Sequence[object] | str] | str | None
 MissingKeys: TypeAlias = Literal["drop", "group"]
 
 MOST_KEYS = 1_000_000
+_MOST_GROUPS: ContextVar[int] = ContextVar("most_groups", default=MOST_KEYS)
+
+
+@contextmanager
+def at_most_groups(number: int) -> Iterator[None]:
+    """Refuse questions with more public groups than this, before their keys are combined.
+
+    A service plans for people whom it does not trust, and each group takes time.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> visits = tc.protect(tc.tables.example_visits(), unit="patient_id", budget=tc.Budget(epsilon=1))
+    >>> with tc.tables.at_most_groups(10):
+    ...     visits.sql("SELECT MONTH(admitted) AS m, COUNT(*) AS n FROM data GROUP BY m")
+    Traceback (most recent call last):
+    tacit.errors.TacitError: keys must be at most 10 combinations, got '12'
+    ...
+    """
+    before = _MOST_GROUPS.set(number)
+    try:
+        yield
+    finally:
+        _MOST_GROUPS.reset(before)
 
 
 def key_node(node: Node, facts: Scope, kind: Kind | None) -> Node:
@@ -191,10 +218,10 @@ def read_group_keys(
     if missing:
         columns = [column if None in column else (*column, None) for column in columns]
     total = math.prod(len(column) for column in columns)
-    if total > MOST_KEYS:
+    if total > (most := _MOST_GROUPS.get()):
         raise bad_parameter(
             "keys",
-            f"at most {MOST_KEYS:,} combinations",
+            f"at most {most:,} combinations",
             f"{total:,}",
             fix="group by fewer columns, or give only the combinations that matter",
         )

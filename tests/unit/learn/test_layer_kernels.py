@@ -16,6 +16,12 @@ from tacit.learn import _layer_kernels as kernels  # noqa: E402
 from tacit.learn._layer_convolution import ConvolutionJob, ConvolutionShape  # noqa: E402
 
 
+@pytest.fixture(autouse=True)
+def in_single_precision(monkeypatch):
+    """Keep PyTorch's own convolutions, which make some of the sums, from rounding to TF32."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+
+
 def rounded(*shape):
     return torch.randn(shape, device=DEVICE).bfloat16().float()
 

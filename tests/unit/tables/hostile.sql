@@ -154,7 +154,7 @@ not-allowed | SELECT COUNT(*) INTO x FROM visits
 not-allowed | SELECT COUNT(*) FROM visits FOR UPDATE
 not-allowed | SELECT COUNT(COLUMNS(*)) FROM visits
 not-allowed | SELECT COUNT(visits.*) FROM visits
-not-allowed | SELECT AVG(x), rowid FROM visits
+unknown-column | SELECT AVG(x), rowid FROM visits
 unknown-column | SELECT AVG(rowid) FROM visits
 unknown-column | SELECT COUNT(*) FROM visits WHERE rowid = 1
 unknown-column | SELECT COUNT(*) FROM visits WHERE tacit_u = 1

@@ -268,9 +268,9 @@ def test_a_plan_cuts_no_word_in_a_narrow_terminal(visits, monkeypatch):
 
 
 def test_the_factor_of_the_odds_is_rounded_up():
-    from tacit.core._display import _factor
+    from tacit.core import odds_factor
 
-    assert [_factor(e) for e in (0.5, 1, 0.001)] == ["1.649", "2.719", "1.002"]
+    assert [odds_factor(e) for e in (0.5, 1, 0.001)] == ["1.649", "2.719", "1.002"]
 
 
 def test_a_picked_candidate_says_why_it_has_no_interval(visits):

@@ -40,6 +40,21 @@ def test_an_unknown_column_offers_names_as_sql_writes_them(data):
     assert fix.close == '"Patient ID"'
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT Wardd, COUNT(*) FROM t GROUP BY Ward",
+        "SELECT Ward, COUNT(*) FROM t GROUP BY Ward ORDER BY Wardd",
+        "SELECT Ward, COUNT(*) FROM t GROUP BY Ward HAVING Wardd = 'A'",
+    ],
+)
+def test_a_mistyped_group_is_an_unknown_column_and_not_one_to_group_by(data, sql):
+    refused = refusal(data, sql)
+    assert refused.code == "unknown-column"
+    assert refused.fix.close == "Ward"
+    assert refusal(data, sql.replace("Wardd", "LOS")).code == "not-allowed"  # it exists, and is not grouped
+
+
 @pytest.mark.parametrize("text", ["los", "Cost (EUR)", "LOS"])
 def test_a_column_in_single_quotes_is_named_without_them(data, text):
     written = '"Cost (EUR)"' if "Cost" in text else "LOS"

@@ -12,9 +12,14 @@ if TYPE_CHECKING:
 
     from tacit.engines._duckdb import SourceTable
 
-__all__ = ["POSTGRES", "PostgresDialect", "PostgresEngine", "open_engine"]
+__all__ = ["POSTGRES", "PostgresDialect", "PostgresEngine", "dialect", "open_engine"]
 
 
 def open_engine(tables: Mapping[str, SourceTable], *, key: int) -> PostgresEngine:
     """Open the engine on tables of one database. No row is read."""
     return PostgresEngine(tables, key=key)
+
+
+def dialect(cases: str) -> PostgresDialect:
+    """Return the dialect of a server whose letters change case by this collation."""
+    return PostgresDialect(cases)

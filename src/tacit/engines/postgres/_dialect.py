@@ -43,6 +43,9 @@ class PostgresDialect(Dialect):
     def __init__(self, cases: str = "pg_c_utf8") -> None:
         self.cases = cases
 
+    def settings(self) -> dict[str, str]:
+        return {"cases": self.cases}
+
     # Names and constants ------------------------------------------------------------------------------------
 
     def quote(self, name: str) -> str:
@@ -284,53 +287,6 @@ class PostgresDialect(Dialect):
 
     def op_clip(self, x: str, low: str, high: str) -> str:
         return named(lambda x: f"(CASE WHEN {x} <> {_NAN} THEN least(greatest({x}, {low}), {high}) END)", x)
-
-    def op_eq(self, a: str, b: str, kind: Kind | None) -> str:
-        del kind
-        return f"({a} = {b})"
-
-    def op_ne(self, a: str, b: str, kind: Kind | None) -> str:
-        del kind
-        return f"({a} <> {b})"
-
-    def op_lt(self, a: str, b: str, kind: Kind | None) -> str:
-        del kind
-        return f"({a} < {b})"
-
-    def op_le(self, a: str, b: str, kind: Kind | None) -> str:
-        del kind
-        return f"({a} <= {b})"
-
-    def op_gt(self, a: str, b: str, kind: Kind | None) -> str:
-        del kind
-        return f"({a} > {b})"
-
-    def op_ge(self, a: str, b: str, kind: Kind | None) -> str:
-        del kind
-        return f"({a} >= {b})"
-
-    def op_in(self, x: str, others: Sequence[str], kind: Kind | None) -> str:
-        del kind
-        return f"({x} IN ({', '.join(others)}))"
-
-    def op_is_null(self, x: str) -> str:
-        return f"({x} IS NULL)"
-
-    def op_and(self, *conditions: str) -> str:
-        return f"({' AND '.join(conditions)})"
-
-    def op_or(self, *conditions: str) -> str:
-        return f"({' OR '.join(conditions)})"
-
-    def op_not(self, x: str) -> str:
-        return f"(NOT {x})"
-
-    def op_case(self, whens: Sequence[tuple[str, str]], otherwise: str) -> str:
-        listed = " ".join(f"WHEN {condition} THEN {value}" for condition, value in whens)
-        return f"(CASE {listed} ELSE {otherwise} END)"
-
-    def op_coalesce(self, *values: str) -> str:
-        return f"coalesce({', '.join(values)})"
 
     def op_lower(self, x: str) -> str:
         return f'(lower({x} COLLATE {self.quote(self.cases)}) COLLATE "C")'

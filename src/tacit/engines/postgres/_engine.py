@@ -122,7 +122,7 @@ class PostgresEngine:
             try:
                 session = self._opened()
                 self._described(session, table)
-                sql = public_values_sql(self._writer(), table, value, most, where, aggregate)
+                sql = public_values_sql(self.writer(), table, value, most, where, aggregate)
                 return [line[0] for line in self._rows(session, sql, {})]
             except psycopg.Error:
                 self._drop()
@@ -130,7 +130,7 @@ class PostgresEngine:
 
     def sql(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> tuple[str, ...]:
         """Write the statements that will run, without the relations that stand for the tables."""
-        return tuple(one.sql for one in statements(self._writer(), question, statistics))
+        return tuple(one.sql for one in statements(self.writer(), question, statistics))
 
     def check(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> None:
         """Let the server analyse the statements; no row is read."""
@@ -163,7 +163,7 @@ class PostgresEngine:
             tables["tacit_keys"] = list(question.keys)[:1000]
         if question.sample is not None:
             tables["tacit_sample"] = (("",),)
-        for one in statements(self._writer(), question, statistics):
+        for one in statements(self.writer(), question, statistics):
             self._rows(session, one.sql, tables, one.limited, explain=True)
 
     # After a charge -----------------------------------------------------------------------------------------
@@ -179,6 +179,9 @@ class PostgresEngine:
             except BaseException:
                 self._drop()
                 raise
+
+    def prepare(self) -> None:
+        """Do nothing: what lasts is made with the first question, where the tables are."""
 
     def close(self) -> None:
         """Close the session; temporary tables go with it."""
@@ -212,7 +215,7 @@ class PostgresEngine:
 
     def written(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> tuple[Statement, ...]:
         """Write the statements for the tables as they were described last."""
-        return statements(self._writer(), question, statistics)
+        return statements(self.writer(), question, statistics)
 
     # Within -------------------------------------------------------------------------------------------------
 
@@ -255,7 +258,8 @@ class PostgresEngine:
         self._found[name], self._views[name] = found, view
         return view
 
-    def _writer(self) -> SqlWriter:
+    def writer(self) -> SqlWriter:
+        """Return the writer of the SQL: the dialect, and the types of the columns that are known so far."""
         return SqlWriter(self.dialect, {name: view.types for name, view in self._views.items()})
 
     def _rows(

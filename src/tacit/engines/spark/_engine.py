@@ -81,6 +81,9 @@ class SparkEngine:
         self._stamps: dict[str, object] = {}
         self._asked: dict[str, int] = {}
         self._kept: dict[str, Any] = {}
+        self._schemas: dict[str, tuple[object, ColumnTypes]] = {}
+        self._laid: dict[str, object] = {}
+        self._laid_limits: set[tuple[str, int]] = set()
         self._at_work = False
         weakref.finalize(self, _give_back, self._kept).atexit = False  # the cluster forgets with the session
         if any(table.source.place is not self._given for table in self._tables.values()):
@@ -128,7 +131,7 @@ class SparkEngine:
             return None
         with self._lock, self._working():
             self._lay_views([table])
-            sql = public_values_sql(self._writer(), table, value, most, where, aggregate)
+            sql = public_values_sql(self.writer(), table, value, most, where, aggregate)
             raw = isinstance(value, Column) and value.kind is None and aggregate is None
             digits = raw and view_types(self._types[table]).get(value.name) == "digits"  # type: ignore[union-attr]
             values = [line[0] for line in self._own.sql(sql).collect()]
@@ -139,15 +142,18 @@ class SparkEngine:
         for table in self._tables:
             if table not in self._types:
                 self._described(table)
-        return tuple(one.sql for one in statements(self._writer(), question, statistics))
+        return tuple(one.sql for one in statements(self.writer(), question, statistics))
 
     def check(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> None:
         """Let Spark analyse the statements. No row is read, and no job runs."""
-        for table in self._tables:
-            if is_stopped(self._given) or self._described(table, fresh=True) is None:
-                raise _stopped() if is_stopped(self._given) else _not_available(table)
+        if is_stopped(self._given):
+            raise _stopped()
         try:
-            self._analyse(question, statistics)
+            with self._lock, self._working():
+                for table in self._tables:
+                    if self._described(table, fresh=True) is None:
+                        raise _stopped() if is_stopped(self._given) else _not_available(table)
+                self._analyse(question, statistics)
         except _failures() as error:
             raise TacitError(
                 "bad-expression",
@@ -158,16 +164,15 @@ class SparkEngine:
 
     def _analyse(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> None:
         """Let Spark resolve every name and type of the statements."""
-        with self._lock, self._working():
-            self._lay_views(self._tables)
-            kinds = [_KIND_TYPES.get(str(kind_of(e)), "string") for _, e in question.by]
-            if kinds:
-                empty = ", ".join(f"CAST(NULL AS {kind}) AS k{i}" for i, kind in enumerate(kinds))
-                self._own.sql(f"SELECT {empty}").createOrReplaceTempView("tacit_keys")
-            for one in statements(self._writer(), question, statistics):
-                for name, rows in sorted(one.limited):
-                    self._lay_limit(name, rows)
-                _ = self._own.sql(one.sql, self._secrets({"tacit_sample": (("",),)})).schema
+        self._lay_views(self._tables)
+        kinds = [_KIND_TYPES.get(str(kind_of(e)), "string") for _, e in question.by]
+        if kinds:
+            empty = ", ".join(f"CAST(NULL AS {kind}) AS k{i}" for i, kind in enumerate(kinds))
+            self._own.sql(f"SELECT {empty}").createOrReplaceTempView("tacit_keys")
+        for one in statements(self.writer(), question, statistics):
+            for name, rows in sorted(one.limited):
+                self._lay_limit(name, rows)
+            _ = self._own.sql(one.sql, self._secrets({"tacit_sample": (("",),)})).schema
 
     # After the charge ---------------------------------------------------------------------------------------
 
@@ -200,7 +205,7 @@ class SparkEngine:
         for name, lines in tables.items():
             if name != "tacit_sample":
                 self._lay_keys(name, lines)
-        made = statements(self._writer(), question, statistics)
+        made = statements(self.writer(), question, statistics)
         return [(one.statistics, self._run(one, tables)) for one in made]
 
     def _run(self, one: Statement, tables: SmallTables) -> list[tuple[object, ...]]:
@@ -211,6 +216,9 @@ class SparkEngine:
             lines = self._own.sql(one.sql, self._secrets(tables)).collect()
         return [tuple(int(x) if isinstance(x, Decimal) else x for x in line) for line in lines]
 
+    def prepare(self) -> None:
+        """Do nothing: what lasts is made with the first question, where the tables are."""
+
     def close(self) -> None:
         """Give back what is kept on the cluster, and leave the session."""
         with self._lock:
@@ -218,10 +226,13 @@ class SparkEngine:
                 with contextlib.suppress(Exception), quiet(self._own):
                     self._forget()
             self._own = None
+            self._laid.clear()
+            self._laid_limits.clear()
 
     # Views --------------------------------------------------------------------------------------------------
 
-    def _writer(self) -> SqlWriter:
+    def writer(self) -> SqlWriter:
+        """Return the writer of the SQL: the dialect, and the types of the columns that are known so far."""
         return SqlWriter(SPARK, {name: view_types(types) for name, types in self._types.items()})
 
     def _secrets(self, tables: SmallTables) -> dict[str, str]:
@@ -266,35 +277,62 @@ class SparkEngine:
                     if table not in self._sources:
                         name = self._tables[table].source.table
                         self._sources[table] = SparkSource.found(self._own, self._given, name)
+                    if table in self._kept and self._is_stale(table):
+                        self._forget()
                     if table not in self._kept:
                         self._sources[table].refresh()
-                    types = self._sources[table].schema()
+                    types = self._schema(table)
             except _failures():
                 return None
             if list(self._types.setdefault(table, types)) != list(types):
                 return None
             return types
 
+    def _schema(self, table: str) -> ColumnTypes:
+        """Return the columns of a source; local files whose stamp is the same are not opened again."""
+        source = self._sources[table]
+        if not source.local_files:
+            return source.schema()
+        stamp = source.stamp()  # before the files are read, so that a change in between is seen next time
+        if self._schemas.get(table, (None, ()))[0] != stamp:
+            self._schemas[table] = stamp, source.schema()
+        return self._schemas[table][1]
+
+    def _is_stale(self, table: str) -> bool:
+        """Return whether a file from which rows are kept was changed or removed."""
+        try:
+            return self._sources[table].stamp() != self._stamps.get(table)
+        except Exception:  # noqa: BLE001 - a file that is gone
+            return True
+
     def _forget(self) -> None:
         """Drop the rows that are kept on the cluster."""
         _give_back(self._kept)
+        self._laid_limits.clear()
 
     def _lay_views(self, names: Mapping[str, object] | Sequence[str]) -> None:
-        """Lay the view of each table over its source as it is now."""
+        """Lay the view of each table over its source as it is now.
+
+        A view over local files whose stamp is the same stays, and so do the views over it.
+        """
         for name in names:
+            source = self._sources[name]
+            stamp = source.stamp() if source.local_files else None
+            if name in self._kept or (stamp is not None and self._laid.get(name) == stamp):
+                continue
             types, table = self._types[name], self._tables[name]
-            writer, held = self._writer(), view_types(types)
+            writer, held = self.writer(), view_types(types)
             grids = {
                 grid: writer.quantised(writer.expression(Column(column, "number"), held), on)
                 for grid, (column, on) in table.grids.items()
                 if column in held
             }
-            if name in self._kept:
-                continue
             raw = f"tacit raw {name}"
-            self._sources[name].frame(types).createOrReplaceTempView(SPARK.quote(raw))
+            source.frame(types).createOrReplaceTempView(SPARK.quote(raw))
             rows = self._own.sql(view_sql(raw, table.unit, types, grids))
             rows.createOrReplaceTempView(SPARK.quote(name))
+            self._laid[name] = stamp
+            self._laid_limits = {limit for limit in self._laid_limits if limit[0] != name}
 
     def _lay_limit(self, name: str, rows: int) -> None:
         """Lay the view of each unit's first rows, over the ranked rows that are kept if there are some.
@@ -302,9 +340,12 @@ class SparkEngine:
         They are kept when a table was asked about before, and dropped when its files have changed. Spark
         computes a lost part again, from the same files.
         """
-        ranked = ranked_sql(name, self._types[name])
         kept = self._snapshot is not None and self._asked.get(name, 0) > self._snapshot
+        if (name, rows) in self._laid_limits and (name in self._kept or not kept):
+            return
+        ranked = ranked_sql(name, self._types[name])
         if kept and name not in self._kept:
+            self._laid_limits = {limit for limit in self._laid_limits if limit[0] != name}
             frame = self._own.sql(ranked, self._secrets({})).persist()
             self._kept[name] = frame
             frame.createOrReplaceTempView(SPARK.quote(f"tacit snapshot {name}"))
@@ -312,6 +353,7 @@ class SparkEngine:
             ranked = f"SELECT * FROM {SPARK.quote(f'tacit snapshot {name}')}"
         first = self._own.sql(first_sql(ranked, rows), self._secrets({}))
         first.createOrReplaceTempView(SPARK.quote(f"{name} first {rows}"))
+        self._laid_limits.add((name, rows))
 
     def _lay_keys(self, name: str, lines: Sequence[Sequence[object]]) -> None:
         """Lay a small public table: one text of JSON, which Spark takes apart."""

@@ -42,11 +42,12 @@ _PINNED = {
     "spark.sql.parquet.enableVectorizedReader": "true",
     "spark.sql.optimizer.windowGroupLimitThreshold": "1000",
 }
-#: Settings that are taken over from the user's session: where tables are, and how much runs at once.
+#: Settings that are taken over from the user's session: where tables are, how much runs at once, and whether
+#: each session compiles its plans by itself (PySpark says no; then all datasets share what is compiled).
 _KEPT = re.compile(
     r"spark\.sql\.(catalog|defaultCatalog|shuffle|adaptive|autoBroadcastJoinThreshold|files\.max|files\.min"
     r"|files\.openCostInBytes|hive|broadcastTimeout|sources\.parallelPartitionDiscovery|execution\.arrow"
-    r"|codegen|inMemoryColumnarStorage|warehouse|extensions|cteRecursion|join|leafNodeDefaultParallelism)"
+    r"|artifact|codegen|inMemoryColumnarStorage|warehouse|extensions|cteRecursion|join|leafNodeDefaultParallelism)"
     r"|(?!spark\.sql\.)"
 )
 _OWN_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
@@ -83,11 +84,12 @@ def open_session(given: Any) -> Any:
     """Open Tacit's own session beside the given one, with every setting that decides results pinned."""
     own = given.cloneSession() if is_connect(given) else given.newSession()
     with quiet(own):
-        for name, value in given.conf.getAll.items():
+        theirs, ours = given.conf.getAll, own.conf.getAll
+        for name, value in theirs.items():
             with contextlib.suppress(Exception):  # a static setting is the same in both
-                if _KEPT.match(name) and own.conf.get(name, None) != value:
+                if _KEPT.match(name) and ours.get(name) != value:
                     own.conf.set(name, value)
-        for name in own.conf.getAll:
+        for name in ours:
             if not _KEPT.match(name) and name not in _PINNED:
                 with contextlib.suppress(Exception):
                     own.conf.unset(name)
@@ -147,13 +149,17 @@ def _silence(session: Any) -> Callable[[], None]:
     settings = context.getConfiguration()
     known = settings.getLoggers()
     before = {name: known.get(name).getLevel() for name in _LOUD if known.containsKey(name)}
+    set_level, off = (
+        log4j.core.config.Configurator.setLevel,
+        log4j.Level.OFF,
+    )  # each name costs a call to Java
     for name in _LOUD:
-        log4j.core.config.Configurator.setLevel(name, log4j.Level.OFF)
+        set_level(name, off)
 
     def restore() -> None:
         for name in _LOUD:
             if name in before:
-                log4j.core.config.Configurator.setLevel(name, before[name])
+                set_level(name, before[name])
             else:
                 settings.removeLogger(name)
         context.updateLoggers()

@@ -187,6 +187,8 @@ def _question(
         listed.count_units()
     if not any(names(node) & listed.aggregates.keys() for _, node in items):
         items += [(name, Column(name)) for name in listed.aggregates]  # groups alone show how large they are
+    shown = [*(n for _, n in items), *(n for n, _ in order), *([having] if having else [])]
+    listed.check_grouped(shown, rows.relation)
     post = _postprocessing(listed, items, having, order, limit_of(select))
     answer = _aggregated(rows, by, listed, keys, levels_of(select))
     return replace(answer, post=post), listed
@@ -226,7 +228,6 @@ def _postprocessing(
 ) -> PostProcessing | None:
     """Put together how the answer is shown; None where it is shown as it is."""
     outputs = outputs_of(items)
-    listed.check_grouped([*(n for _, n in outputs), *(n for n, _ in order), *([having] if having else [])])
     for name, node in outputs:
         if isinstance(node, Column) and node.name in listed.keys:
             listed.keys[node.name] = name

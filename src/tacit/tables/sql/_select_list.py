@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from tacit.algebra import Call, Column, Literal, Node, lit, names
+from tacit.algebra import Call, Column, Literal, Node, lit, names, resolve, scope
 from tacit.errors import TacitError
 from tacit.tables import _aggregate_functions as ask
 from tacit.tables._aggregates import (
@@ -38,6 +38,7 @@ from tacit.tables.sql._windows import over_function
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tacit.algebra import Relation
     from tacit.tables._aggregates import Aggregate
     from tacit.tables.sql._names import ColumnFinder
     from tacit.tables.sql._windows import OverFunction
@@ -143,10 +144,14 @@ class SelectList:
         name = _default_name("count_units", CountUnits(), {*self.keys})
         self.aggregates[name] = CountUnits()
 
-    def check_grouped(self, nodes: list[Node]) -> None:
-        """Refuse columns that are neither grouped nor aggregated: their values differ within a group."""
+    def check_grouped(self, nodes: list[Node], rows: Relation) -> None:
+        """Refuse columns that are neither grouped nor aggregated: their values differ within a group.
+
+        A name that the rows do not have is refused as such: it is probably mistyped.
+        """
         for name in sorted(frozenset().union(*(names(n) for n in nodes))):
             if name not in self.aggregates and name not in self.keys:
+                resolve(Column(name), scope(rows))
                 raise TacitError(
                     "not-allowed",
                     f"the column {name!r} is neither grouped nor aggregated",

@@ -519,6 +519,39 @@ def test_the_user_s_session_is_not_changed_and_hostile_settings_change_nothing(s
     assert found["n"].value == asked.plan(epsilon=10**6).release()["n"].value
 
 
+def test_a_second_dataset_runs_what_spark_compiled_for_the_first(spark, tmp_path: Path):
+    """Otherwise the first question of every dataset takes as long as the first of all."""
+    path = tmp_path / "t.parquet"
+    pq.write_table(VISITS, path)
+    metrics = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics
+
+    def ask(limit: int) -> int:
+        before = metrics.METRIC_COMPILATION_TIME().getCount()
+        data = _protected(str(path), {"rows": limit}, engine=spark)
+        data.group_by("h", keys=["A", "é"]).agg(n=tc.count(), s=tc.sum("x")).plan(epsilon=10**6).release()
+        return metrics.METRIC_COMPILATION_TIME().getCount() - before
+
+    assert ask(17) > 0
+    assert ask(17) == 0
+
+
+def test_local_files_are_described_once_until_they_change(spark, tmp_path: Path, monkeypatch):
+    from tacit.engines.spark._sources import SparkSource
+
+    path = tmp_path / "t.parquet"
+    pq.write_table(VISITS, path)
+    opened, usual = [], SparkSource._local_schema
+    monkeypatch.setattr(SparkSource, "_local_schema", lambda *a: (opened.append(a), usual(*a))[1])
+    data = _protected(str(path), {"rows": 20}, engine=spark)
+    question = data.agg(n=tc.count())
+    for rows in (600, 100):
+        pq.write_table(VISITS.slice(0, rows), path)
+        opened.clear()
+        for price in (rows, rows + 1):
+            assert question.plan(epsilon=10**6 + price).release().value == rows
+        assert len(opened) == 1
+
+
 def test_a_failure_writes_no_value_to_the_logs(spark, tmp_path: Path):
     """Spark's Java loggers write to a place that no test can capture, so that their levels are compared."""
     import logging
@@ -611,3 +644,17 @@ def test_a_session_that_was_stopped_is_refused_before_the_charge(clinic, monkeyp
             with pytest.raises(tc.TacitError, match="the Spark session was stopped"):
                 act()
     assert "left: epsilon 1 of 1" in repr(data)
+
+
+def test_a_table_whose_files_another_program_replaced_is_read_anew(spark, tmp_path: Path):
+    """Rows that Spark keeps for later questions do not outlive the files that they came from."""
+    spark.sql("DROP TABLE IF EXISTS replaced")
+    spark.sql(f"CREATE TABLE replaced USING parquet LOCATION '{tmp_path}' AS SELECT id AS u FROM range(9)")
+    data = tc.protect("replaced", engine=spark, unit="u", budget=tc.Budget(epsilon=10**9))
+    count = data.agg(n=tc.count())
+    assert [count.plan(epsilon=10**5 + i).release().value for i in range(3)] == [9, 9, 9]
+    for file in tmp_path.glob("*.parquet"):
+        file.unlink()
+    pq.write_table(pa.table({"u": pa.array([1, 2, 3, 4], pa.int64())}), tmp_path / "part-new.parquet")
+    assert [count.plan(epsilon=10**6 + i).release().value for i in range(2)] == [4, 4]
+    spark.sql("DROP TABLE replaced")

@@ -1,0 +1,236 @@
+"""The ``tacit serve`` command: run the service, examine it, back it up, restore it."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.cli._app import app
+from tacit.cli._output import JsonOption, say, show_json
+from tacit.errors import TacitError
+from tacit.fixes import Do
+
+if TYPE_CHECKING:
+    from tacit.service import ServiceSettings
+
+__all__ = ["serve"]
+
+serve = typer.Typer(
+    name="serve",
+    help="Run the service: curators decide, analysts ask, auditors check, in the browser and by API.",
+    invoke_without_command=True,
+    no_args_is_help=False,
+)
+app.add_typer(serve)
+
+_FolderOption = Annotated[
+    Path, typer.Option("--folder", envvar="TACIT_SERVICE_FOLDER", help="Where the service keeps its files.")
+]
+_ConfigOption = Annotated[
+    Path | None,
+    typer.Option("--config", "-c", help="The file of settings; by default service.toml in the folder."),
+]
+
+
+@serve.callback()
+def run_service(
+    context: typer.Context,
+    *,
+    folder: _FolderOption = Path("tacit-service"),
+    config: _ConfigOption = None,
+    address: Annotated[
+        str | None, typer.Option(help="Where to listen; others than this machine need TLS or a proxy.")
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="The port; 8340 unless the settings name another.")] = None,
+    workers: Annotated[int | None, typer.Option(help="How many web workers.")] = None,
+    ledger: Annotated[str | None, typer.Option(help="A path or a postgresql:// address.")] = None,
+    database: Annotated[str | None, typer.Option(help="A path or a postgresql:// address.")] = None,
+    certificate: Annotated[str | None, typer.Option(help="The file of the TLS certificate.")] = None,
+    private_key: Annotated[str | None, typer.Option(help="The file of the certificate's key.")] = None,
+    behind_proxy: Annotated[
+        bool | None, typer.Option("--behind-proxy", help="A proxy in front of the service ends TLS.")
+    ] = None,
+    metrics: Annotated[int | None, typer.Option(help="A port of this machine for Prometheus.")] = None,
+    drawer: Annotated[
+        bool, typer.Option("--drawer/--no-drawer", help="Whether this command also runs the drawer.")
+    ] = True,
+) -> None:
+    """Run the service until Ctrl-C; on the first start, write its settings and show the next steps."""
+    _need_extra()
+    options = {
+        "address": address, "port": port, "workers": workers, "ledger": ledger, "database": database,
+        "certificate": certificate, "private_key": private_key, "behind_proxy": behind_proxy,
+        "metrics": metrics,
+    }  # fmt: skip
+    given = {name: value for name, value in options.items() if value is not None}
+    context.obj = (folder, config, given)
+    if context.invoked_subcommand is None:
+        _run(_settings(folder, config, given, first=True), drawer=drawer)
+
+
+@serve.command("drawer")
+def run_drawer_alone(context: typer.Context) -> None:
+    """Run the drawer alone, for ``tacit serve --no-drawer``: so it can have limits of its own."""
+    from tacit.service.operation import run_drawer_process
+
+    run_drawer_process(_settings(*context.obj, first=False))
+
+
+def _need_extra() -> None:
+    try:
+        import fastapi  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError:
+        raise TacitError(
+            "missing-extra",
+            "the service needs packages that are not installed",
+            fix=Do("install", package="tacit[service]"),
+        ) from None
+
+
+def _settings(folder: Path, config: Path | None, given: dict[str, Any], *, first: bool) -> ServiceSettings:
+    """Read the settings; a first start writes them."""
+    from tacit.service import ServiceSettings
+    from tacit.service.operation import SETTINGS_FILE, write_first_settings
+
+    file = config or folder / SETTINGS_FILE
+    if config is None and not file.exists():
+        if first:
+            file = write_first_settings(folder)
+            say(f"Wrote the settings of a new service to {file}.", "")
+        else:
+            raise TacitError(
+                "bad-parameter", f"there is no service in the folder {folder}",
+                fix="tacit serve --folder FOLDER starts one",
+            )  # fmt: skip
+    environ = {name: value for name, value in os.environ.items() if name != "TACIT_SERVICE_FOLDER"}
+    return replace(ServiceSettings.read(file, environ), **given)
+
+
+def _run(settings: ServiceSettings, *, drawer: bool) -> None:
+    """Check where the service may listen, prepare its files, and run its processes."""
+    from tacit.service.operation import Supervisor, open_socket, prepare, start_logging
+
+    settings = _checked_address(settings)
+    os.umask(0o077)  # what the service writes is for its user alone
+    quiet = sys.stderr.isatty()
+    listening = open_socket(settings.address, settings.port)
+    settings = replace(settings, port=listening.getsockname()[1])
+    link, problem = prepare(settings)
+    start_logging(requests=not quiet)
+    supervisor = Supervisor(settings, listening, log_requests=not quiet, with_drawer=drawer)
+    supervisor.run(lambda: _greet(settings, link, problem))
+
+
+def _greet(settings: ServiceSettings, link: str, problem: str) -> None:
+    """Say where the service is and what to do next; a link must not be broken into lines."""
+    lines = [f"The service is read-only: {problem}.", ""] if problem else []
+    if link:
+        file = settings.folder / "service.toml"
+        lines += [
+            "Nobody can sign in yet. Open this link once to create the first administrator:",
+            "",
+            f"    {link}",
+            "",
+            "Then sign in, invite people and give them roles.",
+            f"Curators may protect the sources that are listed in {file}.",
+        ]
+    else:
+        lines.append(f"The service runs at {settings.public_url}/sign-in")
+    typer.echo("\n".join([*lines, "", "Ctrl-C stops it."]))
+    sys.stdout.flush()
+
+
+def _checked_address(settings: ServiceSettings) -> ServiceSettings:
+    """Refuse to send passwords and answers over a network without TLS."""
+    try:
+        ours = ipaddress.ip_address(settings.address).is_loopback
+    except ValueError:
+        ours = settings.address == "localhost"
+    if not ours and not settings.over_tls:
+        raise TacitError(
+            "bad-parameter",
+            f"the service does not listen on {settings.address} without TLS",
+            why="passwords, tokens and answers would cross the network in the clear",
+            fix="give --certificate FILE and --private-key FILE; or, if a proxy on the way ends TLS, "
+            "--behind-proxy",
+        )
+    if settings.certificate and not Path(settings.certificate).is_file():
+        raise TacitError(
+            "bad-parameter", f"the certificate {settings.certificate} does not exist",
+            fix="--certificate FILE, with the chain of certificates in PEM form",
+        )  # fmt: skip
+    if ours and not settings.hosts and not settings.behind_proxy:  # no other site may point its name here
+        return replace(settings, hosts=f"localhost 127.0.0.1 [::1] {_shown(settings.address)}")
+    return settings
+
+
+def _shown(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
+
+
+@serve.command("backup")
+def back_up_service(
+    context: typer.Context,
+    target: Annotated[Path, typer.Argument(help="A new folder for the copy.")],
+    *,
+    with_key: Annotated[
+        bool, typer.Option("--with-key", help="Copy the ledger's key too; by default it is kept apart.")
+    ] = False,
+) -> None:
+    """Copy database, ledger and artifacts while the service runs; never the witness."""
+    from tacit.service.operation import back_up
+
+    report = back_up(_settings(*context.obj, first=False), target, with_key=with_key)
+    say(f"Copied to {target}: {len(report.copied)} files.", *report.left)
+
+
+@serve.command("restore")
+def restore_service(
+    context: typer.Context,
+    source: Annotated[Path, typer.Argument(help="The folder of a backup.")],
+    *,
+    key: Annotated[Path | None, typer.Option("--key", help="The copy of the ledger's key.")] = None,
+    keep_tokens: Annotated[
+        bool, typer.Option("--keep-tokens", help="Leave tokens valid; some may have been revoked since.")
+    ] = False,
+) -> None:
+    """Put a backup back; replaces nothing, and says whether the ledger is the newest copy."""
+    from tacit.service.operation import restore
+
+    report = restore(_settings(*context.obj, first=True), source, key=key, keep_tokens=keep_tokens)
+    say(f"Restored {len(report.copied)} files from {source}.", *report.left)
+
+
+@serve.command("migrate")
+def migrate_service(context: typer.Context) -> None:
+    """Bring the service's database to the form of this version; the start does it too."""
+    from tacit.service.operation import prepare
+
+    settings = _settings(*context.obj, first=False)
+    prepare(settings)
+    say("The database and the ledger have the form of this version.")
+
+
+@serve.command("check")
+def check_service(context: typer.Context, *, as_json: JsonOption = False) -> None:
+    """Examine settings, permissions, disks, sources and clock; exit status 1 if something is wrong."""
+    from dataclasses import asdict
+
+    from tacit.service.operation import examine_service
+
+    found = examine_service(_settings(*context.obj, first=False))
+    wrong = [finding for finding in found if finding.state == "wrong"]
+    if as_json:
+        show_json({"ok": not wrong, "findings": [asdict(finding) for finding in found]})
+    else:
+        say(*(f"{finding.state:5}  {finding.about}: {finding.words}" for finding in found))
+        say("", "Something is wrong: see above." if wrong else "Nothing is wrong.")
+    if wrong:
+        raise typer.Exit(1)

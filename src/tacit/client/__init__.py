@@ -1,0 +1,14 @@
+"""The client of a service: its datasets, plans and releases are those of the local library."""
+
+from tacit.client._accounts import ServiceAccount
+from tacit.client._assistant import AssistantTools, assistant_server
+from tacit.client._connection import BudgetRequest, Connection, connect
+
+__all__ = [
+    "AssistantTools",
+    "BudgetRequest",
+    "Connection",
+    "ServiceAccount",
+    "assistant_server",
+    "connect",
+]

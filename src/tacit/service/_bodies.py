@@ -1,0 +1,176 @@
+"""The one reader of request bodies: strict JSON and forms, exact numbers; no error repeats the input."""
+
+from __future__ import annotations
+
+import json
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from urllib.parse import parse_qsl
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    StringConstraints,
+    ValidationError,
+    WithJsonSchema,
+)
+
+from tacit.errors import TacitError
+from tacit.exact import rational
+from tacit.service._refusals import body_unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "MOST_BYTES", "Body", "DatasetName", "ExactNumber", "Name", "Words", "read_body", "read_form",
+    "read_json",
+]  # fmt: skip
+
+MOST_BYTES: Final = 64 * 1024
+_DEPTH = 40  # the document of a long plan has more than 20
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?(e-?[0-9]{1,3})?|[0-9]+/[0-9]+", re.IGNORECASE | re.ASCII)
+_FIELDS = 200  # of a form
+
+B = TypeVar("B", bound="Body")
+
+
+def _exact(value: object) -> Fraction:
+    """Read an exact number: text such as ``1/2`` or ``0.1``, or a JSON number."""
+    if isinstance(value, bool) or not isinstance(value, str | int | Decimal | Fraction):
+        raise ValueError("must be a number, or a number in text")  # noqa: TRY004 - pydantic reads ValueErrors
+    try:
+        return rational("number", _fraction(value) if isinstance(value, str) else value, zero=True)
+    except (TacitError, ValueError, ZeroDivisionError):
+        raise ValueError("must be a finite number that is not negative") from None
+
+
+def _fraction(text: str) -> Fraction:
+    """Read a number in text; a huge exponent is refused before it becomes a huge number."""
+    if len(text) > 60 or not _NUMBER.fullmatch(text.strip()):
+        raise ValueError("not a number")
+    return Fraction(text.strip())
+
+
+#: A number that is not negative, exactly: text such as ``"1/2"``, or a JSON number.
+ExactNumber = Annotated[
+    Fraction,
+    BeforeValidator(_exact),
+    WithJsonSchema({"anyOf": [{"type": "string", "maxLength": 60}, {"type": "number", "minimum": 0}]}),
+]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+#: The name of a dataset in the service; it is part of addresses.
+DatasetName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
+#: A few sentences for people.
+Words = Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^\x00]*$")]
+
+
+class Body(BaseModel):
+    """What a body may hold: exactly these fields, of exactly these types."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+
+def read_json(raw: bytes, most: int = MOST_BYTES) -> Any:
+    """Read JSON strictly: exact decimals, no NaN, no doubled field, no lone surrogate, limited depth."""
+    if len(raw) > most:
+        raise TacitError("body-too-large", f"the body is larger than {most // 1024:,} KiB")
+    try:
+        text = raw.decode("utf-8")
+        found = json.loads(
+            text,
+            parse_float=_number,
+            parse_int=_number,
+            parse_constant=_no_constant,
+            object_pairs_hook=_pairs,
+        )
+        _check_depth(found, 0)
+    except TacitError:
+        raise
+    except (ValueError, RecursionError):
+        raise body_unreadable("it is not valid JSON in UTF-8") from None
+    return found
+
+
+def read_form(raw: bytes, most: int = MOST_BYTES) -> dict[str, str]:
+    """Read a form as fields with one text each; repeated fields are joined by line ends."""
+    if len(raw) > most:
+        raise TacitError("body-too-large", f"the form is larger than {most // 1024:,} KiB")
+    try:
+        pairs = parse_qsl(
+            raw.decode("ascii"), keep_blank_values=True, strict_parsing=bool(raw), max_num_fields=_FIELDS,
+            errors="strict",
+        )  # fmt: skip
+    except ValueError:
+        raise body_unreadable("it is not a valid form") from None
+    found: dict[str, str] = {}
+    for name, value in pairs:
+        _check_text(name + value)
+        found[name] = f"{found[name]}\n{value}" if name in found else value.replace("\r\n", "\n")
+    return found
+
+
+def read_body(model: type[B], given: Any) -> B:
+    """Read parsed JSON or a form as the fields of an operation; the refusal names fields, never values."""
+    if not isinstance(given, dict):
+        raise body_unreadable("it must be one JSON object")
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"] if part in _names(model)) or "a field"
+        known = ", ".join(model.model_fields)
+        what = {
+            "extra_forbidden": f"the body has a field that is not known here; known are: {known}",
+            "missing": f"the field {place} is missing",
+        }.get(first["type"], f"the field {place} is not valid: {first['msg'].removeprefix('Value error, ')}")
+        raise TacitError("bad-parameter", what, why=f"the fields are: {known}") from None
+
+
+def _names(model: type[BaseModel]) -> Mapping[str, object]:
+    return model.model_fields
+
+
+def _number(text: str) -> int | Decimal:
+    if len(text) > 60:
+        raise body_unreadable("a number has more than 60 characters")
+    number = Decimal(text)
+    if abs(number.adjusted()) > 400:
+        raise body_unreadable("a number is too large or too small")
+    return int(text) if text.lstrip("-").isdigit() else number
+
+
+def _no_constant(_: str) -> Any:
+    raise body_unreadable("NaN and infinity are not numbers here")
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise body_unreadable("a field is there twice")
+    return found
+
+
+def _check_depth(value: Any, depth: int) -> None:
+    if depth > _DEPTH:
+        raise body_unreadable(f"it is nested more than {_DEPTH} levels deep")
+    match value:
+        case str():
+            _check_text(value)
+        case dict():
+            for name, one in value.items():
+                _check_text(name)
+                _check_depth(one, depth + 1)
+        case list():
+            for one in value:
+                _check_depth(one, depth + 1)
+
+
+def _check_text(text: str) -> None:
+    """Refuse what cannot be written back or stored: a lone surrogate, or the character NUL."""
+    text.encode("utf-8")
+    if "\x00" in text:
+        raise body_unreadable("a text holds the character NUL")

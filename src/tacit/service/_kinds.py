@@ -1,0 +1,354 @@
+"""The kinds of datasets that the service knows: how each is opened, and the closed list of what it is asked.
+
+A table answers SQL, and the other kinds answer methods with a few checked arguments. The drawer opens a kind
+from its source (`open_kind`). A worker opens the same declaration on a source without rows
+(`open_kind_facts`): plans depend on declared facts alone, so both make plans of the same hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
+
+from tacit.errors import TacitError
+from tacit.fixes import Choose
+from tacit.service._kind_declarations import (
+    declare_graph,
+    declare_points,
+    graph_without_edges,
+    points_without_rows,
+    try_graph,
+    try_points,
+)
+
+if TYPE_CHECKING:
+    from tacit.core import Dataset, Plan
+    from tacit.ledger import Ledger
+
+__all__ = [
+    "KINDS_OF_DATASETS",
+    "facts_of_kind",
+    "methods_of",
+    "open_kind",
+    "open_kind_facts",
+    "plan_of_method",
+    "prepare_kind",
+    "try_methods",
+]
+
+KIND_SCHEMA: Final = "tacit/kind/1"
+_EPSILON = frozenset({"epsilon", "confidence"})
+_ANY_TOTAL = frozenset({"epsilon", "delta", "rho", "confidence"})
+
+
+@dataclass(frozen=True, slots=True)
+class WholeArgument:
+    """A whole number between two others; ``needed`` if the method has no default for it."""
+
+    low: int
+    high: int
+    needed: bool = False
+
+    def read(self, value: object) -> object:
+        """Return the number, or raise."""
+        if type(value) is not int or not self.low <= value <= self.high:
+            raise ValueError(f"a whole number between {self.low:,} and {self.high:,}")
+        return value
+
+    @property
+    def words(self) -> str:
+        """What may be given."""
+        return f"a whole number from {self.low:,} to {self.high:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class TextArgument:
+    """A short text, such as the name of a column."""
+
+    needed: bool = False
+
+    def read(self, value: object) -> object:
+        """Return the text, or raise."""
+        if not isinstance(value, str) or not 0 < len(value) <= 200:
+            raise ValueError("a text of at most 200 characters")
+        return value
+
+    @property
+    def words(self) -> str:
+        """What may be given."""
+        return "a text"
+
+
+@dataclass(frozen=True, slots=True)
+class KindMethod:
+    """One question that a kind answers: its label, its arguments, and the totals that it takes."""
+
+    label: str
+    arguments: Mapping[str, WholeArgument | TextArgument]
+    totals: frozenset[str] = _ANY_TOTAL
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetKind:
+    """A kind of dataset.
+
+    Parameters
+    ----------
+    label
+        What people call it.
+    facts
+        The declared facts that it needs beside unit, budget and version; and those that it may have.
+    methods
+        What it answers beside SQL.
+    declare
+        Declares a source of this kind.
+    stand_in
+        Returns a source without rows that has the declared columns.
+    trial
+        Returns an invented dataset, on which a process tries its methods before the first paid question.
+    """
+
+    label: str
+    facts: tuple[frozenset[str], frozenset[str]]
+    methods: Mapping[str, KindMethod]
+    declare: Callable[..., Dataset] | None = None
+    stand_in: Callable[[Mapping[str, Any]], object] | None = None
+    trial: Callable[[], Dataset] | None = None
+
+
+def open_kind(kind: str, place: object, name: str, policy: Mapping[str, Any], ledger: Ledger) -> Dataset:
+    """Open a source as its policy declares it; for the drawer, and for kinds other than tables.
+
+    Nothing is written to the ledger: whoever declares the dataset opens its account.
+
+    Parameters
+    ----------
+    kind, place
+        The kind, and where the source is.
+    name
+        The dataset's name, which is its account's.
+    policy
+        ``unit``, ``budget``, ``version``, ``adjacency``, ``limits``, and under ``declared`` the facts of the
+        kind: the box of a map, the columns of an edge list.
+    ledger
+        The ledger that pays.
+    """
+    from tacit.ledger import Ledger
+
+    known = _kind(kind)
+    facts = _declared(known, kind, policy)
+    if known.declare is None:
+        raise TacitError("not-allowed", f"datasets of the kind {kind} are not opened here")
+    _refuse_columns(kind, policy)
+    made = known.declare(place, name=name, policy=policy, facts=facts, ledger=Ledger.memory())
+    return replace(made, _ledger=ledger, record=policy.get("record", "words"))
+
+
+def _refuse_columns(kind: str, policy: Mapping[str, Any]) -> None:
+    """Refuse what only tables have: nobody should believe that it counts."""
+    given = [fact for fact in ("bounds", "keys", "types", "never_null") if policy.get(fact)]
+    if given:
+        raise TacitError(
+            "not-allowed",
+            f"a dataset of the kind {kind} has no {given[0].replace('_', ' ')}",
+            fix="leave it out, and write what is public under declared",
+        )
+
+
+def prepare_kind(dataset: Any) -> None:
+    """Read the data of a dataset now, so that no answer's time shows how much there is."""
+    dataset.prepare()
+
+
+def try_methods(kind: str) -> None:
+    """Ask an invented dataset of a kind each of its methods, so that the modules they need are loaded."""
+    known = _kind(kind)
+    if known.trial is None:
+        return
+    dataset = known.trial()
+    for name, method in known.methods.items():
+        least = {
+            one: given.low
+            for one, given in method.arguments.items()
+            if given.needed and isinstance(given, WholeArgument)
+        }
+        plan_of_method(dataset, name, least, {"epsilon": Fraction(1)}).release()
+
+
+def facts_of_kind(kind: str, name: str, policy: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a worker needs to open the same dataset without its data."""
+    kept = ("unit", "budget", "version", "adjacency", "limits", "record", "declared")
+    return {
+        "schema": KIND_SCHEMA,
+        "kind": kind,
+        "name": name,
+        "policy": {one: policy[one] for one in kept if one in policy},
+    }
+
+
+def open_kind_facts(kind: str, facts: Mapping[str, Any], ledger: Ledger) -> Dataset:
+    """Open a dataset from its public facts, without its data.
+
+    Guarantee: no source is opened, and its plans have the same hashes as those of the dataset with its data.
+    """
+    if kind == "table":
+        from tacit.tables import open_facts
+
+        return open_facts(facts, ledger)
+    known = _kind(kind)
+    if facts.get("schema") != KIND_SCHEMA or facts.get("kind") != kind or known.stand_in is None:
+        raise TacitError("bad-parameter", "these facts were not written for this kind of dataset")
+    policy = facts["policy"]
+    return open_kind(kind, known.stand_in(_with_unit(policy)), facts["name"], policy, ledger)
+
+
+def methods_of(kind: str) -> list[dict[str, Any]]:
+    """Return the methods of a kind for pages and programs."""
+    return [
+        {
+            "name": name,
+            "label": method.label,
+            "arguments": [
+                {"name": one, "what": given.words, "needed": given.needed}
+                for one, given in method.arguments.items()
+            ],
+            "totals": sorted(method.totals),
+        }
+        for name, method in _kind(kind).methods.items()
+    ]
+
+
+def plan_of_method(
+    dataset: Any, method: object, arguments: object, totals: Mapping[str, Fraction]
+) -> Plan[Any]:
+    """Plan one of the listed methods of a dataset; everything else is refused.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> friends = tc.graph([("ana", "ben")], unit="edge", nodes=3, budget=tc.Budget(epsilon=1))
+    >>> plan_of_method(friends, "edges", {}, {"epsilon": Fraction(1)}).asked
+    'the number of edges'
+    """
+    known = _kind(kind_of_dataset(dataset)).methods
+    asked = known.get(method) if isinstance(method, str) else None
+    if asked is None:
+        raise TacitError("not-allowed", "this dataset has no such method", fix=Choose(tuple(sorted(known))))
+    if not isinstance(arguments, Mapping) or not set(arguments) <= set(asked.arguments):
+        named = ", ".join(asked.arguments) or "none"
+        raise TacitError("bad-parameter", f"the method {method} has other arguments", why=f"it has: {named}")
+    extra = set(totals) - asked.totals
+    if extra:
+        raise TacitError(
+            "bad-parameter",
+            f"the method {method} does not take {min(extra)}",
+            why=f"it takes: {', '.join(sorted(asked.totals))}",
+        )
+    given = {
+        name: _argument(name, one, arguments) for name, one in asked.arguments.items() if name in arguments
+    }
+    missing = [name for name, one in asked.arguments.items() if one.needed and name not in given]
+    if missing or ("epsilon" not in totals and asked.totals == _EPSILON):
+        lacking = missing[0] if missing else "epsilon"
+        raise TacitError("bad-parameter", f"the method {method} needs {lacking}")
+    plan: Plan[Any] = getattr(dataset, str(method))(**given, **totals)
+    return plan
+
+
+def kind_of_dataset(dataset: object) -> str:
+    """Return the kind of a dataset by its class."""
+    return {"PointMap": "points", "Graph": "graph"}.get(type(dataset).__name__, "table")
+
+
+def _argument(name: str, kind: WholeArgument | TextArgument, arguments: Mapping[str, object]) -> object:
+    try:
+        return kind.read(arguments[name])
+    except ValueError as error:
+        raise TacitError("bad-parameter", f"{name} must be {error}") from None
+
+
+def _kind(kind: str) -> DatasetKind:
+    found = KINDS_OF_DATASETS.get(kind)
+    if found is None:
+        raise TacitError(
+            "not-allowed", "the service does not know this kind of dataset",
+            fix=Choose(tuple(sorted(KINDS_OF_DATASETS))),
+        )  # fmt: skip
+    return found
+
+
+def _declared(known: DatasetKind, kind: str, policy: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts of a kind; unknown and missing ones are refused."""
+    facts = dict(policy.get("declared") or {})
+    needed, may = known.facts
+    lacking, unknown = needed - set(facts), set(facts) - needed - may
+    if lacking or unknown:
+        what = f"lacks {min(lacking)}" if lacking else f"has no fact {min(unknown)}"
+        raise TacitError(
+            "bad-parameter",
+            f"a dataset of the kind {kind} {what}",
+            fix=f"declare: {', '.join(sorted(needed))}; possible too: {', '.join(sorted(may)) or 'nothing'}",
+        )
+    return facts
+
+
+def _with_unit(policy: Mapping[str, Any]) -> dict[str, Any]:
+    return {**(policy.get("declared") or {}), "unit": policy["unit"]}
+
+
+_TABLE = DatasetKind(
+    "tables",
+    (frozenset(), frozenset()),
+    {
+        "suggest_limits": KindMethod(
+            "How many rows do units have?",
+            {"by": TextArgument(), "table": TextArgument(), "most": WholeArgument(1, 100_000)},
+            frozenset({"epsilon"}),
+        ),
+        "measure_cut": KindMethod(
+            "What share of rows or values do limits and bounds cut?",
+            {"column": TextArgument(), "table": TextArgument(), "cap": WholeArgument(1, 100_000)},
+            frozenset({"epsilon"}),
+        ),
+    },
+)
+_POINTS = DatasetKind(
+    "points on a map",
+    (frozenset({"box", "lat", "lon"}), frozenset()),
+    {
+        "grid": KindMethod(
+            "Count points in the cells of a grid",
+            {"rows": WholeArgument(1, 256, needed=True), "columns": WholeArgument(1, 256, needed=True)},
+        ),
+        "tree": KindMethod(
+            "Count points in regions that are small where many are", {"depth": WholeArgument(1, 12)}, _EPSILON
+        ),
+        "hottest": KindMethod(
+            "Name the cells with most units", {"k": WholeArgument(1, 50, needed=True)}, _EPSILON
+        ),
+    },
+    declare_points,
+    points_without_rows,
+    try_points,
+)
+_GRAPH = DatasetKind(
+    "a graph",
+    (frozenset({"source_column", "target_column"}), frozenset({"degree_bound", "directed", "nodes"})),
+    {
+        "edges": KindMethod("Count the edges", {}),
+        "degree_histogram": KindMethod(
+            "How many nodes have each degree?", {"largest": WholeArgument(1, 1_000)}
+        ),
+        "triangles": KindMethod("Count the triangles", {"tau": WholeArgument(1, 10**6)}),
+        "wedges": KindMethod("Count the paths of two edges", {}),
+        "clustering": KindMethod("The clustering coefficient", {}),
+        "stars": KindMethod("Count the stars of k edges", {"k": WholeArgument(2, 10, needed=True)}),
+    },
+    declare_graph,
+    graph_without_edges,
+    try_graph,
+)
+#: All kinds by name.
+KINDS_OF_DATASETS: Final[dict[str, DatasetKind]] = {"table": _TABLE, "points": _POINTS, "graph": _GRAPH}

@@ -1,0 +1,43 @@
+"""Releases that a curator registered: who did, when, and what the service knows of their charge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from tacit.service._database import Change, Database
+
+__all__ = ["CHARGE_WORDS", "registration_of"]
+
+#: What the service says of the charge of a registered release.
+CHARGE_WORDS: Final = {
+    "here": (
+        "The charge is in the ledger of this service, and the certificate agrees with it. The values are "
+        "those that the curator sent."
+    ),
+    "elsewhere": "Charged in another ledger; not verified here.",
+    "none": (
+        "The answers were randomized on the respondents' devices: no ledger was charged, so nothing can be "
+        "verified here."
+    ),
+}
+
+
+def registration_of(database: Database | Change, release: str) -> dict[str, Any] | None:
+    """Return who registered a release, and what is known of its charge; None if it was drawn here."""
+    row = database.row(
+        "SELECT r.person, r.charge, r.note, r.created, u.shown, u.erased FROM registrations r"
+        " LEFT JOIN users u ON u.id = r.person WHERE r.release = ?",
+        release,
+    )
+    if row is None:
+        return None
+    return {
+        "by": row["person"],
+        "by_name": "" if row["erased"] or row["shown"] is None else row["shown"],
+        "at": row["created"],
+        "charge": row["charge"],
+        "verified": row["charge"] == "here",
+        "sentence": CHARGE_WORDS[row["charge"]],
+        "note": row["note"],
+    }

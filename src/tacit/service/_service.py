@@ -1,0 +1,138 @@
+"""The running service: its settings, its database, its ledger, and the datasets as web workers know them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tacit.errors import TacitError
+from tacit.ledger import Ledger
+from tacit.service._database import Change, Database
+from tacit.service._refusals import not_found
+from tacit.service._times import new_id, now_text
+
+if TYPE_CHECKING:
+    from tacit.core import Dataset
+    from tacit.service._settings import ServiceSettings
+
+__all__ = ["OpenDataset", "Service"]
+
+_JOB_WAIT = 60.0  # seconds that a curator waits for the drawer to read a schema
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDataset:
+    """A dataset as a web worker knows it: its policy and its public facts. The data is not there.
+
+    Parameters
+    ----------
+    name, kind
+        Its name, and the field that answers: ``table``, ``points`` ...
+    number
+        The number of its policy.
+    policy
+        What its curator declared.
+    facts
+        What the drawer found to be public, from which `dataset` was opened.
+    dataset
+        Plans, but has no data.
+    paused
+        Why no questions are taken now; empty if they are.
+    """
+
+    name: str
+    kind: str
+    number: int
+    policy: dict[str, Any]
+    facts: dict[str, Any]
+    dataset: Dataset
+    paused: str
+
+
+class Service:
+    """What an operation needs; one for each process."""
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        settings.folder.mkdir(parents=True, exist_ok=True)
+        self.settings = settings
+        self.database = Database.open(settings.database_place)
+        self.ledger = Ledger.open(
+            settings.ledger_place, key=settings.key_place or None, witness=settings.witness or None
+        )
+        self._opened: dict[tuple[str, int], OpenDataset] = {}
+
+    def close(self) -> None:
+        """Close the ledger and the database."""
+        self.ledger.close()
+        self.database.close()
+
+    def dataset(self, name: str) -> OpenDataset:
+        """Return a dataset with its current policy, or refuse as not found."""
+        row = self.database.row("SELECT policy, paused FROM datasets WHERE name = ?", name)
+        if row is None:
+            raise not_found()
+        key = (name, int(row["policy"]))
+        opened = self._opened.get(key)
+        if opened is None:  # a policy never changes: a change is a policy of another number
+            opened = self._opened[key] = self._read(*key)
+        return opened if opened.paused == row["paused"] else replace(opened, paused=row["paused"])
+
+    def _read(self, name: str, number: int) -> OpenDataset:
+        row = self.database.row(
+            "SELECT d.kind, d.paused, p.document, p.facts FROM datasets d"
+            " JOIN policies p ON p.dataset = d.name WHERE d.name = ? AND p.number = ?",
+            name, number,
+        )  # fmt: skip
+        if row is None:
+            raise not_found()
+        policy, facts = json.loads(row["document"]), json.loads(row["facts"])
+        dataset = self._open(row["kind"], facts)
+        return OpenDataset(name, row["kind"], number, policy, facts, dataset, row["paused"])
+
+    def _open(self, kind: str, facts: dict[str, Any]) -> Dataset:
+        from tacit.service._kinds import open_kind_facts
+
+        return open_kind_facts(kind, facts, self.ledger)
+
+    def record(self, change: Change, person: str, what: str, about: str, request: str) -> None:
+        """Record in the audit events who did what; ``about`` holds ids only, no literals and no values."""
+        change.run(
+            "INSERT INTO events (position, at, person, what, about, request)"
+            " SELECT COALESCE(MAX(position), 0) + 1, ?, ?, ?, ?, ? FROM events",
+            now_text(), person, what, about, request,
+        )  # fmt: skip
+
+    async def ask_drawer(self, kind: str, document: dict[str, Any]) -> dict[str, Any]:
+        """Let the drawer do something that needs the sources, and wait; its refusals come back as such.
+
+        Parameters
+        ----------
+        kind
+            ``describe`` (names and types of a listed source's columns) or ``open`` (a policy: check it, and
+            make the dataset's snapshot).
+        document
+            What the job needs.
+        """
+        job = new_id("j")
+        with self.database.change() as change:
+            change.run(
+                "INSERT INTO jobs (id, kind, document, state, created) VALUES (?, ?, ?, 'waiting', ?)",
+                job, kind, json.dumps(document), now_text(),
+            )  # fmt: skip
+        end = time.monotonic() + _JOB_WAIT
+        while time.monotonic() < end:
+            row = self.database.row("SELECT state, result FROM jobs WHERE id = ?", job)
+            if row is not None and row["state"] in {"done", "refused"}:
+                result: dict[str, Any] = json.loads(row["result"])
+                if row["state"] == "refused":
+                    raise TacitError(result["code"], result["what"], why=result["why"], fix=result["fix"])
+                return result
+            await asyncio.sleep(0.05)
+        raise TacitError(
+            "drawer-away",
+            "the process that reads the data does not answer",
+            fix="try again, or ask the operator",
+        )

@@ -1,0 +1,247 @@
+"""Signing in and out, the page of a one-time link, and changing one's password."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import StringConstraints
+
+from tacit.errors import TacitError
+from tacit.service._bodies import Body
+from tacit.service._forms import is_own_path
+from tacit.service._operations import ANYONE, SIGNED_IN, Answer, Operation, ServiceCall
+from tacit.service._refusals import not_permitted
+from tacit.service.access import _delays
+from tacit.service.access._grants import give_role
+from tacit.service.access._links import find_link, has_admin, use_link
+from tacit.service.access._names import DisplayName, UserName  # noqa: TC001 - pydantic reads them
+from tacit.service.access._oidc import sign_on_name
+from tacit.service.access._passwords import (
+    LEAST_CHARACTERS,
+    check_password,
+    check_queue,
+    hash_password,
+    is_outdated,
+)
+from tacit.service.access._sessions import end_all_sessions, end_session, known_browser, start_session
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tacit.service._database import Change, ServiceRow
+
+__all__ = ["OPERATIONS"]
+
+_HOME = "/"
+PasswordText = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
+
+
+class Credentials(Body):
+    """What a person signs in with."""
+
+    name: Annotated[str, StringConstraints(max_length=200)]
+    password: PasswordText
+    next: Annotated[str, StringConstraints(max_length=500)] = ""
+
+
+class Arrival(Body):
+    """What a person writes on the page of a one-time link.
+
+    Only the first administrator chooses a name, and may become an owner of all datasets as well.
+    """
+
+    code: Annotated[str, StringConstraints(min_length=1, max_length=500)]
+    password: PasswordText
+    name: UserName = ""
+    shown: DisplayName = ""
+    owner: Literal["", "yes"] = ""
+
+
+class NewPassword(Body):
+    """A change of one's own password."""
+
+    current: PasswordText
+    password: PasswordText
+
+
+def _sign_in_page(call: ServiceCall, written: Mapping[str, str] | None = None) -> dict[str, Any]:
+    written = written or {}
+    wanted = str(written.get("next") or call.query.get("next", ""))
+    return {
+        "name": written.get("name", "")[:200],
+        "next": wanted if is_own_path(wanted) else "",
+        "single_sign_on": sign_on_name(call.service.settings),
+        "first": not has_admin(call.service.database),
+    }
+
+
+async def _sign_in(call: ServiceCall) -> Answer:
+    """Sign a person in; every try computes one hash and writes the same, whether the name exists or not."""
+    body: Credentials = call.body
+    name = body.name.strip().lower()
+    database = call.service.database
+    with database.change() as change:
+        found = change.row("SELECT id, password, disabled FROM users WHERE name = ?", name)
+        browser, subjects = _subjects(call, change, name, found)
+        check_queue(known=bool(browser))
+        wait = _delays.count_try(change, subjects)
+    if wait:
+        raise _delays.wait_first(call, wait)
+    stored = found["password"] if found is not None and not found["disabled"] else ""
+    good = await check_password(stored, body.password)
+    better = await hash_password(body.password) if good and is_outdated(stored) else stored
+    with database.change() as change:
+        good = good and _unchanged(change, found, stored)
+        person = found["id"] if found is not None else ""
+        call.service.record(change, person, "signed-in" if good else "sign-in-refused", "", call.id)
+        if good:
+            _delays.take_back(change, subjects)
+            change.run("UPDATE users SET password = ? WHERE id = ?", better, person)
+            start_session(call, change, person)
+    if not good:
+        raise TacitError(
+            "not-signed-in",
+            "the name or the password is not right",
+            fix="try again, or ask an administrator for a new link",
+        )
+    return Answer({}, location=body.next if is_own_path(body.next) else _HOME)
+
+
+def _subjects(
+    call: ServiceCall, change: Change, name: str, found: ServiceRow | None
+) -> tuple[str, list[str]]:
+    """Return the browser if the person has used it before, and what the try is counted for."""
+    browser = known_browser(call, change, found["id"] if found is not None else "")
+    if browser:
+        return browser, [_delays.guessed("browser", browser)]
+    return "", [_delays.guessed("name", name), _delays.guessed("address", _delays.address_of(call))]
+
+
+def _unchanged(change: Change, found: ServiceRow | None, stored: str) -> bool:
+    """Whether the person still has the password that was checked, and is not disabled."""
+    if found is None:
+        return False
+    row = change.row("SELECT password, disabled FROM users WHERE id = ?", found["id"])
+    return row is not None and row["password"] == stored and not row["disabled"]
+
+
+def _sign_out(call: ServiceCall) -> Answer:
+    with call.service.database.change() as change:
+        end_session(call, change)
+        call.service.record(change, call.person.id, "signed-out", "", call.id)
+    return Answer({}, location="/sign-in")
+
+
+def _welcome_page(call: ServiceCall, written: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return what the page of a link shows; a code that was sent is kept, so that it is typed once."""
+    written = written or {}
+    return {
+        "first": not has_admin(call.service.database),
+        "least": LEAST_CHARACTERS,
+        **{field: written.get(field, "")[:200] for field in ("code", "name", "shown", "owner")},
+    }
+
+
+async def _welcome(call: ServiceCall) -> Answer:
+    """Let a person choose a password with a one-time link, and sign them in."""
+    body: Arrival = call.body
+    service = call.service
+    invited = find_link(service.database, body.code)
+    is_first = invited["name"] == invited["id"]
+    if is_first and not body.name:
+        raise TacitError("bad-parameter", "the first administrator chooses a name to sign in with")
+    hashed = await hash_password(body.password)
+    with service.database.change() as change:
+        person = use_link(change, body.code)["id"]
+        if is_first:
+            _take_name(change, person, body.name, body.shown or body.name)
+            if body.owner:
+                give_role(change, person, "owner", "", person)
+                service.record(change, person, "role-given", f"{person} owner everywhere", call.id)
+        change.run("UPDATE users SET password = ? WHERE id = ?", hashed, person)
+        end_all_sessions(change, person)
+        start_session(call, change, person)
+        service.record(change, person, "link-used", person, call.id)
+    return Answer({}, location=_HOME)
+
+
+def _take_name(change: Change, person: str, name: str, shown: str) -> None:
+    if change.row("SELECT id FROM users WHERE name = ?", name) is not None:
+        raise TacitError("bad-parameter", "another person has this name already", fix="choose another name")
+    change.run("UPDATE users SET name = ?, shown = ? WHERE id = ?", name, shown, person)
+
+
+def _password_page(call: ServiceCall, _: Mapping[str, str] | None = None) -> dict[str, Any]:
+    if call.person.token:
+        raise not_permitted("a token cannot change the password")
+    return {"least": LEAST_CHARACTERS}
+
+
+async def _change_password(call: ServiceCall) -> Answer:
+    """Change one's own password; all sessions end, and this browser gets a new one."""
+    body: NewPassword = call.body
+    person, service = call.person.id, call.service
+    if call.person.token:
+        raise not_permitted("a token cannot change the password")
+    subjects = [_delays.guessed("person", person)]
+    with service.database.change() as change:
+        wait = _delays.count_try(change, subjects)
+        found = change.row("SELECT id, password, disabled FROM users WHERE id = ?", person)
+    if wait:
+        raise _delays.wait_first(call, wait)
+    stored = found["password"] if found is not None else ""
+    if not await check_password(stored, body.current):
+        with service.database.change() as change:
+            service.record(change, person, "password-refused", "", call.id)
+        raise TacitError(
+            "not-permitted",
+            "the current password is not right",
+            fix="try again, or ask an administrator for a new link",
+        )
+    hashed = await hash_password(body.password)
+    with service.database.change() as change:
+        if not _unchanged(change, found, stored):
+            raise not_permitted("the password was changed at the same time")
+        _delays.take_back(change, subjects)
+        change.run("UPDATE users SET password = ? WHERE id = ?", hashed, person)
+        change.run("DELETE FROM links WHERE person = ?", person)
+        end_all_sessions(change, person)
+        start_session(call, change, person)
+        service.record(change, person, "password-changed", person, call.id)
+    return Answer({}, location="/me")
+
+
+def _me(call: ServiceCall) -> dict[str, Any]:
+    """Return who the caller is, and what they may do."""
+    caller = call.person
+    grants = [
+        {"dataset": dataset, "role": role}
+        for dataset, roles in sorted(caller.grants.items())
+        for role in sorted(roles)
+        if not caller.only or dataset in {"", caller.only}
+    ]
+    return {
+        "id": caller.id,
+        "name": caller.name,
+        "grants": grants,
+        "scopes": sorted(caller.scopes),
+        "dataset": caller.only,
+        "token": caller.token,
+    }
+
+
+OPERATIONS = (
+    Operation("GET", "/sign-in", ANYONE, _sign_in_page, page="access/sign_in.html", api=False),
+    Operation(
+        "POST", "/sign-in", ANYONE, _sign_in, Credentials, "access/sign_in.html", _sign_in_page, api=False
+    ),
+    Operation("POST", "/sign-out", SIGNED_IN, _sign_out, api=False),
+    Operation("GET", "/welcome", ANYONE, _welcome_page, page="access/welcome.html", api=False),
+    Operation("POST", "/welcome", ANYONE, _welcome, Arrival, "access/welcome.html", _welcome_page, api=False),
+    Operation("GET", "/password", SIGNED_IN, _password_page, page="access/password.html", api=False),
+    Operation(
+        "POST", "/password", SIGNED_IN, _change_password, NewPassword, "access/password.html", _password_page,
+        api=False,
+    ),
+    Operation("GET", "/me", SIGNED_IN, _me, page="access/me.html", summary="Who you are and what you may do"),
+)  # fmt: skip

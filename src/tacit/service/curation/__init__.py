@@ -1,0 +1,203 @@
+"""What curators decide: sources, datasets and their policies, accounts, requests, publications."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tacit.service._callers import ROLES
+from tacit.service._operations import ANYONE, SIGNED_IN, Operation, Rule, needs
+from tacit.service.curation import (
+    _allotments,
+    _datasets,
+    _decisions,
+    _declaration,
+    _pages,
+    _pausing,
+    _publications,
+    _registration,
+    _requests,
+    _sources,
+    _wizard,
+)
+from tacit.service.curation._fields import ReasonBody
+from tacit.service.curation._policies import DatasetDeclared, PolicyChanged, protect_arguments
+
+if TYPE_CHECKING:
+    from typing import Final
+
+__all__ = ["OPERATIONS", "protect_arguments"]
+
+_DECLARES = needs("curator", on="service", scope="curate")
+_CURATES = needs("curator", on="dataset", scope="curate")
+_OVERSEES = needs("curator", "auditor", on="dataset")
+_GRANTED = needs(*ROLES, on="dataset")
+#: The dataset is not in the path: the function checks the role on the dataset of the request or the release.
+_CURATES_SOMEWHERE = Rule(frozenset(), scope="curate")
+_ACCOUNT = "/accounts/{dataset}/{person}/{number}"
+
+OPERATIONS: Final[tuple[Operation, ...]] = (
+    Operation(
+        "GET", "/sources", _DECLARES, _sources.list_sources,
+        summary="List the sources that may be protected",
+    ),
+    Operation(
+        "GET", "/sources/{source}/columns", _DECLARES, _sources.describe_source,
+        summary="Names and types of a source's columns",
+    ),
+    Operation(
+        "GET", "/datasets", SIGNED_IN, _datasets.list_datasets, page="curation/datasets.html",
+        summary="List the datasets that you may see",
+    ),
+    Operation(
+        "POST", "/datasets", _DECLARES, _declaration.declare_dataset, body=DatasetDeclared,
+        summary="Declare a dataset",
+    ),
+    Operation(
+        "GET", "/declare", _DECLARES, _wizard.begin_declaration, page="curation/wizard.html", api=False,
+    ),
+    Operation(
+        "POST", "/declare", _DECLARES, _wizard.continue_wizard, body=_wizard.WizardForm,
+        page="curation/wizard.html", form=_wizard.wizard_form, api=False,
+    ),
+    Operation(
+        "GET", "/datasets/{dataset}/change", _CURATES, _wizard.begin_change, page="curation/wizard.html",
+        api=False,
+    ),
+    Operation(
+        "POST", "/datasets/{dataset}/change", _CURATES, _wizard.continue_wizard, body=_wizard.WizardForm,
+        page="curation/wizard.html", form=_wizard.wizard_form, api=False,
+    ),
+    Operation(
+        "GET", "/datasets/{dataset}", _GRANTED, _datasets.show_dataset, page="curation/dataset.html",
+        summary="Show a dataset, its budget and what is left",
+    ),
+    Operation(
+        "GET", "/datasets/{dataset}/policies", _OVERSEES, _datasets.list_policies,
+        page="curation/policies.html", summary="List the policies of a dataset",
+    ),
+    Operation(
+        "POST", "/datasets/{dataset}/policies", _CURATES, _declaration.change_policy, body=PolicyChanged,
+        summary="Write the next policy of a dataset",
+    ),
+    Operation(
+        "GET", "/datasets/{dataset}/policies/{number}", _OVERSEES, _datasets.show_policy,
+        page="curation/policy.html", summary="Show a policy and what it changed",
+    ),
+    Operation(
+        "POST", "/datasets/{dataset}/pause", _CURATES, _pausing.pause_dataset, body=ReasonBody,
+        page="curation/dataset.html", form=_pages.dataset_again, summary="Take no more questions",
+    ),
+    Operation(
+        "POST", "/datasets/{dataset}/resume", _CURATES, _pausing.resume_dataset, body=_pausing.ResumeGiven,
+        page="curation/dataset.html", form=_pages.dataset_again,
+        summary="Take questions again; the lag may be raised",
+    ),
+    Operation(
+        "POST", "/datasets/{dataset}/freeze", _CURATES, _allotments.freeze_account, body=ReasonBody,
+        page="curation/dataset.html", form=_pages.dataset_again, summary="Stop every charge to a dataset",
+    ),
+    Operation(
+        "POST", "/datasets/{dataset}/unfreeze", _CURATES, _allotments.unfreeze_account, body=ReasonBody,
+        page="curation/dataset.html", form=_pages.dataset_again, summary="Allow charges to a dataset again",
+    ),
+    Operation(
+        "GET", "/datasets/{dataset}/accounts", _GRANTED, _allotments.list_accounts,
+        summary="List the accounts of a dataset: all, or your own",
+    ),
+    Operation(
+        "POST", "/datasets/{dataset}/accounts", _CURATES, _allotments.give_allotment,
+        body=_allotments.AllotmentGiven, page="curation/new_allotment.html", form=_pages.allotment_again,
+        summary="Open an allotment for a person",
+    ),
+    Operation(
+        "GET", _ACCOUNT, _GRANTED, _allotments.show_account, page="curation/account.html",
+        summary="Show an account: budget, spent, left",
+    ),
+    Operation(
+        "POST", _ACCOUNT + "/freeze", _CURATES, _allotments.freeze_account, body=ReasonBody,
+        page="curation/account.html", form=_pages.account_again, summary="Stop every charge to an account",
+    ),
+    Operation(
+        "POST", _ACCOUNT + "/unfreeze", _CURATES, _allotments.unfreeze_account, body=ReasonBody,
+        page="curation/account.html", form=_pages.account_again,
+        summary="Allow charges to an account again",
+    ),
+    Operation(
+        "POST", _ACCOUNT + "/last-day", _CURATES, _allotments.set_last_day, body=_allotments.LastDayGiven,
+        page="curation/account.html", form=_pages.account_again,
+        summary="Change the last day of an account",
+    ),
+    Operation(
+        "GET", "/requests", SIGNED_IN, _requests.list_requests, page="curation/requests.html",
+        summary="List requests: your own, and those of datasets that you curate",
+    ),
+    Operation(
+        "POST", "/requests", SIGNED_IN, _requests.make_request, body=_requests.RequestMade,
+        page="curation/new_request.html", form=_pages.request_form_again,
+        summary="Ask for an allotment, a plan, a larger budget or a fresh one",
+    ),
+    Operation(  # before the next one, whose path would match it
+        "GET", "/requests/new", SIGNED_IN, _pages.new_request, page="curation/new_request.html", api=False,
+    ),
+    Operation(
+        "GET", "/requests/{request}", SIGNED_IN, _requests.show_request, page="curation/request.html",
+        summary="Show a request",
+    ),
+    Operation(
+        "POST", "/requests/{request}/approve", _CURATES_SOMEWHERE, _decisions.approve,
+        body=_decisions.RequestApproved, page="curation/request.html", form=_pages.request_again,
+        summary="Approve a request of somebody else",
+    ),
+    Operation(
+        "POST", "/requests/{request}/decline", _CURATES_SOMEWHERE, _decisions.decline, body=ReasonBody,
+        page="curation/request.html", form=_pages.request_again,
+        summary="Decline a request of somebody else",
+    ),
+    Operation(
+        "POST", "/requests/{request}/withdraw", SIGNED_IN, _requests.withdraw_request,
+        page="curation/request.html", form=_pages.request_again, summary="Take back your own request",
+    ),
+    Operation(
+        "GET", "/publications", ANYONE, _publications.list_publications, page="curation/publications.html",
+        summary="List what is published",
+    ),
+    Operation(
+        "POST", "/publications", _CURATES_SOMEWHERE, _publications.publish,
+        body=_publications.PublicationMade, page="curation/publish.html", form=_pages.publish_again,
+        summary="Publish a release",
+    ),
+    Operation(
+        "GET", "/datasets/{dataset}/publish", _CURATES, _publications.releases_to_publish,
+        page="curation/publish.html", summary="List the releases that can be published",
+    ),
+    Operation(
+        "POST", "/publications/{publication}/withdraw", _CURATES_SOMEWHERE, _publications.withdraw,
+        body=ReasonBody, summary="Withdraw a publication",
+    ),
+    Operation(
+        "GET", "/p/{publication}", ANYONE, _publications.show_publication, page="curation/publication.html",
+        summary="Show a publication",
+    ),
+    Operation(
+        "GET", "/p/{publication}/certificate", ANYONE, _publications.publication_certificate,
+        summary="The certificate of a publication",
+    ),
+    Operation(
+        "GET", "/datasets/{dataset}/registered-releases", _OVERSEES, _registration.list_registered,
+        page="curation/registered.html", summary="List the releases that were registered with a dataset",
+    ),
+    Operation(
+        "POST", "/datasets/{dataset}/registered-releases", _CURATES, _registration.register_release,
+        body=_registration.ReleaseRegistered, page="curation/registered.html",
+        form=_registration.registered_again, most=_registration.MOST_RELEASE,
+        summary="Register a release that was made elsewhere with the library, with its certificate",
+    ),
+    Operation(
+        "GET", "/p/{publication}/release.json", ANYONE, _publications.publication_release,
+        summary="A published release with its certificate, as the library reads it",
+    ),
+    Operation(
+        "GET", "/p/{publication}/values.csv", ANYONE, _publications.publication_values,
+        summary="The values of a publication as CSV",
+    ),
+)  # fmt: skip

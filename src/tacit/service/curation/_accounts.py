@@ -1,0 +1,90 @@
+"""Accounts as people see them: the ledger has budgets and totals, the service names and purposes."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from tacit.service.curation._amounts import (
+    budget_document,
+    last_day_of,
+    left_document,
+    main_name,
+    spent_document,
+)
+from tacit.service.curation._people import names_of
+
+if TYPE_CHECKING:
+    from tacit.ledger import Account
+    from tacit.service._database import ServiceRow
+    from tacit.service._service import Service
+
+__all__ = ["account_document", "account_documents", "accounts_below", "is_overbooked", "smaller_left"]
+
+
+def accounts_below(service: Service, dataset: str) -> tuple[Account, list[Account]]:
+    """Return a dataset's own account and the accounts below it, in the order in which they were opened."""
+    every = service.ledger.accounts()
+    own = next(account for account in every if account.name == dataset)
+    return own, [account for account in every if own.id in account.path[1:]]
+
+
+def account_document(account: Account, own: Account, row: ServiceRow | None, *, name: str) -> dict[str, Any]:
+    """Return an account: its budget, what is spent and left, whose it is and for what.
+
+    ``left_to_use`` is the smaller of what is left here and what is left of the dataset's budget.
+    """
+    known = row or {"person": "", "purpose": "", "request": "", "plan": "", "created": ""}
+    return {
+        "account": account.name,
+        "parent": account.parent,
+        "person": known["person"],
+        "person_name": name,
+        "purpose": known["purpose"],
+        "request": known["request"],
+        "plan": known["plan"],
+        "created": known["created"],
+        "budget": budget_document(account.budget),
+        "spent": spent_document(account),
+        "left": left_document(account.filter.remaining),
+        "left_to_use": left_document(smaller_left(account, own).filter.remaining),
+        "last_day": last_day_of(account.expires),
+        "frozen": account.frozen,
+        "unused": row is None,
+    }
+
+
+def smaller_left(account: Account, own: Account) -> Account:
+    """Return the account, of the two, that has less left; its own where the two cannot be compared."""
+    mine, whole = main_name(account.budget), main_name(own.budget)
+    if mine != whole:
+        return account
+    left, above = getattr(account.filter.remaining, mine), getattr(own.filter.remaining, whole)
+    return own if (above or Fraction(0)) < (left or Fraction(0)) else account
+
+
+def is_overbooked(own: Account, below: list[Account]) -> bool:
+    """Whether the accounts directly below a dataset may together spend more than it has left."""
+    name = main_name(own.budget)
+    left = getattr(own.filter.remaining, name) or Fraction(0)
+    lent = [
+        getattr(account.filter.remaining, name) or Fraction(0)
+        for account in below
+        if account.parent == own.name and not account.frozen
+    ]
+    return sum(lent, Fraction(0)) > left
+
+
+def account_documents(service: Service, dataset: str, person: str = "") -> list[dict[str, Any]]:
+    """Return the accounts below a dataset; with a person, only that person's."""
+    own, below = accounts_below(service, dataset)
+    rows = {
+        row["name"]: row for row in service.database.rows("SELECT * FROM accounts WHERE dataset = ?", dataset)
+    }
+    names = names_of(service.database, (row["person"] for row in rows.values()))
+    return [
+        account_document(account, own, row, name=names.get(row["person"], "") if row else "")
+        for account in below
+        if ((row := rows.get(account.name)) is not None and (not person or row["person"] == person))
+        or (account.name not in rows and not person)
+    ]

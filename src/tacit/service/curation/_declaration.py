@@ -1,0 +1,202 @@
+"""Declaring a dataset and changing its policy: everything is checked, then written in one transaction.
+
+What a crash leaves. The drawer checks a policy against a ledger in memory, so that before the last step there
+is no account. The last step is one transaction of the service's database; inside it, after every row was
+accepted and before the commit, the ledger opens the account. A crash before that leaves nothing. A crash
+between the ledger's commit and the database's leaves an account that no dataset names: nobody can be charged
+there, because questions are charged only to accounts that the database knows. Declaring the dataset again
+with the same unit, adjacency and budget finds that account (`Ledger.create_account` opens nothing twice);
+with other facts the name stays taken and another name is needed.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from tacit.errors import TacitError
+from tacit.service._operations import Answer
+from tacit.service._times import now_text
+from tacit.service.curation._amounts import budget_from, budget_text
+from tacit.service.curation._people import roles_now
+from tacit.service.curation._policies import changed_policy, declared_policy
+from tacit.service.curation._refusals import changed_meanwhile, needs_role
+
+if TYPE_CHECKING:
+    from tacit.service._database import Change
+    from tacit.service._operations import ServiceCall
+    from tacit.service._settings import ServiceSettings
+    from tacit.service.curation._policies import DatasetDeclared, PolicyChanged
+
+__all__ = ["change_policy", "declare", "declare_dataset", "insert_policy", "write_change"]
+
+
+async def declare_dataset(call: ServiceCall) -> Answer:
+    """Declare a dataset; whoever declares it becomes its owner.
+
+    Guarantee: no row of the data is read. If anything is refused, nothing is written, in the database or in
+    the ledger.
+    """
+    return await declare(call, call.body)
+
+
+async def declare(call: ServiceCall, given: DatasetDeclared) -> Answer:
+    """Declare the dataset that a program or the wizard has described."""
+    service, person = call.service, call.person.id
+    policy = declared_policy(given, service.settings)
+    _refuse_taken(service.database.row("SELECT name FROM datasets WHERE name = ?", given.name))
+    facts = await service.ask_drawer("open", {"dataset": given.name, "policy": policy, "number": 1})
+    _check_facts(facts, given.name, policy)
+    with service.database.change() as change:
+        needs_role(roles_now(change, person, ""), "curator")
+        _refuse_taken(change.row("SELECT name FROM datasets WHERE name = ?", given.name))
+        _refuse_allotment(change, policy["parent"])
+        _refuse_second(change, service.settings, policy)
+        change.run(
+            "INSERT INTO datasets (name, kind, policy, created_by, created) VALUES (?, ?, 1, ?, ?)",
+            given.name, policy["kind"], person, now_text(),
+        )  # fmt: skip
+        insert_policy(change, given.name, 1, policy, facts, person)
+        change.run(
+            "INSERT INTO grants (person, dataset, role, granted_by, granted) VALUES (?, ?, 'owner', ?, ?)"
+            " ON CONFLICT DO NOTHING",
+            person, given.name, person, now_text(),
+        )  # fmt: skip
+        service.record(change, person, "dataset-declared", given.name, call.id)
+        _open_account(call, given.name, policy)  # the last act before the commit
+    return Answer(
+        {"dataset": given.name, "policy": 1, "policy_document": policy}, 201, f"/datasets/{given.name}"
+    )
+
+
+async def change_policy(call: ServiceCall) -> Answer:
+    """Write the next policy of a dataset; the unit, the adjacency and the budget stay as they are."""
+    return await write_change(call, call.body)
+
+
+async def write_change(call: ServiceCall, given: PolicyChanged) -> Answer:
+    """Write the policy that a program or the wizard has described."""
+    service, name = call.service, call.dataset
+    before = service.dataset(name)
+    account = service.ledger.account(name)
+    policy = changed_policy(before.policy, given, budget_text(account.budget))
+    if policy["version"] < before.policy["version"]:
+        raise TacitError(
+            "bad-parameter",
+            "the version of the data must not be smaller than before",
+            why="each version has its own stored answers, and versions only grow",
+            fix=f"give version {before.policy['version']} or a larger one",
+        )
+    facts = await service.ask_drawer("open", {"dataset": name, "policy": policy, "number": before.number + 1})
+    _check_facts(facts, name, policy)
+    number = _write(call, before.number, policy, facts)
+    return Answer(
+        {"dataset": name, "policy": number, "policy_document": policy},
+        201,
+        f"/datasets/{name}/policies/{number}",
+    )
+
+
+def _write(call: ServiceCall, before: int, policy: dict[str, Any], facts: dict[str, Any]) -> int:
+    """Write policy ``before + 1``, unless somebody else has written it meanwhile."""
+    service, name, person = call.service, call.dataset, call.person.id
+    with service.database.change() as change:
+        needs_role(roles_now(change, person, name), "curator")
+        moved = change.run(
+            "UPDATE datasets SET policy = ? WHERE name = ? AND policy = ?", before + 1, name, before
+        )
+        if not moved:
+            raise changed_meanwhile()
+        insert_policy(change, name, before + 1, policy, facts, person)
+        service.record(change, person, "policy-written", f"{name} {before + 1}", call.id)
+        _open_account(call, name, policy)  # records a new version of the data, or that the log keeps less
+    return before + 1
+
+
+def insert_policy(
+    change: Change, name: str, number: int, policy: dict[str, Any], facts: dict[str, Any], person: str
+) -> None:
+    change.run(
+        "INSERT INTO policies (dataset, number, document, facts, created_by, created)"
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        name, number, json.dumps(policy), json.dumps(facts), person, now_text(),
+    )  # fmt: skip
+
+
+def _open_account(call: ServiceCall, name: str, policy: dict[str, Any]) -> None:
+    limit = None if policy["per_charge"] is None else budget_from(policy["per_charge"])
+    account = call.service.ledger.create_account(
+        name,
+        unit=policy["unit"],
+        adjacency=policy["adjacency"],
+        version=policy["version"],
+        budget=budget_from(policy["budget"]),
+        per_charge=limit,
+        parent=policy["parent"],
+        record=policy["record"],
+        dataset=True,
+    )
+    if account.per_charge != limit:
+        raise TacitError(
+            "account-differs",
+            "the account of this name has another largest single charge",
+            why="opening an account again does not change it",
+            fix="choose another name",
+        )
+
+
+def _refuse_taken(row: object) -> None:
+    if row is not None:
+        raise TacitError(
+            "account-differs",
+            "there is a dataset of that name already",
+            why="the budget is bound to the name, and a new declaration does not reset it",
+            fix="choose another name, or write a new policy for the dataset",
+        )
+
+
+def _refuse_allotment(change: Change, parent: str | None) -> None:
+    """Refuse an allotment as the account above a dataset: others would spend what one person was given."""
+    if parent is None:
+        return
+    above = change.row("SELECT name FROM datasets WHERE name = ?", parent.partition("/")[0])
+    given = change.row("SELECT name FROM accounts WHERE name = ?", parent)
+    if given is not None or (above is not None and "/" in parent):
+        raise TacitError(
+            "bad-parameter",
+            "the shared account of a dataset cannot be the allotment of one person",
+            why="questions to the dataset would spend what was given to that person",
+            fix="name the account of another dataset, or one that the operator has opened for several",
+        )
+
+
+def _refuse_second(change: Change, settings: ServiceSettings, policy: dict[str, Any]) -> None:
+    """Refuse a second budget for the same data, which one person alone could open.
+
+    A dataset is allowed that pays from the account of the other one, or that shares the account above it.
+    """
+    source = settings.sources[policy["source"]]
+    same = {name for name, one in settings.sources.items() if one.place == source.place}
+    for row in change.rows(
+        "SELECT d.name, p.document FROM datasets d"
+        " JOIN policies p ON p.dataset = d.name AND p.number = d.policy"
+    ):
+        other = json.loads(row["document"])
+        shared = policy["parent"] is not None and policy["parent"] in {row["name"], other["parent"]}
+        if other["source"] in same and not shared and not source.several:
+            raise TacitError(
+                "not-allowed",
+                "another dataset protects this source already",
+                why="a second dataset would have a budget of its own, and for a person in the data the "
+                "budgets add up; to grow a budget takes two people",
+                fix="change the policy of that dataset, or propose a larger budget for it; where several "
+                "budgets are meant, the operator lists the source with several = true",
+            )
+
+
+def _check_facts(facts: dict[str, Any], name: str, policy: dict[str, Any]) -> None:
+    """Refuse facts that speak of something else than the policy; the drawer has failed then."""
+    asked = {"name": name, **{fact: policy[fact] for fact in ("version", "unit", "adjacency")}}
+    told = facts.get("dataset") == asked if policy["kind"] == "table" else facts.get("name") == name
+    if not told:
+        raise TacitError("service-failed", "the service failed")

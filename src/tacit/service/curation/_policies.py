@@ -1,0 +1,204 @@
+"""Policies: what a curator declares about a dataset. A policy never changes; a change is the next number."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, TypeAdapter, WithJsonSchema
+
+from tacit.core import Unit
+from tacit.errors import TacitError
+from tacit.service._bodies import Body, DatasetName, ExactNumber, Name, Words
+from tacit.service.curation._amounts import budget_from, budget_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tacit.service._settings import ServiceSettings
+
+__all__ = ["DatasetDeclared", "PolicyChanged", "changed_policy", "declared_policy", "protect_arguments"]
+
+_EXACT: TypeAdapter[Fraction] = TypeAdapter(ExactNumber)
+_MOST_TICKS = 100_000
+
+
+def _signed(value: object) -> Fraction:
+    """Read an exact number that may be negative."""
+    if isinstance(value, str) and value.strip().startswith("-"):
+        return -_EXACT.validate_python(value.strip()[1:])
+    if isinstance(value, int | Decimal | Fraction) and not isinstance(value, bool) and value < 0:
+        return -_EXACT.validate_python(-value)
+    return _EXACT.validate_python(value)
+
+
+def _key(value: object) -> object:
+    """Read a public key: text, a number, a truth value, or null for missing values."""
+    if isinstance(value, Decimal):
+        return float(value)
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    raise ValueError("must be text, a number, true, false or null")
+
+
+def _plain(value: object) -> object:
+    """Return a document with decimal numbers as exact text."""
+    match value:
+        case Decimal():
+            return str(value)
+        case dict():
+            return {str(name): _plain(one) for name, one in value.items()}
+        case list():
+            return [_plain(one) for one in value]
+    return value
+
+
+#: An exact number that may be negative: text such as ``"-1/2"``, or a JSON number.
+SignedNumber = Annotated[
+    Fraction,
+    BeforeValidator(_signed),
+    WithJsonSchema({"anyOf": [{"type": "string", "maxLength": 61}, {"type": "number"}]}),
+]
+PublicKey = Annotated[
+    Any, BeforeValidator(_key), WithJsonSchema({"type": ["string", "number", "boolean", "null"]})
+]
+_Declared = Annotated[dict[str, Any], BeforeValidator(_plain), WithJsonSchema({"type": "object"})]
+_Bounds = Annotated[list[SignedNumber], Field(min_length=2, max_length=2)]
+_Keys = Annotated[list[PublicKey], Field(min_length=1, max_length=10_000)]
+_Count = Annotated[int, Field(ge=1, le=10**9)]
+_Ticks = Annotated[int, Field(ge=1, le=_MOST_TICKS)]
+_Type = Literal["number", "text", "boolean", "date"]
+
+
+class BudgetGiven(Body):
+    """A budget, in epsilon or in rho."""
+
+    epsilon: ExactNumber | None = None
+    delta: ExactNumber = Fraction(0)
+    rho: ExactNumber | None = None
+
+
+class PolicyChanged(Body):
+    """What a later policy may change; who is protected and the budget are not among it."""
+
+    version: _Count = 1
+    bounds: dict[Name, _Bounds] = Field(default_factory=dict)
+    keys: dict[Name, _Keys] = Field(default_factory=dict)
+    types: dict[Name, _Type] = Field(default_factory=dict)
+    never_null: list[Name] = Field(default_factory=list)
+    limits: dict[Name, _Count | dict[Name, _Count]] | None = None
+    record: Literal["words", "shape"] = "words"
+    lag: _Ticks | None = None
+    width: _Ticks | None = None
+    shows_stored: bool = True
+    title: Name | None = None
+    about: Words = ""
+
+
+class DatasetDeclared(PolicyChanged):
+    """A new dataset: everything that its first policy says."""
+
+    name: DatasetName
+    source: Name
+    unit: Name
+    adjacency: Literal["add/remove", "replace"] = "add/remove"
+    budget: BudgetGiven
+    per_charge: BudgetGiven | None = None
+    parent: Name | None = None
+    #: The facts of a kind other than tables: the box of a map, the columns of an edge list.
+    declared: _Declared = Field(default_factory=dict)
+
+
+def _facts_given(given: PolicyChanged) -> dict[str, Any]:
+    """Return the part of a policy that may change, as JSON with exact numbers in text."""
+    return {
+        "version": given.version,
+        "bounds": {column: [str(one) for one in pair] for column, pair in given.bounds.items()},
+        "keys": {column: list(values) for column, values in given.keys.items()},
+        "types": dict(given.types),
+        "never_null": list(given.never_null),
+        "limits": given.limits,
+        "record": given.record,
+        "shows_stored": given.shows_stored,
+        "about": given.about,
+    }
+
+
+def declared_policy(given: DatasetDeclared, settings: ServiceSettings) -> dict[str, Any]:
+    """Return the first policy of a dataset, with the service's defaults filled in.
+
+    Guarantee: the budget, the unit and the source were read and are valid; the columns are checked by the
+    drawer, which knows them.
+    """
+    source = settings.sources.get(given.source)
+    if source is None:
+        raise TacitError(
+            "bad-parameter", "there is no listed source of that name", fix="choose one of the listed sources"
+        )
+    if given.declared and source.kind == "table":
+        raise TacitError(
+            "bad-parameter",
+            "tables have no facts under declared",
+            fix="declare bounds, keys, types and limits",
+        )
+    limit = given.per_charge
+    return {
+        "source": source.name,
+        "kind": source.kind,
+        "unit": str(Unit.from_text(given.unit)),
+        "adjacency": given.adjacency,
+        "budget": budget_text(budget_from(dict(given.budget))),
+        "per_charge": None if limit is None else budget_text(budget_from(dict(limit))),
+        "parent": given.parent,
+        "declared": given.declared,
+        **_facts_given(given),
+        "lag": settings.lag if given.lag is None else given.lag,
+        "width": settings.width if given.width is None else given.width,
+        "title": given.name if given.title is None else given.title,
+    }
+
+
+def changed_policy(
+    before: Mapping[str, Any], given: PolicyChanged, budget: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the next policy: what was given, beside what cannot change; the budget is the ledger's."""
+    return {
+        **before,
+        **_facts_given(given),
+        "budget": dict(budget),
+        "lag": before["lag"] if given.lag is None else given.lag,
+        "width": before["width"] if given.width is None else given.width,
+        "title": before["title"] if given.title is None else given.title,
+    }
+
+
+def protect_arguments(policy: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keyword arguments with which `tacit.protect` opens the dataset of a policy.
+
+    The name, the ledger, the parent and the source are not among them: the caller knows them. A budget that
+    has grown since is the ledger's: ``ledger.account(name).budget``.
+
+    Examples
+    --------
+    >>> policy = {
+    ...     "unit": "patient_id", "adjacency": "add/remove", "version": 1, "bounds": {"age": ["0", "1/2"]},
+    ...     "keys": {}, "types": {}, "never_null": [], "limits": None, "record": "words",
+    ...     "budget": {"epsilon": "3", "delta": "0", "rho": None},
+    ... }
+    >>> made = protect_arguments(policy)
+    >>> made["unit"], made["bounds"], made["budget"]
+    (Unit('patient_id'), {'age': (Fraction(0, 1), Fraction(1, 2))}, Budget(epsilon=3))
+    """
+    return {
+        "unit": Unit.from_text(policy["unit"]),
+        "adjacency": policy["adjacency"],
+        "version": policy["version"],
+        "bounds": {c: (Fraction(low), Fraction(high)) for c, (low, high) in policy["bounds"].items()},
+        "keys": {column: list(values) for column, values in policy["keys"].items()},
+        "types": dict(policy["types"]),
+        "never_null": tuple(policy["never_null"]),
+        "limits": policy["limits"],
+        "record": policy["record"],
+        "budget": budget_from(policy["budget"]),
+    }

@@ -1,0 +1,125 @@
+"""What is checked before a query is written: who pays, for what purpose, and whether enough is left."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from tacit.errors import TacitError
+from tacit.fixes import Choose, Either, Say
+
+if TYPE_CHECKING:
+    from tacit.core import Plan
+    from tacit.ledger import Account, Ledger
+    from tacit.service._database import Database, ServiceRow
+
+__all__ = ["check_budget", "check_paused", "paying_account", "purpose_of"]
+
+
+def check_paused(paused: str) -> None:
+    """Refuse a question to a dataset that takes none; the reason is for its curators."""
+    if paused:
+        raise TacitError(
+            "dataset-paused",
+            "the dataset takes no questions now",
+            why="its curator, or an answer that was not ready at its time, has paused it",
+            fix="ask the curator of the dataset",
+        )
+
+
+def paying_account(database: Database, person: str, dataset: str, named: str | None, plan: str) -> ServiceRow:
+    """Return the account that pays: the named one, the one approved for this plan, or the only allotment."""
+    rows = database.rows(
+        "SELECT name, purpose, plan FROM accounts WHERE dataset = ? AND person = ? ORDER BY created",
+        dataset, person,
+    )  # fmt: skip
+    if named is not None:
+        mine = next((row for row in rows if row["name"] == named), None)
+        if mine is None or mine["plan"] not in {"", plan}:
+            raise _no_allotment("this account is not an allotment of yours for this question")
+        return mine
+    approved = next((row for row in reversed(rows) if row["plan"] == plan), None)
+    if approved is not None:
+        return approved
+    allotments = [row for row in rows if not row["plan"]]
+    if not allotments:
+        raise _no_allotment("you have no allotment for this dataset")
+    if len(allotments) > 1:
+        raise TacitError(
+            "bad-parameter",
+            "you have several allotments for this dataset, and the question does not say which one pays",
+            fix=Choose(tuple(str(row["name"]) for row in allotments)),
+        )
+    return allotments[0]
+
+
+def _no_allotment(what: str) -> TacitError:
+    return TacitError("no-allotment", what, fix="ask the curator of the dataset for an allotment")
+
+
+def purpose_of(account: ServiceRow, given: str) -> str:
+    """Return the purpose that the ledger records: that of the allotment; if it has none, the given one."""
+    bound, given = str(account["purpose"]).strip(), given.strip()
+    if bound and given and given != bound:
+        raise TacitError(
+            "account-differs",
+            "the allotment was given for another purpose",
+            why="an allotment is bound to the purpose that its curator approved",
+            fix="leave the purpose out, or ask for an allotment for this purpose",
+        )
+    if not bound and not given:
+        raise TacitError(
+            "bad-parameter", "a question needs a purpose", fix="say in a few words what the answer is for"
+        )
+    return bound or given
+
+
+def check_budget(ledger: Ledger, account: str, dataset: str, plan: Plan[Any], *, stored: bool) -> None:
+    """Refuse now what the ledger would refuse at the draw, with what would fit; nothing is written.
+
+    The ledger decides again at the draw. A stored answer costs only the accounts below the dataset's.
+    """
+    if ledger.refusal is not None:
+        raise ledger.refusal
+    level: Account | None = ledger.account(account)
+    below = True
+    while level is not None:
+        below = below and level.name != dataset
+        _check_open(level)
+        if below or not stored:
+            _check_level(level, plan)
+        level = None if level.parent is None else ledger.account(level.parent)
+
+
+def _check_open(level: Account) -> None:
+    if level.frozen:
+        raise TacitError(
+            "account-frozen",
+            "the account that pays is frozen",
+            why="its curator has stopped every charge to it",
+            fix=Either(Say("repeat a question that was answered, which is free"), Say("ask the curator")),
+        )
+    if level.expires is not None and datetime.now(UTC) > level.expires:
+        raise TacitError(
+            "account-expired",
+            "the last day of the account that pays has passed",
+            fix="ask the curator for a later day; what was paid for can still be read",
+        )
+
+
+def _check_level(level: Account, plan: Plan[Any]) -> None:
+    from tacit.core import in_promised_words
+
+    cost = plan.cost
+    if level.per_charge is not None and not cost.fits(level.per_charge):
+        raise TacitError(
+            "charge-too-large",
+            "the account that pays allows less for one question",
+            fix="ask for less at once: a smaller epsilon or rho",
+        )
+    if level.totals is not None:
+        return  # blocks: the ledger decides at the draw
+    try:
+        level.filter.after(level.filter.spend_of(cost), cost.fits)
+    except TacitError as refusal:
+        raise in_promised_words(refusal, plan.promised) from None

@@ -1,0 +1,95 @@
+"""The clock by which answers leave, and the times of a draw: functions of its boundary and of public facts.
+
+A draw that is admitted at boundary k is charged from ``k``, computed from ``k + 1/4``, stored in the middle
+between two boundaries after about four fifths of the lag, and answered at ``k + lag``, all in ticks. Nothing
+that others can see, not even the number of an entry in the ledger, then depends on how long it was computed.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+__all__ = ["Slot", "WallClock", "boundary_after", "now", "use_clock"]
+
+_STEP = 0.2  # seconds; the wall clock may be set while somebody sleeps
+
+
+class WallClock:
+    """The time of day, in seconds since the epoch; all processes of the service share it."""
+
+    def now(self) -> float:
+        """Return this moment."""
+        return time.time()
+
+    def sleep_until(self, moment: float) -> None:
+        """Return at a moment, or at once if it has passed."""
+        while (left := moment - self.now()) > 0:
+            time.sleep(min(left, _STEP))
+
+
+_CLOCK: Final[list[WallClock]] = [WallClock()]
+
+
+def now() -> float:
+    """Return this moment by the clock of the service."""
+    return _CLOCK[0].now()
+
+
+def use_clock(clock: WallClock) -> WallClock:
+    """Use another clock in this process (tests do), and return the one that was used before."""
+    before, _CLOCK[0] = _CLOCK[0], clock
+    return before
+
+
+def sleep_until(moment: float) -> None:
+    """Sleep by the clock of the service."""
+    _CLOCK[0].sleep_until(moment)
+
+
+def boundary_after(moment: float, tick: Fraction) -> int:
+    """Return the number of the first boundary after a moment.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> boundary_after(10.0, Fraction(1, 2)), boundary_after(10.4, Fraction(1, 2))
+    (21, 21)
+    """
+    return math.floor(moment / float(tick)) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """When a draw is computed, stored and answered.
+
+    Parameters
+    ----------
+    admitted
+        The number of the boundary.
+    start_at, store_at, answer_at
+        When computing begins, when the answer is stored, and when it leaves.
+    """
+
+    admitted: int
+    start_at: float
+    store_at: float
+    answer_at: float
+
+    @classmethod
+    def at(cls, boundary: int, lag: int, tick: Fraction) -> Slot:
+        """Return the times of a draw that a boundary admits.
+
+        Examples
+        --------
+        >>> from fractions import Fraction
+        >>> Slot.at(20, 4, Fraction(1, 2))
+        Slot(admitted=20, start_at=10.125, store_at=11.25, answer_at=12.0)
+        """
+        t, store = float(tick), math.floor(0.8 * lag - 0.5) + 0.5
+        return cls(boundary, (boundary + 0.25) * t, (boundary + store) * t, (boundary + lag) * t)

@@ -1,0 +1,381 @@
+"""The drawer: it admits queries at boundaries, has them drawn by the processes of their datasets, keeps time.
+
+It opens no data itself. Everything that it writes for others to see is written at public times, and what it
+writes there follows from public facts, from noisy answers, and from whether a process met its deadline.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import signal
+import threading
+import time
+from multiprocessing.connection import wait
+from typing import TYPE_CHECKING, Any
+
+from tacit.service._pauses import UNOPENED
+from tacit.service._service import Service
+from tacit.service._times import now_text
+from tacit.service.drawer._children import DatasetChild, start_process
+from tacit.service.drawer._clock import Slot, boundary_after, now
+from tacit.service.drawer._dataset_process import DrawTask, Opening
+from tacit.service.drawer._outcomes import Flight, Outcomes
+from tacit.service.drawer._recovery import settle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tacit.service._database import ServiceRow
+    from tacit.service._settings import ServiceSettings
+
+__all__ = ["Drawer", "run_drawer"]
+
+_LOG = logging.getLogger("tacit.service.drawer")
+_POLL = 0.05  # seconds between two looks for jobs
+_SEEN = 2.0  # seconds between two signs of life
+_RUNG = 8  # ticks after which a new process takes questions, or four times as many, and so on
+#: Only a query of somebody who may still ask runs.
+_RUN = (
+    "UPDATE queries SET state = 'running', admitted = ?, answer_at = ? WHERE id = ? AND state = 'waiting'"
+    " AND EXISTS (SELECT 1 FROM grants g JOIN users u ON u.id = g.person WHERE g.person = queries.person"
+    " AND g.dataset IN ('', queries.dataset) AND g.role = 'analyst' AND u.disabled = 0)"
+)
+_CANCEL = "UPDATE queries SET state = 'cancelled' WHERE id = ? AND state = 'waiting'"
+_IDLE = 600.0  # seconds after which the process of a policy that nobody uses ends
+
+
+def run_drawer(settings: ServiceSettings, stop: threading.Event | None = None) -> None:
+    """Run the drawer until it is told to stop (SIGTERM); admitted draws end at their boundary.
+
+    There is one at a time: another one in the same folder waits until this one has ended.
+
+    Parameters
+    ----------
+    settings
+        The operator's settings.
+    stop
+        Stops the drawer when it is set; a process of its own needs none.
+    """
+    settings.folder.mkdir(parents=True, exist_ok=True)
+    with (settings.folder / "drawer.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)  # two drawers would settle each other's draws
+        _run(settings, stop)
+
+
+def _run(settings: ServiceSettings, stop: threading.Event | None) -> None:
+    drawer = Drawer(settings)
+    if stop is not None:
+        drawer.stop = stop
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: drawer.stop.set())
+        signal.signal(signal.SIGINT, lambda *_: drawer.stop.set())
+    try:
+        drawer.run()
+    finally:
+        drawer.close()
+
+
+class Drawer:
+    """Admits queries, starts and kills the processes of datasets, and answers jobs.
+
+    Parameters
+    ----------
+    settings
+        The operator's settings.
+    start
+        How the process of a dataset is started; tests start threads.
+    """
+
+    def __init__(
+        self,
+        settings: ServiceSettings,
+        start: Callable[[ServiceSettings, Opening, float], DatasetChild] = start_process,
+    ) -> None:
+        self.settings = settings
+        self.service = Service(settings)
+        self.stop = threading.Event()
+        self._start = start
+        self._children: dict[tuple[str, int], DatasetChild] = {}
+        self._describer: DatasetChild | None = None
+        self._flights: dict[str, Flight] = {}
+        self._outcomes = Outcomes(self.service)
+        self._boundary = boundary_after(now(), settings.tick)
+        self._seen = self._polled = 0.0
+
+    def run(self) -> None:
+        """Recover, then serve until the event ``stop`` is set and every admitted draw has ended."""
+        self.recover()
+        while not (self.stop.is_set() and not self._flights):
+            self.step()
+            wake = min((self._boundary * float(self.settings.tick), *self._due_times()))
+            self._wait(max(0.0, min(wake - now(), _POLL)))
+
+    def close(self) -> None:
+        """End all processes and close the database and the ledger."""
+        for child in [*self._children.values(), *([self._describer] if self._describer else [])]:
+            child.kill()
+        self.service.close()
+
+    def recover(self) -> None:
+        """Settle what an earlier drawer left running, by what the ledger knows of it; open all datasets."""
+        for row in self.service.database.rows("SELECT * FROM queries WHERE state = 'running'"):
+            settle(self.service, row, lost="spent")
+        for row in self._datasets():
+            if not row["paused"]:
+                self._open(row)
+
+    def step(self) -> None:
+        """Do what is due now: hear the processes, answer jobs, end and admit draws."""
+        self.listen()
+        moment = now()
+        if any(due <= moment for due in self._due_times()):
+            self._end_flights(moment)
+        if moment >= self._boundary * float(self.settings.tick):
+            current = boundary_after(moment, self.settings.tick) - 1
+            if not self.stop.is_set():
+                self._admit(max(current, self._boundary))
+            self._boundary = max(current, self._boundary) + 1
+            self._show_life(moment)
+
+    def listen(self) -> None:
+        """Hear the processes and take jobs; nothing here waits for a boundary."""
+        self._hear()
+        if time.monotonic() >= self._polled + _POLL:
+            self._polled = time.monotonic()
+            self._take_jobs()
+
+    def _wait(self, seconds: float) -> None:
+        connections = [c.connection for c in self._all_children() if c.alive]
+        if connections:
+            wait(connections, seconds)
+        else:
+            self.stop.wait(seconds)
+
+    def _all_children(self) -> list[DatasetChild]:
+        return [*self._children.values(), *([self._describer] if self._describer is not None else [])]
+
+    def _due_times(self) -> list[float]:
+        return [flight.slot.answer_at for flight in self._flights.values()]
+
+    def _datasets(self) -> list[ServiceRow]:
+        return self.service.database.rows(
+            "SELECT d.name, d.kind, d.policy, d.paused, p.document FROM datasets d"
+            " JOIN policies p ON p.dataset = d.name AND p.number = d.policy"
+        )
+
+    def _show_life(self, moment: float) -> None:
+        """Say that the drawer is alive, for the service's readiness."""
+        if moment < self._seen + _SEEN:
+            return
+        self._seen = moment
+        with self.service.database.change() as change:
+            if not change.run("UPDATE facts SET fact = ? WHERE name = 'drawer_seen'", now_text()):
+                change.run("INSERT INTO facts (name, fact) VALUES ('drawer_seen', ?)", now_text())
+
+    # Processes ----------------------------------------------------------------------------------------------
+
+    def _open(self, row: ServiceRow) -> DatasetChild:
+        """Return the process of a dataset's policy; start it if there is none."""
+        key, policy = (str(row["name"]), int(row["policy"])), json.loads(row["document"])
+        child = self._children.get(key)
+        other = child is not None and child.opening.policy != policy
+        if child is not None and other:  # another curator had this number checked, and lost the race
+            child.kill()
+        ended = child is not None and child.state == "dead" and child.held_until <= now()
+        if child is None or other or ended:
+            child = self._children[key] = self._launch(key, str(row["kind"]), policy)
+        return child
+
+    def _launch(self, key: tuple[str, int], kind: str, policy: dict[str, Any]) -> DatasetChild:
+        width = int(policy.get("width") or self.settings.width)
+        return self._start(self.settings, Opening(key[0], kind, key[1], policy, width), now())
+
+    def _hear(self) -> None:
+        """Hear all processes; outcomes of draws are written together."""
+        outcomes = []
+        for child in self._all_children():
+            if not child.alive:
+                continue
+            for said, what in child.heard():
+                if said == "drawn":
+                    outcomes.append(what)
+                else:
+                    self._heard(child, said, what)
+        known = [(self._flights[one.query], one) for one in outcomes if one.query in self._flights]
+        done = self._outcomes.write(known)
+        for query in done:
+            self._flights[query].written = True
+
+    def _heard(self, child: DatasetChild, said: str, what: Any) -> None:
+        match said:
+            case "opened":
+                child.state = "opened"
+                self._finish_job(child.job, "done", what)
+            case "ready":
+                child.state = "ready"
+                child.ready_at = self._rung(child.started)
+            case "refused":
+                child.state = "refused"
+                child.ready_at = self._rung(child.started)
+                self._finish_job(child.job, "refused", what)
+            case "unprepared":
+                child.state = "unprepared"
+                child.ready_at = self._rung(child.started)
+            case "described":
+                self._finish_job(what[0], "done", what[1])
+            case "undescribed":
+                self._finish_job(what[0], "refused", what[1])
+            case "dead":
+                _LOG.warning("process ended", extra={"dataset": child.opening.name})
+                if child.state == "dead":  # while it took questions
+                    flying = [f.slot.answer_at for f in self._flights.values() if f.child is child]
+                    child.held_until = max(flying, default=0.0)
+                else:
+                    child.ready_at = self._rung(child.started)
+                self._finish_job(child.job, "refused", _ENDED)
+
+    def _rung(self, started: float) -> float:
+        """Return when a new process takes questions: a rung of a coarse ladder, not when it was ready.
+
+        How long a snapshot takes depends on the data; who waits learns only between which rungs it was.
+        """
+        tick, wait_for = float(self.settings.tick), _RUNG
+        while started + wait_for * tick < now():
+            wait_for *= 4
+        return started + wait_for * tick
+
+    # Jobs ---------------------------------------------------------------------------------------------------
+
+    def _take_jobs(self) -> None:
+        for job in self.service.database.rows("SELECT * FROM jobs WHERE state = 'waiting' ORDER BY created"):
+            with self.service.database.change() as change:
+                taken = change.run(
+                    "UPDATE jobs SET state = 'taken' WHERE id = ? AND state = 'waiting'", job["id"]
+                )
+            if taken:
+                self._take(job["id"], job["kind"], json.loads(job["document"]))
+
+    def _take(self, job: str, kind: str, document: dict[str, Any]) -> None:
+        if kind == "describe":
+            if self._describer is None or not self._describer.alive:
+                self._describer = self._start(self.settings, Opening(), now())
+            self._describer.job = job
+            self._describer.tell((job, document.get("source")))
+        elif kind == "open":
+            policy = dict(document.get("policy") or {})
+            key = (str(document.get("dataset", "")), int(document.get("number", 1)))
+            earlier = self._children.pop(key, None)
+            if earlier is not None and not any(f.child is earlier for f in self._flights.values()):
+                earlier.kill()
+            child = self._children[key] = self._launch(key, str(policy.get("kind", "table")), policy)
+            child.job = job
+        else:
+            self._finish_job(job, "refused", _UNKNOWN)
+
+    def _finish_job(self, job: str, state: str, result: dict[str, Any]) -> None:
+        if job:
+            with self.service.database.change() as change:
+                change.run(
+                    "UPDATE jobs SET state = ?, result = ? WHERE id = ? AND state = 'taken'",
+                    state, json.dumps(result), job,
+                )  # fmt: skip
+
+    # Draws --------------------------------------------------------------------------------------------------
+
+    def _admit(self, boundary: int) -> None:
+        """Admit waiting queries, first in first out, as far as their dataset has free slots.
+
+        A slot is held until the answer leaves. A plan that is being drawn is not admitted again until then,
+        so that nobody's charge waits for somebody else's computation.
+        """
+        waiting = self.service.database.rows(
+            "SELECT id, dataset, plan FROM queries WHERE state = 'waiting' ORDER BY position"
+        )
+        if not waiting and not self._children:
+            return
+        datasets = {row["name"]: row for row in self._datasets()}
+        self._end_unused(datasets)
+        plans: dict[str, list[str]] = {}
+        for flight in self._flights.values():
+            plans.setdefault(flight.dataset, []).append(flight.plan)
+        takers = {
+            name: child
+            for name in dict.fromkeys(row["dataset"] for row in waiting)
+            if name in datasets and (child := self._taker(datasets[name], boundary)) is not None
+        }
+        chosen: list[tuple[str, DatasetChild, Slot]] = []
+        for row in waiting:
+            child, drawn = takers.get(row["dataset"]), plans.setdefault(row["dataset"], [])
+            if child is None or len(drawn) >= child.opening.width or row["plan"] in drawn:
+                continue
+            drawn.append(row["plan"])
+            lag = int(child.opening.policy.get("lag") or self.settings.lag)
+            chosen.append((row["id"], child, Slot.at(boundary, lag, self.settings.tick)))
+        if chosen:
+            self._send(chosen)
+
+    def _taker(self, dataset: ServiceRow, boundary: int) -> DatasetChild | None:
+        """Return the process that takes a dataset's questions at a boundary; None if it takes none now.
+
+        One that ended while it computed is held as if it went on until the answers of its draws are due: when
+        it ended depends on the data. What it is told is lost; it is not charged and waits again.
+        """
+        if dataset["paused"]:
+            return None
+        child = self._open(dataset)
+        due = child.ready_at <= boundary * float(self.settings.tick)
+        if due and child.state in {"refused", "unprepared"}:
+            self._outcomes.pause(dataset["name"], UNOPENED)
+            del self._children[dataset["name"], dataset["policy"]]  # to be started again when it is resumed
+        return child if due and child.state in {"ready", "dead"} else None
+
+    def _send(self, chosen: list[tuple[str, DatasetChild, Slot]]) -> None:
+        """Write that queries run, durably, and hand them to their processes.
+
+        A query of somebody who may no longer ask is cancelled: what was taken from a person spends nothing.
+        """
+        flights: list[tuple[Flight, DrawTask]] = []
+        with self.service.database.change() as change:
+            for query, child, slot in chosen:
+                moved = change.run(_RUN, slot.admitted, slot.answer_at, query)
+                if not moved and change.run(_CANCEL, query):
+                    self.service.record(change, "", "query-cancelled", query, "")
+                row = change.row("SELECT * FROM queries WHERE id = ?", query)
+                if moved and row is not None:
+                    task = DrawTask(
+                        query, json.loads(row["ask"]), row["plan"], row["account"], row["person"],
+                        row["purpose"], slot,
+                    )  # fmt: skip
+                    flights.append((Flight(query, row["dataset"], row["plan"], slot, child), task))
+        for flight, task in flights:
+            self._flights[flight.query] = flight
+            flight.child.tell(task)
+
+    def _end_flights(self, moment: float) -> None:
+        """Give back the slots of draws whose answers leave now; whoever is late fails, and is ended."""
+        ended = [flight for flight in self._flights.values() if flight.slot.answer_at <= moment]
+        for flight in ended:
+            del self._flights[flight.query]
+            self._outcomes.end(flight)
+
+    def _end_unused(self, datasets: dict[str, ServiceRow]) -> None:
+        """End the processes of policies that were replaced, once their draws have ended."""
+        for (name, number), child in list(self._children.items()):
+            current = datasets.get(name)
+            old = current is not None and current["policy"] > number
+            left = current is None or current["policy"] < number
+            flying = any(flight.child is child for flight in self._flights.values())
+            if not flying and (old or (left and now() > child.started + _IDLE)):
+                child.kill()
+                del self._children[name, number]
+
+
+_ENDED = {
+    "code": "bad-parameter",
+    "what": "the data could not be opened within the limits of this service",
+    "why": "",
+    "fix": "ask the operator",
+}
+_UNKNOWN = {"code": "bad-parameter", "what": "the drawer does not know this job", "why": "", "fix": ""}

@@ -1,0 +1,75 @@
+"""Queries as clients and pages read them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from tacit.errors import TacitError
+from tacit.service.drawer._clock import now
+from tacit.service.drawer._query_states import problem_shown, shown_state
+from tacit.service.plans import shelf_of
+
+if TYPE_CHECKING:
+    from tacit.service._database import ServiceRow
+    from tacit.service._operations import ServiceCall
+
+__all__ = ["listed_query", "query_document"]
+
+_SENTENCES = {
+    "waiting": "The question waits for a free slot. Nothing is charged yet.",
+    "running": "The question is being answered. The answer leaves at a fixed time, however long it takes.",
+    "finished": "The answer is there.",
+    "failed": "The release failed after its charge.",
+    "refused": "The question was refused. Nothing was charged.",
+    "spent": "The question was charged, but its answer was lost.",
+    "cancelled": "The question was cancelled. Nothing was charged.",
+}
+
+
+def listed_query(call: ServiceCall, row: ServiceRow) -> dict[str, Any]:
+    """Return what a list says of a query. The question itself is for the person who asked it."""
+    state, mine = shown_state(row), row["person"] == call.person.id
+    return {
+        "query": row["id"],
+        "dataset": row["dataset"],
+        "state": state,
+        "created": row["created"],
+        "account": row["account"],
+        "plan": row["plan"],
+        "purpose": row["purpose"],
+        "person": row["person"],
+        "sql": json.loads(row["ask"]).get("sql") if mine else None,
+        "release": row["release"] if state == "finished" else None,
+    }
+
+
+def query_document(call: ServiceCall, row: ServiceRow) -> dict[str, Any]:
+    """Return a query: its state, its price, when its answer leaves, and its release or problem.
+
+    Curators and auditors of the dataset see all of it but the question, which may hold literals; what the log
+    of the ledger keeps of a question is the policy's decision.
+    """
+    listed = listed_query(call, row)
+    running = listed["state"] == "running"
+    return {
+        **listed,
+        "policy": row["policy"],
+        "ask": json.loads(row["ask"]) if row["person"] == call.person.id else None,
+        "price": _price(call, row),
+        "sentence": _SENTENCES[listed["state"]],
+        "done": listed["state"] not in {"waiting", "running"},
+        "answer_at": row["answer_at"] if running else None,
+        "answer_in_s": max(0.0, round(float(row["answer_at"]) - now(), 3)) if running else None,
+        "problem": problem_shown(row, call.id),
+    }
+
+
+def _price(call: ServiceCall, row: ServiceRow) -> dict[str, Any] | None:
+    """Return what the question costs; None if it would be another plan under the policy of today."""
+    try:
+        kept = shelf_of(call.service).plan(call.service.dataset(row["dataset"]), json.loads(row["ask"]))
+    except TacitError:
+        return None
+    price: dict[str, Any] = kept.document["price"]
+    return price if kept.hash == row["plan"] else None

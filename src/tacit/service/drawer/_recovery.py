@@ -1,0 +1,98 @@
+"""After a crash: what the ledger knows of a query decides what becomes of it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from tacit.errors import TacitError
+from tacit.service._times import moment_text, new_id
+from tacit.service.drawer._release_documents import document_of
+from tacit.service.plans import plan_of
+
+if TYPE_CHECKING:
+    from tacit.service._database import Change, ServiceRow
+    from tacit.service._service import Service
+
+__all__ = ["keep_release", "keep_stored", "settle", "stored_document"]
+
+
+def settle(service: Service, row: ServiceRow, *, lost: str) -> str:
+    """Settle a query that was running when its process ended; return its new state.
+
+    Guarantee: a query whose answer is stored is finished. One whose charge is in the ledger without an answer
+    is ``lost`` (``spent`` or ``failed``): it is never drawn again. One that was never charged waits again.
+
+    Parameters
+    ----------
+    service
+        The service.
+    row
+        The query.
+    lost
+        What a charge without an answer becomes.
+    """
+    document = stored_document(service, row)
+    charged = service.ledger.keyed_receipt(row["account"], f"q:{row['id']}") is not None
+    state = "finished" if document is not None else lost if charged else "waiting"
+    release = new_id("r") if state == "finished" else ""
+    code = {"failed": "release-failed", "spent": "spent"}.get(state, "")
+    with service.database.change() as change:
+        if state == "waiting":
+            moved = change.run(
+                "UPDATE queries SET state = 'waiting', admitted = NULL, answer_at = NULL"
+                " WHERE id = ? AND state = 'running'",
+                row["id"],
+            )
+        else:
+            moved = change.run(
+                "UPDATE queries SET state = ?, code = ?, release = ? WHERE id = ? AND state = 'running'",
+                state, code, release, row["id"],
+            )  # fmt: skip
+        if moved and release and document is not None:
+            keep_release(change, row["id"], release, document, float(row["answer_at"]))
+    return state
+
+
+def stored_document(service: Service, row: ServiceRow) -> dict[str, Any] | None:
+    """Return the stored answer of a query if its account has paid for it, without the data."""
+    try:
+        plan = plan_of(service.dataset(row["dataset"]).dataset, json.loads(row["ask"]))
+    except TacitError:
+        return None  # a later policy does not allow the question
+    release = plan.stored(account=row["account"]) if plan.hash == row["plan"] else None
+    return None if release is None else document_of(release)
+
+
+def keep_release(
+    change: Change, query: str, release: str, document: dict[str, Any], shown_from: float
+) -> None:
+    """Keep the release of a query; nobody is shown it before its time."""
+    row = change.row("SELECT dataset, person, account, plan FROM queries WHERE id = ?", query)
+    if row is not None:
+        given = (row["dataset"], row["person"], row["account"], row["plan"])
+        keep_stored(change, release, *given, document, shown_from, query)
+
+
+def keep_stored(
+    change: Change,
+    release: str,
+    dataset: str,
+    person: str,
+    account: str,
+    plan: str,
+    document: dict[str, Any],
+    shown_from: float,
+    query: str = "",
+) -> None:
+    """Keep a release that an account has paid for; it is as old as its time, not as this row.
+
+    When a row is written depends on what else the processes compute.
+    """
+    change.run(
+        "INSERT INTO releases"
+        " (id, query, dataset, person, account, plan, document, created, shown_from, position)"
+        " SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, COALESCE(MAX(position), 0) + 1 FROM releases",
+        release, query, dataset, person, account, plan, json.dumps(document, ensure_ascii=False),
+        moment_text(shown_from), shown_from,
+    )  # fmt: skip

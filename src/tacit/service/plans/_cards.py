@@ -1,0 +1,312 @@
+"""The plan card: what a question costs, what that means, how far off the answer may be, what is left after.
+
+A card has a part that is a function of the question and of public facts, which is kept as bytes, and a part
+about one person's account, which is asked of the ledger each time.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import ROUND_FLOOR, Decimal, localcontext
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from tacit.core import members_of, odds_factor, plan_meaning
+from tacit.errors import TacitError
+from tacit.service.plans._asked_plans import plan_of
+from tacit.service.plans._asks import ask_key
+
+if TYPE_CHECKING:
+    from tacit.accounting import Cost
+    from tacit.core import Plan
+    from tacit.ledger import Account, Head, Ledger
+    from tacit.service._service import OpenDataset, Service
+
+__all__ = [
+    "KeptPlan", "PlanShelf", "account_part", "card_bytes", "card_of", "own_account", "public_part",
+    "shelf_of",
+]  # fmt: skip
+
+V = TypeVar("V")
+_MOST_PLANS: Final = 512
+_MOST_BYTES: Final = 32 * 1024 * 1024  # of all cards together
+_MANY = 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPlan:
+    """A plan and the public part of its card: as a document and as bytes without the closing brace."""
+
+    plan: Plan[Any]
+    hash: str
+    cost: Cost
+    document: dict[str, Any]
+    written: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Afterwards:
+    """What an account has after a charge, in words; how many more of its kind fit; whether this one does."""
+
+    left: str | None
+    more: int
+    fits: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPart:
+    """The part of a card about one account, as of an end of the ledger's log."""
+
+    head: Head
+    document: dict[str, Any]
+    expires: datetime | None
+    is_paid: bool
+
+
+class Recent(Generic[V]):
+    """A few values by key; the one that was used least recently goes first."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock = most, threading.Lock()
+        self._kept: OrderedDict[object, V] = OrderedDict()
+
+    def get(self, key: object) -> V | None:
+        """Return a value, or None."""
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+            return found
+
+    def keep(self, key: object, value: V) -> None:
+        """Keep a value."""
+        with self._lock:
+            self._kept[key] = value
+            self._kept.move_to_end(key)
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+
+
+class PlanShelf:
+    """The plans of a worker that were made last, by dataset, policy, question and parameters.
+
+    Guarantee: nothing in it depends on who asked. What is left and what was paid is kept by account,
+    together with the end of the log for which it holds.
+    """
+
+    def __init__(self) -> None:
+        self._plans: Recent[KeptPlan] = Recent(_MOST_PLANS)
+        self.own: Recent[OwnPart] = Recent(4 * _MOST_PLANS)
+
+    def plan(self, opened: OpenDataset, ask: dict[str, Any]) -> KeptPlan:
+        """Return the plan of a question; refusals are not kept."""
+        key = (opened.name, opened.number, ask_key(ask))
+        found = self._plans.get(key)
+        if found is None:
+            plan = plan_of(opened.dataset, ask)
+            document = public_part(plan, opened)
+            written = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+            found = KeptPlan(plan, plan.hash, plan.cost, document, written.encode("utf-8"))
+            if len(found.written) * _MOST_PLANS <= _MOST_BYTES:
+                self._plans.keep(key, found)
+        return found
+
+
+def shelf_of(service: Service) -> PlanShelf:
+    """Return the shelf of a service in this process."""
+    found: PlanShelf | None = getattr(service, "plan_shelf", None)
+    if found is None:
+        found = service.plan_shelf = PlanShelf()  # type: ignore[attr-defined]
+    return found
+
+
+def public_part(plan: Plan[Any], opened: OpenDataset) -> dict[str, Any]:
+    """Return the part of a card that is the same for everybody."""
+    promised = {name: {"exact": str(value), "number": float(value)} for name, value in plan.promised.items()}
+    epsilon = plan.promised.get("epsilon")
+    task = members_of(plan)[0].task
+    return {
+        "plan": plan.hash,
+        "dataset": {
+            "name": opened.name,
+            "version": opened.dataset.version,
+            "unit": plan.unit.noun,
+            "policy": opened.number,
+        },
+        "price": {"promised": promised, "cost": plan.cost.to_json()},
+        "meaning": {
+            "odds": None if epsilon is None else odds_factor(epsilon),
+            "sentence": plan_meaning(plan),
+        },
+        "columns": [
+            {
+                "name": one.column,
+                "what": one.meaning,
+                "noise": one.mechanism,
+                "plus_minus": one.error,
+                "confidence": plan.confidence,
+                "note": "; ".join(text for text in (one.note, one.caution) if text),
+            }
+            for one in plan.forecast
+        ],
+        "facts": [list(pair) for pair in plan.facts],
+        "left_out": list(getattr(task, "left_out", ())),
+        "instalments": plan.instalments,
+        "asked": plan.asked,
+        "document": plan.to_json(),
+        "sql": list(plan.sql),
+    }
+
+
+def account_part(
+    service: Service, opened: OpenDataset, kept: KeptPlan, account: str | None
+) -> dict[str, Any]:
+    """Return what a card says to one person: what is left afterwards, and whether the answer is paid for.
+
+    Guarantee: it holds for the ledger as it is now. It is worked out again whenever the ledger has a new
+    entry; whether an account has expired is asked each time.
+
+    Parameters
+    ----------
+    service, opened, kept
+        Where, of which dataset, for which plan.
+    account
+        The account that would pay, which belongs to the person; None if there is none.
+    """
+    ledger = service.ledger
+    if ledger.refusal is not None:
+        return {"account": None, "fits": False, "would_fit": None, "stored": None, "answer_in_s": None}
+    shelf, head = shelf_of(service), ledger.head
+    key = (kept.hash, opened.name, opened.number, account)
+    found = shelf.own.get(key)
+    if found is None or found.head != head:
+        found = _own_part(service, opened, kept, account, head)
+        shelf.own.keep(key, found)
+    if found.expires is not None and found.expires < datetime.now(UTC):
+        past = {**found.document["account"], "words": "the last day of your allotment has passed"}
+        return {**found.document, "fits": found.is_paid, "account": past}
+    return found.document
+
+
+def _own_part(
+    service: Service, opened: OpenDataset, kept: KeptPlan, account: str | None, head: Head
+) -> OwnPart:
+    ledger = service.ledger
+    paid, exists = _stored(ledger, opened, kept, account)
+    dataset = ledger.account(opened.name)
+    mine = None if account is None else ledger.account(account)
+    yours = None if mine is None else _afterwards(mine, kept.cost, free=paid)
+    whole = _afterwards(dataset, kept.cost, free=paid or exists is True)
+    known = [whole] if yours is None else [yours, whole]
+    more, fits = min(one.more for one in known), mine is not None and all(one.fits for one in known)
+    frozen = dataset.frozen or (mine is not None and mine.frozen)
+    lag = int(opened.policy.get("lag") or service.settings.lag)
+    document = {
+        "account": {
+            "name": account,
+            "yours_after": None if yours is None else yours.left,
+            "dataset_after": whole.left,
+            "yours_now": None if mine is None else str(mine.filter.remaining),
+            "dataset_now": str(dataset.filter.remaining),
+            "more": more,
+            "words": _more_words(more, fits=fits, has_account=mine is not None, frozen=frozen),
+        },
+        "fits": paid or (fits and not frozen),
+        "would_fit": None if fits or frozen else _would_fit(kept.plan, dataset, mine),
+        "stored": {"paid": paid, "exists": exists},
+        "answer_in_s": 0.0 if paid else float((lag + 1) * service.settings.tick),
+    }
+    return OwnPart(head, document, None if mine is None else mine.expires, is_paid=paid)
+
+
+def _would_fit(plan: Plan[Any], dataset: Account, mine: Account | None) -> dict[str, str] | None:
+    """Return the largest epsilon that the accounts have left, for a plan that promises epsilon alone."""
+    if set(plan.promised) != {"epsilon"} or mine is None:
+        return None
+    left = [one.filter.remaining.epsilon or Fraction(0) for one in (mine, dataset)]
+    return {"epsilon": rounded_text(min(left))} if min(left) > 0 else None
+
+
+def rounded_text(value: Fraction) -> str:
+    """Write a number in six digits at most, rounded down, so that it still fits."""
+    with localcontext() as context:
+        context.prec, context.rounding = 6, ROUND_FLOOR
+        return f"{(Decimal(value.numerator) / Decimal(value.denominator)).normalize():f}"
+
+
+def card_of(kept: KeptPlan, own: dict[str, Any]) -> dict[str, Any]:
+    """Return a whole card."""
+    return {**kept.document, **own}
+
+
+def card_bytes(kept: KeptPlan, own: dict[str, Any]) -> bytes:
+    """Return a whole card as JSON; the public part is not written again."""
+    mine = json.dumps(own, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8")
+    return kept.written[:-1] + b"," + mine[1:]
+
+
+def _stored(
+    ledger: Ledger, opened: OpenDataset, kept: KeptPlan, account: str | None
+) -> tuple[bool, bool | None]:
+    """Return whether the account has paid for the stored answer, and whether there is one (None: not shown).
+
+    That an answer is stored shows that somebody has asked the same, so the policy decides about it.
+    """
+    version, shows = opened.dataset.version, bool(opened.policy.get("shows_stored"))
+    exists = shows and ledger.stored_release(opened.name, kept.hash, version=version) is not None
+    if account is None or (shows and not exists):
+        return False, exists if shows else None
+    paid = ledger.paid_release(account, kept.hash, version=version) is not None
+    return paid, exists if shows else None
+
+
+def _afterwards(account: Account, cost: Cost, *, free: bool) -> Afterwards:
+    now = account.filter
+    after = now if free else now.charged(now.spend_of(cost), cost.fits)
+    if after is None:
+        return Afterwards(None, 0, fits=False)
+    return Afterwards(str(after.remaining), min(after.how_many(cost), _MANY), fits=True)
+
+
+def _more_words(more: int, *, fits: bool, has_account: bool, frozen: bool) -> str:
+    if frozen:
+        return "the curator has stopped all charges to this dataset or to your allotment"
+    if not has_account:
+        return "you have no allotment for this dataset; ask its curator for one"
+    if not fits:
+        return "not enough is left for this question"
+    if not more:
+        return "nothing is left for another question of this kind"
+    number = f"{more:,}" if more < _MANY else "more than a million"
+    return f"about {number} more {'question' if more == 1 else 'questions'} of this kind"
+
+
+def own_account(
+    service: Service, person: str, dataset: str, named: str | None = None, plan: str = ""
+) -> str | None:
+    """Return the account of a person that pays, or None if there is none.
+
+    The account that was named; else one that was approved for exactly this plan; else the newest allotment.
+    """
+    if named is not None:
+        row = service.database.row(
+            "SELECT name, plan FROM accounts WHERE name = ? AND dataset = ? AND person = ?",
+            named, dataset, person,
+        )  # fmt: skip
+        if row is None or row["plan"] not in {"", plan}:
+            raise TacitError(
+                "no-allotment",
+                "this account is not an allotment of yours for this question",
+                fix="choose one of your allotments, or ask the curator for one",
+            )
+        return named
+    row = service.database.row(
+        "SELECT name FROM accounts WHERE dataset = ? AND person = ? AND plan IN ('', ?)"
+        " ORDER BY plan DESC, created DESC, name DESC LIMIT 1",
+        dataset, person, plan,
+    )  # fmt: skip
+    return None if row is None else str(row["name"])

@@ -1,0 +1,233 @@
+"""The ledger for auditors: its entries by a cursor, its end to keep as a witness, and its verification."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator, Field, StringConstraints
+
+from tacit.errors import TacitError
+from tacit.service._bodies import Body
+from tacit.service._operations import Operation, needs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tacit.ledger import Entry, Ledger
+    from tacit.service._callers import Caller
+    from tacit.service._operations import ServiceCall
+    from tacit.service._service import Service
+
+__all__ = ["LEDGER_OPERATIONS", "ledger_state"]
+
+_MAY_READ = needs("auditor", "curator", "owner", scope="audit")
+_MOST = 200  # entries of a page
+_STEP = 2_000  # entries that one request looks at
+_VERIFYING = asyncio.Semaphore(1)  # a check of the whole log is long: one at a time in a process
+
+
+def _count(value: object) -> object:
+    if isinstance(value, str):
+        text = value.strip()
+        if text and not re.fullmatch(r"[0-9]{1,18}", text, re.ASCII):
+            raise ValueError("must be a whole number")
+        return int(text) if text else None
+    return value
+
+
+class WitnessBody(Body):
+    """What somebody has kept of the ledger: its end as a number and a hash, or the text of a witness file."""
+
+    witness: Annotated[str, StringConstraints(max_length=4096)] = ""
+    count: Annotated[Annotated[int, Field(ge=0, lt=2**63)] | None, BeforeValidator(_count)] = None
+    hash: Annotated[str, StringConstraints(max_length=64)] = ""
+
+
+def ledger_state(service: Service) -> dict[str, Any]:
+    """Return the end of the log, and why nothing is charged now; empty if charges are taken."""
+    ledger = service.ledger
+    refusal, sealed = ledger.refusal, ledger.sealed
+    trouble = ""
+    if refusal is not None and refusal.code == "ledger-rolled-back":
+        trouble = (
+            "The ledger lacks entries that its witness has seen: an old copy may have taken its place. "
+            "Nothing is charged until the operator has restored the latest copy."
+        )
+    elif refusal is not None:
+        trouble = "The end of the ledger was changed. Nothing is charged until the operator has restored it."
+    elif sealed is not None:
+        trouble = (
+            "The ledger has sealed itself after a failed write. Nothing is charged until it is unsealed."
+        )
+    head = ledger.head
+    return {
+        "head": {"count": head.count, "hash": head.hash, "ledger": ledger.id},
+        "trouble": trouble,
+        "code": "" if not trouble else refusal.code if refusal is not None else "ledger-sealed",
+    }
+
+
+def _get_head(call: ServiceCall) -> dict[str, Any]:
+    return ledger_state(call.service)
+
+
+def _get_entries(call: ServiceCall) -> dict[str, Any]:
+    after = _whole(call.query.get("after", "0"), "after", 2**62)
+    limit = _whole(call.query.get("limit", "50"), "limit", _MOST)
+    found, upto = _visible(call.service.ledger, call.person, after, max(limit, 1))
+    more = upto < call.service.ledger.head.count
+    return {
+        **ledger_state(call.service),
+        "entries": [entry.to_json() for entry in found],
+        "next": str(upto) if more else None,
+        "verification": None,
+    }
+
+
+def _visible(ledger: Ledger, caller: Caller, after: int, limit: int) -> tuple[list[Entry], int]:
+    """Return entries that a person may see, and the number of the last one that was looked at."""
+    everywhere = bool({"auditor", "curator"} & caller.roles_on("")) and not caller.only
+    found: list[Entry] = []
+    upto, end = after, after + _STEP
+    while upto < end and len(found) < limit:
+        page = ledger.history(after=upto, limit=min(limit if everywhere else 500, end - upto))
+        if not page:
+            break
+        for entry in page:
+            upto = entry.seq
+            if everywhere or _concerns(entry, caller):
+                found.append(entry)
+            if len(found) == limit:
+                break
+    return found, upto
+
+
+def _concerns(entry: Entry, caller: Caller) -> bool:
+    """Whether an entry is about a dataset on which the person is an auditor or a curator."""
+    if entry.account is None:
+        return False
+    dataset = entry.account.partition("/")[0]
+    return bool({"auditor", "curator"} & caller.roles_on(dataset))
+
+
+def _whole(text: str, name: str, most: int) -> int:
+    if not re.fullmatch(r"[0-9]{1,19}", text, re.ASCII) or int(text) > most:
+        raise TacitError("bad-parameter", f"{name} must be a whole number of at most {most}")
+    return int(text)
+
+
+async def _post_verify(call: ServiceCall) -> dict[str, Any]:
+    async with _VERIFYING:
+        report = await call.in_thread(_verified, call.service.ledger, call.body)
+    caller = call.person
+    if "auditor" not in caller.roles_on("") or caller.only:  # other datasets stay unnamed
+        report["problems"] = [_own_accounts(problem, caller) for problem in report["problems"]]
+        report |= {"accounts": None, "releases": None}
+    return {**ledger_state(call.service), "entries": [], "next": None, "verification": report}
+
+
+def _own_accounts(problem: str, caller: Caller) -> str:
+    """Return a problem without the names of accounts of datasets that the person does not audit."""
+
+    def shown(match: re.Match[str]) -> str:
+        dataset = match.group(1).partition("/")[0]
+        return match.group(0) if caller.roles_on(dataset) else "another account"
+
+    return re.sub(r"account '([^']*)'", shown, problem)
+
+
+def _verified(ledger: Ledger, body: WitnessBody) -> dict[str, Any]:
+    """Check the whole log; what the report says of files names no path."""
+    report = _with_witness(ledger, body)
+    own = "the witness of the service"
+    hidden = {f"the witness {ledger.witness}": own, str(ledger.witness): own, ledger.name: "the ledger"}
+    problems = [_without(problem, hidden) for problem in report.problems]
+    sentence = "consistent, completeness not proven"
+    if not report.ok:
+        sentence = "NOT consistent"
+    elif report.complete:
+        sentence = f"consistent and complete up to entry {report.witnessed:,}, as the witness proves"
+    return {
+        "ok": report.ok,
+        "complete": report.complete,
+        "sentence": sentence,
+        "problems": problems,
+        "entries": report.entries,
+        "accounts": report.accounts,
+        "releases": report.releases,
+        "witnessed": report.witnessed,
+    }
+
+
+def _without(text: str, hidden: Mapping[str, str]) -> str:
+    for place, word in hidden.items():
+        text = text.replace(place, word)
+    return text
+
+
+def _with_witness(ledger: Ledger, body: WitnessBody) -> Any:
+    if body.count is not None or body.hash:
+        if body.count is None or not re.fullmatch(r"[0-9a-fA-F]{64}", body.hash, re.ASCII):
+            raise _bad_witness()
+        return ledger.verify(witness=(body.count, body.hash.lower()))
+    if not body.witness.strip():
+        return ledger.verify()
+    kept = _document_of(body.witness)
+    if kept is not None:
+        return ledger.verify(witness=kept)
+    with tempfile.NamedTemporaryFile(suffix=".witness") as file:
+        Path(file.name).write_bytes(body.witness.encode("utf-8", "replace"))
+        try:
+            return ledger.verify(witness=file.name)
+        except TacitError:
+            raise _bad_witness() from None
+
+
+def _document_of(text: str) -> tuple[int, str] | None:
+    """Read the document that ``ledger/head`` returned, or its head."""
+    try:
+        found = json.loads(text)
+        head = found.get("head", found)
+        count, digest = head["count"], head["hash"]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    good = type(count) is int and 0 <= count < 2**63 and isinstance(digest, str)
+    return (count, digest.lower()) if good and re.fullmatch(r"[0-9a-fA-F]{64}", digest, re.ASCII) else None
+
+
+def _bad_witness() -> TacitError:
+    return TacitError(
+        "bad-parameter",
+        "this is not a witness of this ledger",
+        why="it is empty, damaged or of another ledger, so it proves nothing",
+        fix="give the number and the hash of an entry, or the text of a witness file of this ledger",
+    )
+
+
+def _form(call: ServiceCall, _: Mapping[str, str]) -> dict[str, Any]:
+    return {**ledger_state(call.service), "entries": [], "next": None, "verification": None}
+
+
+LEDGER_OPERATIONS = (
+    Operation(
+        "GET", "/ledger", _MAY_READ, _get_entries, page="plans/ledger.html",
+        summary="The ledger: its state and the entries of your datasets, oldest first",
+    ),
+    Operation(
+        "GET", "/ledger/entries", _MAY_READ, _get_entries, page="plans/ledger.html",
+        summary="Entries of the ledger of your datasets after a cursor, oldest first",
+    ),
+    Operation(
+        "GET", "/ledger/head", _MAY_READ, _get_head,
+        summary="The end of the log, to keep elsewhere as a witness",
+    ),
+    Operation(
+        "POST", "/ledger/verify", needs("auditor", scope="audit"), _post_verify, body=WitnessBody,
+        page="plans/ledger.html", form=_form, summary="Check the whole ledger, and compare it with a witness",
+    ),
+)  # fmt: skip

@@ -1,0 +1,107 @@
+"""The head of a request: it is limited in size and in time, before anybody is known."""
+
+import asyncio
+import socket
+
+import pytest
+import uvicorn
+
+from tacit.service.operation import _connections
+from tacit.service.operation._connections import BoundedConnection
+
+
+async def answering(scope, receive, send):
+    assert scope["type"] == "http"
+    body, more = b"", True
+    while more:
+        message = await receive()
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"%d" % len(body)})
+
+
+def conversation(talk):
+    """Let a coroutine talk to a server with such connections."""
+
+    async def run():
+        listening = socket.create_server(("127.0.0.1", 0))
+        config = uvicorn.Config(answering, http=BoundedConnection, log_config=None, lifespan="off", ws="none")
+        server = uvicorn.Server(config)
+        server.install_signal_handlers = lambda: None
+        serving = asyncio.create_task(server._serve([listening]))
+        while not server.started:
+            await asyncio.sleep(0.01)
+        try:
+            return await asyncio.wait_for(talk(*listening.getsockname()), 60)
+        finally:
+            server.should_exit = True
+            await serving
+
+    return asyncio.run(run())
+
+
+async def sent(host, port, pieces):
+    """Send pieces until the connection is cut; return how many were sent, and what came back."""
+    reader, writer = await asyncio.open_connection(host, port)
+    number = 0
+    try:
+        for piece in pieces:
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(0)
+            number += 1
+        return number, await reader.read(1000)
+    except ConnectionError:
+        return number, b""
+    finally:
+        writer.close()
+
+
+BEGUN = b"GET / HTTP/1.1\r\nHost: house\r\n"
+CHUNKED = b"POST / HTTP/1.1\r\nHost: house\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "piece"),
+    [
+        (BEGUN, b"X: " + b"y" * 8000 + b"\r\n"),
+        (BEGUN + b"X: ", b"y" * 8000),
+        (b"", b"\r\n" * 4000),
+        (CHUNKED + b"0\r\n", b"X: " + b"y" * 8000 + b"\r\n"),
+        (CHUNKED + b"0\r\nX: ", b"y" * 8000),
+        (CHUNKED + b"1;", b"x=" + b"y" * 7998),
+    ],
+)
+def test_headers_without_end_are_cut(first, piece):
+    number, back = conversation(lambda host, port: sent(host, port, [first, *[piece] * 20_000]))
+    assert number < 5000  # what the sockets of both sides hold, not 160 MB
+    assert b" 200 " not in back
+
+
+def test_a_head_that_does_not_end_is_cut_in_time(monkeypatch):
+    monkeypatch.setattr(_connections, "HEAD_SECONDS", 0.2)
+    for first in (b"", BEGUN, b"GET / HTTP/1.1\r\nConnection: keep-alive\r\n\r\nGET"):
+        _, back = conversation(lambda host, port, first=first: sent(host, port, [first]))
+        assert back.count(b" 200 ") == first.count(b"\r\n\r\n")
+
+
+def test_usual_requests_pass_one_after_another_and_with_a_slow_body(monkeypatch):
+    monkeypatch.setattr(_connections, "HEAD_SECONDS", 0.5)
+
+    async def talk(host, port):
+        reader, writer = await asyncio.open_connection(host, port)
+        found = []
+        for _ in range(3):
+            writer.write(BEGUN + b"X: " + b"y" * 30_000 + b"\r\n\r\n")
+            found.append((await reader.readuntil(b"\r\n0\r\n\r\n")).split(b"\r\n")[0])
+            await asyncio.sleep(0.3)
+        writer.write(b"POST / HTTP/1.1\r\nHost: house\r\nContent-Length: 5\r\nConnection: close\r\n\r\n")
+        await writer.drain()
+        await asyncio.sleep(0.8)
+        writer.write(b"12345")
+        found.append((await reader.read()).split(b"\r\n")[0])
+        writer.close()
+        return found
+
+    assert conversation(talk) == [b"HTTP/1.1 200 OK"] * 4

@@ -150,7 +150,7 @@ class PostgresEngine:
             "CREATE TABLE visits (patient_id bigint, hospital text, icd text, length_of_stay float8, age int)"
         )
         lines = path.with_suffix(".csv")
-        duckdb.execute(f"COPY (FROM '{path}') TO '{lines}' (HEADER false)")
+        duckdb.connect().execute(f"COPY (FROM '{path}') TO '{lines}' (HEADER false)")
         with (
             self._connection.cursor() as cursor,
             cursor.copy("COPY visits FROM STDIN (FORMAT csv)") as copy,

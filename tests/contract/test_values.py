@@ -280,7 +280,7 @@ class TestOwners:
         assert asked(protected(table), "SELECT COUNT(*) AS n FROM data") == [3]
 
     def test_no_short_name_is_the_name_of_a_long_one(self) -> None:
-        digest = duckdb.sql(f"SELECT 'sha256:' || sha256('{self.LONG}b')").fetchall()[0][0]
+        digest = duckdb.connect().sql(f"SELECT 'sha256:' || sha256('{self.LONG}b')").fetchall()[0][0]
         data = protected(pa.table({"u": [digest, self.LONG + "b"] * 2}))
         assert asked(data, "SELECT COUNT(*) AS n FROM data") == [2]
 

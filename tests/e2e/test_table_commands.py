@@ -342,7 +342,7 @@ def test_ctrl_c_in_the_middle_of_a_query_loses_nothing(tmp_path):
     import duckdb
 
     many = "SELECT hash(i) % 1500000 AS pid, i % 31 AS stay FROM range(6000000) t(i)"
-    duckdb.sql(f"COPY ({many}) TO '{tmp_path / 'visits.parquet'}'")
+    duckdb.connect().sql(f"COPY ({many}) TO '{tmp_path / 'visits.parquet'}'")
     words = ("--unit", "pid", "--epsilon", "3", "--bounds", "stay=0:30")
     assert tacit("init", "visits.parquet", *words, cwd=tmp_path).returncode == 0
     process = subprocess.Popen(

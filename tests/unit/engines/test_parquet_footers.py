@@ -34,12 +34,12 @@ def test_a_copy_has_bytes_for_texts_and_nothing_else_changed(tmp_path: Any) -> N
     copy_with_bytes(tmp_path / "x.parquet", tmp_path / "y.parquet")
 
     def described(name: str) -> dict[str, str]:
-        lines = duckdb.sql(f"DESCRIBE FROM '{tmp_path / name}.parquet'").fetchall()
+        lines = duckdb.connect().sql(f"DESCRIBE FROM '{tmp_path / name}.parquet'").fetchall()
         return {line[0]: line[1] for line in lines}
 
     before, after = described("x"), described("y")
     assert after == {name: kind.replace("VARCHAR", "BLOB") for name, kind in before.items()}
-    assert duckdb.sql(f"SELECT text FROM '{tmp_path / 'y.parquet'}'").fetchall() == [
+    assert duckdb.connect().sql(f"SELECT text FROM '{tmp_path / 'y.parquet'}'").fetchall() == [
         ("é".encode(),),
         (None,),
     ]

@@ -121,7 +121,7 @@ def storage(tmp_path):
 
 
 def write_visits(path, rows):
-    duckdb.execute(f"COPY (SELECT i AS pid, random() AS x FROM range({rows}) t(i)) TO '{path}'")
+    duckdb.connect().execute(f"COPY (SELECT i AS pid, random() AS x FROM range({rows}) t(i)) TO '{path}'")
 
 
 def visits(address, **facts):

@@ -48,7 +48,7 @@ def protected(**more) -> tc.Dataset:
 def test_the_lines_without_noise_are_those_of_duckdb(groups):
     d = table()  # noqa: F841 - DuckDB finds it by its name
     sql = f"SELECT g, h, COUNT(*) AS n, SUM(x) AS s, AVG(x) AS m FROM d GROUP BY {groups}"
-    expected = {line[:2]: line[2:] for line in duckdb.sql(sql).fetchall()}
+    expected = {line[:2]: line[2:] for line in duckdb.connect().sql(sql).fetchall()}
     answer = protected().sql(sql).plan(epsilon=10**6).release()
     found = {(line["g"], line["h"]): (line["n"], line["s"], line["m"]) for line in answer.content}
     assert found.keys() == expected.keys()

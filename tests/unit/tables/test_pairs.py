@@ -57,11 +57,12 @@ def protected(data: pa.Table, **more) -> tc.Dataset:
 
 def clipped(data: pa.Table, sql: str) -> tuple:
     """Ask DuckDB itself for the clipped values."""
-    d = duckdb.sql(  # noqa: F841 - DuckDB finds it by its name
+    connection = duckdb.connect()
+    d = connection.sql(  # noqa: F841 - DuckDB finds it by its name
         "SELECT g, LEAST(GREATEST(x, 0), 100) AS x, LEAST(GREATEST(y, 0), 60) AS y FROM data "
         "WHERE x IS NOT NULL AND y IS NOT NULL"
     )
-    return duckdb.sql(sql).fetchall()[0]
+    return connection.sql(sql).fetchall()[0]
 
 
 def test_the_answers_without_noise_are_those_of_duckdb():

@@ -56,7 +56,7 @@ def test_no_number_of_rows_is_anywhere(house, visits):
     import duckdb
 
     place = house.service.settings.sources["visits"].place
-    rows = str(duckdb.execute(f"SELECT count(*) FROM '{place}'").fetchone()[0])
+    rows = str(duckdb.connect().sql(f"SELECT count(*) FROM '{place}'").fetchall()[0][0])
     assert len(rows) > 3
     text = house.call("GET", "/api/v1/datasets/visits", visits["cora"]).text
     text += house.call("GET", "/api/v1/sources/visits/columns", visits["cora"]).text

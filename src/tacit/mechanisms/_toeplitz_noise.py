@@ -13,11 +13,11 @@ import numpy as np
 from tacit.errors import bad_parameter
 from tacit.exact import count, rational
 from tacit.fixes import Set
-from tacit.mechanisms._dial import dial_coefficients, inverse_series, window_series
 from tacit.mechanisms._discrete_gaussian import DiscreteGaussian
 from tacit.mechanisms._discrete_laplace import DiscreteLaplace
 from tacit.mechanisms._mechanism import exactly_one, figure
 from tacit.mechanisms._stream_noise import StreamNoise, read_days
+from tacit.strategies import dial_coefficients, inverse_series, window_series
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -135,6 +135,30 @@ class TableDataset(Dataset, PandasHabits):
         """Aggregate all rows; see `Rows.agg`."""
         return self[self.main].agg(**aggregates)
 
+    def crosstabs(self, columns: Sequence[str], **options: Any) -> Any:
+        """Ask for many tables of these columns at once, planned together; see `tacit.tables.crosstabs`."""
+        return self[self.main].crosstabs(columns, **options)
+
+    def ranges(self, column: str, **options: Any) -> Any:
+        """Ask for all ranges of an ordered column; see `tacit.tables.ranges`."""
+        return self[self.main].ranges(column, **options)
+
+    def prefixes(self, column: str, **options: Any) -> Any:
+        """Ask for the distribution of an ordered column; see `tacit.tables.prefixes`."""
+        return self[self.main].prefixes(column, **options)
+
+    def regress(self, outcome: str, **options: Any) -> Any:
+        """Ask for a regression; see `tacit.inference.regress`."""
+        return self[self.main].regress(outcome, **options)
+
+    def survival(self, **options: Any) -> Any:
+        """Ask for survival curves on public time bins; see `tacit.inference.survival`."""
+        return self[self.main].survival(**options)
+
+    def synthesize(self, columns: Sequence[str], **options: Any) -> Any:
+        """Ask for invented rows that agree with measured tables; see `tacit.synth.synthesize`."""
+        return self[self.main].synthesize(columns, **options)
+
     def sql(
         self,
         query: str,
@@ -304,9 +328,12 @@ class TableDataset(Dataset, PandasHabits):
 
         return facts_document(self)
 
-    def _rebuild(self, request: Any) -> Plan[AnswerTable]:
+    def _rebuild(self, request: Any) -> Plan[Any]:
+        from tacit.tables._further_questions import rebuilt
         from tacit.tables._planning import make_plans
 
+        if "asks" in request:
+            return rebuilt(self, request)
         return make_plans([self._member(request)])[0]
 
     def _member(self, request: Any) -> tuple[TableDataset, TableQuestion, Goal, Presentation | None]:

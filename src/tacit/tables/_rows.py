@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tacit.algebra import (
     Column,
@@ -32,6 +32,7 @@ from tacit.exact import count
 from tacit.fixes import Choose, Code, Declare, Set
 from tacit.tables._aggregates import Aggregate, OnBounds, as_value_of_any_kind
 from tacit.tables._column_names import check_name, names_needed
+from tacit.tables._further_questions import asked_of
 from tacit.tables._groups import GroupedRows
 from tacit.tables._habits import PandasHabits
 from tacit.tables._keys import (
@@ -366,6 +367,30 @@ class Rows(PandasHabits):
     def agg(self, **aggregates: Aggregate) -> Query:
         """Aggregate all rows into one line."""
         return GroupedRows(self, (), None).agg(**aggregates)
+
+    def crosstabs(self, columns: Sequence[str], **options: Any) -> Any:
+        """Ask for many tables of these columns at once, planned together; see `tacit.tables.crosstabs`."""
+        return asked_of(self, "crosstabs", columns, **options)
+
+    def ranges(self, column: str, **options: Any) -> Any:
+        """Ask for all ranges of an ordered column; see `tacit.tables.ranges`."""
+        return asked_of(self, "ranges", column, **options)
+
+    def prefixes(self, column: str, **options: Any) -> Any:
+        """Ask for the distribution of an ordered column; see `tacit.tables.prefixes`."""
+        return asked_of(self, "prefixes", column, **options)
+
+    def regress(self, outcome: str, **options: Any) -> Any:
+        """Ask for a regression; see `tacit.inference.regress`."""
+        return asked_of(self, "regress", outcome, **options)
+
+    def survival(self, **options: Any) -> Any:
+        """Ask for survival curves on public time bins; see `tacit.inference.survival`."""
+        return asked_of(self, "survival", **options)
+
+    def synthesize(self, columns: Sequence[str], **options: Any) -> Any:
+        """Ask for invented rows that agree with measured tables; see `tacit.synth.synthesize`."""
+        return asked_of(self, "synthesize", columns, **options)
 
 
 def _condition(condition: Expr | str) -> Node:

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from tacit.tables._dataset import TableDataset
     from tacit.tables._postprocessing import Presentation
 
-__all__ = ["read_post", "read_question"]
+__all__ = ["read_post", "read_question", "read_relation"]
 
 _NODES: dict[str, type] = {
     node.__name__: node
@@ -161,6 +161,16 @@ def read_question(written: Any, dataset: TableDataset) -> TableQuestion:
         check_name(name)
         _check_aggregate(aggregate, facts)
     return question
+
+
+def read_relation(written: Any, dataset: TableDataset) -> Relation:
+    """Read rows from the document of their relation, and check them as `read_question` does."""
+    relation = _node(written, dataset.tables)
+    if not isinstance(relation, Scan | Where | Project | JoinUnits | JoinPublic | PerUnit):
+        raise TypeError(type(relation).__name__)
+    _check_relation(relation, dataset)
+    _check_rows(relation, dataset.limits)
+    return relation
 
 
 def read_post(written: Any, dataset: TableDataset) -> Presentation | None:

@@ -8,8 +8,8 @@ import pytest
 
 from tacit import TacitError
 from tacit.mechanisms import ToeplitzNoise, TreeNoise
-from tacit.mechanisms._dial import dial_coefficients, inverse_series
 from tacit.mechanisms._toeplitz_noise import column_norm_squared
+from tacit.strategies import dial_coefficients, inverse_series
 
 
 def dense(coefficients, days):

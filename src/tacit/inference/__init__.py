@@ -1,0 +1,1 @@
+"""Inference: what releases say about the population, with noise and sampling together."""

@@ -1,0 +1,250 @@
+"""The axes of cross tables: a column of rows with its public list of values, or a number with public cuts.
+
+Everything here follows from public facts. A row has one place on every axis, or is left out of all tables: a
+value that is not on the list has no place, unless the axis has one for other values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypeAlias
+
+from tacit.algebra import Call, Column, Literal, as_date, can_be_missing, kind_of, resolve, scope
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import count, rational
+from tacit.fixes import Choose, Declare, Either, Set
+from tacit.tables._keys import key_nodes, read_group_keys, typed_keys
+
+if TYPE_CHECKING:
+    from tacit.algebra import Node, Scope
+    from tacit.core import Kind, Value
+    from tacit.tables._rows import Rows
+
+__all__ = ["MOST_PLACES", "Axis", "BinsGiven", "read_axes"]
+
+#: For each column a number of equally wide cells between its bounds, or the cuts themselves.
+BinsGiven: TypeAlias = "Mapping[str, int | Sequence[object]] | None"
+
+MOST_PLACES = 10_000
+_OTHER = "(other)"
+_MISSING = "(missing)"
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One column of cross tables and its places.
+
+    Parameters
+    ----------
+    name
+        The column's name.
+    node
+        The expression whose value decides the place; of a number with cuts, the number of the place itself.
+    values
+        What the engine returns for each place, in order; None stands for missing values.
+    cuts
+        Of a number or a date: place i holds what lies from cut i to below cut i + 1. What lies outside is in
+        the first or in the last place, which also holds the last cut.
+    other
+        Whether the last place holds all values that are not on the list.
+    """
+
+    name: str
+    node: Node
+    values: tuple[object, ...]
+    cuts: tuple[float | str, ...] = ()
+    other: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many places there are."""
+        return len(self.values) + self.other
+
+    @property
+    def missing(self) -> bool:
+        """Whether missing values have a place."""
+        return None in self.values
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The places as people read them.
+
+        Examples
+        --------
+        >>> Axis("age", Column("age"), (0.0, 1.0, None), cuts=(0.0, 40.0, 80.0)).labels
+        ('0 to 40', '40 to 80', '(missing)')
+        """
+        shown = [_MISSING if value is None else _written(value) for value in self.values]
+        cells = [f"{_written(low)} to {_written(high)}" for low, high in pairwise(self.cuts)]
+        return (*cells, *shown[len(cells) :], *([_OTHER] if self.other else []))
+
+    @property
+    def shown(self) -> tuple[Value, ...]:
+        """The places as keys of an answer: values as they are, cells and other values by their labels."""
+        if self.cuts or self.other:
+            listed = zip(self.values, self.labels, strict=False)
+            known: list[Value] = [None if value is None else label for value, label in listed]
+            return (*known, *([_OTHER] if self.other else []))
+        return tuple(
+            value if isinstance(value, str | float | bool) or value is None else str(value)
+            for value in self.values
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """Return the axis as a release stores it: names, labels and cuts; no expression."""
+        return {"name": self.name, "places": list(self.shown), "cuts": list(self.cuts), "other": self.other}
+
+
+def read_axes(
+    rows: Rows,
+    columns: Sequence[str],
+    *,
+    bins: BinsGiven = None,
+    keys: Mapping[str, Sequence[object]] | None = None,
+    other: Sequence[str] = (),
+    missing: bool = True,
+) -> tuple[Axis, ...]:
+    """Read the columns of cross tables, or refuse those whose values are not public.
+
+    Parameters
+    ----------
+    rows
+        The rows that are counted.
+    columns
+        The names of the columns, all different.
+    bins
+        Of numbers: how many equally wide cells, or the cuts; of dates the cuts.
+    keys
+        Public values by column; by default those declared with the dataset.
+    other
+        Columns that get one more place for all values that are not listed.
+    missing
+        Whether missing values get a place, in columns that can have them.
+    """
+    facts = scope(rows.relation)
+    names = list(columns)
+    given: object = columns
+    if isinstance(given, str) or not names or len(set(names)) != len(names):
+        raise bad_parameter("columns", "different names of columns", columns, fix=Set(columns=["age", "sex"]))
+    for mapping, word in ((bins, "bins"), (keys, "keys")):
+        for name in mapping or {}:
+            _check_asked(word, name, names)
+    for name in other:
+        _check_asked("other", name, names)
+    axes = []
+    for name in names:
+        node = resolve(Column(name), facts)
+        gaps = missing and can_be_missing(node, facts)
+        if bins is not None and name in bins:
+            axes.append(_with_cuts(name, bins[name], facts, gaps=gaps))
+        else:
+            axes.append(_with_values(name, (keys or {}).get(name), facts, gaps=gaps, other=name in other))
+    return tuple(axes)
+
+
+def _check_asked(word: str, name: str, names: Sequence[str]) -> None:
+    if name not in names:
+        raise TacitError(
+            "unknown-column",
+            f"{word} names {name!r}, which is not one of the columns asked for",
+            fix=Choose(tuple(names), given=str(name)),
+        )
+
+
+def _with_values(name: str, given: Sequence[object] | None, facts: Scope, *, gaps: bool, other: bool) -> Axis:
+    """Make the axis of a column whose values are listed."""
+    by = ((name, Column(name)),)
+    if given is None and facts[name].keys is None and facts[name].stored == "boolean":
+        given = (False, True)
+    lists = None if given is None else {name: list(given)}
+    public = read_group_keys(by, lists, facts)
+    if public is None:
+        numeric = facts[name].kind == "number" or facts[name].bounds is not None
+        raise TacitError(
+            "keys-missing",
+            f"the values of {name} are not public",
+            why="cross tables and invented rows need every value of a column in advance; which values occur "
+            "is private",
+            fix=Either(Set(bins={name: 10}), Declare("keys", [1, 2], column=name))
+            if numeric
+            else Declare("keys", ["A", "B"], column=name),
+        )
+    nodes = key_nodes(by, public, facts)
+    values = tuple(key[0] for key in typed_keys(nodes, public) or ())
+    if gaps and None not in values:
+        values = (*values, None)
+    _check_places(name, len(values) + other)
+    return Axis(name, nodes[0][1], values, other=other)
+
+
+def _with_cuts(name: str, given: object, facts: Scope, *, gaps: bool) -> Axis:
+    """Make the axis of a number, or of a date, with public cuts."""
+    fact = facts[name]
+    dated = isinstance(given, Sequence) and all(isinstance(cut, str) for cut in given)
+    kind: Kind = "date" if dated or fact.kind == "date" else "number"
+    cuts = _dates(name, given) if kind == "date" else _numbers(name, given, facts)
+    _check_places(name, len(cuts) - 1 + gaps)
+    value = resolve(Column(name), facts, kind)
+    if kind_of(value) != kind:
+        raise bad_parameter("bins", f"for numbers and dates, and {name} has neither", given, fix=Set(bins={}))
+    parts: list[Node] = []
+    for place, cut in enumerate(cuts[1:-1]):
+        upper = as_date(str(cut)) if kind == "date" else Literal(float(str(cut)), "number")
+        parts += [Call("lt", (value, upper)), Literal(float(place), "number")]
+    last = Literal(float(len(cuts) - 2), "number")
+    inner: Node = Call("case", (*parts, last)) if parts else last
+    present = Call("not", (Call("is_null", (value,)),))
+    node = resolve(Call("case", (present, inner, Literal(None, "number"))), facts, "number")
+    places: tuple[object, ...] = tuple(float(i) for i in range(len(cuts) - 1))
+    return Axis(name, node, (*places, None) if gaps else places, cuts)
+
+
+def _numbers(name: str, given: object, facts: Scope) -> tuple[float, ...]:
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        cuts = [float(rational(f"a cut of {name}", cut, zero=True, negative=True)) for cut in given]
+        if len(cuts) < 2 or any(b <= a for a, b in pairwise(cuts)):
+            raise bad_parameter(
+                f"bins of {name}", "at least two rising cuts", given, fix=Set(bins={name: [0, 20, 40]})
+            )
+        return tuple(cuts)
+    cells = count(f"bins of {name}", given, zero=False)  # type: ignore[arg-type]
+    bounds = facts[name].bounds
+    if bounds is None:
+        raise TacitError(
+            "bounds-missing",
+            f"{name} has no declared bounds, so {cells} equally wide cells have no place",
+            why="the smallest and the largest value in the data are private",
+            fix=Either(Declare("bounds", (0, 100), column=name), Set(bins={name: [0, 50, 100]})),
+        )
+    low, high = bounds
+    cuts = [float(low + (high - low) * i / cells) for i in range(cells + 1)]
+    if any(not b > a for a, b in pairwise(cuts)) or not all(map(math.isfinite, cuts)):
+        raise bad_parameter(f"bins of {name}", "fewer cells", given, fix=Set(bins={name: 10}))
+    return tuple(cuts)
+
+
+def _dates(name: str, given: object) -> tuple[str, ...]:
+    example = Set(bins={name: ["2026-01-01", "2026-02-01", "2026-03-01"]})
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise bad_parameter(f"bins of {name}", "a list of dates, because it is a date", given, fix=example)
+    cuts = [str(as_date(str(cut)).value) for cut in given]
+    if len(cuts) < 2 or any(b <= a for a, b in pairwise(cuts)):
+        raise bad_parameter(f"bins of {name}", "at least two rising dates", given, fix=example)
+    return tuple(cuts)
+
+
+def _check_places(name: str, places: int) -> None:
+    if places > MOST_PLACES:
+        raise bad_parameter(
+            f"the values of {name}", f"at most {MOST_PLACES:,}", f"{places:,}",
+            fix="group them into fewer, for example with bins, or leave the column out",
+        )  # fmt: skip
+
+
+def _written(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value).removesuffix(" 00:00:00")

@@ -34,6 +34,7 @@ import tacit as tc
 from served import Served
 
 ANALYSTS = 200
+IDLE = 2.0  # seconds after which a connection is not used again
 PERIOD = 2.0  # seconds between two requests of one analyst
 EPSILON = Fraction(1, 1000)  # of each question
 #: How often each kind is sent; 60 % are repeats.
@@ -61,7 +62,8 @@ class Client:
     def __init__(self, url: str) -> None:
         self.host, _, port = url.removeprefix("http://").partition(":")
         self.port = int(port)
-        self.free: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+        #: Connections that are not used now, with when each was used last.
+        self.free: list[tuple[float, asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def send(self, method: str, path: str, token: str, body: dict | None = None, key: str = ""):
         raw = b"" if body is None else json.dumps(body).encode()
@@ -70,7 +72,7 @@ class Client:
         )
         head += f"idempotency-key: {key}\r\n" if key else ""
         message = f"{head}content-length: {len(raw)}\r\n\r\n".encode() + raw
-        reader, writer = self.free.pop() if self.free else await asyncio.open_connection(self.host, self.port)
+        reader, writer = await self._connection()
         try:
             writer.write(message)
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
@@ -79,11 +81,20 @@ class Client:
         except BaseException:
             writer.close()
             raise
-        self.free.append((reader, writer))
+        self.free.append((time.monotonic(), reader, writer))
         return int(head[9:12]), json.loads(content)
 
+    async def _connection(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Take a connection that was used lately; a server closes those that idle, at a time of its own."""
+        while self.free:
+            used, reader, writer = self.free.pop()
+            if time.monotonic() - used < IDLE:
+                return reader, writer
+            writer.close()
+        return await asyncio.open_connection(self.host, self.port)
+
     def close(self) -> None:
-        for _, writer in self.free:
+        for *_, writer in self.free:
             writer.close()
         self.free.clear()
 

@@ -77,12 +77,14 @@ CREATE TABLE queries (
     state TEXT NOT NULL,
     created TEXT NOT NULL, admitted BIGINT, answer_at DOUBLE PRECISION, code TEXT NOT NULL DEFAULT '',
     problem TEXT NOT NULL DEFAULT '', release TEXT NOT NULL DEFAULT '', position INTEGER NOT NULL,
+    asked TEXT NOT NULL DEFAULT '',
     UNIQUE (person, dataset, retry_key)
 );
 CREATE INDEX queries_waiting ON queries (state, dataset, position);
 CREATE INDEX queries_person ON queries (person, position);
 CREATE INDEX queries_position ON queries (position);
 CREATE INDEX queries_plan ON queries (plan, dataset);
+CREATE INDEX queries_asked ON queries (asked, dataset, policy);
 CREATE TABLE releases (
     id TEXT PRIMARY KEY, query TEXT NOT NULL, dataset TEXT NOT NULL, person TEXT NOT NULL,
     account TEXT NOT NULL,

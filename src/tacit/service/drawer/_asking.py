@@ -18,7 +18,7 @@ from tacit.service.drawer._query_states import looked_at
 from tacit.service.drawer._recovery import keep_stored
 from tacit.service.drawer._release_documents import document_of
 from tacit.service.drawer._released import stored_answer
-from tacit.service.plans import AskBody, read_ask, shelf_of
+from tacit.service.plans import AskBody, digest_of_ask, read_ask, shelf_of
 
 if TYPE_CHECKING:
     from tacit.core import Plan
@@ -51,15 +51,18 @@ def post_query(call: ServiceCall) -> Any:
     service, person = call.service, call.person.id
     ask = read_ask(given)
     opened = service.dataset(given.dataset)
-    plan = shelf_of(service).plan(opened, ask).plan
+    name = shelf_of(service).hash(service, opened, ask)
     key = read_key(call, given)
     known = _known(service.database, person, given.dataset, key) if key else None
     if known is not None:
-        return _same(call, known, plan.hash)
-    account = paying_account(service.database, person, given.dataset, given.account, plan.hash)
-    paid = stored_answer(call, str(account["name"]), plan.hash)
+        return _same(call, known, name)
+    account = paying_account(service.database, person, given.dataset, given.account, name)
+    paid = stored_answer(call, str(account["name"]), name)
     if paid is not None:
         return paid
+    plan = shelf_of(service).plan(opened, ask).plan
+    if plan.hash != name:  # another version of Tacit planned it before
+        account = paying_account(service.database, person, given.dataset, given.account, plan.hash)
     check_paused(opened.paused)
     purpose = purpose_of(account, given.purpose)
     release = _kept_elsewhere(service, opened, plan, str(account["name"]), person)
@@ -71,7 +74,7 @@ def post_query(call: ServiceCall) -> Any:
     row = {
         "id": new_id("q"), "dataset": opened.name, "policy": opened.number, "person": person,
         "account": account["name"], "ask": json.dumps(ask), "plan": plan.hash, "purpose": purpose,
-        "retry_key": key or new_id("k"), "created": now_text(),
+        "retry_key": key or new_id("k"), "created": now_text(), "asked": digest_of_ask(ask),
     }  # fmt: skip
     with service.database.change() as change:
         known = _known(change, person, opened.name, row["retry_key"])
@@ -108,7 +111,8 @@ _NEW: dict[str, Any] = {
 def _insert(change: Change, row: dict[str, Any]) -> None:
     change.run(
         "INSERT INTO queries (id, dataset, policy, person, account, ask, plan, purpose, retry_key, created,"
-        " state, position) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting', COALESCE(MAX(position), 0) + 1"
+        " asked, state, position)"
+        " SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting', COALESCE(MAX(position), 0) + 1"
         " FROM queries",
         *row.values(),
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tacit.service.plans._ask_page import ASK_OPERATIONS, accounts_of
 from tacit.service.plans._asked_plans import plan_of
-from tacit.service.plans._asks import MOST_KEYS, MOST_SQL, AskBody, ask_document, read_ask
+from tacit.service.plans._asks import MOST_KEYS, MOST_SQL, AskBody, ask_document, digest_of_ask, read_ask
 from tacit.service.plans._card_operations import CARD_OPERATIONS
 from tacit.service.plans._cards import account_part, card_of, own_account, public_part, shelf_of
 from tacit.service.plans._certificate_checks import CERTIFICATE_OPERATIONS
@@ -25,6 +25,7 @@ __all__ = [
     "accounts_of",
     "ask_document",
     "card_of",
+    "digest_of_ask",
     "ledger_state",
     "own_account",
     "plan_of",

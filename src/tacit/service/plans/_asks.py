@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from decimal import Decimal
@@ -220,3 +221,8 @@ def _plain(value: Any) -> Any:
 def ask_key(document: dict[str, Any]) -> str:
     """Return the text under which a question is remembered."""
     return json.dumps(document, sort_keys=True, separators=(",", ":"))
+
+
+def digest_of_ask(document: dict[str, Any]) -> str:
+    """Return a digest by which a question is found among those asked before."""
+    return hashlib.sha256(ask_key(document).encode()).hexdigest()

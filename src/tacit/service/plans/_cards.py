@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from tacit.core import members_of, odds_factor, plan_meaning
 from tacit.errors import TacitError
 from tacit.service.plans._asked_plans import plan_of
-from tacit.service.plans._asks import ask_key
+from tacit.service.plans._asks import ask_key, digest_of_ask
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tacit.accounting import Cost
     from tacit.core import Plan
     from tacit.ledger import Account, Head, Ledger
@@ -34,6 +36,8 @@ __all__ = [
 V = TypeVar("V")
 _MOST_PLANS: Final = 512
 _MOST_BYTES: Final = 32 * 1024 * 1024  # of all cards together
+_MOST_FACTS: Final = 8192  # what accounts have and what is stored, of a few words each
+_MOST_HASHES: Final = 65_536
 _MANY = 10**6
 
 
@@ -100,7 +104,33 @@ class PlanShelf:
 
     def __init__(self) -> None:
         self._plans: Recent[KeptPlan] = Recent(_MOST_PLANS)
+        self._hashes: Recent[str] = Recent(_MOST_HASHES)
+        self._facts: Recent[tuple[Head, Any]] = Recent(_MOST_FACTS)
         self.own: Recent[OwnPart] = Recent(4 * _MOST_PLANS)
+
+    def at(self, head: Head, key: tuple[object, ...], find: Callable[[], V]) -> V:
+        """Return what the ledger says at this end of its log; it is asked again when there is a new entry."""
+        kept = self._facts.get(key)
+        if kept is None or kept[0] != head:
+            kept = head, find()
+            self._facts.keep(key, kept)
+        return cast("V", kept[1])
+
+    def hash(self, service: Service, opened: OpenDataset, ask: dict[str, Any]) -> str:
+        """Return the hash of a question's plan: remembered, found with a question asked before, or planned.
+
+        A repeated question then needs no planning.
+        """
+        key = (opened.name, opened.number, ask_key(ask))
+        found = self._hashes.get(key)
+        if found is None:
+            row = service.database.row(
+                "SELECT plan FROM queries WHERE asked = ? AND dataset = ? AND policy = ? LIMIT 1",
+                digest_of_ask(ask), opened.name, opened.number,
+            )  # fmt: skip
+            found = self.plan(opened, ask).hash if row is None else str(row["plan"])
+            self._hashes.keep(key, found)
+        return found
 
     def plan(self, opened: OpenDataset, ask: dict[str, Any]) -> KeptPlan:
         """Return the plan of a question; refusals are not kept."""
@@ -195,12 +225,15 @@ def account_part(
 def _own_part(
     service: Service, opened: OpenDataset, kept: KeptPlan, account: str | None, head: Head
 ) -> OwnPart:
-    ledger = service.ledger
-    paid, exists = _stored(ledger, opened, kept, account)
-    dataset = ledger.account(opened.name)
-    mine = None if account is None else ledger.account(account)
+    ledger, shelf = service.ledger, shelf_of(service)
+    paid, exists = _stored(ledger, opened, kept, account, shelf, head)
+    dataset = shelf.at(head, ("account", opened.name), lambda: ledger.account(opened.name))
+    mine = None if account is None else shelf.at(head, ("account", account), lambda: ledger.account(account))
     yours = None if mine is None else _afterwards(mine, kept.cost, free=paid)
-    whole = _afterwards(dataset, kept.cost, free=paid or exists is True)
+    free = paid or exists is True
+    whole = shelf.at(
+        head, ("after", opened.name, kept.hash, free), lambda: _afterwards(dataset, kept.cost, free=free)
+    )
     known = [whole] if yours is None else [yours, whole]
     more, fits = min(one.more for one in known), mine is not None and all(one.fits for one in known)
     frozen = dataset.frozen or (mine is not None and mine.frozen)
@@ -211,7 +244,7 @@ def _own_part(
             "yours_after": None if yours is None else yours.left,
             "dataset_after": whole.left,
             "yours_now": None if mine is None else str(mine.filter.remaining),
-            "dataset_now": str(dataset.filter.remaining),
+            "dataset_now": shelf.at(head, ("now", opened.name), lambda: str(dataset.filter.remaining)),
             "more": more,
             "words": _more_words(more, fits=fits, has_account=mine is not None, frozen=frozen),
         },
@@ -250,14 +283,18 @@ def card_bytes(kept: KeptPlan, own: dict[str, Any]) -> bytes:
 
 
 def _stored(
-    ledger: Ledger, opened: OpenDataset, kept: KeptPlan, account: str | None
+    ledger: Ledger, opened: OpenDataset, kept: KeptPlan, account: str | None, shelf: PlanShelf, head: Head
 ) -> tuple[bool, bool | None]:
     """Return whether the account has paid for the stored answer, and whether there is one (None: not shown).
 
     That an answer is stored shows that somebody has asked the same, so the policy decides about it.
     """
     version, shows = opened.dataset.version, bool(opened.policy.get("shows_stored"))
-    exists = shows and ledger.stored_release(opened.name, kept.hash, version=version) is not None
+    exists = shows and shelf.at(
+        head,
+        ("stored", opened.name, version, kept.hash),
+        lambda: ledger.stored_release(opened.name, kept.hash, version=version) is not None,
+    )
     if account is None or (shows and not exists):
         return False, exists if shows else None
     paid = ledger.paid_release(account, kept.hash, version=version) is not None

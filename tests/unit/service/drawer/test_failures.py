@@ -254,11 +254,19 @@ def test_a_source_that_cannot_be_prepared_pauses_its_dataset(ward, monkeypatch):
     assert "could not be opened" in ward.service.dataset("second").paused
 
 
-def test_nobody_sees_when_a_process_ended_before_its_answers_are_due(ward):
+def test_nobody_sees_when_a_process_ended_before_its_answers_are_due(ward, monkeypatch):
     """When a process runs out of memory depends on the data; for others it goes on as if it computed."""
+    reading, first, over = DuckDB.transaction, [True], threading.Event()
+
+    def ended(engine):
+        if first and first.pop():
+            over.wait(60)  # a thread cannot be killed as a process can; it computes nothing any more
+        return reading(engine)
+
     query = ward.ask().json()["query"]
     [flight] = ward.drawing.admit()
     ward.drawing.until(lambda: flight.slot.start_at in ward.drawing.clock.asleep)  # charged
+    monkeypatch.setattr(DuckDB, "transaction", ended)
     with ward.drawing.lock:
         flight.child.connection.close()
         ward.drawing.drawer.listen()
@@ -267,6 +275,7 @@ def test_nobody_sees_when_a_process_ended_before_its_answers_are_due(ward):
     [second] = ward.drawing.admit()
     assert ward.get(f"/queries/{other}", "ben").json()["state"] == "running"
     ward.drawing.move(flight.slot.answer_at)
+    over.set()
     assert ward.get(f"/queries/{query}").json()["state"] == "failed"
     assert "lack of memory" in ward.service.dataset("visits").paused
     assert ward.get(f"/queries/{other}", "ben").json()["state"] == "running"

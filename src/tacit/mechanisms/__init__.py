@@ -39,6 +39,7 @@ from tacit.mechanisms._randomized_response import Estimate, RandomizedResponse
 from tacit.mechanisms._randomizer_choice import choose_randomizer, randomizer_from_json
 from tacit.mechanisms._randomness_check import check_randomness
 from tacit.mechanisms._ranking_secret import ranking_secret
+from tacit.mechanisms._residual_noise import ResidualNoise, residual
 from tacit.mechanisms._response_designs import Design
 from tacit.mechanisms._rounded_gaussian import RoundedGaussian
 from tacit.mechanisms._sampled_steps import SampledSteps, StepSums
@@ -100,6 +101,7 @@ __all__ = [
     "Quantiles",
     "QuestionSample",
     "RandomizedResponse",
+    "ResidualNoise",
     "RoundedGaussian",
     "SampledSteps",
     "SharedSteps",
@@ -131,6 +133,7 @@ __all__ = [
     "mean_sets",
     "randomizer_from_json",
     "ranking_secret",
+    "residual",
     "sampling_secret",
     "training_noise",
     "truncate",

@@ -26,6 +26,7 @@ from tacit.tables._aggregate_functions import (
 )
 from tacit.tables._config import Config, load_config, open_config, read_config
 from tacit.tables._consortium import Consortium, consortium
+from tacit.tables._cross_tables import CrossTables
 from tacit.tables._dataset import TableDataset
 from tacit.tables._examples import EXAMPLE_HOSPITALS, example_visits
 from tacit.tables._invented import InventedTables, StepChange, TablePair
@@ -42,6 +43,7 @@ __all__ = [
     "Config",
     "Consortium",
     "Contribution",
+    "CrossTables",
     "Expr",
     "InventedTables",
     "StepChange",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tacit.algebra import How, Scan
 from tacit.core import AnswerTable, Dataset, Limits, Plan, Release, Table
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from tacit.engines import Engine
     from tacit.exact import Number
     from tacit.tables._aggregates import Aggregate
+    from tacit.tables._axes import BinsGiven
+    from tacit.tables._cross_tables import TableName
+    from tacit.tables._crosstabs import CrossQuestion
     from tacit.tables._cut_notes import CutNote
     from tacit.tables._goals import Goal
     from tacit.tables._groups import GroupedRows
@@ -135,9 +138,24 @@ class TableDataset(Dataset, PandasHabits):
         """Aggregate all rows; see `Rows.agg`."""
         return self[self.main].agg(**aggregates)
 
-    def crosstabs(self, columns: Sequence[str], **options: Any) -> Any:
-        """Ask for many tables of these columns at once, planned together; see `tacit.tables.crosstabs`."""
-        return self[self.main].crosstabs(columns, **options)
+    def crosstabs(
+        self,
+        columns: Sequence[str],
+        up_to: int = 2,
+        *,
+        tables: Sequence[TableName] | None = None,
+        bins: BinsGiven = None,
+        keys: Mapping[str, Sequence[object]] | None = None,
+        other: Sequence[str] = (),
+        missing: bool = True,
+        weights: Mapping[TableName, Number] | None = None,
+        aim: Literal["largest", "sum"] = "largest",
+    ) -> CrossQuestion:
+        """Ask for many tables of these columns at once, planned together; see `Rows.crosstabs`."""
+        return self[self.main].crosstabs(
+            columns, up_to, tables=tables, bins=bins, keys=keys, other=other, missing=missing,
+            weights=weights, aim=aim,
+        )  # fmt: skip
 
     def ranges(self, column: str, **options: Any) -> Any:
         """Ask for all ranges of an ordered column; see `tacit.tables.ranges`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tacit.algebra import (
     Column,
@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tacit.exact import Number
+    from tacit.tables._axes import BinsGiven
+    from tacit.tables._cross_tables import TableName
+    from tacit.tables._crosstabs import CrossQuestion
     from tacit.tables._dataset import TableDataset
     from tacit.tables._query import Query
 
@@ -368,9 +371,66 @@ class Rows(PandasHabits):
         """Aggregate all rows into one line."""
         return GroupedRows(self, (), None).agg(**aggregates)
 
-    def crosstabs(self, columns: Sequence[str], **options: Any) -> Any:
-        """Ask for many tables of these columns at once, planned together; see `tacit.tables.crosstabs`."""
-        return asked_of(self, "crosstabs", columns, **options)
+    def crosstabs(
+        self,
+        columns: Sequence[str],
+        up_to: int = 2,
+        *,
+        tables: Sequence[TableName] | None = None,
+        bins: BinsGiven = None,
+        keys: Mapping[str, Sequence[object]] | None = None,
+        other: Sequence[str] = (),
+        missing: bool = True,
+        weights: Mapping[TableName, Number] | None = None,
+        aim: Literal["largest", "sum"] = "largest",
+    ) -> CrossQuestion:
+        """Ask for many tables of these columns at once, planned together; all of them agree.
+
+        Guarantee: like every plan, it states its cost and the error of every table before anything is
+        charged. The noise is chosen so that the widest cell is as narrow as it can be for the cost.
+
+        Parameters
+        ----------
+        columns
+            Columns with public values, or numbers and dates with `bins`.
+        up_to
+            All tables of one to so many columns.
+        tables
+            Instead of `up_to`: exactly these tables, each a tuple of names.
+        bins
+            For numbers: into how many equal cells their bounds are cut, or the cuts; for dates the cuts.
+        keys
+            Public values by column; by default those declared with the dataset.
+        other
+            Columns that get a place for all values that are not listed.
+        missing
+            Whether missing values get a place, in columns that can have them.
+        weights
+            How much the variance of a table counts, 1 where nothing is said: ``{("age", "sex"): 4}``.
+        aim
+            ``"largest"``: the largest (weighted) variance of a cell is least. ``"sum"``: the sum over all
+            cells is; small tables then have the widest cells.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> visits = tc.protect(tc.tables.example_visits(), unit="patient_id", limits={"rows": 1},
+        ...                     budget=tc.Budget(epsilon=2, delta=1e-6), bounds={"age": (0, 100)},
+        ...                     keys={"hospital": tc.tables.EXAMPLE_HOSPITALS})
+        >>> question = visits.crosstabs(["age", "hospital"], bins={"age": 4})
+        >>> release = question.plan(epsilon=1, delta=1e-6).release()
+        >>> table = release.tables[("hospital", "age")]
+        >>> len(table) == 4 * len(tc.tables.EXAMPLE_HOSPITALS)
+        True
+        >>> total = sum(table["n"].value)
+        >>> abs(total - release.total.value) < 1e-6  # all tables agree
+        True
+        """
+        question: CrossQuestion = asked_of(
+            self, "crosstabs", columns, up_to, tables=tables, bins=bins, keys=keys, other=other,
+            missing=missing, weights=weights, aim=aim,
+        )  # fmt: skip
+        return question
 
     def ranges(self, column: str, **options: Any) -> Any:
         """Ask for all ranges of an ordered column; see `tacit.tables.ranges`."""

@@ -1,4 +1,4 @@
-"""Counts without negative ones: the nearest point, in least squares, with the same total."""
+"""Counts without negative ones, and whole ones: the nearest point, in least squares, with the same total."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["nonnegative_counts"]
+__all__ = ["nonnegative_counts", "whole_counts"]
 
 
 def nonnegative_counts(counts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -30,3 +30,20 @@ def nonnegative_counts(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     lowered = (np.cumsum(falling) - total) / np.arange(1, len(counts) + 1)
     last = np.flatnonzero(falling > lowered)[-1]
     return np.asarray(np.maximum(counts - lowered[last], 0.0))
+
+
+def whole_counts(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return whole numbers near counts that are not negative; their sum is the rounded total.
+
+    All are rounded down, and the largest remainders get one more.
+
+    Examples
+    --------
+    >>> whole_counts(np.array([2.5, 2.4, 0.3])).tolist()
+    [3.0, 2.0, 0.0]
+    """
+    down = np.floor(counts)
+    missing = round(float(counts.sum())) - int(down.sum())
+    order = np.argsort(down - counts, kind="stable")
+    down[order[:missing]] += 1
+    return down

@@ -1,0 +1,262 @@
+"""Noise on the residuals of cross tables: many tables measured together, exactly on the integers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from tacit.errors import bad_parameter
+from tacit.exact import Number, count, rational
+from tacit.fixes import Set
+from tacit.mechanisms._grid import fits
+from tacit.mechanisms._mechanism import Adjacency, Mechanism, figure, read_adjacency
+from tacit.mechanisms._noise_laws import GaussianLaw, check_width
+from tacit.strategies import ColumnSet, ResidualSets, replace_cost
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from tacit.accounting import Cost
+
+__all__ = ["ResidualNoise", "residual"]
+
+_STEPS = 2**96  # costs are whole numbers of 1/_STEPS, rounded up
+_BITS = 24  # of a sigma, rounded up: at most a part in 2^23 more noise
+_SHOWN = 2_000  # sets whose sigma the document lists; of more it has a digest
+_SAFE = 2**62
+
+
+def residual(table: NDArray[Any]) -> NDArray[Any]:
+    """Return ``prod of (n_i I - 1 1^T)`` applied to a table of whole numbers, exactly.
+
+    Numbers that may leave 64 bits are Python ints. A table without columns, a total, is its own residual.
+
+    Examples
+    --------
+    >>> residual(np.array([3, 1, 0])).tolist(), residual(np.array([[1, 0], [0, 0]])).tolist()
+    ([5, -1, -4], [[1, -1], [-1, 1]])
+    """
+    made = np.asarray(table)
+    largest = (
+        int(np.abs(made).max(initial=0)) if made.dtype != object else max(map(abs, made.flat), default=0)
+    )
+    if made.dtype == object or largest * math.prod(2 * n for n in made.shape) >= _SAFE:
+        made = made.astype(object)
+    for axis, n in enumerate(made.shape):
+        made = n * made - made.sum(axis=axis, keepdims=True)
+    return made
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class ResidualNoise(Mechanism):
+    """Release the residuals of cross tables with discrete Gaussian noise, each set with its own sigma.
+
+    Guarantee: rho = k^2 sum over sets S of prod n_i (n_i - 1) / (2 sigma_S^2), zero-concentrated, where a
+    unit owns at most k of the counted rows. One row moves the table of S by 1 in one cell, so it moves the
+    residual of S by one column of ``prod (n_i I - 1 1^T)``, whose squared norm is prod n_i (n_i - 1); k
+    rows move it by at most k times as much. Under ``replace`` the cost is that of the worst pair of rows
+    (docs/proofs/workloads.md).
+
+    Parameters
+    ----------
+    sizes
+        How many values each column has.
+    sigmas
+        The noise of each set of columns, on its integer residual.
+    rows
+        The most rows of one unit, k.
+    adjacency
+        What a neighbour is.
+
+    Examples
+    --------
+    >>> noise = ResidualNoise((2, 3), {(): 4, (0,): 6, (0, 1): 20})
+    >>> noise.rho <= Fraction(1, 32) + Fraction(2, 72) + Fraction(12, 800) + Fraction(1, 10**9)
+    True
+    >>> total, by_sex, both = noise.release([np.array(9), np.array([4, 5]), np.array([[1, 2, 1], [2, 2, 1]])])
+    >>> both.shape
+    (2, 3)
+    """
+
+    additive: ClassVar[bool] = True
+
+    sizes: tuple[int, ...]
+    sets: tuple[ColumnSet, ...]
+    sigmas: tuple[Fraction, ...]
+    rows: int
+    adjacency: Adjacency
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        sigmas: Mapping[ColumnSet, Number],
+        *,
+        rows: int = 1,
+        adjacency: Adjacency = "add/remove",
+    ) -> None:
+        shape = tuple(count("sizes", n, zero=False) for n in sizes)
+        for one in sigmas:
+            if any(not 0 <= i < len(shape) for i in one) or list(one) != sorted(set(one)):
+                raise bad_parameter("sigmas", "given for rising numbers of columns", one, fix=Set(sigmas={}))
+        spreads = tuple(rational("sigma", value) for value in sigmas.values())
+        for spread in spreads:
+            check_width(spread, power=56)
+        for name, value in (
+            ("sizes", shape),
+            ("sets", tuple(sigmas)),
+            ("sigmas", spreads),
+            ("rows", count("rows", rows, zero=False)),
+            ("adjacency", read_adjacency(adjacency)),
+        ):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def planned(
+        cls,
+        plan: ResidualSets,
+        squares: NDArray[np.float64],
+        *,
+        rho: Number,
+        rows: int = 1,
+        adjacency: Adjacency = "add/remove",
+    ) -> ResidualNoise:
+        """Scale the noise of a residual plan to a cost; every sigma is rounded up.
+
+        Parameters
+        ----------
+        plan, squares
+            The sets, and the noise of each as `ResidualSets.least_largest` gives it, at rho = 1/2.
+        rho
+            What the release may cost.
+        rows, adjacency
+            See the class.
+        """
+        wanted = rational("rho", rho)
+        per_row = plan.rho(squares)
+        if adjacency == "replace":
+            per_row = max(per_row, plan.replaced(squares))
+        factor = rows * math.sqrt(per_row / float(wanted)) * (1 + 1e-9)
+        while True:
+            sigmas = {
+                one: _short(factor * math.sqrt(square) * math.prod(plan.sizes[i] for i in one))
+                for one, square in zip(plan.sets, squares.tolist(), strict=True)
+            }
+            made = cls(plan.sizes, sigmas, rows=rows, adjacency=adjacency)
+            if made.rho <= wanted:
+                return made
+            factor *= 1 + 1e-6
+
+    @property
+    def squares(self) -> NDArray[np.float64]:
+        """The variance ``s_S^2`` of the noise on each residual over prod n_i."""
+        of = zip(self.sets, self.sigmas, strict=True)
+        return np.array([float(sigma / math.prod(self.sizes[i] for i in one)) ** 2 for one, sigma in of])
+
+    @cached_property
+    def rho(self) -> Fraction:
+        """What one release costs: an upper bound, a whole number of 2^-96."""
+        total = 0
+        for one, sigma in zip(self.sets, self.sigmas, strict=True):
+            norm = self.rows**2 * self.norm(one) * sigma.denominator**2 * _STEPS
+            total += -(-norm // (2 * sigma.numerator**2))
+        added = Fraction(total, _STEPS)
+        if self.adjacency == "add/remove":
+            return added
+        replaced = Fraction(replace_cost(self.sizes, self.sets, self.squares)) * self.rows**2
+        return max(added, Fraction(math.ceil(replaced * _STEPS), _STEPS))
+
+    def norm(self, one: ColumnSet) -> int:
+        """Return the squared norm of what one row adds to the residual of a set."""
+        return math.prod(self.sizes[i] * (self.sizes[i] - 1) for i in one)
+
+    @property
+    def cost(self) -> Cost:
+        """The rho of all sets together."""
+        from tacit.accounting import Cost
+
+        return Cost.zcdp(self.rho, adjacency=self.adjacency)
+
+    def residuals(self, tables: Sequence[Any]) -> list[NDArray[Any]]:
+        """Return the exact residuals of the tables of all sets, in their order."""
+        shapes = [tuple(self.sizes[i] for i in one) for one in self.sets]
+        given = [np.asarray(table) for table in tables]
+        if [table.shape for table in given] != shapes or any(
+            table.dtype.kind not in "iuO" for table in given
+        ):
+            raise bad_parameter(
+                "value", "one table of whole numbers for each set of columns", f"{len(given)} arrays",
+                fix="the tables of noise.sets, in this order",
+            )  # fmt: skip
+        return [residual(table) for table in given]
+
+    def release(self, value: Any) -> list[NDArray[Any]]:
+        """Return the noisy residuals, for the exact tables of all sets in their order."""
+        made = []
+        for exact, sigma in zip(self.residuals(value), self.sigmas, strict=True):
+            drawn = GaussianLaw(sigma).draws(exact.shape)
+            wide = exact.dtype == object or not fits(exact, drawn)
+            made.append(exact.astype(object) + drawn.astype(object) if wide else exact + drawn)
+        return made
+
+    @property
+    def worst_pair(self) -> tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]:
+        """No rows, and k equal rows; under replace, k equal rows and k rows that differ in all columns."""
+        empty = [np.zeros([self.sizes[i] for i in one], np.int64) for one in self.sets]
+        first, last = [table.copy() for table in empty], [table.copy() for table in empty]
+        for some, others in zip(first, last, strict=True):
+            some[(0,) * some.ndim] = self.rows
+            others[(-1,) * others.ndim] = self.rows
+        return (empty, first) if self.adjacency == "add/remove" else (last, first)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return sizes, rows, the exact sigma of each set (of very many their digest) and the cost."""
+        listed = [[list(one), str(sigma)] for one, sigma in zip(self.sets, self.sigmas, strict=True)]
+        written = json.dumps(listed, separators=(",", ":")).encode()
+        noise: dict[str, Any] = (
+            {"sigmas": listed}
+            if len(listed) <= _SHOWN
+            else {"sets": len(listed), "sigmas_sha256": hashlib.sha256(written).hexdigest()}
+        )
+        return {
+            "mechanism": "residual-noise",
+            "sizes": list(self.sizes),
+            "rows": self.rows,
+            **noise,
+            "cost": self.cost.to_json(),
+        }
+
+    def describe(self, unit: Fraction = Fraction(1)) -> str:
+        """Return the mechanism in a few words.
+
+        Examples
+        --------
+        >>> ResidualNoise((2, 3), {(): 4, (0,): 6}).describe()
+        'discrete Gaussian noise on 2 residuals, sigma 4 to 6'
+        """
+        least, most = (figure(one * unit) for one in (min(self.sigmas), max(self.sigmas)))
+        return f"discrete Gaussian noise on {len(self.sets):,} residuals, sigma {least} to {most}"
+
+    def __repr__(self) -> str:
+        return f"ResidualNoise({self.describe()}; rho {float(self.rho):.6g})"
+
+
+def _short(value: float) -> Fraction:
+    """Round a sigma up to 24 bits.
+
+    Examples
+    --------
+    >>> _short(0.1) >= Fraction(1, 10), _short(3.0)
+    (True, Fraction(3, 1))
+    """
+    shift = _BITS - math.frexp(value)[1]
+    scaled = math.ceil(math.ldexp(value, shift))
+    return Fraction(scaled, 1 << shift) if shift >= 0 else Fraction(scaled << -shift)

@@ -1,0 +1,199 @@
+"""The noise on cross tables: how tables are rebuilt from what was measured, and how far a cell may be off.
+
+Two ways to measure (docs/proofs/workloads.md). With Gaussian noise, the residuals of all subsets of the
+wanted tables are measured. With Laplace noise, the largest wanted tables are. Each of them then says
+something about the residual of every subset; what several tables say is averaged with weights by their
+variance, which is least squares, because residuals are orthogonal. Both ways, all rebuilt tables agree.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import chain, combinations
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from tacit.mechanisms import linear_half_width
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from tacit.core import JSON
+    from tacit.strategies import ColumnSet
+
+__all__ = ["CrossNoise"]
+
+_TINY = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class CrossNoise:
+    """What was measured of cross tables, and with which noise.
+
+    Parameters
+    ----------
+    sizes
+        How many places each axis has.
+    law
+        ``gaussian`` noise on residuals, or ``laplace`` noise on tables.
+    sets
+        Which residuals, or which tables.
+    scales
+        The sigma or the scale of each, on its integers.
+
+    Examples
+    --------
+    >>> noise = CrossNoise((2, 3), "laplace", ((0, 1),), (Fraction(2),))
+    >>> noise.variance((0, 1)), noise.variance((0,)), round(noise.half_width((0, 1), 0.95), 2)
+    (8.0, 24.0, 6.0)
+    """
+
+    sizes: tuple[int, ...]
+    law: Literal["gaussian", "laplace"]
+    sets: tuple[ColumnSet, ...]
+    scales: tuple[Fraction, ...]
+    _place: dict[ColumnSet, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_place", {one: at for at, one in enumerate(self.sets)})
+
+    def cells(self, columns: Sequence[int]) -> int:
+        """Return how many cells a table has."""
+        return math.prod(self.sizes[i] for i in columns)
+
+    def covers(self, table: ColumnSet) -> bool:
+        """Whether a table can be rebuilt from what was measured."""
+        if self.law == "laplace":
+            return any(set(table) <= set(one) for one in self.sets)
+        return self._core(table) in self._place
+
+    def _core(self, table: ColumnSet) -> ColumnSet:
+        """Return the columns that have more than one place; the others add nothing."""
+        return tuple(i for i in table if self.sizes[i] > 1)
+
+    def _subsets(self, table: ColumnSet) -> Iterator[ColumnSet]:
+        core = self._core(table)
+        return chain.from_iterable(combinations(core, k) for k in range(len(core) + 1))
+
+    def _share(self, one: ColumnSet) -> float:
+        return math.prod(1 - 1 / self.sizes[i] for i in one)
+
+    def _precisions(self, one: ColumnSet) -> dict[int, float]:
+        """Return 1 / variance of what each measurement says about the numbers of a residual."""
+        if self.law == "gaussian":
+            at = self._place[one]
+            return {at: (self.cells(one) / float(self.scales[at])) ** 2}
+        return {
+            at: 1 / (self.cells([i for i in held if i not in one]) * 2 * float(scale) ** 2)
+            for at, (held, scale) in enumerate(zip(self.sets, self.scales, strict=True))
+            if set(one) <= set(held)
+        }
+
+    def variance(self, table: ColumnSet) -> float:
+        """Return the variance of every cell of a table: an upper bound, and nearly exact."""
+        return sum(
+            self._share(one)
+            / sum(self._precisions(one).values())
+            / self.cells([j for j in table if j not in one]) ** 2
+            for one in self._subsets(table)
+        )
+
+    def half_width(self, table: ColumnSet, confidence: float) -> float:
+        """Return how far a cell of a table may be off with this confidence, one cell at a time.
+
+        The noise of a cell is a weighted sum of many independent integers. Its law is that of the sum of
+        the continuous noises, and half a step of the largest weight is added for the integers.
+        """
+        if self.law == "gaussian":
+            from scipy.special import ndtri
+
+            z = float(ndtri((1 + confidence) / 2))
+            return z * math.sqrt(self.variance(table)) + self.step(table)
+        scales, weights, times = map(np.array, zip(*self._laplace_terms(table), strict=True))
+        each = scales * np.abs(weights)
+        copies = None if (times == 1).all() else times
+        wide = linear_half_width(1 - confidence, each, times=copies)
+        if np.allclose(np.abs(weights), 1):  # a sum of noisy integers is one
+            return float(math.floor(float(wide) + 0.5))
+        return float(wide) + self.step(table)
+
+    def step(self, table: ColumnSet) -> float:
+        """Return half a step of the largest weight with which one noisy integer enters a cell."""
+        if self.law == "gaussian":
+            return 0.5 / self.cells(table)
+        return max(abs(weight) for _, weight, _ in self._laplace_terms(table)) / 2
+
+    def _laplace_terms(self, table: ColumnSet) -> Iterator[tuple[float, float, float]]:
+        """Return scale, weight and number of the noises in one cell of a table, those with weight 0 left out.
+
+        The noise on a cell of a measured table counts by the common columns in which the two cells agree.
+        """
+        precisions = {one: self._precisions(one) for one in self._subsets(table)}
+        for at, (held, scale) in enumerate(zip(self.sets, self.scales, strict=True)):
+            common = [i for i in held if i in table and self.sizes[i] > 1]
+            beyond = self.cells([i for i in held if i not in table])
+            for k in range(len(common) + 1):
+                for differ in combinations(common, k):
+                    weight = 0.0
+                    for one in self._subsets(tuple(common)):
+                        own = precisions[one]
+                        kept = math.prod((i not in differ) - 1 / self.sizes[i] for i in one)
+                        rest = self.cells([j for j in table if j not in one])
+                        weight += own[at] / sum(own.values()) * kept / rest
+                    if abs(weight) > _TINY:
+                        yield (
+                            float(scale),
+                            weight,
+                            float(math.prod(self.sizes[i] - 1 for i in differ) * beyond),
+                        )
+
+    def estimate(self, table: ColumnSet, noisy: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+        """Rebuild a table from the noisy integers: unbiased, and in agreement with all others."""
+        made = np.zeros([self.sizes[i] for i in table])
+        for one in self._subsets(table):
+            shape = [self.sizes[i] if i in one else 1 for i in table]
+            rest = self.cells([j for j in table if j not in one])
+            made += self._residual(one, noisy).reshape(shape) / rest
+        return np.round(made, 9) + 0.0  # cells of whole numbers stay whole
+
+    def _residual(self, one: ColumnSet, noisy: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+        """Estimate the residual of a set, over prod n_i: what its table says beyond smaller ones."""
+        precisions = self._precisions(one)
+        total = sum(precisions.values())
+        made = np.zeros([self.sizes[i] for i in one])
+        for at, precision in precisions.items():
+            said = np.asarray(noisy[at], np.float64)
+            if self.law == "gaussian":
+                said = said / self.cells(one)
+            else:
+                said = said.sum(axis=tuple(k for k, i in enumerate(self.sets[at]) if i not in one))
+            made += said * (precision / total)
+        for axis in range(made.ndim):
+            made = made - made.mean(axis=axis, keepdims=True)
+        return made
+
+    def to_json(self) -> JSON:
+        """Return the noise as JSON, scales exactly."""
+        listed: JSON = [[list(one), str(scale)] for one, scale in zip(self.sets, self.scales, strict=True)]
+        return {"sizes": list(self.sizes), "law": self.law, "measured": listed}
+
+    @classmethod
+    def from_json(cls, document: Any) -> Self:
+        """Read the noise back; raises ``ValueError`` where it is not one."""
+        law, sizes = document["law"], tuple(int(n) for n in document["sizes"])
+        sets = tuple(tuple(int(i) for i in one) for one, _ in document["measured"])
+        scales = tuple(Fraction(scale) for _, scale in document["measured"])
+        known = all(list(one) == sorted(set(one)) and set(one) <= set(range(len(sizes))) for one in sets)
+        if (
+            law not in {"gaussian", "laplace"}
+            or not known
+            or min(sizes, default=1) < 1
+            or min(scales, default=1) <= 0
+        ):
+            raise ValueError("not the noise of cross tables")
+        return cls(sizes, law, sets, scales)

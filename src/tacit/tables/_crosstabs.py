@@ -1,0 +1,345 @@
+"""Many cross tables at once: the question, its plan, and the plan's document."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.algebra import can_be_missing, contribution, scope
+from tacit.core import Forecast, Plan, warn_of_delta
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import Number, count, rational
+from tacit.fixes import Choose, Either, Set
+from tacit.strategies import tables_up_to
+from tacit.tables._axes import Axis, BinsGiven, read_axes
+from tacit.tables._captions import facts_of_blocks, limits_of, rows_beyond
+from tacit.tables._coded_rows import coded_question
+from tacit.tables._cross_display import table_words
+from tacit.tables._cross_tables import CrossTables, TableName
+from tacit.tables._cross_task import CrossTask
+from tacit.tables._cross_workload import Aim, CrossWorkload, PaidNoise
+from tacit.tables._further_questions import read_rows, rows_document
+from tacit.tables._words import in_words, rows_in_words
+
+if TYPE_CHECKING:
+    from tacit.core import JSON
+    from tacit.strategies import ColumnSet
+    from tacit.tables._dataset import TableDataset
+    from tacit.tables._rows import Rows
+
+__all__ = ["CrossQuestion", "crosstabs", "rebuild"]
+
+MOST_CELLS = 4_000_000
+_FORECAST = 40  # tables that a plan lists one by one
+
+#: One number for all tables, or one for each.
+PerTable = Number | Mapping[TableName, Number] | None
+
+
+def crosstabs(
+    rows: Rows,
+    columns: Sequence[str],
+    up_to: int = 2,
+    *,
+    tables: Sequence[TableName] | None = None,
+    bins: BinsGiven = None,
+    keys: Mapping[str, Sequence[object]] | None = None,
+    other: Sequence[str] = (),
+    missing: bool = True,
+    weights: Mapping[TableName, Number] | None = None,
+    aim: Aim = "largest",
+) -> CrossQuestion:
+    """Ask for many tables of these columns; see `Rows.crosstabs`."""
+    axes = read_axes(rows, columns, bins=bins, keys=keys, other=other, missing=missing)
+    if rows.share is not None:
+        raise TacitError(
+            "not-allowed",
+            "cross tables cannot be asked of a sample",
+            why="Tacit has no tight cost for Gaussian noise on a sample",
+            fix="ask without the sample",
+        )
+    if aim not in {"largest", "sum"}:
+        raise bad_parameter("aim", '"largest" or "sum"', aim, fix=Choose(("largest", "sum"), given=str(aim)))
+    names = [axis.name for axis in axes]
+    if tables is None:
+        most = count("up_to", up_to, zero=False)
+        wanted = tuple(tables_up_to(len(axes), min(most, len(axes))))
+    else:
+        wanted = tuple(dict.fromkeys(_columns(one, names) for one in tables))
+        if not wanted:
+            raise bad_parameter("tables", "at least one table", tables, fix=Set(tables=[(names[0],)]))
+    _check_cells(axes, wanted)
+    given = _per_table(weights, names, wanted, "weights")
+    each = tuple(given.get(one, Fraction(1)) for one in wanted)
+    return CrossQuestion(rows, axes, wanted, each, aim, missing)
+
+
+def rebuild(dataset: TableDataset, request: Any) -> Plan[CrossTables]:
+    """Make a plan from its request again."""
+    tables = [tuple(one) for one in request["tables"]]
+    weights = [Fraction(one) for one in request["weights"]]
+    question = crosstabs(
+        read_rows(dataset, request["rows"]),
+        request["columns"],
+        tables=tables,
+        bins=request["bins"],
+        keys=request["keys"],
+        other=request["other"],
+        missing=request["missing"],
+        weights=dict(zip(tables, weights, strict=True)),
+        aim=request["aim"],
+    )
+    goal = {name: None if one is None else Fraction(one) for name, one in request["goal"].items()}
+    if request["within"] is not None:
+        goal["within"] = {tuple(one): Fraction(number) for one, number in request["within"]}  # type: ignore[assignment]
+    return question.plan(**goal)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CrossQuestion:
+    """Many cross tables of some rows, to be planned together.
+
+    Parameters
+    ----------
+    rows
+        The rows that are counted.
+    axes
+        The columns with their public places.
+    tables
+        The wanted tables.
+    weights
+        What the variance of each table counts.
+    aim
+        Whether the largest variance of a cell is made small, or the sum over all cells.
+    missing
+        Whether missing values have a place.
+    """
+
+    rows: Rows
+    axes: tuple[Axis, ...]
+    tables: tuple[ColumnSet, ...]
+    weights: tuple[Fraction, ...]
+    aim: Aim
+    missing: bool = True
+
+    def __repr__(self) -> str:
+        names = ", ".join(axis.name for axis in self.axes)
+        return (
+            f"{len(self.tables):,} cross tables of {names}, rows {rows_in_words(self.rows.relation)}\n"
+            "not planned yet, and nothing was read: .plan(epsilon=1, delta=1e-9) shows the cost and the "
+            "expected error"
+        )
+
+    def plan(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number = 0,
+        rho: Number | None = None,
+        within: PerTable = None,
+        confidence: Number = Fraction(95, 100),
+    ) -> Plan[CrossTables]:
+        """Plan all tables together, and state the cost and the exact error of each. Touches no data.
+
+        Parameters
+        ----------
+        epsilon, delta
+            The total. With a delta the noise is Gaussian, unless Laplace noise is smaller; without, Laplace.
+        rho
+            Instead of epsilon: the total in zCDP (Gaussian noise).
+        within
+            Instead of epsilon: find the smallest epsilon at which the cells of every table stay within this
+            error. A mapping gives each table its own: ``{("age", "sex"): 50, "age": 20}``; a table that it
+            does not name gets the largest of them.
+        confidence
+            How often the interval of a cell covers the noise.
+        """
+        level = rational("confidence", confidence)
+        if not 0 < level < 1:
+            raise bad_parameter("confidence", "between 0 and 1", confidence, fix=Set(confidence=0.95))
+        given = [n for n, v in (("epsilon", epsilon), ("rho", rho), ("within", within)) if v is not None]
+        if len(given) != 1:
+            raise TacitError(
+                "bad-parameter",
+                f"a plan needs exactly one of epsilon, rho and within, got {' and '.join(given) or 'none'}",
+                why="two of them could contradict each other" if given else "there is no default epsilon",
+                fix=Either(Set(epsilon=1, delta=1e-9), Set(within=50)),
+            )
+        small = rational("delta", delta, zero=True)
+        if small >= 1 or (rho is not None and small):
+            raise bad_parameter("delta", "below 1, and 0 with rho", delta, fix=Set(delta=0))
+        allowed = None if within is None else self._tolerances(within)
+        if allowed is None:
+            paid = self._work().priced(
+                None if epsilon is None else rational("epsilon", epsilon),
+                small,
+                None if rho is None else rational("rho", rho),
+            )
+        else:
+            tight = tuple(float(1 / one**2) for one in allowed)
+            numbers = np.array([float(one) for one in allowed])
+            paid = replace(self._work(), weights=tight).within(numbers, small, float(level))
+        goal = {"epsilon": epsilon, "delta": small, "rho": rho, "confidence": level}
+        return self._planned(paid, level, goal, allowed)
+
+    def _tolerances(self, within: PerTable) -> list[Fraction]:
+        if len(set(self.weights)) > 1:
+            raise bad_parameter(
+                "within", "given without weights", "both", why="the wanted errors are weights themselves",
+                fix=Set(weights=None),
+            )  # fmt: skip
+        if not isinstance(within, Mapping):
+            return [rational("within", within)] * len(self.tables)  # type: ignore[arg-type]
+        names = [axis.name for axis in self.axes]
+        read = _per_table(within, names, self.tables, "within")
+        if not read:
+            raise bad_parameter("within", "an error for at least one table", within, fix=Set(within=50))
+        return [read.get(one, max(read.values())) for one in self.tables]
+
+    def _work(self) -> CrossWorkload:
+        dataset = self.rows._dataset
+        who = contribution(
+            coded_question(self.rows.relation, self.axes), row_level=dataset.unit.is_row,
+            adjacency=dataset.adjacency, pairs=dataset.limits.pairs,
+        )  # fmt: skip
+        sizes = tuple(axis.size for axis in self.axes)
+        return CrossWorkload(sizes, self.tables, tuple(map(float, self.weights)), self.aim, who)
+
+    def _planned(
+        self, paid: PaidNoise, level: Fraction, goal: dict[str, Any], allowed: list[Fraction] | None
+    ) -> Plan[CrossTables]:
+        dataset, work = self.rows._dataset, self._work()
+        asked = coded_question(self.rows.relation, self.axes)
+        blocks = () if dataset.block_column is None else dataset.block_column.concerned(asked)
+        said = (*self._not_counted(), *rows_beyond(asked, work.who, dataset))
+        task = CrossTask(
+            asked, self.axes, self.tables, paid.mechanisms, paid.noise, said, dataset._engine, blocks
+        )
+        _ = task.sql  # what cannot be written is refused now
+        delta = paid.promised.get("delta")
+        warning = warn_of_delta(float(delta), None) if delta else None
+        return Plan.of(
+            dataset,
+            task,
+            promised=paid.promised,
+            forecast=lambda: self._forecast(paid, float(level)),
+            facts=lambda: [
+                *limits_of(asked, work.who, dataset),
+                *self._facts(paid, work, float(level)),
+                *((("not counted", said[0]),) if said else ()),
+                *facts_of_blocks(dataset, blocks),
+                *((("delta", warning),) if warning else ()),
+            ],
+            confidence=float(level),
+            asked=f"{len(self.tables):,} cross tables, {in_words(asked, shape=dataset.record == 'shape')}",
+            request=lambda: self._request(goal, allowed),
+        )
+
+    def _not_counted(self) -> list[str]:
+        """Say which rows have no place on some axis."""
+        facts = scope(self.rows.relation)
+        unit = self.rows._dataset.unit
+        listed = [axis.name for axis in self.axes if not axis.cuts and not axis.other]
+        absent = [
+            a.name for a in self.axes if not a.missing and not a.other and can_be_missing(a.node, facts)
+        ]
+        rows = [f"rows without a {' or '.join(unit.columns)}"] if unit.columns else []
+        rows += [f"rows whose {' or '.join(listed)} is not among the keys"] if listed else []
+        rows += [f"rows whose {' or '.join(absent)} is missing"] if absent else []
+        return [f"{' and '.join(rows)}, if any, are in no table"] if rows else []
+
+    def _names(self, table: ColumnSet) -> tuple[str, ...]:
+        return tuple(self.axes[i].name for i in table)
+
+    def _forecast(self, paid: PaidNoise, level: float) -> list[Forecast]:
+        law = "Gaussian" if paid.noise.law == "gaussian" else "Laplace"
+        made = []
+        for table in self.tables[: len(self.tables) if len(self.tables) <= _FORECAST else _FORECAST - 1]:
+            cells = " x ".join(str(self.axes[i].size) for i in table) or "1"
+            spread = f"{law}, standard deviation {math.sqrt(paid.noise.variance(table)):.4g}"
+            words = table_words(self._names(table))
+            made.append(Forecast(words, f"count, {cells} cells", spread, paid.noise.half_width(table, level)))
+        rest = self.tables[len(made) :]
+        if rest:
+            worst = max(rest, key=paid.noise.variance)
+            spread = f"{law}, standard deviation at most {math.sqrt(paid.noise.variance(worst)):.4g}"
+            wide = paid.noise.half_width(worst, level)
+            made.append(Forecast(f"{len(rest):,} more tables", "count, the widest", spread, wide))
+        return made
+
+    def _facts(self, paid: PaidNoise, work: CrossWorkload, level: float) -> list[tuple[str, str]]:
+        cells = sum(paid.noise.cells(one) for one in self.tables)
+        what = "residual" if paid.noise.law == "gaussian" else "table"
+        sets = len(paid.noise.sets)
+        measured = f"1 {what} is measured" if sets == 1 else f"{sets:,} {what}s are measured"
+        many = "1 table" if len(self.tables) == 1 else f"{len(self.tables):,} tables"
+        facts = [("tables", f"{many}, {cells:,} cells; {measured}")]
+        if len(self.tables) > 1:
+            alone = work.alone(paid.noise, paid.promised, level)
+            facts.append(("one by one", f"each cell would be +/- {alone:,.4g} at the same total cost"))
+            facts.append(("agreement", "all tables agree: cells add up to the cells of smaller tables"))
+        return facts
+
+    def _request(self, goal: dict[str, Any], allowed: list[Fraction] | None) -> JSON:
+        names = [self._names(one) for one in self.tables]
+        exact = {k: None if v is None else str(rational(k, v, zero=True)) for k, v in goal.items()}
+        return {
+            "asks": "crosstabs",
+            "rows": rows_document(self.rows),
+            "columns": [axis.name for axis in self.axes],
+            "tables": [list(one) for one in names],
+            "bins": {axis.name: list(axis.cuts) for axis in self.axes if axis.cuts},
+            "keys": {axis.name: list(axis.values) for axis in self.axes if not axis.cuts},  # type: ignore[arg-type]
+            "other": [axis.name for axis in self.axes if axis.other],
+            "missing": self.missing,
+            "weights": [str(one) for one in self.weights],
+            "aim": self.aim,
+            "goal": exact,
+            "within": None
+            if allowed is None
+            else [[list(one), str(number)] for one, number in zip(names, allowed, strict=True)],
+        }
+
+
+def _columns(table: TableName, names: list[str]) -> ColumnSet:
+    """Read one table: rising numbers of its columns."""
+    given = [table] if isinstance(table, str) else list(table)
+    for name in given:
+        if name not in names:
+            raise TacitError(
+                "unknown-column",
+                f"a table names {name!r}, which is not one of the columns asked for",
+                fix=Choose(tuple(names), given=str(name)),
+            )
+    if len(set(given)) != len(given):
+        raise bad_parameter("tables", "without a column twice", table, fix=Set(tables=[(names[0],)]))
+    return tuple(sorted(names.index(name) for name in given))
+
+
+def _per_table(
+    given: Mapping[TableName, Number] | None, names: list[str], tables: Sequence[ColumnSet], word: str
+) -> dict[ColumnSet, Fraction]:
+    """Read a number for some tables, or refuse a table that is not asked for."""
+    read: dict[ColumnSet, Fraction] = {}
+    for table, number in (given or {}).items():
+        one = _columns(table, names)
+        if one not in tables:
+            raise bad_parameter(word, "given for tables that are asked for", table, fix=Set(**{word: None}))
+        read[one] = rational(f"{word} of {table_words(tuple(names[i] for i in one))}", number)
+    return read
+
+
+def _check_cells(axes: Sequence[Axis], tables: Sequence[ColumnSet]) -> None:
+    cells = sum(math.prod(axes[i].size for i in one) for one in tables)
+    if cells > MOST_CELLS:
+        raise TacitError(
+            "question-too-large",
+            f"the tables have {cells:,} cells, and at most {MOST_CELLS:,} are allowed",
+            why="every cell is measured and stored, empty ones too",
+            fix=Either(Set(up_to=2), Set(bins={axes[0].name: 5})),
+        )

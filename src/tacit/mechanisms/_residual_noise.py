@@ -207,6 +207,14 @@ class ResidualNoise(Mechanism):
             made.append(exact.astype(object) + drawn.astype(object) if wide else exact + drawn)
         return made
 
+    def release_many(self, value: Any, count: int) -> NDArray[Any]:
+        """Return `count` independent outputs, one line of all numbers for each: for auditors only."""
+        parts = []
+        for exact, sigma in zip(self.residuals(value), self.sigmas, strict=True):
+            drawn = GaussianLaw(sigma).draws((count, exact.size))
+            parts.append(exact.reshape(-1).astype(object if exact.dtype == object else np.int64) + drawn)
+        return np.concatenate(parts, axis=1)
+
     @property
     def worst_pair(self) -> tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]:
         """No rows, and k equal rows; under replace, k equal rows and k rows that differ in all columns."""

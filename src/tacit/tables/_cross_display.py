@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["cross_html", "cross_text", "plot_cross", "table_words"]
 
 _LISTED = 40
+_HATCHED = 10_000
 _WRITTEN = 400  # cells of a heat map that have room for their number
 
 
@@ -109,13 +110,16 @@ def plot_cross(
 
 def _heat_map(tables: CrossTables, columns: list[int], axes: Axes, certificate: Certificate) -> None:
     """Colour the cells by their counts; those that cannot be told from 0 are hatched."""
+    from matplotlib.patches import Rectangle
+
     down, across = (tables.axes[i] for i in columns)
     names = (down.name, across.name)
     values, wide = tables.values(names), tables.half_width(names)
     drawn = axes.pcolormesh(values, cmap="viridis", vmin=min(0.0, float(values.min())))
     axes.figure.colorbar(drawn, ax=axes, label="rows")
-    unclear = np.ma.masked_array(values, np.abs(values) > wide)
-    axes.pcolor(unclear, hatch="///", alpha=0.0)
+    if values.size <= _HATCHED:
+        for i, j in np.argwhere(np.abs(values) <= wide):
+            axes.add_patch(Rectangle((j, i), 1, 1, fill=False, hatch="///", edgecolor="grey", linewidth=0))
     if values.size <= _WRITTEN:
         middle = (values.max() + values.min()) / 2
         for (i, j), value in np.ndenumerate(values):

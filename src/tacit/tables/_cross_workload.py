@@ -83,7 +83,13 @@ class CrossWorkload:
         pure = self._laplace(Fraction(1, _FAR), {})  # so wide that the steps of the integers do not matter
         steps = np.array([pure.noise.step(one) for one in self.tables])
         at_one = np.array([pure.noise.half_width(one, confidence) for one in self.tables]) / _FAR
-        laplace = smallest_epsilon(lambda e: bool((at_one / e + steps <= tolerances * _MARGIN).all()), slack)
+        whole = len(pure.noise.sets) == 1  # every cell is then a sum of noisy integers
+
+        def kept(epsilon: float) -> bool:
+            wide = np.floor(at_one / epsilon + 0.5) if whole else at_one / epsilon + steps
+            return bool((wide <= tolerances * (1 if whole else _MARGIN)).all())
+
+        laplace = smallest_epsilon(kept, slack)
         if not delta:
             return self._laplace(laplace, {"epsilon": laplace})
         from scipy.special import ndtri

@@ -16,7 +16,7 @@ from tacit.exact import count
 from tacit.fixes import Code, Either
 from tacit.progress import progress
 from tacit.report import Report, Reportable, ReportTable
-from tacit.tables import InventedTables, TableTask
+from tacit.tables import InventedTables, LevelTask, TableTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -141,7 +141,9 @@ def audit_plan(plan: Plan[Any], *, pairs: int = 100, samples: int = 20_000) -> P
     True
     """
     [member, *more] = members_of(plan)
-    if more or not isinstance(member.task, TableTask):
+    levels = member.task if isinstance(member.task, LevelTask) else None
+    task = member.task if levels is None else levels.table
+    if more or not isinstance(task, TableTask):
         raise TacitError(
             "not-allowed",
             "Tacit can attack only a plan for one dataset of tables",
@@ -149,7 +151,7 @@ def audit_plan(plan: Plan[Any], *, pairs: int = 100, samples: int = 20_000) -> P
             fix=Either(Code("tc.audit.audit_training(build)"), Code("tc.audit(mechanism)")),
         )
     tried = count("pairs", pairs, zero=False)
-    invented = InventedTables(member.task, member.identity, noise.uniform_below)
+    invented = InventedTables(task, member.identity, noise.uniform_below)
     found = [invented.pair() for _ in range(tried)]
     changes = tuple(
         max(step, key=lambda c: (not c.holds, c.share))
@@ -159,7 +161,8 @@ def audit_plan(plan: Plan[Any], *, pairs: int = 100, samples: int = 20_000) -> P
     delta = float(plan.promised.get("delta", 0))
     if "rho" in plan.promised and not delta:
         delta = 1e-3  # rho promises nothing at delta 0
-    attacked = audit(_drawer(worst), "first", "second", samples=samples, delta=delta, claimed=plan.cost)
+    drawer = _drawer(worst) if levels is None else _drawer_of_levels(worst, levels)
+    attacked = audit(drawer, "first", "second", samples=samples, delta=delta, claimed=plan.cost)
     result = PlanAudit(plan, tried, changes, worst, attacked)
     return replace(result, plan=with_audit(plan, result.to_json()))
 
@@ -178,6 +181,14 @@ def _drawer(pair: TablePair) -> Callable[[str, int], NDArray[np.float64]]:
         return np.array(lines, dtype=np.float64)
 
     return draw
+
+
+def _drawer_of_levels(pair: TablePair, levels: LevelTask) -> Callable[[str, int], NDArray[np.float64]]:
+    """Return the same for levels that are measured together, by one mechanism."""
+    [mechanism] = levels.mechanisms
+    sides = {"first": pair.first, "second": pair.second}
+    exact = {which: next(replace(levels, table=task).integers()) for which, task in sides.items()}
+    return lambda which, size: mechanism.release_many(exact[which], size)
 
 
 def _exact(task: TableTask) -> list[list[Any]]:

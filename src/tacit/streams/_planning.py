@@ -15,6 +15,7 @@ from tacit.streams._choice import WINDOWS, choose_noise, read_focus
 from tacit.streams._readings import WindowNoise
 from tacit.streams._series import SUFFIXES
 from tacit.streams._task import DaysWanted, StreamTask
+from tacit.tables import LevelTask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,8 +68,9 @@ def make_stream_plan(
     Those two are never released: they say what one unit can change in one day, in L1 and in L2.
     """
     table: TableTask = members_of(pure)[0].task
+    other = members_of(concentrated)[0].task
     choice = choose_noise(
-        _moves(table, members_of(concentrated)[0].task),
+        _moves(table, other.table if isinstance(other, LevelTask) else other),
         days=stream.horizon.days,
         most_days=stream.most_days,
         apart=stream.apart,

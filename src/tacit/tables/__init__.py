@@ -31,6 +31,7 @@ from tacit.tables._dataset import TableDataset
 from tacit.tables._examples import EXAMPLE_HOSPITALS, example_visits
 from tacit.tables._invented import InventedTables, StepChange, TablePair
 from tacit.tables._keys import at_most_groups
+from tacit.tables._level_task import LevelTask
 from tacit.tables._open_facts import open_facts
 from tacit.tables._protect import protect
 from tacit.tables._python_expressions import Expr, col, when
@@ -46,6 +47,7 @@ __all__ = [
     "CrossTables",
     "Expr",
     "InventedTables",
+    "LevelTask",
     "StepChange",
     "StepNoise",
     "TableDataset",

@@ -39,6 +39,12 @@ if TYPE_CHECKING:
 
 __all__ = ["facts_of", "facts_of_blocks", "left_out", "limits_of", "rows_beyond"]
 
+_SUMMED = "sums of the smallest groups, free; a sum of k groups has about sqrt(k) times the noise"
+_TOGETHER = (
+    "planned together with the groups, so that the widest of all lines is as narrow as it can be; groups and "
+    "totals agree"
+)
+
 
 def left_out(
     question: TableQuestion, who: Contribution, paid: tuple[PaidStep, ...], dataset: TableDataset
@@ -167,8 +173,10 @@ def facts_of(
     paid: tuple[PaidStep, ...],
     columns: tuple[ReleasedColumn, ...],
     dataset: TableDataset,
+    *,
+    together: bool = False,
 ) -> tuple[tuple[str, str], ...]:
-    """List what the plan prints beside its columns: all of it public."""
+    """List what the plan prints beside its columns, all of it public; ``together``: levels are one plan."""
     unit = dataset.identity.unit
     owner = unit.noun
     facts = limits_of(question, who, dataset)
@@ -189,12 +197,7 @@ def facts_of(
         known = public or f"selected privately{sizes}"
         facts.append(("groups", f"by {names}: {known}"))
         if question.levels:
-            facts.append(
-                (
-                    "totals",
-                    "sums of the smallest groups, free; a sum of k groups has about sqrt(k) times the noise",
-                )
-            )
+            facts.append(("totals", _TOGETHER if together else _SUMMED))
     for i, one in enumerate(paid):
         named = ", ".join(c.name for c in columns if c.step == i) or "which groups exist"
         facts.append((named, _share(one, who)))

@@ -68,14 +68,14 @@ class CrossWorkload:
         """Choose the noise for a cost: Gaussian with rho, Laplace with epsilon alone, else the better one."""
         promised = {k: v for k, v in (("epsilon", epsilon), ("delta", delta), ("rho", rho)) if v}
         if rho is not None:
-            return self._gaussian(rho, promised)
+            return self.gaussian(rho, promised)
         assert epsilon is not None  # noqa: S101 - the goal was read
         cap = rho_cap(epsilon, delta) if delta else Fraction(0)
         if not cap:
             return self._laplace(epsilon, promised)
         pure = self._laplace(epsilon, {"epsilon": epsilon})
         least = self._loss(np.array([pure.noise.variance(one) for one in self.tables]))
-        return self._gaussian(cap, promised) if self._gaussian_loss(cap) <= least else pure
+        return self.gaussian(cap, promised) if self.gaussian_loss(cap) <= least else pure
 
     def within(self, tolerances: NDArray[np.float64], delta: Fraction, confidence: float) -> PaidNoise:
         """Find the smallest epsilon at which each table stays within its error, with this confidence."""
@@ -105,7 +105,7 @@ class CrossWorkload:
         gaussian = smallest_epsilon(fits, slack)
         if gaussian > laplace:
             return self._laplace(laplace, {"epsilon": laplace})
-        return self._gaussian(rho_cap(gaussian, delta), {"epsilon": gaussian, "delta": delta})
+        return self.gaussian(rho_cap(gaussian, delta), {"epsilon": gaussian, "delta": delta})
 
     def alone(self, noise: CrossNoise, promised: dict[str, Fraction], confidence: float) -> float:
         """Return the error of every table if each were measured by itself, with an equal share."""
@@ -131,10 +131,12 @@ class CrossWorkload:
             per_row = max(per_row, plan.replaced(squares))
         return plan.variances(squares) * self.who.total**2 * per_row
 
-    def _gaussian_loss(self, rho: Fraction) -> float:
+    def gaussian_loss(self, rho: Fraction) -> float:
+        """Return what the aim makes small, with Gaussian noise at this rho."""
         return self._loss(self._variances_at_one()) / float(rho)
 
-    def _gaussian(self, rho: Fraction, promised: dict[str, Fraction]) -> PaidNoise:
+    def gaussian(self, rho: Fraction, promised: dict[str, Fraction]) -> PaidNoise:
+        """Measure residuals with Gaussian noise."""
         made = ResidualNoise.planned(
             _planned(self), _squares(self), rho=rho, rows=self.who.total, adjacency=self.who.adjacency
         )

@@ -8,6 +8,8 @@ from tacit.algebra import document
 from tacit.core import AnswerTable, Forecast, Plan, warn_of_delta
 from tacit.errors import TacitError
 from tacit.tables._captions import facts_of, facts_of_blocks, left_out
+from tacit.tables._level_task import LevelTask, forecast_of_levels, levels_together
+from tacit.tables._postprocessing import PostProcessing
 from tacit.tables._pricing import Pricing, asks_of, noises_of
 from tacit.tables._sampling import share_of_sample
 from tacit.tables._steps import calibrate
@@ -51,7 +53,7 @@ def make_plans(
     paid = [calibrate(one.steps, one.who, ask, one.weights) for one, ask in zip(pricings, inner, strict=True)]
     noises = noises_of(pricings, paid)
     return [
-        _plan(dataset, pricing, goal, post, ask, own, noises)
+        _plan(dataset, pricing, goal, post, ask, own, noises, alone=len(members) == 1)
         for (dataset, _, goal, post), pricing, ask, own in zip(members, pricings, asks, paid, strict=True)
     ]
 
@@ -70,6 +72,8 @@ def _plan(
     ask: Ask,
     paid: tuple[PaidStep, ...],
     noises: tuple[StepNoise, ...],
+    *,
+    alone: bool,
 ) -> Plan[AnswerTable]:
     question, columns, level = pricing.question, pricing.columns, pricing.level
     if post is not None:
@@ -93,20 +97,19 @@ def _plan(
         share,
     )
     _ = task.sql  # what cannot be written is refused now
+    independent = isinstance(post, PostProcessing) and post.looks_over_lines  # sums need independent lines
+    plain = not alone or goal.within is not None or independent
+    together = None if plain else levels_together(pricing, ask, paid)
     return Plan.of(
         dataset,
-        task,
+        task if together is None else LevelTask(task, together.mechanisms, together.noise),
         promised={k: v for k, v in (("epsilon", ask.epsilon), ("delta", ask.delta), ("rho", ask.rho)) if v},
-        forecast=lambda: [_forecast(column, noises[column.step], level, pricing.size) for column in columns],
-        facts=lambda: [
-            *facts_of(question, pricing.who, paid, columns, dataset),
-            *facts_of_blocks(dataset, blocks),
-            *(
-                [("delta", warning)]
-                if ask.delta and (warning := warn_of_delta(float(ask.delta), pricing.size))
-                else []
-            ),
-        ],
+        forecast=lambda: (
+            [_forecast(column, noises[column.step], level, pricing.size) for column in columns]
+            if together is None
+            else forecast_of_levels(question, columns, together, level)
+        ),
+        facts=lambda: _facts(dataset, pricing, ask, paid, blocks, together=together is not None),
         confidence=float(level),
         asked=in_words(question, shape=dataset.record == "shape"),
         request=lambda: {
@@ -116,6 +119,23 @@ def _plan(
         },
         present=None if post is None else post.apply,
     )
+
+
+def _facts(
+    dataset: TableDataset,
+    pricing: Pricing,
+    ask: Ask,
+    paid: tuple[PaidStep, ...],
+    blocks: tuple[str, ...],
+    *,
+    together: bool,
+) -> list[tuple[str, str]]:
+    warning = warn_of_delta(float(ask.delta), pricing.size) if ask.delta else None
+    return [
+        *facts_of(pricing.question, pricing.who, paid, pricing.columns, dataset, together=together),
+        *facts_of_blocks(dataset, blocks),
+        *([("delta", warning)] if warning else []),
+    ]
 
 
 def _stands_for(column: ReleasedColumn, noise: StepNoise, level: Fraction) -> str:

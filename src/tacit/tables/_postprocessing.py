@@ -68,6 +68,13 @@ class PostProcessing:
                     fix="ORDER BY 2 DESC LIMIT 10",
                 )
 
+    @property
+    def looks_over_lines(self) -> bool:
+        """Whether sums or ranks over the lines are computed."""
+        return any(looks_over_lines(node) for _, node in self.outputs) or any(
+            looks_over_lines(node) for node, _ in self.order
+        )
+
     def check_columns(self, known: Iterable[str]) -> None:
         """Refuse columns that the release will not have, before anything is charged."""
         nodes = [*(n for _, n in self.outputs), *(n for n, _ in self.order)]

@@ -141,11 +141,6 @@ class TableTask:
         groups: list[list[int]] = []
         if self.asked.levels:
             keys, groups = lines_of(keys, self.asked.levels)
-        dates = tuple(name for name, node in self.asked.by if kind_of(node) == "date")
-        shown = {
-            name: _shown([key[i] for key in keys], dates=name in dates)
-            for i, (name, _) in enumerate(self.asked.by)
-        }
         columns = {}
         for column in self.columns:
             noise = self.noises[column.step]
@@ -160,6 +155,17 @@ class TableTask:
             columns[column.name] = Cells(
                 tuple(c.value for c in cells), tuple(c.low for c in cells), tuple(c.high for c in cells)
             )
+        return self.answer(keys, columns, confidence)
+
+    def answer(
+        self, keys: list[list[object]], columns: dict[str, Cells], confidence: Fraction
+    ) -> AnswerTable:
+        """Put the lines of the answer together: their keys, None for what is summed over, and cells."""
+        dates = tuple(name for name, node in self.asked.by if kind_of(node) == "date")
+        shown = {
+            name: _shown([key[i] for key in keys], dates=name in dates)
+            for i, (name, _) in enumerate(self.asked.by)
+        }
         return AnswerTable(
             shown,
             columns,

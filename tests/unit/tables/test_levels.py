@@ -133,3 +133,62 @@ def test_the_interval_of_a_total_covers_the_sum_of_noises():
     cells = read_levels(NumberReading(), noise, lines, groups, Fraction(95, 100))
     assert [cell.value for cell in cells] == drawn.sum(axis=1).tolist()
     assert np.mean([cell.low <= 0 <= cell.high for cell in cells]) >= 0.93
+
+
+def cube(data, **goal):
+    return data.group_by("g", "h").cube().agg(n=tc.count()).plan(**goal)
+
+
+def test_levels_with_gaussian_noise_are_planned_together():
+    keys = {"g": [f"g{i}" for i in range(8)], "h": [f"h{i}" for i in range(9)]}
+    data = protected(keys=keys, limits={"rows": 1})
+    for goal in ({"rho": 0.1}, {"epsilon": 1, "delta": 1e-9}):
+        plan = cube(data, **goal)
+        assert plan.mechanisms[0]["mechanism"] == "residual-noise"
+        assert "planned together" in repr(plan)
+        widest = plan.forecast[0].error
+        finest = data.group_by("g", "h").agg(n=tc.count()).plan(**goal).forecast[0].error
+        assert finest < widest < 0.3 * finest * np.sqrt(72)  # the total was a sum of 72 noises
+        assert data.plan_from(json.loads(json.dumps(plan.to_json()))) == plan
+    written = data.sql("SELECT g, h, COUNT(*) AS n FROM d GROUP BY CUBE (g, h)").plan(rho=0.1)
+    assert written == cube(data, rho=0.1)
+
+
+def test_levels_that_are_planned_together_agree_and_are_those_of_duckdb():
+    d = table()
+    sql = "SELECT g, h, COUNT(*) AS n FROM d GROUP BY CUBE (g, h)"
+    expected = {line[:2]: line[2] for line in duckdb.connect().sql(sql).fetchall()}
+    del d
+    data = protected(limits={"rows": 2}, keys={"g": ["b", "a"], "h": ["w", "u", "v"]})
+    plan = data.sql(sql).plan(rho=10**6)
+    assert plan.mechanisms[0]["mechanism"] == "residual-noise"
+    answer = plan.release().content
+    found = {(line["g"], line["h"]): line["n"] for line in answer}
+    assert found == pytest.approx(expected, abs=0.05)
+    assert found["a", None] == pytest.approx(sum(found["a", h] for h in "uvw"), abs=1e-6)
+    assert all(line["n_low"] <= expected[line["g"], line["h"]] <= line["n_high"] for line in answer)
+    assert answer.totals and list(answer.keys) == ["g", "h"]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda d: d.group_by("g", "h").cube().agg(n=tc.count()).plan(epsilon=1),  # no delta
+        lambda d: d.group_by("g", "h").cube().agg(n=tc.count()).plan(within=9, delta=1e-9),
+        lambda d: d.group_by("g", "h").cube().agg(n=tc.count(), s=tc.sum("x")).plan(rho=0.1),
+        lambda d: d.group_by("g", "h", keys=[("a", "u"), ("b", "v")]).cube().agg(n=tc.count()).plan(rho=0.1),
+        lambda d: d.group_by("g", "h").grouping_sets([["g", "h"]]).agg(n=tc.count()).plan(rho=0.1),
+        lambda d: d.sql(
+            "SELECT g, COUNT(*) AS n, SUM(COUNT(*)) OVER () AS s FROM d GROUP BY ROLLUP (g)"
+        ).plan(rho=0.1),
+    ],
+    ids=["pure", "within", "two steps", "no product", "finest alone", "sums over lines"],
+)
+def test_other_levels_are_sums_of_the_finest_groups(ask):
+    plan = ask(protected())
+    assert all(one["mechanism"] != "residual-noise" for one in plan.mechanisms)
+
+
+def test_an_audit_of_levels_that_are_planned_together_holds():
+    found = tc.audit(cube(protected(), rho=0.5), pairs=4, samples=4_000)
+    assert found.holds

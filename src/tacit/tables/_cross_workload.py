@@ -75,7 +75,7 @@ class CrossWorkload:
             return self._laplace(epsilon, promised)
         pure = self._laplace(epsilon, {"epsilon": epsilon})
         least = self._loss(np.array([pure.noise.variance(one) for one in self.tables]))
-        return self.gaussian(cap, promised) if self.gaussian_loss(cap) <= least else pure
+        return self.gaussian(cap, promised) if self._loss(self.gaussian_variances(cap)) <= least else pure
 
     def within(self, tolerances: NDArray[np.float64], delta: Fraction, confidence: float) -> PaidNoise:
         """Find the smallest epsilon at which each table stays within its error, with this confidence."""
@@ -131,9 +131,9 @@ class CrossWorkload:
             per_row = max(per_row, plan.replaced(squares))
         return plan.variances(squares) * self.who.total**2 * per_row
 
-    def gaussian_loss(self, rho: Fraction) -> float:
-        """Return what the aim makes small, with Gaussian noise at this rho."""
-        return self._loss(self._variances_at_one()) / float(rho)
+    def gaussian_variances(self, rho: Fraction) -> NDArray[np.float64]:
+        """Return the variance of a cell of each table, with Gaussian noise at this rho."""
+        return self._variances_at_one() / float(rho)
 
     def gaussian(self, rho: Fraction, promised: dict[str, Fraction]) -> PaidNoise:
         """Measure residuals with Gaussian noise."""

@@ -1,8 +1,8 @@
 """Totals of a table's groups that are planned together: GROUPING SETS, CUBE and ROLLUP of counts.
 
 Where the noise may be Gaussian and the keys are all combinations of their values, the levels are cross
-tables: they are measured by their residuals, if the widest of them is then narrower than as sums of the
-finest groups (docs/proofs/workloads.md).
+tables. They are measured by their residuals if that is better than sums of the finest groups: the widest
+level is narrower, and so are the levels on average (in the geometric mean of their variances).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from tacit.accounting import rho_cap
 from tacit.algebra import RowCounts
 from tacit.core import AnswerTable, Cells, Forecast
-from tacit.mechanisms import DiscreteGaussian
+from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace
 from tacit.tables._cross_workload import CrossWorkload, PaidNoise
 from tacit.tables._levels import lines_of
 from tacit.tables._readings import NumberReading
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tacit.algebra import TableQuestion
     from tacit.core import JSON
     from tacit.errors import TacitError
-    from tacit.mechanisms import DiscreteLaplace, ResidualNoise
+    from tacit.mechanisms import ResidualNoise
     from tacit.tables._cross_noise import CrossNoise
     from tacit.tables._lowering import ReleasedColumn
     from tacit.tables._pricing import Pricing
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LevelTask", "forecast_of_levels", "levels_together"]
 
-_BETTER = 0.99  # of the largest variance: less than that is not worth another plan
+_BETTER = 0.95  # of the variance: less than that is not worth another plan
 
 
 def levels_together(pricing: Pricing, ask: Ask, paid: tuple[PaidStep, ...]) -> PaidNoise | None:
@@ -55,11 +55,15 @@ def levels_together(pricing: Pricing, ask: Ask, paid: tuple[PaidStep, ...]) -> P
     if not rho or math.prod(sizes) != len(question.keys):
         return None
     alone = paid[0].mechanism
-    each = float(alone.scale) ** 2 * (1 if isinstance(alone, DiscreteGaussian) else 2)
-    parts = max(math.prod(n for i, n in enumerate(sizes) if i not in one) for one in question.levels)
+    if not isinstance(alone, DiscreteGaussian | DiscreteLaplace):
+        return None
+    parts = [math.prod(n for i, n in enumerate(sizes) if i not in one) for one in question.levels]
+    sums = alone.variance * np.array(parts, np.float64)
     work = CrossWorkload(sizes, question.levels, (1.0,) * len(question.levels), "largest", pricing.who)
     promised = {k: v for k, v in (("epsilon", ask.epsilon), ("delta", ask.delta), ("rho", ask.rho)) if v}
-    return work.gaussian(rho, promised) if work.gaussian_loss(rho) < _BETTER * each * parts else None
+    found = work.gaussian_variances(rho)
+    narrower = found.max() < sums.max() and np.log(found).mean() < np.log(_BETTER * sums).mean()
+    return work.gaussian(rho, promised) if narrower else None
 
 
 def forecast_of_levels(

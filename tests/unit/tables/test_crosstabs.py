@@ -14,7 +14,8 @@ import tacit as tc
 from tacit.core import members_of
 from tacit.errors import TacitError
 
-JOBS = ["nurse", "cook", "clerk", "none"]
+LONG = [f"v{i}" for i in range(1000)]
+JOBS = ["clerk", "cook", "none", "nurse"]
 
 
 def people(n=400, seed=1) -> pd.DataFrame:
@@ -33,7 +34,8 @@ def people(n=400, seed=1) -> pd.DataFrame:
 def protected(frame=None, **more):
     given = {
         "unit": "pid", "limits": {"rows": 1}, "keys": {"sex": ["F", "M"], "job": JOBS},
-        "bounds": {"age": (0, 100)}, "budget": tc.Budget(epsilon=10**7, delta=0.1), "ledger": tc.Ledger.memory(),
+        "bounds": {"age": (0, 100)}, "budget": tc.Budget(epsilon=10**7, delta=0.1),
+        "ledger": tc.Ledger.memory(),
         "name": "people",
     }  # fmt: skip
     return tc.protect(people() if frame is None else frame, **(given | more))
@@ -79,15 +81,20 @@ def test_every_table_is_there_in_any_order_and_all_agree():
         ("sex", "job"),
     ]
     assert len(release) == len(release.tables) == 6
-    assert ("job", "age") in release.tables and "sex" in release.tables and () in release.tables
-    assert ("age", "sex", "job") not in release.tables and ("town",) not in release.tables
+    assert ("job", "age") in release.tables
+    assert "sex" in release.tables
+    assert () in release.tables
+    assert ("age", "sex", "job") not in release.tables
+    assert ("town",) not in release.tables
     both, turned = release.values(("age", "sex")), release.values(("sex", "age"))
     assert (both == turned.T).all()
     assert np.allclose(both.sum(axis=0), release.values("sex"))
     assert np.allclose(release.values(("sex", "job")).sum(axis=1), release.values("sex"))
     assert both.sum() == pytest.approx(release.total.value)
     line = next(iter(release.tables[("sex", "age")]))
-    assert line["sex"] == "F" and line["age"] == "0 to 25" and line["n_low"] < line["n"] < line["n_high"]
+    assert line["sex"] == "F"
+    assert line["age"] == "0 to 25"
+    assert line["n_low"] < line["n"] < line["n_high"]
     with pytest.raises(TacitError, match="was not measured"):
         release.tables[("age", "sex", "job")]
     with pytest.raises(TacitError, match="no column 'town'"):
@@ -112,7 +119,9 @@ def test_a_plan_is_public_and_survives_as_a_document(goal):
     written = json.loads(json.dumps(plan.to_json()))
     assert data.plan_from(written) == plan
     same = asked(empty, bins={"age": [0, 18, 65, 100]}, other=["job"]).plan(**goal)
-    assert same.hash == plan.hash and repr(same) == repr(plan) and same.sql == plan.sql
+    assert same.hash == plan.hash
+    assert repr(same) == repr(plan)
+    assert same.sql == plan.sql
     written["request"]["aim"] = "sum" if len(plan.mechanisms) == 1 else "other"
     with pytest.raises(TacitError):
         data.plan_from(written)
@@ -122,7 +131,7 @@ def test_dates_booleans_and_missing_values_survive_as_a_document():
     frame = people().assign(ill=lambda f: f["age"] > 50)
     data = protected(frame)
     for missing in (True, False):
-        question = data.crosstabs(["day", "ill", "sex"], bins={"day": ["2026-01-01", "2026-02-01", "2026-03-01"]},
+        question = data.crosstabs(["day", "ill", "sex"], keys={"ill": [True, False]}, bins={"day": ["2026-01-01", "2026-02-01", "2026-03-01"]},
                                   missing=missing)  # fmt: skip
         plan = question.plan(rho=0.1)
         assert data.plan_from(json.loads(json.dumps(plan.to_json()))) == plan
@@ -136,7 +145,8 @@ def test_within_is_kept_by_every_table_at_the_smallest_epsilon(goal):
     wide = {one.column: one.error for one in plan.forecast}
     within = goal["within"]
     if isinstance(within, dict):
-        assert wide["age x sex"] <= 30 and wide["job"] <= 10
+        assert wide["age x sex"] <= 30
+        assert wide["job"] <= 10
         assert wide["job"] > 9.5 or wide["age x sex"] > 28
     else:
         assert 36 < max(wide.values()) <= 40
@@ -170,7 +180,7 @@ def test_more_rows_of_one_unit_cost_more_noise(goal):
     three = asked(protected(frame, limits={"rows": 3})).plan(**goal)
     for a, b in zip(one.forecast, three.forecast, strict=True):
         assert b.error == pytest.approx(3 * a.error, rel=0.02, abs=1.5)
-    assert three.cost.rho() == pytest.approx(one.cost.rho(), rel=1e-6) if "rho" in goal else True
+    assert three.cost.rho == pytest.approx(one.cost.rho, rel=1e-6) if "rho" in goal else True
 
 
 def largest_change(plan_of, frame, owners, tries, rng):
@@ -178,7 +188,7 @@ def largest_change(plan_of, frame, owners, tries, rng):
     most, charged = Fraction(0), Fraction(0)
     for _ in range(tries):
         some = frame.sample(12, random_state=int(rng.integers(2**31)))
-        some = some.assign(pid=rng.integers(0, owners, 12))
+        some = some.assign(pid=np.repeat(np.arange(owners), 12 // owners))
         [noise] = members_of(plan_of(protected(some, limits={"rows": 3})))[0].task.mechanisms
         charged = noise.rho
         for gone in range(owners):
@@ -194,7 +204,7 @@ def largest_change(plan_of, frame, owners, tries, rng):
 def test_no_unit_moves_the_integers_of_a_plan_by_more_than_is_charged():
     rng = np.random.default_rng(7)
     same = pd.concat([people(40)] + [people(1)] * 30)  # many equal rows: the worst a unit can do
-    most, charged = largest_change(lambda d: asked(d).plan(rho=0.1), same, 3, 6, rng)
+    most, charged = largest_change(lambda d: asked(d).plan(rho=0.1), same, 4, 3, rng)
     assert Fraction(1, 50) < most <= charged <= Fraction(1, 10)
 
 
@@ -205,7 +215,7 @@ def test_replaced_units_are_charged_for_the_worst_pair():
         plan = asked(data).plan(**goal)
         assert plan.cost.adjacency == "replace"
         if "rho" in goal:
-            assert plan.cost.rho() <= 0.1
+            assert plan.cost.rho <= 0.1
             assert all(b.error > a.error for a, b in zip(plain.forecast, plan.forecast, strict=True))
 
 
@@ -249,11 +259,14 @@ def test_a_release_holds_axes_and_noisy_integers_alone(tmp_path):
 
 def test_tables_are_shown_in_text_notebook_files_and_pictures(tmp_path):
     release = asked(protected()).plan(epsilon=1, delta=1e-9).release()
-    assert "age x sex: 15 cells" in repr(release) and "all tables agree" in repr(release)
-    assert "<script" not in release._repr_html_() and "age x job" in release._repr_html_()
+    assert "age x sex: 15 cells" in repr(release)
+    assert "all tables agree" in repr(release)
+    assert "<script" not in release._repr_html_()
+    assert "age x job" in release._repr_html_()
     assert release.to_csv("sex").splitlines()[0] == "sex,n,n_low,n_high"
     assert len(release.to_pandas(("age", "sex"))) == 15
-    assert release.plot() is not None and release.plot("age") is not None
+    assert release.plot() is not None
+    assert release.plot("age") is not None
     release.plot(("sex", "job")).savefig(tmp_path / "x.png")
     with pytest.raises(TacitError, match="one column, or two"):
         asked(protected(), up_to=3).plan(rho=1).release().plot(("age", "sex", "job"))
@@ -270,7 +283,7 @@ def test_tables_are_shown_in_text_notebook_files_and_pictures(tmp_path):
         (lambda d: asked(d, tables=[]), "bad-parameter"),
         (lambda d: asked(d, weights={("age", "sex", "job"): 2}), "bad-parameter"),
         (lambda d: asked(d, aim="least"), "bad-parameter"),
-        (lambda d: asked(d, bins={"age": 9000}, up_to=3).plan(rho=1) and asked(d, bins={"age": 9999}, keys={"job": list(map(str, range(99)))}, up_to=3), "question-too-large"),
+        (lambda d: asked(d, keys={"job": LONG, "sex": LONG}, up_to=3), "question-too-large"),
         (lambda d: asked(d).plan(), "bad-parameter"),
         (lambda d: asked(d).plan(epsilon=1, rho=1), "bad-parameter"),
         (lambda d: asked(d).plan(epsilon=1, delta=2), "bad-parameter"),

@@ -142,13 +142,13 @@ def cube(data, **goal):
 def test_levels_with_gaussian_noise_are_planned_together():
     keys = {"g": [f"g{i}" for i in range(8)], "h": [f"h{i}" for i in range(9)]}
     data = protected(keys=keys, limits={"rows": 1})
-    for goal in ({"rho": 0.1}, {"epsilon": 1, "delta": 1e-9}):
+    for goal in ({"rho": 0.1}, {"epsilon": 0.2, "delta": 1e-2}):
         plan = cube(data, **goal)
         assert plan.mechanisms[0]["mechanism"] == "residual-noise"
         assert "planned together" in repr(plan)
         widest = plan.forecast[0].error
         finest = data.group_by("g", "h").agg(n=tc.count()).plan(**goal).forecast[0].error
-        assert finest < widest < 0.3 * finest * np.sqrt(72)  # the total was a sum of 72 noises
+        assert finest < widest < 0.4 * finest * np.sqrt(72)  # the total was a sum of 72 noises
         assert data.plan_from(json.loads(json.dumps(plan.to_json()))) == plan
     written = data.sql("SELECT g, h, COUNT(*) AS n FROM d GROUP BY CUBE (g, h)").plan(rho=0.1)
     assert written == cube(data, rho=0.1)
@@ -160,14 +160,17 @@ def test_levels_that_are_planned_together_agree_and_are_those_of_duckdb():
     expected = {line[:2]: line[2] for line in duckdb.connect().sql(sql).fetchall()}
     del d
     data = protected(limits={"rows": 2}, keys={"g": ["b", "a"], "h": ["w", "u", "v"]})
-    plan = data.sql(sql).plan(rho=10**6)
+    plan = data.sql(sql).plan(rho=1, confidence=1 - Fraction(1, 10**9))
     assert plan.mechanisms[0]["mechanism"] == "residual-noise"
     answer = plan.release().content
     found = {(line["g"], line["h"]): line["n"] for line in answer}
-    assert found == pytest.approx(expected, abs=0.05)
+    assert found.keys() == expected.keys()
     assert found["a", None] == pytest.approx(sum(found["a", h] for h in "uvw"), abs=1e-6)
     assert all(line["n_low"] <= expected[line["g"], line["h"]] <= line["n_high"] for line in answer)
-    assert answer.totals and list(answer.keys) == ["g", "h"]
+    narrow = data.sql(sql).plan(epsilon=1, delta=1e-9)  # Laplace noise on the finest groups is much narrower
+    assert narrow.mechanisms[0]["mechanism"] == "discrete-laplace"
+    assert answer.totals
+    assert list(answer.keys) == ["g", "h"]
 
 
 @pytest.mark.parametrize(

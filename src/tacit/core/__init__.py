@@ -1,7 +1,10 @@
 """The core, which every field shares: units, datasets, plans, releases of any content, certificates."""
 
+from tacit.core._answer_batch import AnswerBatch, BatchAnswer, BatchReleases
 from tacit.core._answer_picture import about_release, figure_width, plots_of
 from tacit.core._answer_table import AnswerTable, Cells, Value
+from tacit.core._batch import BatchQuestion, batch
+from tacit.core._budget_schedule import AskedReport, BudgetSchedule, PricedReport, budget_plan
 from tacit.core._certificate import Certificate
 from tacit.core._dataset import Dataset
 from tacit.core._display import left_afterwards, odds_factor, plan_meaning, plan_text
@@ -49,8 +52,14 @@ __all__ = [
     "KEY_KINDS",
     "KINDS",
     "PLAN_SCHEMA",
+    "AnswerBatch",
     "AnswerTable",
     "AnsweringService",
+    "AskedReport",
+    "BatchAnswer",
+    "BatchQuestion",
+    "BatchReleases",
+    "BudgetSchedule",
     "Cells",
     "Certificate",
     "Charger",
@@ -67,6 +76,7 @@ __all__ = [
     "Noisy",
     "Plan",
     "PlanGoal",
+    "PricedReport",
     "Release",
     "RememberingMeasurement",
     "Run",
@@ -76,6 +86,8 @@ __all__ = [
     "Unit",
     "Value",
     "about_release",
+    "batch",
+    "budget_plan",
     "figure_width",
     "fixes_of",
     "in_promised_words",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_LEVEL", "BatchGoal", "planned", "split"]
 
-_FINE = Fraction(1001, 1000)  # how much of the budget the search may leave over
+_FINE = 1.001  # how much of the budget the search may leave over
+_TURNS = 60  # tries of the search
 DEFAULT_LEVEL = Fraction(95, 100)
 
 
@@ -129,7 +131,7 @@ class _Parts:
         families = [self._filled(self._by_epsilon)]
         if self.goal.delta:
             left = self.goal.delta / 2 if any(self._with_delta) else self.goal.delta
-            cap = rho_cap(self.goal.epsilon or Fraction(0), left) * (1 - Fraction(1, 2**40))
+            cap = rho_cap(self.goal.epsilon or Fraction(0), left) * Fraction(9997, 10_000)
             with suppress(TacitError):  # a question that cannot be planned in rho
                 families.append(self._filled(self._by_rho(cap, self.goal.delta - left)))
         return min(families, key=self._loss)
@@ -170,34 +172,52 @@ class _Parts:
         return parts
 
     def _filled(self, parts: Callable[[Fraction], list[Plan[Any]]]) -> list[Plan[Any]]:
-        """Scale all parts up until their composition fills the budget; every step is checked forward."""
-        budget = self.goal.budget
+        """Scale all parts until their composition just fills the budget; what is returned was checked.
 
-        def fitting(scale: Fraction, *, must: bool = False) -> list[Plan[Any]] | None:
+        The search follows the straight line through the last two points, in logarithms, and halves the
+        bracket where the line leads out of it.
+        """
+        low = high = None  # the largest scale that fits, the smallest that does not; with what they use
+        scale, kept = Fraction(1), None
+        for _ in range(_TURNS):
             try:
                 plans = parts(scale)
             except TacitError:
-                if must:
+                if kept is None and scale <= 1:
                     raise
-                return None
-            return plans if reduce(add, [plan.cost for plan in plans]).fits(budget) else None
-
-        low, kept = Fraction(1), fitting(Fraction(1), must=True)
-        while kept is None:  # what was promised for the parts does not compose to the whole
-            low = low * 99 / 100 if low > Fraction(1, 2) else low / 2
-            kept = fitting(low, must=low < Fraction(1, 2**30))
-        if (more := fitting(low * _FINE)) is None:
-            return kept
-        low, kept, high = low * _FINE, more, low * Fraction(5, 4)
-        while (more := fitting(high)) is not None:
-            low, kept, high = high, more, high * 2
-            if high > 2**20:  # a plan whose cost does not grow
-                return kept
-        while high / low > _FINE:
-            middle = Fraction(f"{float(low * high) ** 0.5:.6g}")
-            more = fitting(middle)
-            low, kept, high = (low, kept, middle) if more is None else (middle, more, high)
+                plans, used = None, math.inf
+            else:
+                used = self._used(plans)
+            if plans is not None and used <= 1:
+                low, kept = (scale, used), plans
+            else:
+                high = (scale, used)
+            if low is not None and (used * _FINE >= 1 >= used or (high and high[0] <= low[0] * _FINE)):
+                break
+            scale = _next_scale(low, high)
+        if kept is None:
+            raise TacitError(
+                "no-guarantee",
+                "the questions do not fit into the total together, however small their parts are",
+                why="a part of their cost does not shrink with epsilon",
+                fix="choose a larger delta, or public groups",
+            )
         return kept
+
+    def _used(self, plans: list[Plan[Any]]) -> float:
+        """Return which part of the total the plans use together; at most 1 exactly if they fit."""
+        cost, budget = reduce(add, [plan.cost for plan in plans]), self.goal.budget
+        spend = cost.spend
+        if budget.rho is not None:
+            used = math.inf if spend.rho is None else float(spend.rho / budget.rho)
+        elif not budget.delta:
+            used = math.inf if spend.epsilon is None else float(spend.epsilon / (budget.epsilon or 1))
+        else:
+            try:
+                used = cost.epsilon(delta=budget.delta) / float(budget.epsilon or 1)
+            except TacitError:  # more delta than there is
+                used = math.inf
+        return min(used, 1.0) if cost.fits(budget) else max(used, 1.0 + 2.0**-40)
 
     def _loss(self, plans: list[Plan[Any]]) -> float:
         """Return the largest weighted loss of a question against being asked alone with the whole total."""
@@ -207,3 +227,24 @@ class _Parts:
                 if ours.error and whole.error:
                     losses.append(float(weight) * ours.error / whole.error)
         return max(losses)
+
+
+def _next_scale(low: tuple[Fraction, float] | None, high: tuple[Fraction, float] | None) -> Fraction:
+    """Return the scale to try next, from the best that fits and the worst that does not."""
+    if low is None or high is None:
+        [(scale, used)] = [one for one in (low, high) if one is not None]
+        wanted = 0.9998 / used if math.isfinite(used) and used > 0 else 0.5
+        factor = min(max(wanted, 0.25), 4.0)  # to the power 1: most costs grow at least in proportion
+        return _short(float(scale) * (min(factor, 0.99) if low is None else max(factor, 1.002)))
+    (left, at_left), (right, at_right) = low, high
+    middle = math.sqrt(float(left) * float(right))
+    if math.isfinite(at_right) and 0 < at_left < at_right:
+        slope = math.log(at_right / at_left) / math.log(float(right / left))
+        guess = float(left) * (0.9997 / at_left) ** (1 / slope)
+        if float(left) * 1.0002 < guess < float(right) * 0.9998:
+            middle = guess
+    return _short(middle)
+
+
+def _short(scale: float) -> Fraction:
+    return Fraction(f"{scale:.8g}")

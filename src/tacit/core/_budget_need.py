@@ -19,7 +19,7 @@ _MOST = 2**20  # no budget beyond it
 
 
 def charged_all(state: Filter, charges: Sequence[tuple[Cost, int]]) -> Filter:
-    """Return a filter after all charges, each a number of times, whether they fit or not (``within`` says)."""
+    """Return a filter after all charges, each a number of times; ``within`` says whether they fit."""
     for cost, times in charges:
         spend = state.spend_of(cost)
         for _ in range(times):

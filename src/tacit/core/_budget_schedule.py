@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import Budget, Filter
 from tacit.core._batch_split import DEFAULT_LEVEL
 from tacit.core._budget_need import needed_budget
-from tacit.core._report_prices import cheapest_plan
+from tacit.core._report_prices import plans_of
 from tacit.core._schedule_page import remedy_of, schedule_page, schedule_picture, what_it_takes
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
@@ -35,9 +35,7 @@ _MOST_TIMES = 1_000
 _EXAMPLE = Code("tc.budget_plan([{'name': 'stays', 'question': q, 'within': 5, 'times': 12}], tc.Budget(3))")
 
 
-def budget_plan(
-    reports: Sequence[Mapping[str, Any]], budget: Budget | Dataset
-) -> BudgetSchedule:
+def budget_plan(reports: Sequence[Mapping[str, Any]], budget: Budget | Dataset) -> BudgetSchedule:
     """Plan a year: which reports a budget can pay for, and what it would take to pay for the others.
 
     Guarantee
@@ -91,7 +89,16 @@ def budget_plan(
         raise bad_parameter("name", "different for each report", twice, fix="rename one of them")
     state = _state_of(budget)
     ordered = sorted(asked, key=lambda one: one.priority)  # stable: as given where priorities are equal
-    return _scheduled([(one, cheapest_plan(one, state)) for one in ordered], state)
+    options = [plans_of(one, state) for one in ordered]
+    tried = [
+        _scheduled(
+            [(one, plans[min(way, len(plans) - 1)]) for one, plans in zip(ordered, options, strict=True)],
+            state,
+        )
+        for way in range(max(map(len, options)))
+    ]
+    enough = [made.needs for made in tried if made.needs is not None]
+    return replace(min(tried, key=_rank), needs=min(enough, default=None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +156,9 @@ class AskedReport:
             )  # fmt: skip
         size = None if given.get("size") is None else count(f"size of {name}", given["size"], zero=False)
         priority = rational(f"the priority of {name}", given.get("priority", 0), zero=True, negative=True)
-        return cls(name, question, **goals, delta=delta, confidence=level, times=times, priority=priority, size=size)
+        return cls(
+            name, question, **goals, delta=delta, confidence=level, times=times, priority=priority, size=size
+        )
 
 
 def _number(given: Mapping[str, Any], field: str, name: str) -> Fraction | None:
@@ -197,10 +206,14 @@ class BudgetSchedule(Reportable):
         The reports, with their plans, and how many of their releases fit.
     state
         The budget, and what was spent of it before.
+    needs
+        The smallest epsilon (or rho) of a budget that pays for everything, with the noise that is best for
+        it; None if a larger one is no help.
     """
 
     lines: tuple[PricedReport, ...]
     state: Filter
+    needs: Fraction | None
 
     @property
     def budget(self) -> Budget:
@@ -274,6 +287,12 @@ def _state_of(budget: Any) -> Filter:
     return found
 
 
+def _rank(schedule: BudgetSchedule) -> tuple[list[int], Fraction]:
+    """Put the schedule first that pays for more of the most important reports; then the cheapest."""
+    needs = Fraction(2**1000) if schedule.needs is None else schedule.needs
+    return [-line.fitting for line in schedule.lines], needs
+
+
 def _scheduled(priced: Sequence[tuple[AskedReport, Plan[Any]]], state: Filter) -> BudgetSchedule:
     """Charge a copy of the filter with one report after the other, as often as fits.
 
@@ -296,4 +315,4 @@ def _scheduled(priced: Sequence[tuple[AskedReport, Plan[Any]]], state: Filter) -
         if so_far is not None:  # four digits rounded up may be more than the budget, which pays for it
             so_far = min(so_far, state.budget.epsilon or state.budget.rho or so_far)
         lines.append(PricedReport(asked, plan, fitting, so_far, needed_budget(state, wanted)))
-    return BudgetSchedule(tuple(lines), state)
+    return BudgetSchedule(tuple(lines), state, lines[-1].wanted)

@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from tacit.core._budget_schedule import AskedReport
     from tacit.core._plan import Plan
 
-__all__ = ["cheapest_plan", "largest_error", "most_that_fits"]
+__all__ = ["largest_error", "most_that_fits", "plans_of"]
 
 _LOWEST, _HIGHEST = Fraction(1, 2**30), Fraction(2**12)
 
 
-def cheapest_plan(asked: AskedReport, state: Filter) -> Plan[Any]:
-    """Return the plan of one release: at the price that was given, or the cheapest that keeps the error.
+def plans_of(asked: AskedReport, state: Filter) -> list[Plan[Any]]:
+    """Return plans of one release: at the price that was given, or such that just keep the error.
 
-    Of noise for a pure epsilon and Gaussian noise, a budget with a delta or in rho takes the kind of which it
-    pays for more releases.
+    A budget with a delta or in rho may pay less for Gaussian noise (the last plan) than for noise of a pure
+    epsilon (the first). The plan of which it pays for more releases is in the middle.
     """
     if asked.within is None:
-        return _priced(asked, epsilon=asked.epsilon, rho=asked.rho)
+        return [_priced(asked, epsilon=asked.epsilon, rho=asked.rho)]
     budget = state.budget
     plans = []
     if budget.rho is None or not asked.delta:
@@ -49,7 +49,7 @@ def cheapest_plan(asked: AskedReport, state: Filter) -> Plan[Any]:
         rho = plan.cost.spend.rho
         return -whole.how_many(plan.cost), math.inf if rho is None else float(rho)
 
-    return min(plans, key=rank)
+    return [plans[0], min(plans, key=rank), plans[-1]] if len(plans) > 1 else plans
 
 
 def _priced(asked: AskedReport, **price: Fraction | None) -> Plan[Any]:

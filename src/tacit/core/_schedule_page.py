@@ -54,7 +54,7 @@ def remedy_of(schedule: BudgetSchedule) -> Remedy | None:
     last = short[-1]
     others = [(line.plan.cost, line.asked.times) for line in schedule.lines if line is not last]
     plan = most_that_fits(last.asked, last.plan, schedule.state, others)
-    return Remedy(last.asked.name, schedule.lines[-1].wanted, plan, last.fitting)
+    return Remedy(last.asked.name, schedule.needs, plan, last.fitting)
 
 
 def what_it_takes(schedule: BudgetSchedule) -> tuple[str, ...]:
@@ -87,8 +87,8 @@ def what_it_takes(schedule: BudgetSchedule) -> tuple[str, ...]:
 def _shortfall(line: PricedReport) -> str:
     name, times = line.asked.name, line.asked.times
     if not line.fitting:
-        return f"{name} does not fit" if times == 1 else f"none of the {times} releases of {name} fits"
-    return f"of {name}, {line.fitting} of {times} releases fit"
+        return f"{name} does not fit" if times == 1 else f"None of the {times} releases of {name} fits"
+    return f"Of {name}, {line.fitting} of {times} releases fit"
 
 
 def _softer(line: PricedReport, plan: Plan[Any]) -> str:

@@ -44,6 +44,7 @@ from tacit.core._refusal_words import in_promised_words
 from tacit.core._release import Content, Release
 from tacit.core._run import Run
 from tacit.core._safe_text import visible
+from tacit.core._schedule_page import Remedy
 from tacit.core._unit import Identity, Unit, open_account, read_identity
 
 __all__ = [
@@ -78,6 +79,7 @@ __all__ = [
     "PlanGoal",
     "PricedReport",
     "Release",
+    "Remedy",
     "RememberingMeasurement",
     "Run",
     "RunTask",

@@ -109,7 +109,7 @@ def test_a_release_of_a_batch_is_saved_and_read_back(tmp_path):
     assert Release.load(tmp_path / "one.json").certificate.plan == release.certificate.plan
     document = release.to_json()
     document["content"][0]["kind"] = "batch"
-    with pytest.raises(TacitError, match="cannot|can read"):
+    with pytest.raises(TacitError, match="can read"):
         Release.from_json(document)
 
 
@@ -202,7 +202,7 @@ def test_ready_plans_are_joined_at_the_cost_of_all():
 
 def test_any_field_can_be_in_a_batch_through_a_function():
     friends = graph([(0, 1), (1, 2), (0, 2)], nodes=4, budget=tc.Budget(epsilon=1))
-    one = tc.batch(few=lambda **total: friends.triangles(**total)).plan(epsilon=1)
+    one = tc.batch(few=friends.triangles).plan(epsilon=1)
     assert isinstance(one.release()["few"].content, CountWithInterval)
     assert friends.plan_from(one.to_json()) == one
 
@@ -237,7 +237,7 @@ def refusals():
     count = data.agg(n=tc.count())
     plan = count.plan(epsilon=1)
     return {
-        "nothing": (lambda: tc.batch(), "bad-parameter", "1 to 1,000 questions"),
+        "nothing": (tc.batch, "bad-parameter", "1 to 1,000 questions"),
         "no question": (lambda: tc.batch(count, 3), "bad-parameter", "no method plan"),
         "a plan among questions": (lambda: tc.batch(count, plan), "bad-parameter", "q2 is a plan"),
         "rows": (lambda: tc.batch(data.where("age > 3")), "bad-parameter", ""),
@@ -245,7 +245,8 @@ def refusals():
             lambda: tc.batch(count, other.agg(n=tc.count())).plan(epsilon=1), "not-allowed", "one dataset",
         ),
         "another ledger": (
-            lambda: tc.batch(plan, visits().agg(n=tc.sum("length_of_stay")).plan(epsilon=1)), "not-allowed", "ledger",
+            lambda: tc.batch(plan, visits().agg(n=tc.sum("length_of_stay")).plan(epsilon=1)),
+            "not-allowed", "ledger",
         ),
         "a batch": (lambda: tc.batch(plan, tc.batch(plan)), "not-allowed", "batch already"),
         "several datasets": (
@@ -352,8 +353,7 @@ class Chatty:
     mechanisms: tuple = (DiscreteLaplace(epsilon=1, sensitivity=1),)
 
     def integers(self):
-        for size in self.sizes:
-            yield size
+        yield from self.sizes
 
     def read(self, noisy, confidence):
         del confidence
@@ -377,5 +377,5 @@ def test_a_task_cannot_reach_the_noise_of_the_next_and_the_search_catches_a_twin
     for extra in (0, 1000):
         with pytest.raises(RuntimeError, match="once for each"):
             exact_of(pair(BatchTask, extra))
-    with pytest.raises(RuntimeError, match="once for each|StopIteration"):
+    with pytest.raises(RuntimeError, match="StopIteration"):
         exact_of(BatchTask((Chatty((5,)), Chatty(())), ()))

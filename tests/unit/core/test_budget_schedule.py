@@ -23,7 +23,8 @@ def year(data, **changes):
         {"name": "monthly", "question": data.agg(n=tc.count()), "within": 150, "times": 12},
         {"name": "quarterly", "question": data.agg(m=tc.mean("length_of_stay")), "within": 1, "times": 4,
          "size": 10_000},
-        {"name": "yearly", "question": data.group_by("hospital").agg(n=tc.count()), "epsilon": 0.5, **changes},
+        {"name": "yearly", "question": data.group_by("hospital").agg(n=tc.count()), "epsilon": 0.5,
+         **changes},
     ]  # fmt: skip
 
 

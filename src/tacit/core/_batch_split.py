@@ -95,7 +95,7 @@ def split(questions: Sequence[Any], weights: Sequence[Fraction], goal: BatchGoal
     if len(heaviest) == 1:
         return alone
     first = {plan.hash: place for place, plan in reversed(list(enumerate(alone)))}
-    parts = _Parts(
+    parts = _BatchParts(
         [questions[first[digest]] for digest in heaviest],
         [alone[first[digest]] for digest in heaviest],
         list(heaviest.values()),
@@ -116,7 +116,7 @@ def _same(question: Any, plan: Plan[Any], goal: BatchGoal) -> Plan[Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
+class _BatchParts:
     """Different questions with their weights, and their plans at the whole total."""
 
     questions: list[Any]
@@ -180,14 +180,8 @@ class _Parts:
         low = high = None  # the largest scale that fits, the smallest that does not; with what they use
         scale, kept = Fraction(1), None
         for _ in range(_TURNS):
-            try:
-                plans = parts(scale)
-            except TacitError:
-                if kept is None and scale <= 1:
-                    raise
-                plans, used = None, math.inf
-            else:
-                used = self._used(plans)
+            plans = self._tried(parts, scale, must=kept is None and scale <= 1)
+            used = math.inf if plans is None else self._used(plans)
             if plans is not None and used <= 1:
                 low, kept = (scale, used), plans
             else:
@@ -203,6 +197,17 @@ class _Parts:
                 fix="choose a larger delta, or public groups",
             )
         return kept
+
+    def _tried(
+        self, parts: Callable[[Fraction], list[Plan[Any]]], scale: Fraction, *, must: bool
+    ) -> list[Plan[Any]] | None:
+        """Return the plans at a scale; None where a question refuses its part, unless it must not."""
+        try:
+            return parts(scale)
+        except TacitError:
+            if must:
+                raise
+            return None
 
     def _used(self, plans: list[Plan[Any]]) -> float:
         """Return which part of the total the plans use together; at most 1 exactly if they fit."""

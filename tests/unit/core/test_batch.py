@@ -373,6 +373,20 @@ def test_a_task_cannot_reach_the_noise_of_the_next_and_the_search_catches_a_twin
     def pair(kind, extra):
         return kind((Chatty((5, extra)), Chatty(())), ())
 
+    def attacked(make):
+        """Attack all noisy integers together; a false alarm has a probability of at most 1e-9."""
+
+        def draw(extra, size):
+            task = make(extra)
+            exact = exact_of(task)
+            noisy = [m.release_many(e.reshape(1), size) for m, e in zip(task.mechanisms, exact, strict=True)]
+            return np.column_stack([np.asarray(one, dtype=float).reshape(size) for one in noisy])
+
+        cost = tc.accounting.Cost.pure(2)
+        return tc.audit.audit(draw, 0, 1, samples=20_000, claimed=cost).holds
+
+    assert attacked(lambda one: BatchTask((Chatty((5 + one,)), Chatty((7 - one,))), ()))
+    assert not attacked(lambda one: pair(Chained, 1000 * one))
     found = [exact_of(pair(Chained, extra))[1] for extra in (0, 1000)]
     assert abs(found[0] - found[1]) > 1  # a unit with 1,000 rows moves an integer with the noise for one
     for extra in (0, 1000):

@@ -111,7 +111,9 @@ class AnswerBatch(Content):
         picture = Picture(7.0, 3.8 * len(drawn))
         for one, axes in zip(drawn, picture.subplots(len(drawn), squeeze=False)[:, 0], strict=True):
             one.content.plot(None, axes, certificate)
-            axes.set_title(f"{one.name}: {axes.get_title(loc='left')}", fontsize=9, loc="left")
+            said = [f"{one.name}: {axes.get_title(loc='left')}"]
+            said += ["the cost is that of all answers of the batch together"] if len(self.answers) > 1 else []
+            axes.set_title("\n".join(said), fontsize=9, loc="left")
         return picture
 
     def to_json(self) -> JSON:

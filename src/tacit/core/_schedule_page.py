@@ -170,14 +170,15 @@ def schedule_picture(schedule: BudgetSchedule, ax: Axes | None) -> Axes | Pictur
     ax.bar(places, [b - a for a, b in zip(before, so_far, strict=True)], bottom=before, color="#0b7285",
            label="paid")  # fmt: skip
     missing = [max(0.0, (w or 0.0) - max(s, whole)) for w, s in zip(wanted, so_far, strict=True)]
-    if any(missing):
-        ax.bar(places, missing, bottom=whole, color="none", edgecolor="#b3261e", hatch="//",
-               label="does not fit")  # fmt: skip
+    beyond = [place for place in places if missing[place]]
+    if beyond:
+        ax.bar(beyond, [missing[place] for place in beyond], bottom=whole, color="none", edgecolor="#b3261e",
+               hatch="//", label="does not fit")  # fmt: skip
     ax.axhline(whole, color="#555555", linestyle="--", label=f"budget: {kind} {whole:g}")
     ax.plot(places, [whole - one for one in so_far], color="#c25e00", marker="o", label="left afterwards")
     ax.set_xticks(places, [name if len(name) <= 18 else name[:17] + "..." for name in names])
     ax.set_ylabel(kind)
     ax.set_title("What each report takes of the budget, in the order of priority", fontsize=9, loc="left")
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(fontsize=8)
+    ax.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=4, frameon=False)
     return ax

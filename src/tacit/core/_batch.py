@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, overload
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["BatchQuestion", "batch", "rebuilt_batch"]
 
 _MOST = 1_000  # questions in one batch
+_EXACT = re.compile(r"[0-9]{1,700}(/[1-9][0-9]{0,699})?", re.ASCII)
 _EXAMPLE = Code("tc.batch(stays=visits.agg(n=tc.count()), cost=visits.agg(m=tc.mean('cost')))")
 
 
@@ -149,11 +151,23 @@ def rebuilt_batch(request: Mapping[str, Any], rebuild: Callable[[Any], Plan[Any]
 
     The promised total is part of the certificate, so it is checked against the cost.
     """
-    members = [(str(name), rebuild(one)) for name, one in request["batch"]]
-    if not 0 < len(members) <= _MOST or len({name for name, _ in members}) < len(members):
+    given, total = request["batch"], request["promised"]
+    if not isinstance(given, list) or not 0 < len(given) <= _MOST:
         raise ValueError("not the members of a batch")
-    promised = {str(name): Fraction(value) for name, value in request["promised"].items()}
-    return _joined(members, promised)
+    names = [name for name, _ in given]
+    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise ValueError("not the names of a batch")
+    if not set(total) <= {"epsilon", "delta", "rho"}:
+        raise ValueError("not the total of a batch")
+    promised = {name: _read_exact(value) for name, value in total.items()}
+    return _joined([(name, rebuild(one)) for name, one in given], promised)
+
+
+def _read_exact(text: object) -> Fraction:
+    """Read a number as a request writes it; longer ones would only take time."""
+    if not isinstance(text, str) or _EXACT.fullmatch(text) is None:
+        raise ValueError("not a number")
+    return Fraction(text)
 
 
 def _joined(members: Sequence[tuple[str, Plan[Any]]], promised: Mapping[str, Fraction] | None) -> Plan[Any]:

@@ -94,6 +94,34 @@ def test_a_document_that_promises_less_than_it_costs_is_refused():
     assert caught.value.code == "plan-differs"
 
 
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"batch": 3, "promised": {"epsilon": "1"}},
+        {"batch": [], "promised": {"epsilon": "1"}},
+        {"batch": [["a"]], "promised": {"epsilon": "1"}},
+        {"batch": [["a", {}]] * 2000, "promised": {"epsilon": "1"}},
+        {"promised": {"epsilon": "1e999999999"}},
+        {"promised": {"epsilon": "1/0"}},
+        {"promised": {"epsilon": "1", "note": "1"}},
+        {"promised": {}},
+        {"promised": 3},
+        {"promised": None},
+    ],
+)
+def test_a_forged_request_is_refused_in_words(forged):
+    data = visits()
+    document = json.loads(json.dumps(tc.batch(**three(data)).plan(epsilon=1).to_json()))
+    document["request"] |= forged
+    with pytest.raises(TacitError) as caught:
+        data.plan_from(document)
+    assert caught.value.code == "plan-differs"
+    document["request"] = {"batch": [["a", document["request"]]], "promised": {"epsilon": "1"}}
+    with pytest.raises(TacitError) as caught:
+        data.plan_from(document)
+    assert caught.value.code == "plan-differs"
+
+
 def test_a_release_of_a_batch_is_saved_and_read_back(tmp_path):
     data = visits()
     release = tc.batch(**three(data)).plan(epsilon=1).release()

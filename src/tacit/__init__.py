@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tacit import accounting, audit, genomes, graphs, learn, ledger, maps, mechanisms, noise, surveys
     from tacit.accounting import Budget, Cost
     from tacit.client import connect
-    from tacit.core import Certificate, Dataset, Limits, Plan, Release, Run, Unit
+    from tacit.core import Certificate, Dataset, Limits, Plan, Release, Run, Unit, batch, budget_plan
     from tacit.explain import explain
     from tacit.genomes import genotypes
     from tacit.graphs import graph
@@ -67,7 +67,7 @@ __all__ = [
     "noise",
 ]
 __all__ += ["Certificate", "Limits", "Plan", "Release", "Run", "Unit"]
-__all__ += ["Dataset", "col", "connect", "consortium", "protect", "stream", "when"]
+__all__ += ["Dataset", "batch", "budget_plan", "col", "connect", "consortium", "protect", "stream", "when"]
 __all__ += [
     "count",
     "count_distinct",
@@ -108,6 +108,7 @@ _LAZY = {
 }
 _LAZY |= {"genomes": "tacit.genomes", "genotypes": "tacit.genomes"}
 _LAZY |= dict.fromkeys(("Certificate", "Dataset", "Limits", "Plan", "Release", "Run", "Unit"), "tacit.core")
+_LAZY |= dict.fromkeys(("batch", "budget_plan"), "tacit.core")
 _LAZY |= dict.fromkeys(("col", "consortium", "protect", "when"), "tacit.tables")
 _LAZY |= dict.fromkeys(
     ("count", "count_distinct", "count_units", "histogram", "max", "mean", "median", "min", "most_common"),

@@ -89,6 +89,22 @@ def test_a_question_is_planned_here_and_answered_there(connection):
     assert connection.release(asked["release"]).to_json() == release.to_json()
 
 
+def test_a_batch_is_planned_here_and_answered_there_with_one_charge(connection):
+    data = connection["visits"]
+    asked = tc.batch(all=data.agg(n=tc.count()), wards=data.group_by("hospital").agg(n=tc.count()))
+    plan = asked.plan(epsilon=0.25)
+    before = data.remaining.epsilon
+    release = plan.release(purpose="monthly report", key="batch-1")
+    assert before - data.remaining.epsilon == plan.promised["epsilon"]
+    assert release.certificate.plan == plan.hash
+    assert len(release["wards"]) == len(EXAMPLE_HOSPITALS)
+    assert plan.stored()["all"].value == release[0].value
+    assert connection.card(plan)["plan"] == plan.hash
+    many = tc.batch(*(data.where(f"age > {i}").agg(n=tc.count()) for i in range(65))).plan(epsilon=0.25)
+    with pytest.raises(TacitError, match="more than 64 columns"):
+        many.release(purpose="monthly report")
+
+
 def test_many_kinds_of_questions_are_rebuilt_there(connection):
     """The plan's document crosses the strict reading of bodies unchanged."""
     data = connection["visits"]

@@ -6,6 +6,7 @@ from tacit.cli import (  # noqa: F401 - each registers its command
     _audit,
     _budget,
     _budget_changes,
+    _budget_plan,
     _budget_restrictions,
     _burn_down,
     _demo,

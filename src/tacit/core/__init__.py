@@ -1,7 +1,10 @@
 """The core, which every field shares: units, datasets, plans, releases of any content, certificates."""
 
+from tacit.core._answer_batch import AnswerBatch, BatchAnswer, BatchReleases
 from tacit.core._answer_picture import about_release, figure_width, plots_of
 from tacit.core._answer_table import AnswerTable, Cells, Value
+from tacit.core._batch import BatchQuestion, batch
+from tacit.core._budget_schedule import AskedReport, BudgetSchedule, PricedReport, budget_plan
 from tacit.core._certificate import Certificate
 from tacit.core._dataset import Dataset
 from tacit.core._display import left_afterwards, odds_factor, plan_meaning, plan_text
@@ -41,6 +44,7 @@ from tacit.core._refusal_words import in_promised_words
 from tacit.core._release import Content, Release
 from tacit.core._run import Run
 from tacit.core._safe_text import visible
+from tacit.core._schedule_page import Remedy
 from tacit.core._unit import Identity, Unit, open_account, read_identity
 
 __all__ = [
@@ -49,8 +53,14 @@ __all__ = [
     "KEY_KINDS",
     "KINDS",
     "PLAN_SCHEMA",
+    "AnswerBatch",
     "AnswerTable",
     "AnsweringService",
+    "AskedReport",
+    "BatchAnswer",
+    "BatchQuestion",
+    "BatchReleases",
+    "BudgetSchedule",
     "Cells",
     "Certificate",
     "Charger",
@@ -67,7 +77,9 @@ __all__ = [
     "Noisy",
     "Plan",
     "PlanGoal",
+    "PricedReport",
     "Release",
+    "Remedy",
     "RememberingMeasurement",
     "Run",
     "RunTask",
@@ -76,6 +88,8 @@ __all__ = [
     "Unit",
     "Value",
     "about_release",
+    "batch",
+    "budget_plan",
     "figure_width",
     "fixes_of",
     "in_promised_words",

@@ -105,7 +105,7 @@ class Dataset:
                 fix="make the plan again, with the same data and settings: it is then the same plan",
             )
         try:
-            plan = self._rebuild(document["request"])
+            plan = self._from_request(document["request"])
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, TacitError):
             raise _unreadable() from None
         if plan.hash != document.get("plan"):
@@ -117,6 +117,14 @@ class Dataset:
                 fix="plan the question again",
             )
         return plan
+
+    def _from_request(self, request: Any) -> Plan[Any]:
+        """Make a plan from its request: of a batch, from those of its members."""
+        if isinstance(request, Mapping) and "batch" in request:
+            from tacit.core._batch import rebuilt_batch
+
+            return rebuilt_batch(request, self._rebuild)
+        return self._rebuild(request)
 
     def _rebuild(self, request: Any) -> Plan[Any]:  # noqa: ARG002 - fields that override it need it
         """Make a plan from a field's request; each field that has a wire form gives its own."""

@@ -60,13 +60,12 @@ class Member:
     def cost(self) -> Cost:
         """The cost of all mechanisms together, for one unit of this dataset; of a run, that of all of it.
 
-        A task whose mechanisms run on one Poisson sample of the units names its share (``sampled``).
+        A task whose mechanisms run on one Poisson sample of the units names its share (``sampled``). A task
+        that is made of others names them (``tasks``), and their costs add up.
         """
         if self.stages:
             return run_cost([(stage.count, stage.cost) for stage in self.stages], composition_of(self.task))
-        total: Cost = reduce(add, [mechanism.cost for mechanism in self.task.mechanisms])
-        share = getattr(self.task, "sampled", None)
-        return total if share is None else total.sampled(share)
+        return _draw_cost(self.task)
 
     @cached_property
     def laws(self) -> tuple[Mapping[str, JSON], ...]:
@@ -97,6 +96,15 @@ class Member:
     def question(self) -> str:
         """The digest of the question's document."""
         return digest_of(self.task.question)
+
+
+def _draw_cost(task: Any) -> Cost:
+    """Return what one draw of a task costs."""
+    if hasattr(task, "tasks"):
+        return reduce(add, [_draw_cost(one) for one in task.tasks])
+    total: Cost = reduce(add, [mechanism.cost for mechanism in task.mechanisms])
+    share = getattr(task, "sampled", None)
+    return total if share is None else total.sampled(share)
 
 
 def check_source(member: Member) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tacit.core._protocols import JSON
     from tacit.picture import Picture
 
-__all__ = ["RELEASE_SCHEMA", "Content", "Release"]
+__all__ = ["RELEASE_SCHEMA", "Content", "Release", "content_named"]
 
 RELEASE_SCHEMA = "tacit/release/1"
 
@@ -161,11 +161,16 @@ class Release(Generic[C]):
     def __iter__(self) -> Iterator[Any]:
         return iter(self._listed())
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str | int) -> Any:
         return self._listed()[name]
 
     def _listed(self) -> Any:
-        """Return the content where it has entries; another has none to count or to name."""
+        """Return the content where it has entries; another has none to count or to name.
+
+        The entries of a batch are releases, which have the certificate of the whole.
+        """
+        if (listed := getattr(self.content, "listed", None)) is not None:
+            return listed(self.certificate)
         if hasattr(self.content, "__getitem__"):
             return self.content
         raise TacitError(
@@ -218,7 +223,7 @@ class Release(Generic[C]):
         given: object = document
         if not isinstance(given, Mapping) or given.get("schema") != RELEASE_SCHEMA:
             raise _unreadable(f"a release is a document with the schema {RELEASE_SCHEMA}")
-        kind = _content_named(str(document.get("kind")))
+        kind = content_named(str(document.get("kind")))
         if kind is None:
             raise _unreadable(f"neither Tacit nor an imported module has the kind {document.get('kind')!r}")
         try:
@@ -245,7 +250,7 @@ class Release(Generic[C]):
         return self.content.html(self.marks)
 
 
-def _content_named(kind: str) -> type[Content] | None:
+def content_named(kind: str) -> type[Content] | None:
     """Find a content by its kind; a room of Tacit that was not needed so far is imported now."""
     if kind not in Content._kinds and kind in _ROOMS:  # noqa: SLF001 - the registry of this module
         import_module(f"tacit.{_ROOMS[kind]}")

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     from tacit.algebra import Statistic, TableQuestion
     from tacit.core import JSON, Value
-    from tacit.engines import Engine
+    from tacit.engines import Engine, EngineTransaction
     from tacit.mechanisms import IntegerMechanism
+    from tacit.tables._exact_integers import ExactIntegers
     from tacit.tables._lowering import ReleasedColumn
     from tacit.tables._readings import StepNoise
     from tacit.tables._steps import Step
@@ -119,13 +120,23 @@ class TableTask:
 
         Private groups are yielded with their sizes, and the groups shown are those that come back.
         """
-        if (selection := self._selection) is not None:
-            statistics = [step.statistic for step in self.steps]
+        if self._selection is not None:
             with self.engine.transaction() as data:
-                yield from private_integers(data, self.asked, statistics, selection.threshold)
+                yield from self.integers_in(data)
             return
         with self.engine.transaction() as data:
             exact = exact_integers(data, self.asked, self.statistics)
+        yield from self._by_step(exact)
+
+    def integers_in(self, data: EngineTransaction) -> Generator[Any, Any, None]:
+        """Yield the same integers from a reading that others share."""
+        if (selection := self._selection) is not None:
+            statistics = [step.statistic for step in self.steps]
+            yield from private_integers(data, self.asked, statistics, selection.threshold)
+            return
+        yield from self._by_step(exact_integers(data, self.asked, self.statistics))
+
+    def _by_step(self, exact: ExactIntegers) -> Generator[Any, Any, None]:
         keys: list[tuple[object, ...]] = [()] if not self.asked.by else list(self.asked.keys or ())
         for step in self.steps:
             found, size = exact[step.statistic], step.statistic.size

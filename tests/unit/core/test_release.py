@@ -37,7 +37,7 @@ def test_a_saved_release_comes_back_whole(release, tmp_path):
     assert tc.Release.load(tmp_path / "rounded.json").marks == rounded.marks != ()
 
 
-def test_a_new_process_reads_every_content_named_release():
+def test_a_new_process_reads_everycontent_named_release():
     sources = Path(tc.__file__).parent.rglob("*.py")
     contents = r"class \w+\((?:\w+, )*Content\b.*?kind: ClassVar\[str\] = \"([\w-]+)\""
     kinds = {
@@ -45,8 +45,8 @@ def test_a_new_process_reads_every_content_named_release():
     }
     assert {"answer-table", "trained-model", "federated-model", "series"} <= kinds
     asked = (
-        "import sys; from tacit.core._release import _content_named\n"
-        "print([kind for kind in sys.argv[1:] if _content_named(kind) is None])"
+        "import sys; from tacit.core._release import content_named\n"
+        "print([kind for kind in sys.argv[1:] if content_named(kind) is None])"
     )
     command = [sys.executable, "-c", asked, *sorted(kinds)]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "[]"

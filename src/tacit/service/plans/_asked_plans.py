@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sized
+from collections.abc import Mapping, Sequence, Sized
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -49,6 +49,8 @@ def plan_of(dataset: Dataset, ask: Mapping[str, Any]) -> Plan[Any]:
         match ask["plan"]:
             case {"request": {"question": {"aggregates": list(aggregates)}}}:
                 _check_columns(aggregates)
+            case {"request": {"batch": list(members)}}:
+                _check_columns([column for member in members for column in _columns_of(member)])
         plan = dataset.plan_from(ask["plan"])
     elif "sql" in ask:
         plan = _plan_of_sql(dataset, ask)
@@ -86,6 +88,14 @@ def _plan_of_sql(dataset: Any, ask: Mapping[str, Any]) -> Plan[Any]:
     more = {} if size is None else {"size": count("size", size, zero=False)}
     plan: Plan[Any] = query.plan(**_totals(ask), **more)
     return plan
+
+
+def _columns_of(member: Any) -> Sequence[Any]:
+    """Return the columns that a member of a batch asks for; a member of any other kind counts as one."""
+    match member:
+        case [_, {"question": {"aggregates": list(aggregates)}}]:
+            return aggregates
+    return (member,)
 
 
 def _check_columns(aggregates: Sized) -> None:

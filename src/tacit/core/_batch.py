@@ -1,0 +1,330 @@
+"""Batches: several questions about one dataset as one plan, with one charge and one certificate."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, overload
+
+from tacit.accounting import Budget
+from tacit.core._batch_split import BatchGoal, split
+from tacit.core._batch_task import BatchTask, ShownAnswer
+from tacit.core._plan import Plan
+from tacit.core._release import Release
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import Number, rational
+from tacit.fixes import Code, Set
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tacit.core._answer_batch import AnswerBatch
+    from tacit.core._forecast import Forecast
+    from tacit.core._plan_run import Member
+    from tacit.core._protocols import JSON
+
+__all__ = ["BatchQuestion", "batch", "rebuilt_batch"]
+
+_MOST = 1_000  # questions in one batch
+_EXACT = re.compile(r"[0-9]{1,700}(/[1-9][0-9]{0,699})?", re.ASCII)
+_EXAMPLE = Code("tc.batch(stays=visits.agg(n=tc.count()), cost=visits.agg(m=tc.mean('cost')))")
+
+
+@overload
+def batch(*questions: Plan[Any], weights: None = None, **named: Plan[Any]) -> Plan[AnswerBatch]: ...
+
+
+@overload
+def batch(
+    *questions: Any, weights: Mapping[str, Number] | Sequence[Number] | None = None, **named: Any
+) -> BatchQuestion: ...
+
+
+def batch(
+    *questions: Any, weights: Mapping[str, Number] | Sequence[Number] | None = None, **named: Any
+) -> BatchQuestion | Plan[AnswerBatch]:
+    """Ask several questions about one dataset as one: one charge, one certificate, one stored release.
+
+    Guarantee
+    ---------
+    The costs of all mechanisms add up, and the sum stays within what the plan promises; the certified
+    accounting checks this after the split. A question that is in the batch twice is measured once.
+
+    Parameters
+    ----------
+    questions, named
+        Questions (everything that has a method ``plan``), or functions that make a plan from ``epsilon=``,
+        ``delta=`` or ``rho=``. The release has each answer by its position, and by its name if it has one.
+        Or plans that are ready: the result is then the plan of all of them, at the cost of all.
+    weights
+        How much of the budget each question gets, relative to the others: in the order of the questions, or
+        by name. By default, all get the same. A question of twice the weight has about half the error.
+
+    Returns
+    -------
+    BatchQuestion or Plan
+        A question, whose ``plan`` splits a budget; for ready plans, their common plan.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> visits = tc.protect(tc.tables.example_visits(), unit="patient_id", budget=tc.Budget(epsilon=1))
+    >>> places = visits.group_by("hospital", keys={"hospital": ["A", "B"]}).agg(n=tc.count())
+    >>> both = tc.batch(all=visits.agg(n=tc.count()), places=places, weights={"all": 2})
+    >>> release = both.plan(epsilon=0.5).release()
+    >>> release["all"].low <= release[0].value <= release["all"].high
+    True
+    >>> visits.remaining
+    epsilon 0.5 of 1
+    """
+    members = [*((f"q{number}", one) for number, one in enumerate(questions, 1)), *named.items()]
+    if not members or len(members) > _MOST:
+        raise bad_parameter("questions", f"1 to {_MOST:,} questions", len(members), fix=_EXAMPLE)
+    if len({name for name, _ in members}) < len(members):
+        raise bad_parameter("names", "different from q1, q2 and so on", sorted(named), fix=_EXAMPLE)
+    ready = [isinstance(one, Plan) for _, one in members]
+    if all(ready):
+        if weights is not None:
+            raise bad_parameter(
+                "weights", "omitted for plans, which have their cost already", weights, fix=Set(weights=None)
+            )
+        return _joined(members, None)
+    for name, one in members:
+        if isinstance(one, Plan) or not (callable(getattr(one, "plan", None)) or callable(one)):
+            raise TacitError(
+                "bad-parameter",
+                f"{name} is {'a plan' if isinstance(one, Plan) else 'no question'}, and others are questions"
+                if any(ready)
+                else f"{name} is no question: it has no method plan",
+                why="a batch splits a budget over questions, or joins plans that have their parts already",
+                fix=_EXAMPLE,
+            )
+    return BatchQuestion(tuple(members), _read_weights([name for name, _ in members], weights))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BatchQuestion:
+    """Several questions that are planned as one; ``plan`` splits a budget over them."""
+
+    members: tuple[tuple[str, Any], ...]
+    weights: tuple[Fraction, ...]
+
+    def __repr__(self) -> str:
+        names = ", ".join(name for name, _ in self.members)
+        return (
+            f"batch of {len(self.members)} questions: {names}\n"
+            "not planned yet, and nothing was read: .plan(epsilon=0.5) shows the cost and the expected errors"
+        )
+
+    def plan(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number = 0,
+        rho: Number | None = None,
+        confidence: Number = 0.95,
+    ) -> Plan[AnswerBatch]:
+        """Plan all questions within one total, and state the cost. Touches no data.
+
+        A pure epsilon is split in proportion to the weights. With delta or rho, rho is split in proportion
+        to their squares, so that every question loses the same factor against being asked alone. Whatever
+        the composition of all mechanisms then leaves over is given to all in the same proportions.
+
+        Guarantee: the composed cost is within the total, by the certified accounting.
+
+        Parameters
+        ----------
+        epsilon, delta, rho
+            The total for the batch.
+        confidence
+            How often each interval covers the noise.
+        """
+        goal = BatchGoal.read(epsilon, delta, rho, confidence)
+        plans = split([one for _, one in self.members], self.weights, goal)
+        names = [name for name, _ in self.members]
+        return _joined(list(zip(names, plans, strict=True)), goal.promised)
+
+
+def rebuilt_batch(request: Mapping[str, Any], rebuild: Callable[[Any], Plan[Any]]) -> Plan[AnswerBatch]:
+    """Make the plan of a batch from its request, with the function that makes those of its members.
+
+    The promised total is part of the certificate, so it is checked against the cost.
+    """
+    given, total = request["batch"], request["promised"]
+    if not isinstance(given, list) or not 0 < len(given) <= _MOST:
+        raise ValueError("not the members of a batch")
+    names = [name for name, _ in given]
+    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise ValueError("not the names of a batch")
+    if not set(total) <= {"epsilon", "delta", "rho"}:
+        raise ValueError("not the total of a batch")
+    promised = {name: _read_exact(value) for name, value in total.items()}
+    return _joined([(name, rebuild(one)) for name, one in given], promised)
+
+
+def _read_exact(text: object) -> Fraction:
+    """Read a number as a request writes it; longer ones would only take time."""
+    if not isinstance(text, str) or _EXACT.fullmatch(text) is None:
+        raise ValueError("not a number")
+    return Fraction(text)
+
+
+def _joined(members: Sequence[tuple[str, Plan[Any]]], promised: Mapping[str, Fraction] | None) -> Plan[Any]:
+    """Make the plan of all members; without a promise, the promise follows from theirs."""
+    plans = [plan for _, plan in members]
+    each = [_member(name, plan) for name, plan in members]
+    _check_one_dataset(each)
+    if len({plan.confidence for plan in plans}) > 1:
+        raise TacitError(
+            "bad-parameter",
+            "the intervals of the plans have different confidences",
+            why="a plan states its errors at one confidence",
+            fix=Set(confidence=plans[0].confidence),
+        )
+    distinct = sorted({one.hash: one for one in each}.items())
+    places = {digest: place for place, (digest, _) in enumerate(distinct)}
+    shown = tuple(
+        ShownAnswer(name, places[one.hash], one.task, plan._level())  # noqa: SLF001 - the core's own
+        for (name, plan), one in zip(members, each, strict=True)
+    )
+    task = BatchTask(tuple(one.task for _, one in distinct), shown)
+    asked = f"{len(members)} questions at once: " + "; ".join(dict.fromkeys(one.asked for one in each))
+    whole = replace(each[0], task=task, promised=promised or {}, asked=asked, audit=None)
+    if promised is None:
+        promised = _promise_of({one.hash: one for one in plans}.values(), whole)
+        whole = replace(whole, promised=promised)
+    if not whole.cost.fits(
+        Budget(promised.get("epsilon"), promised.get("delta", 0), rho=promised.get("rho"))
+    ):
+        raise TacitError(
+            "plan-differs",
+            "the batch costs more than it promises",
+            why="the promised total stands in the certificate, so the composed cost must be within it",
+            fix="plan the batch again",
+        )
+    return Plan(
+        dict(promised), plans[0].confidence, asked, (whole,),
+        _forecast=lambda: _forecasts(members),
+        _facts=lambda: _facts(members),
+        _request=lambda: _request(members, promised),
+        _present=lambda release: _presented(release, plans),
+    )  # fmt: skip
+
+
+def _member(name: str, plan: Plan[Any]) -> Member:
+    """Return the part of a plan's only dataset, or refuse a plan that cannot be in a batch."""
+    [member, *others] = plan._members  # noqa: SLF001 - the core's own
+    why = (
+        "it asks several datasets, and each of them pays from its own ledger" if others
+        else "it runs on the device of the person who answers, and no ledger is charged" if not member.ledger
+        else "it is a run of instalments, which are drawn one by one" if member.stages
+        else "it is a batch already" if isinstance(member.task, BatchTask)
+        else "its noise is shared with other datasets" if any("shares" in law for law in member.laws)
+        else ""
+    )  # fmt: skip
+    if why:
+        fix = "put all questions into one batch" if "already" in why else "leave it out, and ask it by itself"
+        raise TacitError("not-allowed", f"{name} cannot be part of a batch", why=why, fix=fix)
+    return member
+
+
+def _check_one_dataset(members: Sequence[Member]) -> None:
+    first = members[0]
+    for other in members[1:]:
+        if other.identity != first.identity or not (
+            other.ledger is first.ledger or other.ledger == first.ledger
+        ):
+            raise TacitError(
+                "not-allowed",
+                "a batch asks one dataset, but its questions belong to several: "
+                f"{first.identity.name} and {other.identity.name}",
+                why="one charge is made to one ledger for one declared dataset and version",
+                fix="make one batch for each dataset",
+            )
+
+
+def _promise_of(plans: Any, whole: Member) -> dict[str, Fraction]:
+    """Return what ready plans promise together: the sums, or what their composition allows if it is less."""
+    stated = [plan.promised for plan in plans]
+    delta = sum((one.get("delta", Fraction(0)) for one in stated), Fraction(0))
+    cost, small = whole.cost, {"delta": delta} if delta else {}
+    if all("epsilon" in one for one in stated):
+        total = sum((one["epsilon"] for one in stated), Fraction(0))
+        if delta and delta < 1:
+            tight = rational("epsilon", float(f"{cost.epsilon(delta=delta) * (1 + 1e-5):.6g}"), zero=True)
+            if tight < total and cost.fits(Budget(tight, delta)):
+                total = tight
+        return {"epsilon": total, **small}
+    if all("rho" in one for one in stated):
+        return {"rho": sum((one["rho"] for one in stated), Fraction(0)), **small}
+    spend = cost.spend
+    if spend.rho is None:
+        raise TacitError(
+            "not-allowed",
+            "plans in epsilon and plans in rho cannot be joined, because their cost has no finite rho",
+            fix="plan all questions in epsilon, or all in rho",
+        )
+    return {"rho": spend.rho, **({"delta": spend.delta} if spend.delta else {})}
+
+
+def _forecasts(members: Sequence[tuple[str, Plan[Any]]]) -> list[Forecast]:
+    return [replace(one, column=f"{name}.{one.column}") for name, plan in members for one in plan.forecast]
+
+
+def _facts(members: Sequence[tuple[str, Plan[Any]]]) -> list[tuple[str, str]]:
+    """Say what each question gets, and what else its own plan says; what all say is said once."""
+    from tacit.core._refusal_words import promise_in_words
+
+    each = [(name, plan, plan.facts) for name, plan in members]
+    same = [pair for pair in each[0][2] if all(pair in facts for _, _, facts in each)]
+    parts = "; ".join(f"{name} as if asked alone with {promise_in_words(p.promised)}" for name, p, _ in each)
+    return [
+        ("batch", f"{len(members)} questions, charged once: {parts}"),
+        *same,
+        *((f"{label} of {name}", text) for name, _, facts in each for label, text in facts
+          if (label, text) not in same),
+    ]  # fmt: skip
+
+
+def _request(members: Sequence[tuple[str, Plan[Any]]], promised: Mapping[str, Fraction]) -> JSON:
+    """Return the requests of all members; None if one of them cannot be rebuilt."""
+    each = [(name, plan.to_json()["request"]) for name, plan in members]
+    if any(request is None for _, request in each):
+        return None
+    total = {name: str(value) for name, value in promised.items()}
+    return {"batch": [[name, request] for name, request in each], "promised": total}
+
+
+def _presented(release: Release[Any], plans: Sequence[Plan[Any]]) -> Release[Any]:
+    """Show every answer as its own plan shows it: order, names, arithmetic."""
+    content = release.content
+    answers = []
+    for one, plan in zip(content.answers, plans, strict=True):
+        shown = Release(one.content, release.certificate)
+        if plan._present is not None:  # noqa: SLF001 - the core's own
+            shown = plan._present(shown)  # noqa: SLF001
+        answers.append(replace(one, content=shown.content, marks=shown.marks))
+    return replace(release, content=replace(content, answers=tuple(answers)))
+
+
+def _read_weights(
+    names: Sequence[str], given: Mapping[str, Number] | Sequence[Number] | None
+) -> tuple[Fraction, ...]:
+    """Read the weights in the order of the questions; 1 where nothing is said."""
+    from collections.abc import Mapping as Named
+
+    if given is None:
+        return (Fraction(1),) * len(names)
+    if isinstance(given, Named):
+        if unknown := [name for name in given if name not in names]:
+            raise bad_parameter(
+                "weights", f"given for {', '.join(names)} only", unknown[0], fix=Set(weights={names[0]: 2})
+            )
+        return tuple(rational(f"the weight of {name}", given.get(name, 1)) for name in names)
+    listed: Any = given
+    if isinstance(listed, str) or not hasattr(listed, "__len__") or len(listed) != len(names):
+        raise bad_parameter(
+            "weights", f"{len(names)} numbers, or numbers by name", given, fix=Set(weights=[1] * len(names))
+        )
+    return tuple(rational(f"the weight of {name}", one) for name, one in zip(names, given, strict=True))

@@ -1,0 +1,255 @@
+"""The split of a batch's budget over its questions, checked forward by the certified accounting."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, Any
+
+from tacit.accounting import Budget, rho_cap
+from tacit.core._goal import PlanGoal
+from tacit.core._plan import Plan
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import Number, rational
+from tacit.fixes import Code, Set
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["DEFAULT_LEVEL", "BatchGoal", "planned", "split"]
+
+_FINE = 1.001  # how much of the budget the search may leave over
+_TURNS = 60  # tries of the search
+DEFAULT_LEVEL = Fraction(95, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchGoal:
+    """The total of a batch: epsilon, (epsilon, delta), rho, or (rho, delta); and the confidence."""
+
+    epsilon: Fraction | None
+    delta: Fraction
+    rho: Fraction | None
+    confidence: Fraction
+
+    @classmethod
+    def read(cls, epsilon: Number | None, delta: Number, rho: Number | None, level: Number) -> BatchGoal:
+        """Read a goal, or refuse with what is wrong in it; with rho, a delta pays for private groups."""
+        small = rational("delta", delta, zero=True)
+        if small >= 1:
+            raise bad_parameter("delta", "below 1", delta, fix=Set(delta=1e-6))
+        goal = PlanGoal.read(
+            epsilon=epsilon, delta=0 if rho is not None else small, rho=rho, confidence=level
+        )
+        return cls(goal.epsilon, small, goal.rho, goal.confidence)
+
+    @property
+    def promised(self) -> dict[str, Fraction]:
+        """What the plan promises in total: the parts that are not zero."""
+        given = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho}
+        return {name: value for name, value in given.items() if value}
+
+    @property
+    def budget(self) -> Budget:
+        """The total as a budget."""
+        return Budget(self.epsilon, self.delta, rho=self.rho)
+
+
+def planned(question: Any, level: Fraction, **total: Fraction | None) -> Plan[Any]:
+    """Plan a question, or call a function that does; what is None or zero is not given."""
+    given: dict[str, Any] = {name: value for name, value in total.items() if value}
+    ask = getattr(question, "plan", None)
+    if ask is not None or level != DEFAULT_LEVEL:
+        given["confidence"] = level
+    plan: object = (question if ask is None else ask)(**given)
+    if not isinstance(plan, Plan):
+        raise bad_parameter(
+            "a question of the batch",
+            "one that makes a plan",
+            plan,
+            fix=Code("tc.batch(lambda **total: friends.edges(**total))"),
+        )
+    return plan
+
+
+def split(questions: Sequence[Any], weights: Sequence[Fraction], goal: BatchGoal) -> list[Plan[Any]]:
+    """Plan every question within its part of the total.
+
+    Equal questions are planned once, with the largest of their weights. Of the ways to split a total in
+    epsilon and delta (parts of epsilon, each with the noise that is best for it; parts of rho, all Gaussian),
+    the one is taken in which the largest loss against being asked alone is smallest.
+    """
+    alone = [
+        planned(one, goal.confidence, epsilon=goal.epsilon, delta=goal.delta, rho=goal.rho)
+        for one in questions
+    ]
+    if any(len(plan._members) != 1 or plan.instalments for plan in alone):  # noqa: SLF001 - refused later
+        return alone
+    heaviest: dict[str, Fraction] = {}
+    for plan, weight in zip(alone, weights, strict=True):
+        heaviest[plan.hash] = max(heaviest.get(plan.hash, Fraction(0)), weight)
+    if len(heaviest) == 1:
+        return alone
+    first = {plan.hash: place for place, plan in reversed(list(enumerate(alone)))}
+    parts = _BatchParts(
+        [questions[first[digest]] for digest in heaviest],
+        [alone[first[digest]] for digest in heaviest],
+        list(heaviest.values()),
+        goal,
+    )
+    chosen = dict(zip(heaviest, parts.best(), strict=True))
+    return [
+        plan if first[one.hash] == place else _same(questions[place], plan, goal)
+        for place, one in enumerate(alone)
+        for plan in [chosen[one.hash]]
+    ]
+
+
+def _same(question: Any, plan: Plan[Any], goal: BatchGoal) -> Plan[Any]:
+    """Plan a question as an equal one was planned, so that its own names and order are kept."""
+    own = planned(question, goal.confidence, **dict(plan.promised))
+    return own if own.hash == plan.hash else plan
+
+
+@dataclass(frozen=True, slots=True)
+class _BatchParts:
+    """Different questions with their weights, and their plans at the whole total."""
+
+    questions: list[Any]
+    alone: list[Plan[Any]]
+    weights: list[Fraction]
+    goal: BatchGoal
+
+    def best(self) -> list[Plan[Any]]:
+        """Return the plans of the best split."""
+        if self.goal.rho is not None:
+            return self._filled(self._by_rho(self.goal.rho, self.goal.delta))
+        families = [self._filled(self._by_epsilon)]
+        if self.goal.delta:
+            left = self.goal.delta / 2 if any(self._with_delta) else self.goal.delta
+            cap = rho_cap(self.goal.epsilon or Fraction(0), left) * Fraction(9997, 10_000)
+            with suppress(TacitError):  # a question that cannot be planned in rho
+                families.append(self._filled(self._by_rho(cap, self.goal.delta - left)))
+        return min(families, key=self._loss)
+
+    @property
+    def _with_delta(self) -> list[bool]:
+        """Which questions take a delta of their own: private groups."""
+        return [bool(plan.cost.spend.delta) for plan in self.alone]
+
+    def _by_epsilon(self, scale: Fraction) -> list[Plan[Any]]:
+        """Split epsilon in proportion to the weights; a delta in proportion to their squares."""
+        goal, whole = self.goal, sum(self.weights)
+        squares = sum(weight**2 for weight in self.weights)
+        delta = goal.delta / 2 if any(self._with_delta) else goal.delta
+        return [
+            planned(
+                question, goal.confidence,
+                epsilon=(goal.epsilon or 0) * scale * weight / whole, delta=delta * weight**2 / squares,
+            )
+            for question, weight in zip(self.questions, self.weights, strict=True)
+        ]  # fmt: skip
+
+    def _by_rho(self, rho: Fraction, delta: Fraction) -> Callable[[Fraction], list[Plan[Any]]]:
+        """Split rho in proportion to the squares of the weights; a delta over the questions that need it."""
+        squares = sum(weight**2 for weight in self.weights)
+        needs = self._with_delta
+        needed = sum(weight**2 for weight, need in zip(self.weights, needs, strict=True) if need)
+
+        def parts(scale: Fraction) -> list[Plan[Any]]:
+            return [
+                planned(
+                    question, self.goal.confidence, rho=rho * scale * weight**2 / squares,
+                    delta=delta * weight**2 / needed if need else None,
+                )
+                for question, weight, need in zip(self.questions, self.weights, needs, strict=True)
+            ]  # fmt: skip
+
+        return parts
+
+    def _filled(self, parts: Callable[[Fraction], list[Plan[Any]]]) -> list[Plan[Any]]:
+        """Scale all parts until their composition just fills the budget; what is returned was checked.
+
+        The search follows the straight line through the last two points, in logarithms, and halves the
+        bracket where the line leads out of it.
+        """
+        low = high = None  # the largest scale that fits, the smallest that does not; with what they use
+        scale, kept = Fraction(1), None
+        for _ in range(_TURNS):
+            plans = self._tried(parts, scale, must=kept is None and scale <= 1)
+            used = math.inf if plans is None else self._used(plans)
+            if plans is not None and used <= 1:
+                low, kept = (scale, used), plans
+            else:
+                high = (scale, used)
+            if low is not None and (used * _FINE >= 1 >= used or (high and high[0] <= low[0] * _FINE)):
+                break
+            scale = _next_scale(low, high)
+        if kept is None:
+            raise TacitError(
+                "no-guarantee",
+                "the questions do not fit into the total together, however small their parts are",
+                why="a part of their cost does not shrink with epsilon",
+                fix="choose a larger delta, or public groups",
+            )
+        return kept
+
+    def _tried(
+        self, parts: Callable[[Fraction], list[Plan[Any]]], scale: Fraction, *, must: bool
+    ) -> list[Plan[Any]] | None:
+        """Return the plans at a scale; None where a question refuses its part, unless it must not."""
+        try:
+            return parts(scale)
+        except TacitError:
+            if must:
+                raise
+            return None
+
+    def _used(self, plans: list[Plan[Any]]) -> float:
+        """Return which part of the total the plans use together; at most 1 exactly if they fit."""
+        cost, budget = reduce(add, [plan.cost for plan in plans]), self.goal.budget
+        spend = cost.spend
+        if budget.rho is not None:
+            used = math.inf if spend.rho is None else float(spend.rho / budget.rho)
+        elif not budget.delta:
+            used = math.inf if spend.epsilon is None else float(spend.epsilon / (budget.epsilon or 1))
+        else:
+            try:
+                used = cost.epsilon(delta=budget.delta) / float(budget.epsilon or 1)
+            except TacitError:  # more delta than there is
+                used = math.inf
+        return min(used, 1.0) if cost.fits(budget) else max(used, 1.0 + 2.0**-40)
+
+    def _loss(self, plans: list[Plan[Any]]) -> float:
+        """Return the largest weighted loss of a question against being asked alone with the whole total."""
+        losses = [0.0]
+        for plan, alone, weight in zip(plans, self.alone, self.weights, strict=True):
+            for ours, whole in zip(plan.forecast, alone.forecast, strict=False):
+                if ours.error and whole.error:
+                    losses.append(float(weight) * ours.error / whole.error)
+        return max(losses)
+
+
+def _next_scale(low: tuple[Fraction, float] | None, high: tuple[Fraction, float] | None) -> Fraction:
+    """Return the scale to try next, from the best that fits and the worst that does not."""
+    if low is None or high is None:
+        [(scale, used)] = [one for one in (low, high) if one is not None]
+        wanted = 0.9998 / used if math.isfinite(used) and used > 0 else 0.5
+        factor = min(max(wanted, 0.25), 4.0)  # to the power 1: most costs grow at least in proportion
+        return _short(float(scale) * (min(factor, 0.99) if low is None else max(factor, 1.002)))
+    (left, at_left), (right, at_right) = low, high
+    middle = math.sqrt(float(left) * float(right))
+    if math.isfinite(at_right) and 0 < at_left < at_right:
+        slope = math.log(at_right / at_left) / math.log(float(right / left))
+        guess = float(left) * (0.9997 / at_left) ** (1 / slope)
+        if float(left) * 1.0002 < guess < float(right) * 0.9998:
+            middle = guess
+    return _short(middle)
+
+
+def _short(scale: float) -> Fraction:
+    return Fraction(f"{scale:.8g}")

@@ -1,0 +1,318 @@
+"""A year's plan for a budget: which reports fit, at which price, and what the others would take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from tacit.accounting import Budget, Filter
+from tacit.core._batch_split import DEFAULT_LEVEL
+from tacit.core._budget_need import needed_budget
+from tacit.core._report_prices import plans_of
+from tacit.core._schedule_page import remedy_of, schedule_page, schedule_picture, what_it_takes
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import Number, count, rational
+from tacit.fixes import Choose, Code, Set
+from tacit.report import Reportable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from tacit.core._dataset import Dataset
+    from tacit.core._plan import Plan
+    from tacit.core._schedule_page import Remedy
+    from tacit.picture import Picture
+    from tacit.report import Report
+
+__all__ = ["AskedReport", "BudgetSchedule", "PricedReport", "budget_plan"]
+
+_FIELDS = ("name", "question", "within", "epsilon", "rho", "delta", "confidence", "size", "times", "priority")
+_MOST_TIMES = 1_000
+_EXAMPLE = Code("tc.budget_plan([{'name': 'stays', 'question': q, 'within': 5, 'times': 12}], tc.Budget(3))")
+
+
+def budget_plan(reports: Sequence[Mapping[str, Any]], budget: Budget | Dataset) -> BudgetSchedule:
+    """Plan a year: which reports a budget can pay for, and what it would take to pay for the others.
+
+    Guarantee
+    ---------
+    Nothing is charged and no data is read. A schedule in which everything fits is admitted by the ledger, in
+    any order: the same filter adds up the same charges.
+
+    Parameters
+    ----------
+    reports
+        One mapping for each report:
+
+        - ``name``: what it is called;
+        - ``question``: a question (with a method ``plan``), or a function that makes a plan from
+          ``epsilon=`` or ``rho=``;
+        - ``within``: the error that is good enough for every column; or ``epsilon`` or ``rho``: the price of
+          one release; with ``delta`` where groups are not public;
+        - ``confidence``: how often intervals cover the noise (default 0.95);
+        - ``size``: a public guess of the number of rows in each group, which the error of a mean needs;
+        - ``times``: how often the report is released from new data (default 1). The same question again on
+          the same declared version of the data is free and does not count;
+        - ``priority``: reports with a smaller number are paid for first (default: in the given order).
+    budget
+        The whole budget, or a dataset, whose account has what is left now.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> visits = tc.protect(tc.tables.example_visits(), unit="patient_id", budget=tc.Budget(epsilon=3))
+    >>> year = tc.budget_plan(
+    ...     [
+    ...         {"name": "monthly", "question": visits.agg(n=tc.count()), "within": 150, "times": 12},
+    ...         {"name": "yearly", "question": visits.agg(n=tc.count()), "epsilon": 1},
+    ...     ],
+    ...     visits,
+    ... )
+    >>> year.fits
+    False
+    >>> [(line.asked.name, line.fitting) for line in year.lines]
+    [('monthly', 12), ('yearly', 0)]
+    """
+    given: object = reports
+    if isinstance(given, str | Mapping) or not hasattr(given, "__iter__"):
+        raise bad_parameter("reports", "a list of reports", reports, fix=_EXAMPLE)
+    asked = [AskedReport.read(one, place) for place, one in enumerate(reports, 1)]
+    if not asked:
+        raise bad_parameter("reports", "at least one report", reports, fix=_EXAMPLE)
+    names = [one.name for one in asked]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise bad_parameter("name", "different for each report", twice, fix="rename one of them")
+    state = _state_of(budget)
+    ordered = sorted(asked, key=lambda one: one.priority)  # stable: as given where priorities are equal
+    options = [plans_of(one, state) for one in ordered]
+    tried = [
+        _scheduled(
+            [(one, plans[min(way, len(plans) - 1)]) for one, plans in zip(ordered, options, strict=True)],
+            state,
+        )
+        for way in range(max(map(len, options)))
+    ]
+    enough = [made.needs for made in tried if made.needs is not None]
+    return replace(min(tried, key=_rank), needs=min(enough, default=None))
+
+
+@dataclass(frozen=True, slots=True)
+class AskedReport:
+    """A report as its author wants it: the question, the error or the price, how often, how important."""
+
+    name: str
+    question: Any
+    within: Fraction | None
+    epsilon: Fraction | None
+    rho: Fraction | None
+    delta: Fraction
+    confidence: Fraction
+    times: int
+    priority: Fraction
+    size: int | None = None
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any], place: int) -> AskedReport:
+        """Read a report, or refuse with what is wrong in it."""
+        if not isinstance(given, Mapping):
+            raise bad_parameter("a report", "a mapping with a question in it", given, fix=_EXAMPLE)
+        for field in given:
+            if field not in _FIELDS:
+                raise TacitError(
+                    "bad-parameter",
+                    f"a report has no field {field!r}",
+                    fix=Choose(_FIELDS, given=str(field)),
+                )
+        name, question = str(given.get("name", f"report {place}")), given.get("question")
+        if not (callable(getattr(question, "plan", None)) or callable(question)):
+            raise bad_parameter(
+                f"the question of {name}", "one that has a method plan, or a function", question, fix=_EXAMPLE
+            )
+        goals = {goal: _number(given, goal, name) for goal in ("within", "epsilon", "rho")}
+        if sum(value is not None for value in goals.values()) != 1:
+            raise TacitError(
+                "bad-parameter",
+                f"the report {name} needs exactly one of within, epsilon and rho",
+                why="an error or a price decides what one release costs",
+                fix=Set(within=5),
+            )
+        delta = rational(f"the delta of {name}", given.get("delta", 0), zero=True)
+        level = rational(f"the confidence of {name}", given.get("confidence", DEFAULT_LEVEL))
+        if delta >= 1 or level >= 1:
+            raise bad_parameter(
+                f"delta and confidence of {name}", "below 1", f"{float(delta):g} and {float(level):g}",
+                fix=Set(delta=1e-7, confidence=0.95),
+            )  # fmt: skip
+        times = count(f"times of {name}", given.get("times", 1), zero=False)
+        if times > _MOST_TIMES:
+            raise bad_parameter(
+                f"times of {name}", f"at most {_MOST_TIMES:,}", times,
+                why="a stream or a run releases very often for one charge", fix=Set(times=365),
+            )  # fmt: skip
+        size = None if given.get("size") is None else count(f"size of {name}", given["size"], zero=False)
+        priority = rational(f"the priority of {name}", given.get("priority", 0), zero=True, negative=True)
+        return cls(
+            name, question, **goals, delta=delta, confidence=level, times=times, priority=priority, size=size
+        )
+
+
+def _number(given: Mapping[str, Any], field: str, name: str) -> Fraction | None:
+    value: Number | None = given.get(field)
+    return None if value is None else rational(f"{field} of {name}", value)
+
+
+@dataclass(frozen=True, slots=True)
+class PricedReport:
+    """One line of a schedule.
+
+    Parameters
+    ----------
+    asked
+        The report.
+    plan
+        The plan of one release.
+    fitting
+        How many of its releases the budget pays for.
+    cumulative
+        The smallest budget, in the terms of the given one, that pays for all that is scheduled up to here.
+    wanted
+        The same for all that is wanted up to here, whether it fits or not; None if no such budget does.
+    """
+
+    asked: AskedReport
+    plan: Plan[Any]
+    fitting: int
+    cumulative: Fraction | None
+    wanted: Fraction | None
+
+    @property
+    def fits(self) -> bool:
+        """Whether the budget pays for every release."""
+        return self.fitting == self.asked.times
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BudgetSchedule(Reportable):
+    """What a budget can pay for: a line for each report, in the order of their priorities.
+
+    Parameters
+    ----------
+    lines
+        The reports, with their plans, and how many of their releases fit.
+    state
+        The budget, and what was spent of it before.
+    needs
+        The smallest epsilon (or rho) of a budget that pays for everything, with the noise that is best for
+        it; None if a larger one is no help.
+    """
+
+    lines: tuple[PricedReport, ...]
+    state: Filter
+    needs: Fraction | None
+
+    @property
+    def budget(self) -> Budget:
+        """The whole budget."""
+        return self.state.budget
+
+    @property
+    def fits(self) -> bool:
+        """Whether the budget pays for everything."""
+        return all(line.fits for line in self.lines)
+
+    @property
+    def plans(self) -> dict[str, Plan[Any]]:
+        """The plan of one release of each report, by name."""
+        return {line.asked.name: line.plan for line in self.lines}
+
+    @property
+    def remedy(self) -> Remedy | None:
+        """What would make everything fit, as data; None if it does."""
+        return remedy_of(self)
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What does not fit and what it would take, in sentences; empty if everything fits."""
+        return what_it_takes(self)
+
+    def report(self) -> Report:
+        """Return the schedule as a page."""
+        return schedule_page(self)
+
+    def to_pandas(self) -> Any:
+        """Return the schedule as a data frame, one line for each report (extra ``pandas``)."""
+        from tacit.core._extras import needs
+
+        needs("to_pandas", "pandas", "tacit[pandas]")
+        import pandas as pd
+
+        return pd.DataFrame(self.records())
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the schedule as plain data, one mapping for each report."""
+        return [
+            {
+                "report": line.asked.name,
+                "times": line.asked.times,
+                **{f"{name}_each": float(line.plan.promised.get(name, 0)) or None
+                   for name in ("epsilon", "delta", "rho")},
+                "fitting": line.fitting,
+                "fits": line.fits,
+                "cumulative": None if line.cumulative is None else float(line.cumulative),
+            }
+            for line in self.lines
+        ]  # fmt: skip
+
+    def plot(self, *, ax: Axes | None = None) -> Axes | Picture:
+        """Draw what each report takes, and what is left after it (extra ``plot``)."""
+        from tacit.core._extras import needs
+
+        needs("plot", "matplotlib", "tacit[plot]")
+        return schedule_picture(self, ax)
+
+
+def _state_of(budget: Any) -> Filter:
+    """Return the filter of a budget, or of a dataset's account as it is now."""
+    if isinstance(budget, Budget):
+        return Filter.start(budget)
+    ledger = getattr(budget, "_ledger", None)
+    if ledger is None:
+        raise bad_parameter("budget", "a Budget or a dataset", budget, fix=Code("tc.Budget(epsilon=3)"))
+    found: Filter = ledger.account(budget.identity.name).filter
+    return found
+
+
+def _rank(schedule: BudgetSchedule) -> tuple[list[int], Fraction]:
+    """Put the schedule first that pays for more of the most important reports; then the cheapest."""
+    needs = Fraction(2**1000) if schedule.needs is None else schedule.needs
+    return [-line.fitting for line in schedule.lines], needs
+
+
+def _scheduled(priced: Sequence[tuple[AskedReport, Plan[Any]]], state: Filter) -> BudgetSchedule:
+    """Charge a copy of the filter with one report after the other, as often as fits.
+
+    The sums of a filter do not depend on the order. A charge that fits only because it is the first of all
+    counts if it is the only one.
+    """
+    whole, lines = state, []
+    charges: list[tuple[Any, int]] = []
+    wanted: list[tuple[Any, int]] = []
+    alone = len(priced) == 1 and priced[0][0].times == 1
+    for asked, plan in priced:
+        cost = plan.cost
+        spend = state.spend_of(cost)
+        fitting = 0
+        while fitting < asked.times and (after := whole.charged(spend, cost.fits if alone else None)):
+            whole, fitting = after, fitting + 1
+        charges.append((cost, fitting))
+        wanted.append((cost, asked.times))
+        so_far = needed_budget(state, charges)
+        if so_far is not None:  # four digits rounded up may be more than the budget, which pays for it
+            so_far = min(so_far, state.budget.epsilon or state.budget.rho or so_far)
+        lines.append(PricedReport(asked, plan, fitting, so_far, needed_budget(state, wanted)))
+    return BudgetSchedule(tuple(lines), state, lines[-1].wanted)

@@ -1,0 +1,184 @@
+"""The page and the picture of a year's plan for a budget, and what the rest would take, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from tacit.core._budget_need import rounded_up
+from tacit.core._refusal_words import promise_in_words
+from tacit.core._report_prices import largest_error, most_that_fits
+from tacit.errors import TacitError
+from tacit.report import Report, ReportTable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from tacit.core._budget_schedule import BudgetSchedule, PricedReport
+    from tacit.core._plan import Plan
+    from tacit.picture import Picture
+
+__all__ = ["Remedy", "remedy_of", "schedule_page", "schedule_picture", "what_it_takes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What would make a schedule fit; each of the three is enough by itself.
+
+    Parameters
+    ----------
+    report
+        The last report of which not every release fits.
+    budget
+        The smallest epsilon (or rho) of a budget that pays for everything; None if a larger one is no help.
+    plan
+        The plan of the largest price at which every release of that report fits beside the others; None if
+        the others alone do not fit.
+    times
+        How many releases of that report fit beside what is scheduled before it; enough only if all other
+        reports fit.
+    """
+
+    report: str
+    budget: Fraction | None
+    plan: Plan[Any] | None
+    times: int
+
+
+def remedy_of(schedule: BudgetSchedule) -> Remedy | None:
+    """Return what would make a schedule fit; None if it does."""
+    short = [line for line in schedule.lines if not line.fits]
+    if not short:
+        return None
+    last = short[-1]
+    others = [(line.plan.cost, line.asked.times) for line in schedule.lines if line is not last]
+    plan = most_that_fits(last.asked, last.plan, schedule.state, others)
+    return Remedy(last.asked.name, schedule.needs, plan, last.fitting)
+
+
+def what_it_takes(schedule: BudgetSchedule) -> tuple[str, ...]:
+    """Say what does not fit, and what it would take."""
+    remedy = remedy_of(schedule)
+    if remedy is None:
+        return ()
+    short = [line for line in schedule.lines if not line.fits]
+    said = [f"{_shortfall(line)}." for line in short]
+    kind = _kind(schedule)
+    if remedy.budget is not None:
+        delta = f" with the same delta of {float(schedule.budget.delta):g}" if schedule.budget.delta else ""
+        said.append(f"A budget of {kind} {_up(remedy.budget)}{delta} pays for everything.")
+    else:
+        said.append(f"No larger {kind} helps: {_obstacle(schedule)}.")
+    last = short[-1]
+    if remedy.plan is not None:
+        said.append(f"Or {_softer(last, remedy.plan)}: then everything fits.")
+    if len(short) == 1:
+        fewer = last.asked.times - last.fitting
+        said.append(
+            f"Or leave out {last.asked.name}: then everything else fits."
+            if not last.fitting
+            else f"Or release {last.asked.name} {fewer} {'time' if fewer == 1 else 'times'} less, which is "
+            f"{last.fitting} instead of {last.asked.times}."
+        )
+    return tuple(said)
+
+
+def _shortfall(line: PricedReport) -> str:
+    name, times = line.asked.name, line.asked.times
+    if not line.fitting:
+        return f"{name} does not fit" if times == 1 else f"None of the {times} releases of {name} fits"
+    return f"Of {name}, {line.fitting} of {times} releases fit"
+
+
+def _softer(line: PricedReport, plan: Plan[Any]) -> str:
+    """Say which error, or which price, would make all releases of a report fit."""
+    price = promise_in_words(plan.promised)
+    try:
+        error = largest_error(plan)
+    except TacitError:
+        return f"release {line.asked.name} for {price} each"
+    up = float(rounded_up(Fraction(error)))
+    return f"accept an error of {up:g} in {line.asked.name}, which then costs {price} each"
+
+
+def _obstacle(schedule: BudgetSchedule) -> str:
+    if any(line.plan.cost.spend.delta for line in schedule.lines):
+        return "the reports need more delta than the budget has for answers"
+    return "the budget does not admit costs of this kind"
+
+
+def _kind(schedule: BudgetSchedule) -> str:
+    return "rho" if schedule.budget.rho is not None else "epsilon"
+
+
+def _whole(schedule: BudgetSchedule) -> Fraction:
+    budget = schedule.budget
+    return (budget.epsilon if budget.rho is None else budget.rho) or Fraction(0)
+
+
+def _up(value: Fraction | None) -> str:
+    return "-" if value is None else f"{float(rounded_up(value)):g}"
+
+
+def schedule_page(schedule: BudgetSchedule) -> Report:
+    """Return the schedule as a page: a line for each report, then what the rest would take."""
+    kind, whole = _kind(schedule), _whole(schedule)
+    rows = tuple(
+        (
+            line.asked.name,
+            f"{line.asked.times}",
+            promise_in_words(line.plan.promised),
+            _expected(line),
+            "yes" if line.fits else f"{line.fitting} of {line.asked.times}",
+            f"{_up(line.cumulative)} of {float(whole):g}",
+        )
+        for line in schedule.lines
+    )
+    delta = f", delta {float(schedule.budget.delta):g}" if schedule.budget.delta else ""
+    head = ("report", "times", "each costs", "error", "fits", f"{kind} so far")
+    lead = (
+        "Everything fits: the ledger admits all of it, in any order."
+        if schedule.fits
+        else "Not everything fits.",
+    )
+    table = ReportTable("", head, rows)
+    return Report(f"Plan for a budget of {kind} {float(whole):g}{delta}", lead, (table,), schedule.advice)
+
+
+def _expected(line: PricedReport) -> str:
+    try:
+        return f"{float(rounded_up(Fraction(largest_error(line.plan)))):g}"
+    except TacitError:
+        return "-"
+
+
+def schedule_picture(schedule: BudgetSchedule, ax: Axes | None) -> Axes | Picture:
+    """Draw bars for what each report adds, and a line for what is left after it."""
+    if ax is None:
+        from tacit.picture import Picture
+
+        picture = Picture(max(5.5, 1.1 * len(schedule.lines) + 2), 3.8)
+        schedule_picture(schedule, picture.subplots())
+        return picture
+    kind, whole = _kind(schedule), float(_whole(schedule))
+    names = [line.asked.name for line in schedule.lines]
+    so_far = [float(line.cumulative or 0) for line in schedule.lines]
+    wanted = [None if line.wanted is None else float(line.wanted) for line in schedule.lines]
+    places = list(range(len(names)))
+    before = [0.0, *so_far[:-1]]
+    ax.bar(places, [b - a for a, b in zip(before, so_far, strict=True)], bottom=before, color="#0b7285",
+           label="paid")  # fmt: skip
+    missing = [max(0.0, (w or 0.0) - max(s, whole)) for w, s in zip(wanted, so_far, strict=True)]
+    beyond = [place for place in places if missing[place]]
+    if beyond:
+        ax.bar(beyond, [missing[place] for place in beyond], bottom=whole, color="none", edgecolor="#b3261e",
+               hatch="//", label="does not fit")  # fmt: skip
+    ax.axhline(whole, color="#555555", linestyle="--", label=f"budget: {kind} {whole:g}")
+    ax.plot(places, [whole - one for one in so_far], color="#c25e00", marker="o", label="left afterwards")
+    ax.set_xticks(places, [name if len(name) <= 18 else name[:17] + "..." for name in names])
+    ax.set_ylabel(kind)
+    ax.set_title("What each report takes of the budget, in the order of priority", fontsize=9, loc="left")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=4, frameon=False)
+    return ax

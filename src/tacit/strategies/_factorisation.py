@@ -32,7 +32,7 @@ _LARGEST, _SMALLEST = 0.5, 0.1
 _BETA = 4 / (math.sqrt(_LARGEST) + math.sqrt(_SMALLEST)) ** 2
 _PULL = ((math.sqrt(_LARGEST / _SMALLEST) - 1) / (math.sqrt(_LARGEST / _SMALLEST) + 1)) ** 2
 _LEAST_SCALE, _MOST_SCALE = 2**6, 2**20
-_MOST_LOST = 5e-4  # of the root mean square error, by rounding to whole numbers
+_MOST_LOST = 2e-4  # of the root mean square error, by rounding to whole numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,7 +99,7 @@ def whole_factor(best: Factorisation, workload: NDArray[np.float64]) -> tuple[ND
     """Return whole-number measurements B = round(s A), s and what rounding loses of the error.
 
     A is the triangular factor of X. s is the smallest power of two at which the root mean square error of
-    least squares with B, at the sensitivity of B itself, is less than 0.05 % above that of X.
+    least squares with B, at the sensitivity of B itself, is less than 0.02 % above that of X.
 
     Examples
     --------

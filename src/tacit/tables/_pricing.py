@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tacit.tables._lowering import ReleasedColumn
     from tacit.tables._steps import PaidStep, Step
 
-__all__ = ["Pricing", "asks_of", "noises_of"]
+__all__ = ["Pricing", "asks_of", "noises_of", "smallest_epsilon"]
 
 _LARGEST_SIZE = 10**300  # rows; errors are divided by it as floats
 
@@ -245,10 +245,10 @@ def _within(pricings: Sequence[Pricing], goal: Goal) -> Ask:
         noises = noises_of(pricings, members)
         return all(first.error(column, noises[column.step]) <= within for column in first.columns)
 
-    return Ask(_smallest(fits, within), delta, flip=flip)
+    return Ask(smallest_epsilon(fits, within), delta, flip=flip)
 
 
-def _smallest(fits: Callable[[float], bool], within: float) -> Fraction:
+def smallest_epsilon(fits: Callable[[float], bool], within: float) -> Fraction:
     """Find an epsilon of four digits that fits and is at most 0.2 % above the smallest; checked forward."""
     low, high = 0.5, 1.0
     while not fits(high):

@@ -44,6 +44,7 @@ from tacit.tables._keys import (
     read_group_keys,
     typed_keys,
 )
+from tacit.tables._ordered_questions import OrderedQuestions
 from tacit.tables._python_expressions import Expr, as_node, as_value
 from tacit.tables._sampling import read_sample
 from tacit.tables._words import rows_in_words, sample_in_words
@@ -59,7 +60,7 @@ __all__ = ["Rows"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Rows(PandasHabits):
+class Rows(PandasHabits, OrderedQuestions):
     """Rows of a dataset, each owned by one unit."""
 
     _dataset: TableDataset
@@ -368,17 +369,12 @@ class Rows(PandasHabits):
         """Aggregate all rows into one line."""
         return GroupedRows(self, (), None).agg(**aggregates)
 
+    def _counted(self) -> Rows:
+        return self
+
     def crosstabs(self, columns: Sequence[str], **options: Any) -> Any:
         """Ask for many tables of these columns at once, planned together; see `tacit.tables.crosstabs`."""
         return asked_of(self, "crosstabs", columns, **options)
-
-    def ranges(self, column: str, **options: Any) -> Any:
-        """Ask for all ranges of an ordered column; see `tacit.tables.ranges`."""
-        return asked_of(self, "ranges", column, **options)
-
-    def prefixes(self, column: str, **options: Any) -> Any:
-        """Ask for the distribution of an ordered column; see `tacit.tables.prefixes`."""
-        return asked_of(self, "prefixes", column, **options)
 
     def regress(self, outcome: str, **options: Any) -> Any:
         """Ask for a regression; see `tacit.inference.regress`."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tacit.tables._readings import StepNoise
     from tacit.tables._steps import Step
 
-__all__ = ["TableTask"]
+__all__ = ["TableTask", "why_unavailable"]
 
 _MIDNIGHT = " 00:00:00"
 
@@ -108,34 +108,8 @@ class TableTask:
         return tuple(dict.fromkeys(step.statistic for step in self.steps))
 
     def unavailable(self) -> TacitError | None:
-        """Return why nothing can be drawn: a file is gone, or a table's columns were never known.
-
-        Whether a file exists says nothing about its rows, so this is checked before the charge.
-        """
-        for table in sources_of(self.asked.input):
-            if path := self.engine.missing_file(table.name):
-                return TacitError(
-                    "unknown-table",
-                    f"the file of the table {table.name!r} does not exist: {path}",
-                    why="nothing was charged; the file was moved or deleted after the dataset was declared",
-                    fix="put the file back, or declare the dataset with its new path",
-                )
-            if table.columns is None and self.engine.columns(table.name) is None:
-                return self._refusal() or TacitError(
-                    "unknown-table",
-                    f"the source of the table {table.name!r} cannot be read, so nothing was charged",
-                    why="it was not available when the dataset was declared, and it is not available now",
-                    fix=Declare("source", "path/of/visits.parquet"),
-                )
-        return self._refusal()
-
-    def _refusal(self) -> TacitError | None:
-        """Return why the engine cannot answer now, in its own words."""
-        try:
-            self.engine.check(self.asked, self.statistics)
-        except TacitError as refusal:
-            return refusal
-        return None
+        """Return why nothing can be drawn: a file is gone, or a table's columns were never known."""
+        return why_unavailable(self.engine, self.asked, self.statistics)
 
     def integers(self) -> Generator[Any, Any, None]:
         """Yield each step's exact integers for every group.
@@ -193,6 +167,42 @@ class TableTask:
             dates=dates,
             totals=bool(self.asked.levels),
         )
+
+
+def why_unavailable(
+    engine: Engine, asked: TableQuestion, statistics: tuple[Statistic, ...]
+) -> TacitError | None:
+    """Return why nothing can be drawn: a file is gone, or a table's columns were never known.
+
+    Whether a file exists says nothing about its rows, so this is checked before the charge.
+    """
+    for table in sources_of(asked.input):
+        if path := engine.missing_file(table.name):
+            return TacitError(
+                "unknown-table",
+                f"the file of the table {table.name!r} does not exist: {path}",
+                why="nothing was charged; the file was moved or deleted after the dataset was declared",
+                fix="put the file back, or declare the dataset with its new path",
+            )
+        if table.columns is None and engine.columns(table.name) is None:
+            return _refusal(engine, asked, statistics) or TacitError(
+                "unknown-table",
+                f"the source of the table {table.name!r} cannot be read, so nothing was charged",
+                why="it was not available when the dataset was declared, and it is not available now",
+                fix=Declare("source", "path/of/visits.parquet"),
+            )
+    return _refusal(engine, asked, statistics)
+
+
+def _refusal(
+    engine: Engine, asked: TableQuestion, statistics: tuple[Statistic, ...]
+) -> TacitError | None:
+    """Return why the engine cannot answer now, in its own words."""
+    try:
+        engine.check(asked, statistics)
+    except TacitError as refusal:
+        return refusal
+    return None
 
 
 def _shown(keys: list[object], *, dates: bool) -> tuple[Value, ...]:

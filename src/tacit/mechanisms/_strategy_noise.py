@@ -129,7 +129,10 @@ class StrategyNoise(IntegerMechanism):
         cells = self.strategy.cells
         if counts.ndim == 0 or counts.shape[-1] != cells:
             raise bad_parameter(
-                "value", f"the counts of {cells} cells", f"the shape {counts.shape}", fix=None
+                "value",
+                f"the counts of {cells} cells",
+                f"the shape {counts.shape}",
+                fix="give a count for each cell",
             )
         whole = self.strategy.matrix.T
         most = max(abs(int(counts.max(initial=0))), abs(int(counts.min(initial=0))))

@@ -8,6 +8,7 @@ proportion to their variances (Hay et al. 2010; for unequal variances the same n
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -182,18 +183,25 @@ def level_shares(
     --------
     >>> country_and_nine_regions = np.array([*[9] * 9, -1])
     >>> level_shares(country_and_nine_regions, [1] * 9 + [0], (1.0, 1.0), squared=False)
-    (Fraction(19, 40), Fraction(21, 40))
+    (Fraction(99, 200), Fraction(101, 200))
     """
+    return _shares(tuple(parents.tolist()), tuple(levels), tuple(weights), squared=squared)
+
+
+@lru_cache(maxsize=32)
+def _shares(
+    parents: tuple[int, ...], levels: tuple[int, ...], weights: tuple[float, ...], *, squared: bool
+) -> tuple[Fraction, ...]:
     from scipy.optimize import minimize
 
-    at, count = np.asarray(levels), len(weights)
-    matters = np.asarray(weights, dtype=np.float64)[at]
+    up, at, count = np.array(parents, dtype=np.int64), np.array(levels), len(weights)
+    matters = np.array(weights, dtype=np.float64)[at]
 
     def largest(logs: NDArray[np.float64]) -> float:
         shares = np.exp(logs - logs.max())
         shares = shares / shares.sum()
         noise = 1 / (shares**2 if squared else shares)
-        errors = np.sqrt(variances_of(parents, noise[at])) * matters
+        errors = np.sqrt(variances_of(up, noise[at])) * matters
         top, each = errors.max(), np.zeros(count)
         np.maximum.at(each, at, errors / top)
         return float(np.log(top) + np.log((each**_SHARP).sum()) / _SHARP)
@@ -201,7 +209,8 @@ def level_shares(
     found = minimize(largest, np.zeros(count), method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-5})
     real = np.exp(found.x - found.x.max())
     parts = np.maximum(_nearest_whole(real / real.sum() * _PARTS, _PARTS), 1)
-    return tuple(Fraction(int(part), int(parts.sum())) for part in parts)
+    parts[parts.argmax()] -= parts.sum() - _PARTS
+    return tuple(Fraction(int(part), _PARTS) for part in parts)
 
 
 def nonnegative_counts(counts: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -48,7 +48,7 @@ class Workload:
             v = np.zeros((n, n))
             for first, end, weight in self.given:
                 v[first:end, first:end] += weight
-            return v + np.eye(n) * (_SINGLE * v.trace() / n)
+            return np.asarray(v + np.eye(n) * (_SINGLE * v.trace() / n))
         at = np.arange(n)
         after = n - np.maximum.outer(at, at).astype(np.float64)
         return after if self.kind == "prefixes" else (np.minimum.outer(at, at) + 1) * after

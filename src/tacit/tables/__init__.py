@@ -28,9 +28,11 @@ from tacit.tables._config import Config, load_config, open_config, read_config
 from tacit.tables._consortium import Consortium, consortium
 from tacit.tables._dataset import TableDataset
 from tacit.tables._examples import EXAMPLE_HOSPITALS, example_visits
+from tacit.tables._hierarchy_counts import HierarchyCounts
 from tacit.tables._invented import InventedTables, StepChange, TablePair
 from tacit.tables._keys import at_most_groups
 from tacit.tables._open_facts import open_facts
+from tacit.tables._ordered_counts import OrderedCounts
 from tacit.tables._protect import protect
 from tacit.tables._python_expressions import Expr, col, when
 from tacit.tables._readings import StepNoise
@@ -43,7 +45,9 @@ __all__ = [
     "Consortium",
     "Contribution",
     "Expr",
+    "HierarchyCounts",
     "InventedTables",
+    "OrderedCounts",
     "StepChange",
     "StepNoise",
     "TableDataset",

@@ -50,7 +50,7 @@ class CountedQuestion:
 
 def counted_question(rows: Rows, axes: tuple[Axis, ...]) -> CountedQuestion:
     """Bound what a unit adds to the counts of these rows; refuse a sample, for which nothing is proven."""
-    dataset = rows._dataset  # noqa: SLF001 - the rows of this room
+    dataset = rows._dataset
     if rows.share is not None:
         raise TacitError(
             "not-allowed",
@@ -69,7 +69,9 @@ def counted_question(rows: Rows, axes: tuple[Axis, ...]) -> CountedQuestion:
     names = " or ".join(axis.name for axis in axes)
     outside = "not listed" if any(not axis.cuts for axis in axes) else "missing"
     said = [f"rows without a {' or '.join(unit.columns)}, if any, are not counted"] if unit.columns else []
-    said.append(f"rows whose {names} is missing or {outside}, if any, are not counted".replace(" or missing", ""))
+    said.append(
+        f"rows whose {names} is missing or {outside}, if any, are not counted".replace(" or missing", "")
+    )
     facts = []
     if not unit.is_row:
         limit = limits_in_words(who, dataset)
@@ -77,7 +79,7 @@ def counted_question(rows: Rows, axes: tuple[Axis, ...]) -> CountedQuestion:
         facts.append(("limits", limit))
     blocks = () if dataset.block_column is None else dataset.block_column.concerned(asked)
     facts += facts_of_blocks(dataset, blocks)
-    return CountedQuestion(asked, axes, who, dataset._engine, blocks, tuple(said), tuple(facts))  # noqa: SLF001
+    return CountedQuestion(asked, axes, who, dataset._engine, blocks, tuple(said), tuple(facts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +130,7 @@ class CountedTask:
         """Yield the exact integers of each mechanism."""
         with self.counted.engine.transaction() as data:
             found = coded_rows(data, self.counted.asked, self.counted.axes)
-        for integers in self.exact(found):
-            yield integers
+        yield from self.exact(found)
 
     def read(self, noisy: Sequence[Any], confidence: Fraction) -> Content:
         """Read the content off the noisy integers."""

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["OrderedCounts"]
 
 _MONOTONE = (
-    "running totals were made to rise (isotonic regression): no cell is below 0, but small cells are too large "
-    "on average, and large ones too small"
+    "running totals were made to rise (isotonic regression): no cell is below 0, but small cells are too "
+    "large on average, and large ones too small"
 )
 
 
@@ -136,15 +136,19 @@ class OrderedCounts(Content):
         Parameters
         ----------
         low, high
-            Cuts: from ``low`` to below ``high``. Of listed values: the first and the last value, both counted.
+            Cuts: from ``low`` to below ``high``. Of listed values: the first and the last one.
         """
         return self.ranges([(low, high)])
 
     def ranges(self, ranges: Sequence[tuple[object, object]]) -> AnswerTable:
         """Return how many rows lie in each of several ranges, with intervals; see `range`."""
         ends = [self.cells_of(low, high) for low, high in ranges]
-        names = {"from": tuple(_plain(low) for low, _ in ranges), "to": tuple(_plain(high) for _, high in ranges)}
-        return self._table(*(np.array(side) for side in zip(*ends, strict=True)), names)  # type: ignore[arg-type]
+        names = {
+            "from": tuple(_plain(low) for low, _ in ranges),
+            "to": tuple(_plain(high) for _, high in ranges),
+        }
+        first, end = (np.array(side) for side in zip(*ends, strict=True))
+        return self._table(first, end, names)
 
     def quantile(self, q: float | Sequence[float] = 0.5, *, population: bool = False) -> AnswerTable:
         """Return quantiles with intervals that cover the noise; with ``population`` sampling as well.
@@ -160,7 +164,8 @@ class OrderedCounts(Content):
         population
             Whether the rows are a random sample of a population, and its quantile is wanted.
         """
-        wanted = [float(one) for one in (q if isinstance(q, list | tuple) else [q])]  # type: ignore[list-item]
+        several: Any = q if isinstance(q, list | tuple) else [q]
+        wanted = [float(one) for one in several]
         if not wanted or any(not 0 < one < 1 for one in wanted):
             raise bad_parameter("q", "between 0 and 1", q, fix=Set(q=0.5))
         return quantile_table(self, wanted, population=population)
@@ -174,7 +179,9 @@ class OrderedCounts(Content):
             if at is None:
                 raise TacitError(
                     "bad-parameter",
-                    f"{end!r} is not a cut of {self.column}" if self.cuts else f"{end!r} is not one of its values",
+                    f"{end!r} is not a cut of {self.column}"
+                    if self.cuts
+                    else f"{end!r} is not one of its values",
                     why="rows between two cuts cannot be told apart",
                     fix=Choose(tuple(str(one) for one in known), given=str(end)),
                 )

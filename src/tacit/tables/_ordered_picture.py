@@ -59,9 +59,7 @@ def plot_ordered(
     return axes
 
 
-def _name(
-    axes: Axes, counts: OrderedCounts, kind: str, certificate: Certificate, *, numbers: bool
-) -> None:
+def _name(axes: Axes, counts: OrderedCounts, kind: str, certificate: Certificate, *, numbers: bool) -> None:
     what = "rows below" if kind == "distribution" else "rows by"
     about = about_release(f"{what} {counts.column}", certificate).replace("$", r"\$")
     band = f"the band is the {counts.confidence * 100:g} % interval for the noise, one place at a time"

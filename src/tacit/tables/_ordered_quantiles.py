@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["kept_cells", "quantile_table"]
 
 
-def kept_cells(
-    running: NDArray[np.float64], q: float, widths: NDArray[np.float64]
-) -> tuple[int, int]:
+def kept_cells(running: NDArray[np.float64], q: float, widths: NDArray[np.float64]) -> tuple[int, int]:
     """Return the first and the last cell in which the quantile may lie.
 
     Cell j holds the quantile if F(j) >= q n and F(j - 1) <= q n. It is kept unless F(j) < q n - c or
@@ -67,15 +65,19 @@ def quantile_table(counts: OrderedCounts, wanted: Sequence[float], *, population
             sampling = z * np.sqrt(max(running[-1], 1.0) * q * (1 - q)) if population else 0.0
             first, last = kept_cells(running, q, np.hypot(noise, sampling))
             value = _value(counts, rising, q, first, last)
-            lines.append((group, q, value, _edge(counts, first, after=False), _edge(counts, last, after=True)))
+            lines.append(
+                (group, q, value, _edge(counts, first, after=False), _edge(counts, last, after=True))
+            )
     groups, shares, values, lows, highs = (tuple(part) for part in zip(*lines, strict=True))
     keys: dict[str, tuple[Value, ...]] = {counts.by: groups} if counts.by else {}
     keys["q"] = shares
     covers = "noise and sampling" if population else "noise"
-    note = f"the interval covers the {covers}, in whole cells; a value inside a cell takes it as evenly filled"
+    note = (
+        f"the interval covers the {covers}, in whole cells; a value inside a cell takes it as evenly filled"
+    )
     none = (None,) * len(lines)
     if all(isinstance(one, int | float) for part in (values, lows, highs) for one in part):
-        columns = {counts.column: Cells(values, lows, highs)}  # type: ignore[arg-type]
+        columns = {counts.column: Cells(values, lows, highs)}
     else:
         parts = (("", values), ("_from", lows), ("_to", highs))
         columns = {counts.column + end: Cells(part, none, none) for end, part in parts}

@@ -139,7 +139,7 @@ class OrderedQuestions:
         --------
         >>> import tacit as tc
         >>> visits = tc.protect(tc.tables.example_visits(), unit="patient_id", budget=tc.Budget(epsilon=1))
-        >>> tree = {"public": ["North", "South"], "private": ["West"]}
+        >>> tree = {"public": ["Ahorn", "Birke", "Eiche"], "private": ["Buche", "Erle"]}
         >>> release = visits.hierarchy(["owner", "hospital"], tree=tree).plan(epsilon=1).release()
         >>> [line["owner"] for line in release.level("owner")]
         ['public', 'private']

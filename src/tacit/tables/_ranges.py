@@ -6,7 +6,7 @@ ranges from public facts alone. docs/proofs/ranges.md has the argument.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -20,14 +20,14 @@ from tacit.exact import rational
 from tacit.fixes import Set
 from tacit.mechanisms import StrategyNoise, weighted_half_widths
 from tacit.strategies import MOST_CELLS, Workload, factored, trees_for
-from tacit.tables._axes import read_axes
+from tacit.tables._axes import in_order, read_axes
 from tacit.tables._counted_task import CountedTask, counted_question
 from tacit.tables._further_questions import read_rows, rows_document
 from tacit.tables._ordered_counts import OrderedCounts
 from tacit.tables._pricing import smallest_epsilon
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -78,9 +78,7 @@ def prefixes(
 def rebuild(dataset: TableDataset, request: Any) -> Plan[OrderedCounts]:
     """Rebuild a plan from its request."""
     given = {name: request["given"][name] for name in ("bins", "values", "by", "keys", "ranges")}
-    question = _question(
-        read_rows(dataset, request["rows"]), request["asks"], str(request["column"]), given
-    )
+    question = _question(read_rows(dataset, request["rows"]), request["asks"], str(request["column"]), given)
     return question.planned(PlanGoal.from_json(request["goal"]))
 
 
@@ -145,15 +143,7 @@ def _ordered(axis: Axis, values: Sequence[object] | None) -> Axis:
                 fix=Set(values=list(axis.values)),
             )
         return axis
-    if kind_of(axis.node) == "date":
-        return axis  # by the calendar
-    place = {str(value): i for i, value in enumerate(values)}
-    return replace(axis, values=tuple(sorted(axis.values, key=lambda one: place.get(_as_given(one, place), 0))))
-
-
-def _as_given(value: object, place: Mapping[str, int]) -> str:
-    whole = isinstance(value, float) and value.is_integer() and str(value) not in place
-    return str(int(value)) if whole else str(value)  # type: ignore[call-overload]
+    return in_order(axis, values)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -167,7 +157,7 @@ class RangesQuestion:
 
     def __repr__(self) -> str:
         return (
-            f"question to {self.rows._dataset.name}: {self._words}\n"  # noqa: SLF001
+            f"question to {self.rows._dataset.name}: {self._words}\n"
             "not planned yet, and nothing was read: .plan(epsilon=0.5) shows the cost and the expected error"
         )
 
@@ -235,7 +225,7 @@ class RangesQuestion:
         )
         _ = task.sql  # what cannot be written is refused now
         return Plan.of(
-            self.rows._dataset,  # noqa: SLF001
+            self.rows._dataset,
             task,
             promised=goal.promised,
             forecast=lambda: self._forecast(noise, float(goal.confidence)),
@@ -287,8 +277,8 @@ class RangesQuestion:
         spread = f"root mean square error of the asked ranges: {noise.spread(work):.4g}"
         lost = noise.strategy.lost
         exact = "" if noise.strategy.levels else f"; whole numbers cost {lost * 100:.2g} % of it"
-        labels = axis.labels
-        found = [("cells", f"{axis.size:,}, from {labels[0]} to {labels[-1]}"), ("error", spread + exact)]
+        ends = f"{axis.size:,}; the first is {axis.labels[0]}, the last {axis.labels[-1]}"
+        found = [("cells", ends), ("error", spread + exact)]
         if axis.cuts:
             found.append(("ends", "values outside the cuts are counted in the first or in the last cell"))
         if len(self.axes) > 1:
@@ -298,7 +288,9 @@ class RangesQuestion:
     @property
     def _words(self) -> str:
         axis = self.axes[0]
-        what = {"prefixes": "running totals"}.get(self.asks, "ranges" if not self.given["ranges"] else "given ranges")
+        what = {"prefixes": "running totals"}.get(
+            self.asks, "ranges" if not self.given["ranges"] else "given ranges"
+        )
         by = f" by {self.axes[1].name}" if len(self.axes) > 1 else ""
         return f"{what} of {axis.name} in {axis.size} cells{by}"
 

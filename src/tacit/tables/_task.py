@@ -194,9 +194,7 @@ def why_unavailable(
     return _refusal(engine, asked, statistics)
 
 
-def _refusal(
-    engine: Engine, asked: TableQuestion, statistics: tuple[Statistic, ...]
-) -> TacitError | None:
+def _refusal(engine: Engine, asked: TableQuestion, statistics: tuple[Statistic, ...]) -> TacitError | None:
     """Return why the engine cannot answer now, in its own words."""
     try:
         engine.check(asked, statistics)

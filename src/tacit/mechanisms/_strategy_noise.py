@@ -132,7 +132,7 @@ class StrategyNoise(IntegerMechanism):
                 "value",
                 f"the counts of {cells} cells",
                 f"the shape {counts.shape}",
-                fix="give a count for each cell",
+                fix="count every cell",
             )
         whole = self.strategy.matrix.T
         most = max(abs(int(counts.max(initial=0))), abs(int(counts.min(initial=0))))

@@ -229,7 +229,8 @@ def nonnegative_counts(counts: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.zeros(len(counts))
     falling = -np.sort(-counts)
     lowered = (np.cumsum(falling) - total) / np.arange(1, len(counts) + 1)
-    last = np.flatnonzero(falling > lowered)[-1]
+    above = np.flatnonzero(falling > lowered)
+    last = above[-1] if len(above) else 0  # none where the total is smaller than what rounding lost
     return np.asarray(np.maximum(counts - lowered[last], 0.0))
 
 
@@ -253,8 +254,9 @@ def whole_down(estimates: NDArray[np.float64], parents: NDArray[np.int64]) -> ND
     for level in levels[1:]:
         order = level[np.argsort(parents[level], kind="stable")]
         for family in np.split(order, np.flatnonzero(np.diff(parents[order])) + 1):
-            total = int(made[parents[family[0]]])
-            own = estimates[family]
+            total, own = int(made[parents[family[0]]]), estimates[family]
+            if not total:
+                continue
             moved = nonnegative_counts(own + (total - own.sum()) / len(family))
             made[family] = _nearest_whole(moved, total)
     return made
@@ -263,6 +265,10 @@ def whole_down(estimates: NDArray[np.float64], parents: NDArray[np.int64]) -> ND
 def _nearest_whole(real: NDArray[np.float64], total: int) -> NDArray[np.int64]:
     """Round numbers that add up to a whole total, so that they still do: the largest remainders go up."""
     low = np.floor(real).astype(np.int64)
+    missing = total - int(low.sum())
+    if not 0 <= missing <= len(low):  # beyond the digits of a float
+        low[low.argmax()] += missing
+        return low
     order = np.argsort(-(real - low), kind="stable")
-    low[order[: max(0, total - int(low.sum()))]] += 1
+    low[order[:missing]] += 1
     return low

@@ -130,7 +130,8 @@ class CountedTask:
         """Yield the exact integers of each mechanism."""
         with self.counted.engine.transaction() as data:
             found = coded_rows(data, self.counted.asked, self.counted.axes)
-        yield from self.exact(found)
+        for integers in self.exact(found):
+            yield integers  # noqa: UP028 - the noisy integers are sent back, and a list cannot receive them
 
     def read(self, noisy: Sequence[Any], confidence: Fraction) -> Content:
         """Read the content off the noisy integers."""

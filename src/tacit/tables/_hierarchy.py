@@ -65,9 +65,9 @@ def hierarchy(
 def rebuild(dataset: TableDataset, request: Any) -> Plan[HierarchyCounts]:
     """Rebuild a plan from its request."""
     levels = [str(one) for one in request["levels"]]
-    question = hierarchy(
-        read_rows(dataset, request["rows"]), levels, tree=request["tree"], weights=request["weights"]
-    )
+    weights = {name: Fraction(one) for name, one in request["weights"].items()}
+    rows = read_rows(dataset, request["rows"])
+    question = hierarchy(rows, levels, tree=request["tree"], weights=weights)
     return question.planned(PlanGoal.from_json(request["goal"]))
 
 

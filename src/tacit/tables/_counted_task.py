@@ -130,8 +130,8 @@ class CountedTask:
         """Yield the exact integers of each mechanism."""
         with self.counted.engine.transaction() as data:
             found = coded_rows(data, self.counted.asked, self.counted.axes)
-        for integers in self.exact(found):
-            yield integers  # noqa: UP028 - the noisy integers are sent back, and a list cannot receive them
+        for integers in self.exact(found):  # noqa: UP028 - the core sends back, and a list cannot receive
+            yield integers
 
     def read(self, noisy: Sequence[Any], confidence: Fraction) -> Content:
         """Read the content off the noisy integers."""

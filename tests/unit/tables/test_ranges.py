@@ -71,7 +71,8 @@ def test_a_saved_release_reads_the_same(release, tmp_path):
     "change",
     [
         {"measured": [[1, 2]]}, {"measured": [[1.5] * 50]}, {"places": []}, {"confidence": 2},
-        {"cuts": [0.0]}, {"noise": {"laplace": [1, 2], "normal": 0}}, {"strategy": {"cells": 50}}, {"groups": []},
+        {"cuts": [0.0]}, {"noise": {"laplace": [1, 2], "normal": 0}}, {"strategy": {"cells": 50}},
+        {"groups": []},
     ],
     ids=str,
 )  # fmt: skip

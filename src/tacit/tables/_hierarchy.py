@@ -24,6 +24,7 @@ from tacit.tables._further_questions import read_rows, rows_document
 from tacit.tables._hierarchy_counts import HierarchyCounts, node_half_widths
 from tacit.tables._public_tree import ALL, TreeGiven, read_tree
 from tacit.tables._ranges import read_within
+from tacit.tables._words import counted_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,7 +84,7 @@ class HierarchyQuestion:
 
     def __repr__(self) -> str:
         return (
-            f"question to {self.rows._dataset.name}: {self._words}\n"
+            f"question to {self.rows._dataset.name}: {self._words()}\n"
             "not planned yet, and nothing was read: .plan(epsilon=0.5) shows the cost and the expected error"
         )
 
@@ -145,7 +146,7 @@ class HierarchyQuestion:
             forecast=lambda: self._forecast(mechanisms, goal),
             facts=lambda: [*counted.facts, *self._facts(mechanisms)],
             confidence=float(goal.confidence),
-            asked=self._words,
+            asked=self._words(shape=self.rows._dataset.record == "shape"),
             request=lambda: {
                 "asks": "hierarchy",
                 "rows": rows_document(self.rows),
@@ -223,9 +224,15 @@ class HierarchyQuestion:
         )
         return [("nodes", ", ".join(sizes)), ("budget by level", split)]
 
-    @property
-    def _words(self) -> str:
-        return f"number of rows by {', '.join(self.asked)}"
+    def _words(self, *, shape: bool = False) -> str:
+        """Say what is asked; the names of the levels above are not columns, so a shape drops them."""
+        more = ", ".join(self.asked[:-1]) if not shape else "?" if len(self.asked) > 1 else ""
+        said = "number of rows by {}" + (f" and the level {_escaped(more)}" if more else "")
+        return counted_in_words(said, [self.axis.name], self.rows.relation, shape=shape)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _exact(tree: PublicTree, rows: CodedRows) -> list[NDArray[np.int64]]:

@@ -25,6 +25,7 @@ from tacit.tables._counted_task import CountedTask, counted_question
 from tacit.tables._further_questions import read_rows, rows_document
 from tacit.tables._ordered_counts import OrderedCounts
 from tacit.tables._pricing import smallest_epsilon
+from tacit.tables._words import counted_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -157,7 +158,7 @@ class RangesQuestion:
 
     def __repr__(self) -> str:
         return (
-            f"question to {self.rows._dataset.name}: {self._words}\n"
+            f"question to {self.rows._dataset.name}: {self._words()}\n"
             "not planned yet, and nothing was read: .plan(epsilon=0.5) shows the cost and the expected error"
         )
 
@@ -231,7 +232,7 @@ class RangesQuestion:
             forecast=lambda: self._forecast(noise, float(goal.confidence)),
             facts=[*counted.facts, *self._facts(noise)],
             confidence=float(goal.confidence),
-            asked=self._words,
+            asked=self._words(shape=self.rows._dataset.record == "shape"),
             request=lambda: {
                 "asks": self.asks,
                 "rows": rows_document(self.rows),
@@ -285,14 +286,12 @@ class RangesQuestion:
             found.append(("groups", f"{self.axes[1].size:,} of {self.axes[1].name}, each with its own cells"))
         return found
 
-    @property
-    def _words(self) -> str:
-        axis = self.axes[0]
-        what = {"prefixes": "running totals"}.get(
-            self.asks, "ranges" if not self.given["ranges"] else "given ranges"
-        )
-        by = f" by {self.axes[1].name}" if len(self.axes) > 1 else ""
-        return f"{what} of {axis.name} in {axis.size} cells{by}"
+    def _words(self, *, shape: bool = False) -> str:
+        axis, given = self.axes[0], self.given["ranges"]
+        what = "running totals" if self.asks == "prefixes" else "ranges" if given is None else "given ranges"
+        by = " by {}" if len(self.axes) > 1 else ""
+        said = f"{what} of {{}} in {'?' if shape else axis.size} cells{by}"
+        return counted_in_words(said, [one.name for one in self.axes], self.rows.relation, shape=shape)
 
 
 def read_within(

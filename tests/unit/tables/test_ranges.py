@@ -233,3 +233,15 @@ def test_cells_that_may_hold_the_quantile():
 def test_pictures(release):
     assert "rows below age" in release.plot().get_title(loc="left")
     assert "rows by age" in release.plot("histogram").get_title(loc="left")
+
+
+def test_the_ledger_keeps_the_question_in_words_or_its_shape():
+    rows = people().where("age < 55").with_columns(half="age / 2")
+    question = rows.ranges("half", bins=[0, 10, 20, 30], by="sex")
+    assert "ranges of half in 3 cells by sex, with half = age / 2, where age < 55, of people" in repr(
+        question
+    )
+    shape = question._words(shape=True)
+    assert shape.startswith("ranges of column 1 in ? cells by sex, with column 1 = age / ?, where age < ?")
+    areas = people().hierarchy(["stage", "grade"], tree={"a": ["low"], "b": ["mid", "high"]})
+    assert "number of rows by grade and the level stage" in repr(areas)

@@ -299,3 +299,21 @@ def parity_of_the_first_day(days):
 def person_paid_as_event(days):
     """A person in all days, under the noise of a person who is in one of them."""
     return tc.mechanisms.ToeplitzNoise(days=days, power=0.5, rho=0.05, sensitivity_squared=1)
+
+
+# -- ranges --------------------------------------------------------------------------------------------
+
+
+def norm_of_the_real_matrix(cells):
+    """Whole-number sums of cells, and the sensitivity of the real matrix that they were rounded from."""
+    from tacit.strategies import RangeStrategy, Workload, factorise
+
+    real = np.linalg.cholesky(factorise(Workload(cells, "ranges").gram()).gram).T
+    return RangeStrategy(np.rint(3 * real).astype(np.int64)), 9
+
+
+def rows_of_a_unit_forgotten(cells):
+    """Noise for units with one row, where they have three."""
+    from tacit.strategies import Workload, factored
+
+    return tc.mechanisms.StrategyNoise(factored(Workload(cells, "ranges")), rho=0.5, rows=1)

@@ -41,6 +41,7 @@ _ROOMS = {
     "fitted-numbers": "learn",
     "flow-table": "maps",
     "gwas-summary-statistics": "genomes",
+    "hierarchy-counts": "tables",
     "mixing-table": "graphs",
     "noisy-labels": "learn",
     "ordered-counts": "tables",

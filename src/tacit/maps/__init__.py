@@ -7,13 +7,13 @@ from tacit.maps._declaration import points
 from tacit.maps._difference import SurfaceDifference
 from tacit.maps._examples import EXAMPLE_BOX, example_districts, example_ranges, example_sites
 from tacit.maps._flow_table import FlowTable
-from tacit.maps._hierarchy import consistent
-from tacit.maps._noise import MeasurementNoise
 from tacit.maps._point_map import PointMap
 from tacit.maps._polygon_regions import PolygonRegions
 from tacit.maps._regions import BoxRegions, GridRegions, Regions
 from tacit.maps._surface import Surface
 from tacit.maps._trips import Trips, trips
+from tacit.mechanisms import MeasurementNoise
+from tacit.strategies import consistent
 
 __all__ = [
     "EXAMPLE_BOX",

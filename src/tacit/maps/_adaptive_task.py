@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.maps._hierarchy import consistent
-from tacit.maps._noise import MeasurementNoise
 from tacit.maps._regions import BoxRegions
 from tacit.maps._surface import Surface
 from tacit.maps._task import missing_source
+from tacit.mechanisms import MeasurementNoise
+from tacit.strategies import consistent
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence

@@ -12,7 +12,7 @@ from tacit.core import AnswerTable, Cells
 from tacit.errors import bad_parameter
 from tacit.fixes import Code
 from tacit.maps._areas import Circle, PolygonArea, Rectangle
-from tacit.maps._noise import half_widths_of
+from tacit.mechanisms import half_widths_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from tacit.core import Value
     from tacit.maps._areas import Area
     from tacit.maps._box import BoxGiven, LatLon
-    from tacit.maps._noise import MeasurementNoise
     from tacit.maps._regions import Regions
+    from tacit.mechanisms import MeasurementNoise
 
 __all__ = ["AreaEnds", "AreaQuestions"]
 

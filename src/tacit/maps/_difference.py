@@ -11,8 +11,8 @@ from tacit.core import AnswerTable, Cells, Content
 from tacit.errors import TacitError
 from tacit.fixes import Say
 from tacit.maps._area_answers import AreaEnds, AreaQuestions
-from tacit.maps._noise import half_widths_of
 from tacit.maps._surface import Surface
+from tacit.mechanisms import half_widths_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

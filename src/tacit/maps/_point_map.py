@@ -12,11 +12,11 @@ from tacit.exact import count
 from tacit.fixes import Say, Set
 from tacit.maps._adaptive_questions import AdaptiveQuestions
 from tacit.maps._limits import contribution_of, limits_in_words
-from tacit.maps._noise import MeasurementNoise
 from tacit.maps._polygon_regions import H3Locator, PolygonLocator, PolygonRegions
 from tacit.maps._public_regions import cells_over, codes_of, digest_of_regions, parents_of, read_districts
 from tacit.maps._regions import GridRegions
 from tacit.maps._task import RegionTask
+from tacit.mechanisms import MeasurementNoise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from tacit.core import AnswerTable, Cells, Content
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Code
 from tacit.maps._area_answers import AreaEnds, AreaQuestions
-from tacit.maps._noise import MeasurementNoise
+from tacit.mechanisms import MeasurementNoise
 from tacit.maps._rates import SurfaceRates
 from tacit.maps._regions import Regions
 from tacit.maps._surface_files import SurfaceFiles

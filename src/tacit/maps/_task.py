@@ -9,10 +9,10 @@ import numpy as np
 
 from tacit.errors import TacitError
 from tacit.fixes import Say
-from tacit.maps._hierarchy import consistent
 from tacit.maps._limits import count_regions
-from tacit.maps._noise import MeasurementNoise
 from tacit.maps._surface import Surface
+from tacit.mechanisms import MeasurementNoise
+from tacit.strategies import consistent
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence

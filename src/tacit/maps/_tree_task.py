@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.maps._limits import count_regions
-from tacit.maps._noise import MeasurementNoise
 from tacit.maps._regions import BoxRegions
 from tacit.maps._surface import Surface
 from tacit.maps._task import missing_source
+from tacit.mechanisms import MeasurementNoise
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence

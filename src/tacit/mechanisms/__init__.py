@@ -23,6 +23,7 @@ from tacit.mechanisms._laplace import Laplace, LaplaceTextbook
 from tacit.mechanisms._linear_hashing import LinearHashing
 from tacit.mechanisms._linear_noise import LinearNoise, linear_half_width, linear_tail
 from tacit.mechanisms._local_randomizer import LocalRandomizer, SupportRandomizer
+from tacit.mechanisms._measurement_noise import MeasurementNoise, half_widths_of
 from tacit.mechanisms._mechanism import Interval, Mechanism
 from tacit.mechanisms._memo import Memo
 from tacit.mechanisms._moment_sets import mean_sets, variance_sets
@@ -48,6 +49,7 @@ from tacit.mechanisms._shared_steps import SharedSteps
 from tacit.mechanisms._sparse_vector import SparseVector, SparseVectorRun
 from tacit.mechanisms._splitting_tree import SplittingTree
 from tacit.mechanisms._star_ladder import StarLadder
+from tacit.mechanisms._strategy_noise import StrategyNoise, weighted_half_widths
 from tacit.mechanisms._stream_noise import StreamNoise
 from tacit.mechanisms._subsampled import Subsampled
 from tacit.mechanisms._subset_selection import SubsetSelection
@@ -89,6 +91,7 @@ __all__ = [
     "LocalRandomizer",
     "Mean",
     "MeanAndCount",
+    "MeasurementNoise",
     "Mechanism",
     "Memo",
     "Moments",
@@ -110,6 +113,7 @@ __all__ = [
     "SplittingTree",
     "StarLadder",
     "StepSums",
+    "StrategyNoise",
     "StreamNoise",
     "Subsampled",
     "SubsetSelection",
@@ -128,6 +132,7 @@ __all__ = [
     "clip",
     "fold",
     "generator_seed",
+    "half_widths_of",
     "linear_half_width",
     "linear_tail",
     "mean_sets",
@@ -139,4 +144,5 @@ __all__ = [
     "truncate",
     "variance_sets",
     "walsh_hadamard",
+    "weighted_half_widths",
 ]

@@ -28,7 +28,8 @@ def nonnegative_counts(counts: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.zeros(len(counts))
     falling = -np.sort(-counts)
     lowered = (np.cumsum(falling) - total) / np.arange(1, len(counts) + 1)
-    last = np.flatnonzero(falling > lowered)[-1]
+    above = np.flatnonzero(falling > lowered)
+    last = above[-1] if len(above) else 0  # none where the total is smaller than what rounding lost
     return np.asarray(np.maximum(counts - lowered[last], 0.0))
 
 

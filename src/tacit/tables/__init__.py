@@ -29,10 +29,12 @@ from tacit.tables._consortium import Consortium, consortium
 from tacit.tables._cross_tables import CrossTables
 from tacit.tables._dataset import TableDataset
 from tacit.tables._examples import EXAMPLE_HOSPITALS, example_visits
+from tacit.tables._hierarchy_counts import HierarchyCounts
 from tacit.tables._invented import InventedTables, StepChange, TablePair
 from tacit.tables._keys import at_most_groups
 from tacit.tables._level_task import LevelTask
 from tacit.tables._open_facts import open_facts
+from tacit.tables._ordered_counts import OrderedCounts
 from tacit.tables._protect import protect
 from tacit.tables._python_expressions import Expr, col, when
 from tacit.tables._readings import StepNoise
@@ -46,8 +48,10 @@ __all__ = [
     "Contribution",
     "CrossTables",
     "Expr",
+    "HierarchyCounts",
     "InventedTables",
     "LevelTask",
+    "OrderedCounts",
     "StepChange",
     "StepNoise",
     "TableDataset",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tacit.core import Kind, Value
     from tacit.tables._rows import Rows
 
-__all__ = ["MOST_PLACES", "Axis", "BinsGiven", "read_axes"]
+__all__ = ["MOST_PLACES", "Axis", "BinsGiven", "in_order", "read_axes"]
 
 #: For each column a number of equally wide cells between its bounds, or the cuts themselves.
 BinsGiven: TypeAlias = "Mapping[str, int | Sequence[object]] | None"
@@ -143,6 +143,14 @@ def read_axes(
         else:
             axes.append(_with_values(name, (keys or {}).get(name), facts, gaps=gaps, other=name in other))
     return tuple(axes)
+
+
+def in_order(axis: Axis, values: Sequence[object]) -> Axis:
+    """Return the axis with its listed values in the order in which they are given; dates stay in theirs."""
+    if axis.cuts or kind_of(axis.node) == "date":
+        return axis
+    place = {_written(float(one) if type(one) is int else one): i for i, one in enumerate(values)}
+    return replace(axis, values=tuple(sorted(axis.values, key=lambda one: place[_written(one)])))
 
 
 def _check_asked(word: str, name: str, names: Sequence[str]) -> None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tacit.tables._lowering import ReleasedColumn
     from tacit.tables._steps import PaidStep
 
-__all__ = ["facts_of", "facts_of_blocks", "left_out", "limits_of", "rows_beyond"]
+__all__ = ["facts_of", "facts_of_blocks", "left_out", "limits_in_words", "limits_of", "rows_beyond"]
 
 _SUMMED = "sums of the smallest groups, free; a sum of k groups has about sqrt(k) times the noise"
 _TOGETHER = (
@@ -259,6 +259,12 @@ def _limits(question: TableQuestion, who: Contribution, dataset: TableDataset) -
     if read and some and set(marked) != {who.total}:
         text += f"; Tacit reads at most {_rows_of_tables(read, owner)}"
     return text
+
+
+def limits_in_words(who: Contribution, dataset: TableDataset) -> str:
+    """Say how many rows of one unit count."""
+    verb = "counts" if who.total == 1 else "count"
+    return f"at most {_rows(who.total)} of each {dataset.identity.unit.noun} {verb}"
 
 
 def _read_rows(node: Relation, dataset: TableDataset) -> list[tuple[str, int, str]]:

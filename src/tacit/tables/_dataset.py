@@ -10,6 +10,7 @@ from tacit.core import AnswerTable, Dataset, Limits, Plan, Release, Table
 from tacit.errors import TacitError
 from tacit.fixes import Choose
 from tacit.tables._habits import PandasHabits, column_as_table
+from tacit.tables._ordered_questions import OrderedQuestions
 from tacit.tables._rows import Rows
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ __all__ = ["TableDataset"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class TableDataset(Dataset, PandasHabits):
+class TableDataset(Dataset, PandasHabits, OrderedQuestions):
     """Tables, the unit that is protected, and public facts. Made by `protect`.
 
     A dataset answers through plans only. It offers no way to read a row, a count of rows or a list of values.
@@ -157,13 +158,8 @@ class TableDataset(Dataset, PandasHabits):
             weights=weights, aim=aim,
         )  # fmt: skip
 
-    def ranges(self, column: str, **options: Any) -> Any:
-        """Ask for all ranges of an ordered column; see `tacit.tables.ranges`."""
-        return self[self.main].ranges(column, **options)
-
-    def prefixes(self, column: str, **options: Any) -> Any:
-        """Ask for the distribution of an ordered column; see `tacit.tables.prefixes`."""
-        return self[self.main].prefixes(column, **options)
+    def _counted(self) -> Rows:
+        return self[self.main]
 
     def regress(self, outcome: str, **options: Any) -> Any:
         """Ask for a regression; see `tacit.inference.regress`."""

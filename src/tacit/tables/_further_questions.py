@@ -22,6 +22,7 @@ __all__ = ["asked_of", "read_rows", "rebuilt", "rows_document"]
 _HOMES = {
     "crosstabs": "tacit.tables._crosstabs",
     "ranges": "tacit.tables._ranges",
+    "hierarchy": "tacit.tables._hierarchy",
     "prefixes": "tacit.tables._ranges",
     "regress": "tacit.inference",
     "survival": "tacit.inference",

@@ -44,6 +44,7 @@ from tacit.tables._keys import (
     read_group_keys,
     typed_keys,
 )
+from tacit.tables._ordered_questions import OrderedQuestions
 from tacit.tables._python_expressions import Expr, as_node, as_value
 from tacit.tables._sampling import read_sample
 from tacit.tables._words import rows_in_words, sample_in_words
@@ -62,7 +63,7 @@ __all__ = ["Rows"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Rows(PandasHabits):
+class Rows(PandasHabits, OrderedQuestions):
     """Rows of a dataset, each owned by one unit."""
 
     _dataset: TableDataset
@@ -371,6 +372,9 @@ class Rows(PandasHabits):
         """Aggregate all rows into one line."""
         return GroupedRows(self, (), None).agg(**aggregates)
 
+    def _counted(self) -> Rows:
+        return self
+
     def crosstabs(
         self,
         columns: Sequence[str],
@@ -431,14 +435,6 @@ class Rows(PandasHabits):
             missing=missing, weights=weights, aim=aim,
         )  # fmt: skip
         return question
-
-    def ranges(self, column: str, **options: Any) -> Any:
-        """Ask for all ranges of an ordered column; see `tacit.tables.ranges`."""
-        return asked_of(self, "ranges", column, **options)
-
-    def prefixes(self, column: str, **options: Any) -> Any:
-        """Ask for the distribution of an ordered column; see `tacit.tables.prefixes`."""
-        return asked_of(self, "prefixes", column, **options)
 
     def regress(self, outcome: str, **options: Any) -> Any:
         """Ask for a regression; see `tacit.inference.regress`."""

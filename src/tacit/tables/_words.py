@@ -18,12 +18,12 @@ from tacit.algebra import (
 from tacit.tables._sampling import share_of_sample
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tacit.algebra import Measure, Relation, TableQuestion
     from tacit.tables._aggregates import Aggregate
 
-__all__ = ["in_words", "rows_in_words", "sample_in_words"]
+__all__ = ["counted_in_words", "in_words", "rows_in_words", "sample_in_words"]
 
 _LONGEST = 400
 
@@ -35,8 +35,7 @@ def in_words(question: TableQuestion, *, shape: bool = False) -> str:
     person who asked wrote: ``?`` stands for each constant, the names of released columns are dropped, and
     columns that the question makes are numbered: ``count, by ward, where age >= ?, of visits``.
     """
-    made = dict.fromkeys(_made(question.input)) if shape else {}
-    writer = _QuestionWords({name: f"column {i}" for i, name in enumerate(made, 1)} if shape else None)
+    writer = _QuestionWords(_numbered(question.input) if shape else None)
     said = [writer.released(name, writer.aggregate(a)) for name, a in question.aggregates]
     if question.by:
         groups = [writer.released(name, words_of(node, writer.hidden)) for name, node in question.by]
@@ -46,8 +45,24 @@ def in_words(question: TableQuestion, *, shape: bool = False) -> str:
     said += writer.origin(question.input)
     if question.sample is not None:
         said.append(sample_in_words(None if shape else question.sample))
+    return _short(said)
+
+
+def counted_in_words(said: str, columns: Sequence[str], relation: Relation, *, shape: bool = False) -> str:
+    """Write a question that counts rows by these columns, which stand for ``{}`` in what is said."""
+    hidden = _numbered(relation) if shape else None
+    names = [(hidden or {}).get(name, name) for name in columns]
+    return _short([said.format(*names), *_QuestionWords(hidden).origin(relation)])
+
+
+def _short(said: Sequence[str]) -> str:
     text = ", ".join(said).encode("utf-8", "replace").decode()  # a name may hold what no text file can
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def _numbered(relation: Relation) -> dict[str, str]:
+    """Return numbers for the columns that a question makes."""
+    return {name: f"column {i}" for i, name in enumerate(dict.fromkeys(_made(relation)), 1)}
 
 
 def rows_in_words(relation: Relation) -> str:

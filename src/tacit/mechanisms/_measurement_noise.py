@@ -1,4 +1,4 @@
-"""The noise of a surface: independent measurements, and the law of every sum of its regions."""
+"""The noise of independent measurements, also of a tree of them, and the law of every sum of regions."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from tacit.mechanisms import DiscreteGaussian, GaussianLaw, LaplaceLaw, linear_half_width
+from tacit.mechanisms._discrete_gaussian import DiscreteGaussian
+from tacit.mechanisms._linear_noise import linear_half_width
+from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw
+from tacit.strategies import alike, weights_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from tacit.core import JSON
-    from tacit.mechanisms import DiscreteLaplace
+    from tacit.mechanisms._discrete_laplace import DiscreteLaplace
+
 
 __all__ = ["MeasurementNoise", "half_widths_of"]
 
@@ -111,7 +114,6 @@ class MeasurementNoise:
         chosen[np.asarray(regions, dtype=np.int64)] = 1.0
         if self.parents is None or self.direct:
             return chosen
-        from tacit.maps._hierarchy import weights_of
 
         return weights_of(chosen, self.parents, self.variances)
 
@@ -127,13 +129,11 @@ class MeasurementNoise:
             kinds = np.unique(np.stack([self.laplace, self.normal]), axis=1, return_inverse=True)[1]
             kinds = kinds.reshape(-1)[: self.regions]
         else:
-            from tacit.maps._hierarchy import alike
-
             kinds = alike(self.parents, self.variances)[: self.regions]
         _, first, place = np.unique(kinds, return_index=True, return_inverse=True)
         return self.half_widths([[i] for i in first.tolist()], failing)[place]
 
-    def to_json(self) -> JSON:
+    def to_json(self) -> dict[str, Any]:
         """Return the noise as JSON: runs of equal scales."""
         return {
             "laplace": _runs(self.laplace),

@@ -1,0 +1,355 @@
+"""Ranges and prefixes of one ordered column: what is asked, what it costs, and the plan.
+
+The exact counts x of the cells go to one mechanism, which releases B x with noise; B is chosen for the asked
+ranges from public facts alone. docs/proofs/ranges.md has the argument.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.algebra import kind_of
+from tacit.core import Forecast, Plan, PlanGoal
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import rational
+from tacit.fixes import Set
+from tacit.mechanisms import StrategyNoise, weighted_half_widths
+from tacit.strategies import MOST_CELLS, Workload, factored, trees_for
+from tacit.tables._axes import in_order, read_axes
+from tacit.tables._counted_task import CountedTask, counted_question
+from tacit.tables._further_questions import read_rows, rows_document
+from tacit.tables._ordered_counts import OrderedCounts
+from tacit.tables._pricing import smallest_epsilon
+from tacit.tables._words import counted_in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from tacit.core import JSON
+    from tacit.exact import Number
+    from tacit.strategies import RangeStrategy
+    from tacit.tables._axes import Axis
+    from tacit.tables._coded_rows import CodedRows
+    from tacit.tables._counted_task import CountedQuestion
+    from tacit.tables._dataset import TableDataset
+    from tacit.tables._rows import Rows
+
+__all__ = ["RangesQuestion", "prefixes", "ranges", "read_within", "rebuild"]
+
+#: The ends of ranges, or their ends with how much the error of each matters.
+RangesGiven = "Sequence[tuple[object, object]] | Mapping[tuple[object, object], Number] | None"
+
+
+def ranges(
+    rows: Rows,
+    column: str,
+    *,
+    bins: int | Sequence[object] | None = None,
+    values: Sequence[object] | None = None,
+    ranges: RangesGiven = None,  # type: ignore[valid-type]
+    by: str | None = None,
+    keys: Sequence[object] | None = None,
+) -> RangesQuestion:
+    """Ask for all ranges of an ordered column, or for given ones; see `Rows.ranges`."""
+    given = {"bins": bins, "values": values, "by": by, "keys": keys, "ranges": _listed(ranges)}
+    return _question(rows, "ranges", column, given)
+
+
+def prefixes(
+    rows: Rows,
+    column: str,
+    *,
+    bins: int | Sequence[object] | None = None,
+    values: Sequence[object] | None = None,
+    by: str | None = None,
+    keys: Sequence[object] | None = None,
+) -> RangesQuestion:
+    """Ask for the distribution of an ordered column; see `Rows.prefixes`."""
+    given = {"bins": bins, "values": values, "by": by, "keys": keys, "ranges": None}
+    return _question(rows, "prefixes", column, given)
+
+
+def rebuild(dataset: TableDataset, request: Any) -> Plan[OrderedCounts]:
+    """Rebuild a plan from its request."""
+    given = {name: request["given"][name] for name in ("bins", "values", "by", "keys", "ranges")}
+    question = _question(read_rows(dataset, request["rows"]), request["asks"], str(request["column"]), given)
+    return question.planned(PlanGoal.from_json(request["goal"]))
+
+
+def _listed(given: Any) -> list[list[JSON]] | None:
+    """Write given ranges as a list of low, high and weight."""
+    if given is None:
+        return None
+    pairs = given.items() if hasattr(given, "items") else [(pair, 1) for pair in given]
+    try:
+        made = [
+            [_written(low), _written(high), str(rational("the weight of a range", weight))]
+            for (low, high), weight in pairs
+        ]
+    except (TypeError, ValueError):
+        made = []
+    if not made:
+        raise bad_parameter(
+            "ranges", "pairs of a low and a high end", given, fix=Set(ranges=[(0, 18), (18, 65)])
+        )
+    return made
+
+
+def _written(value: Any) -> JSON:
+    return value if isinstance(value, str | int | float) else str(value)
+
+
+def _question(rows: Rows, asks: str, column: str, given: dict[str, Any]) -> RangesQuestion:
+    bins, values, by, keys = (given[name] for name in ("bins", "values", "by", "keys"))
+    lists = {name: list(one) for name, one in ((column, values), (by, keys)) if one is not None and name}
+    axes = read_axes(
+        rows,
+        [column, by] if by else [column],
+        bins=None if bins is None else {column: bins if isinstance(bins, int) else list(bins)},
+        keys=lists,
+        missing=False,
+    )
+    axis = _ordered(axes[0], values)
+    if axis.size > MOST_CELLS:
+        raise bad_parameter(
+            f"the cells of {column}",
+            f"at most {MOST_CELLS:,}",
+            f"{axis.size:,}",
+            why="the best sums of more cells take too long to find",
+            fix=Set(bins=MOST_CELLS),
+        )
+    if axis.size < 2:
+        raise bad_parameter(f"the cells of {column}", "at least two", axis.size, fix=Set(bins=10))
+    kept = {name: given[name] if not isinstance(given[name], tuple) else list(given[name]) for name in given}
+    return RangesQuestion(rows, asks, (axis, *axes[1:]), kept)
+
+
+def _ordered(axis: Axis, values: Sequence[object] | None) -> Axis:
+    """Put listed values in the order in which they were given; text has no other order."""
+    if axis.cuts:
+        return axis
+    if values is None:
+        if kind_of(axis.node) == "text":
+            raise TacitError(
+                "bad-parameter",
+                f"{axis.name} is text, so the order of its values is not known",
+                why="a range of values needs an order, and the alphabet is rarely the one that is meant",
+                fix=Set(values=list(axis.values)),
+            )
+        return axis
+    return in_order(axis, values)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class RangesQuestion:
+    """Ranges or prefixes of one ordered column, not planned yet; ``plan`` states the cost."""
+
+    rows: Rows
+    asks: str
+    axes: tuple[Axis, ...]
+    given: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return (
+            f"question to {self.rows._dataset.name}: {self._words()}\n"
+            "not planned yet, and nothing was read: .plan(epsilon=0.5) shows the cost and the expected error"
+        )
+
+    @property
+    def workload(self) -> Workload:
+        """The ranges of cells that are asked, with their weights."""
+        cells, listed = self.axes[0].size, self.given["ranges"]
+        if listed is None:
+            return Workload(cells, "prefixes" if self.asks == "prefixes" else "ranges")
+        frame = _frame(self.axes[0])
+        weighed = [(*frame.cells_of(low, high), float(Fraction(weight))) for low, high, weight in listed]
+        return Workload(cells, "given", tuple(weighed))
+
+    def plan(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number = 0,
+        rho: Number | None = None,
+        within: Number | None = None,
+        confidence: Number = 0.95,
+    ) -> Plan[OrderedCounts]:
+        """Plan the question and state its cost. Touches no data.
+
+        Parameters
+        ----------
+        epsilon, delta
+            The total for this plan. Without ``delta`` the noise is Laplace, on cells or on a tree of sums.
+            With it, Tacit takes Gaussian noise on the optimal factorisation where that has the smaller error.
+        rho
+            Instead of epsilon: the total in zCDP (Gaussian noise).
+        within, confidence
+            Instead of epsilon: find the smallest epsilon at which every asked range stays within this error,
+            with this confidence.
+        """
+        if within is None:
+            return self.planned(PlanGoal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence))
+        counted = counted_question(self.rows, self.axes)
+        goal = read_within(
+            within, epsilon, rho, delta, confidence,
+            lambda goal: self._widest(self._mechanism(counted, goal), float(goal.confidence)),
+        )  # fmt: skip
+        return self.planned(goal)
+
+    def planned(self, goal: PlanGoal) -> Plan[OrderedCounts]:
+        """Return the plan of a goal that was read."""
+        counted = counted_question(self.rows, self.axes)
+        noise, axis = self._mechanism(counted, goal), self.axes[0]
+        by, groups = ("", ("",)) if len(self.axes) == 1 else (self.axes[1].name, self.axes[1].shown)
+
+        def content(noisy: Sequence[Any], confidence: Fraction) -> OrderedCounts:
+            measured = tuple(tuple(int(n) for n in line) for line in noisy[0])
+            return OrderedCounts(
+                axis.name, axis.shown, axis.cuts, by, groups, noise.strategy, measured, noise.law,
+                float(confidence), counted.left_out,
+            )  # fmt: skip
+
+        task = CountedTask(
+            counted,
+            {"asks": self.asks, "ranges": self.given["ranges"]},
+            (noise,),
+            ({"statistic": f"sums of cells of {axis.name}"},),
+            lambda rows: [_exact(rows, len(self.axes))],
+            content,
+        )
+        _ = task.sql  # what cannot be written is refused now
+        return Plan.of(
+            self.rows._dataset,
+            task,
+            promised=goal.promised,
+            forecast=lambda: self._forecast(noise, float(goal.confidence)),
+            facts=[*counted.facts, *self._facts(noise)],
+            confidence=float(goal.confidence),
+            asked=self._words(shape=self.rows._dataset.record == "shape"),
+            request=lambda: {
+                "asks": self.asks,
+                "rows": rows_document(self.rows),
+                "column": axis.name,
+                "given": self.given,
+                "goal": goal.to_json(),
+            },
+        )
+
+    def _mechanism(self, counted: CountedQuestion, goal: PlanGoal) -> StrategyNoise:
+        """Choose the sums and the noise with the smaller mean error on the asked ranges."""
+        work = self.workload
+        shared: dict[str, Any] = {
+            "rows": counted.who.total,
+            "grouped": len(self.axes) > 1,
+            "adjacency": counted.who.adjacency,
+        }
+        made = []
+        if goal.rho is not None:
+            made.append(StrategyNoise(factored(work), rho=goal.rho, **shared))
+        elif goal.delta:
+            made.append(StrategyNoise(factored(work), epsilon=goal.epsilon, delta=goal.delta, **shared))
+        if goal.epsilon is not None:
+            made.append(StrategyNoise(_best_tree(work), epsilon=goal.epsilon, **shared))
+        return min(made, key=lambda one: one.spread(work))
+
+    def _widest(self, noise: StrategyNoise, confidence: float) -> float:
+        """Return the largest half-width of the asked ranges."""
+        first, end = _worst(noise.strategy, self.workload)
+        return _wide(noise, first, end, confidence)
+
+    def _forecast(self, noise: StrategyNoise, confidence: float) -> list[Forecast]:
+        work, law = self.workload, noise.describe()
+        cells = Workload(work.cells, "given", tuple((i, i + 1, 1.0) for i in range(work.cells)))
+        words = {"prefixes": "each running total, at most", "ranges": "each range, at most"}
+        asked = words.get(work.kind, "each range that was asked, at most")
+        lines = [(asked, _worst(noise.strategy, work)), ("each cell, at most", _worst(noise.strategy, cells))]
+        lines.append(("all rows", (0, work.cells)))
+        return [Forecast("n", said, law, _wide(noise, *ends, confidence)) for said, ends in lines]
+
+    def _facts(self, noise: StrategyNoise) -> list[tuple[str, str]]:
+        work, axis = self.workload, self.axes[0]
+        spread = f"root mean square error of the asked ranges: {noise.spread(work):.4g}"
+        lost = noise.strategy.lost
+        exact = "" if noise.strategy.levels else f"; whole numbers cost {lost * 100:.2g} % of it"
+        ends = f"{axis.size:,}; the first is {axis.labels[0]}, the last {axis.labels[-1]}"
+        found = [("cells", ends), ("error", spread + exact)]
+        if axis.cuts:
+            found.append(("ends", "values outside the cuts are counted in the first or in the last cell"))
+        if len(self.axes) > 1:
+            found.append(("groups", f"{self.axes[1].size:,} of {self.axes[1].name}, each with its own cells"))
+        return found
+
+    def _words(self, *, shape: bool = False) -> str:
+        axis, given = self.axes[0], self.given["ranges"]
+        what = "running totals" if self.asks == "prefixes" else "ranges" if given is None else "given ranges"
+        by = " by {}" if len(self.axes) > 1 else ""
+        said = f"{what} of {{}} in {'?' if shape else axis.size} cells{by}"
+        return counted_in_words(said, [one.name for one in self.axes], self.rows.relation, shape=shape)
+
+
+def read_within(
+    within: Number, epsilon: Number | None, rho: Number | None, delta: Number, confidence: Number, error: Any
+) -> PlanGoal:
+    """Return the goal with the smallest epsilon whose largest error stays within a wanted one."""
+    if epsilon is not None or rho is not None:
+        raise TacitError(
+            "bad-parameter",
+            "a plan needs exactly one of epsilon, rho and within",
+            why="two of them could contradict each other",
+            fix=Set(within=5, confidence=0.95),
+        )
+    wanted = float(rational("within", within))
+
+    def fits(found: float) -> bool:
+        goal = PlanGoal.read(epsilon=Fraction(found), delta=delta, confidence=confidence)
+        try:
+            return bool(error(goal) <= wanted)
+        except TacitError as refusal:
+            if refusal.code == "bad-parameter":  # noise beyond 64 bits
+                return False
+            raise
+
+    PlanGoal.read(epsilon=1, delta=delta, confidence=confidence)  # refuses what is wrong before the search
+    return PlanGoal.read(epsilon=smallest_epsilon(fits, wanted), delta=delta, confidence=confidence)
+
+
+def _exact(rows: CodedRows, axes: int) -> NDArray[np.int64]:
+    """Return the counts of the cells: one line for each group."""
+    return rows.table([0])[None] if axes == 1 else rows.table([1, 0])
+
+
+@lru_cache(maxsize=32)
+def _best_tree(work: Workload) -> RangeStrategy:
+    """Return the tree of sums, or the cells alone, with the smallest mean error under Laplace noise."""
+    return min(trees_for(work.cells), key=lambda tree: tree.column_sum**2 * tree.mean_variance(work))
+
+
+def _worst(strategy: RangeStrategy, work: Workload) -> tuple[int, int]:
+    """Return the asked range with the largest variance: its first cell, and the one after its last."""
+    asked = work.asked()
+    together = strategy.sums @ strategy.sums.T
+    own = together.diagonal()
+    first, end = asked[:, 0], asked[:, 1]
+    at = int((own[first] + own[end] - 2 * together[first, end]).argmax())
+    return int(first[at]), int(end[at])
+
+
+def _wide(noise: StrategyNoise, first: int, end: int, confidence: float) -> float:
+    weights = noise.strategy.weights(np.array([first]), np.array([end]))
+    return float(weighted_half_widths(noise.law, weights, 1 - confidence)[0])
+
+
+def _frame(axis: Axis) -> OrderedCounts:
+    """Return a content without numbers, which knows the places of the axis."""
+    from tacit.mechanisms import LinearNoise
+    from tacit.strategies import tree_of_cells
+
+    none = tree_of_cells(axis.size, 2, 1)
+    return OrderedCounts(axis.name, axis.shown, axis.cuts, "", ("",), none, (), LinearNoise(), 0.5)

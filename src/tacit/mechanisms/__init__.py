@@ -35,7 +35,7 @@ from tacit.mechanisms._quantile_bracket import QuantileBracket
 from tacit.mechanisms._quantile_choice import QuantileChoice
 from tacit.mechanisms._quantiles import Quantile, Quantiles
 from tacit.mechanisms._question_sample import QuestionSample
-from tacit.mechanisms._randomized_response import Estimate, RandomizedResponse
+from tacit.mechanisms._randomized_response import RandomizedResponse, ResponseEstimate
 from tacit.mechanisms._randomizer_choice import choose_randomizer, randomizer_from_json
 from tacit.mechanisms._randomness_check import check_randomness
 from tacit.mechanisms._ranking_secret import ranking_secret
@@ -70,7 +70,7 @@ __all__ = [
     "DesignEstimate",
     "DiscreteGaussian",
     "DiscreteLaplace",
-    "Estimate",
+    "ResponseEstimate",
     "Exponential",
     "Gaussian",
     "GaussianLaw",

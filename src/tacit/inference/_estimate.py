@@ -41,7 +41,7 @@ class Estimate:
 
     Examples
     --------
-    >>> found = Estimate(4.1, 1.9, 6.3, 0.95, "noise and sampling", "two means", 0.0003, "The mean was lower.")
+    >>> found = Estimate(4.1, 1.9, 6.3, 0.95, "noise and sampling", "two means", 3e-4, "The mean was lower.")
     >>> found
     The mean was lower.
     estimate 4.1, 95 % interval 1.9 to 6.3 (covers noise and sampling), p = 0.0003; two means

@@ -25,7 +25,7 @@ from tacit.mechanisms._linear_noise import LinearNoise, linear_half_width, linea
 from tacit.mechanisms._local_randomizer import LocalRandomizer, SupportRandomizer
 from tacit.mechanisms._mechanism import Interval, Mechanism
 from tacit.mechanisms._memo import Memo
-from tacit.mechanisms._moment_sets import mean_sets, variance_sets
+from tacit.mechanisms._moment_sets import mean_sets, passing_hull, variance_sets
 from tacit.mechanisms._moments import Moments
 from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw
 from tacit.mechanisms._noisy_max import NoisyMax
@@ -129,6 +129,7 @@ __all__ = [
     "linear_half_width",
     "linear_tail",
     "mean_sets",
+    "passing_hull",
     "randomizer_from_json",
     "ranking_secret",
     "sampling_secret",

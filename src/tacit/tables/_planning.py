@@ -91,6 +91,7 @@ def _plan(
         dataset._engine,
         blocks,
         share,
+        None if dataset.identity.unit.per else pricing.who.total,
     )
     _ = task.sql  # what cannot be written is refused now
     return Plan.of(

@@ -51,7 +51,9 @@ def _null(a: Floats) -> tuple[Floats, Floats]:
 
 def _kron(first: Floats, second: Floats) -> Floats:
     made = np.einsum("bij,bkl->bikjl", first, second)
-    return made.reshape(len(first), first.shape[1] * second.shape[1], first.shape[2] * second.shape[2])
+    return np.asarray(made).reshape(
+        len(first), first.shape[1] * second.shape[1], first.shape[2] * second.shape[2]
+    )
 
 
 def _independence(tables: Floats, noise: LinearNoise) -> tuple[Floats, Floats, Floats]:
@@ -85,7 +87,7 @@ def chi_square_p(z: Floats, sampling: Floats, through: Floats, noise: LinearNois
 def _drawn_p(
     z: Floats, sampling: Floats, through: Floats, noise: LinearNoise, draws: int
 ) -> tuple[Floats, Floats]:
-    """Return the statistic and the p-value: chi-square law, corrected by draws where Laplace noise has a part.
+    """Return the statistic and the p-value: chi-square, corrected by draws where Laplace noise has a part.
 
     One number has its exact law in place of draws; there the larger of the two p-values counts.
     """

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tacit.core import JSON
 
-__all__ = ["NOISE", "NOISE_AND_SAMPLING", "Estimate", "p_words", "percent_words"]
+__all__ = ["COVERED", "NOISE", "NOISE_AND_SAMPLING", "Estimate", "p_words", "percent_words"]
 
 #: What an interval or a p-value covers.
 NOISE = "noise"
 NOISE_AND_SAMPLING = "noise and sampling"
+#: How a sentence says it.
+COVERED = "for privacy noise and chance in who was included"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

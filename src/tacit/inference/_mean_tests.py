@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tacit.inference._contingency import independence_p
 from tacit.inference._draws import DRAWS, corrected, coupled_noise, generator
 from tacit.inference._sampling_intervals import (
     PART_VALUES,
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from tacit.inference._sampling_intervals import Floats
     from tacit.mechanisms import LinearNoise
 
-__all__ = ["anova_p", "two_means_p"]
+__all__ = ["anova_p", "two_means_p", "two_shares_p"]
 
 
 def two_means_p(parts: Floats, noise: LinearNoise) -> Floats:
@@ -35,6 +36,14 @@ def two_means_p(parts: Floats, noise: LinearNoise) -> Floats:
     apart = mean[:, 0] - mean[:, 1]
     chances = [noise.tail(apart, flat, np.sqrt(one)) for one in plausible((v / n).sum(axis=-1), doubt)]
     return np.asarray(sum(chances) / len(chances))
+
+
+def two_shares_p(parts: Floats, noise: LinearNoise) -> Floats:
+    """Return the p-value of equal proportions, for noisy numbers of no and yes (tests, 2 groups, 2).
+
+    It is the test of independence of the table of the two groups.
+    """
+    return independence_p(parts, noise)[1]
 
 
 def anova_p(parts: Floats, noise: LinearNoise, draws: int = DRAWS) -> tuple[Floats, Floats]:

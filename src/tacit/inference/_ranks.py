@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["rank_p"]
 
+_HARDLY = 0.01  # a part of the variance that is noise up to which the normal law serves
+
 
 def rank_p(histograms: Floats, noise: LinearNoise, draws: int = DRAWS) -> tuple[Floats, Floats]:
     """Return P(a value of group 2 is larger) - P(smaller), and the p-value that both groups have one law.
@@ -56,6 +58,8 @@ def _one_p(
     linear = noise.variance * (n1**2 + n2**2) * float(ranks @ ranks)
     spread = np.sqrt(sampled + linear + noise.variance**2 * float((sign**2).sum()))
     plain = 2 * ndtr(-abs(u) / spread)
+    if not noise.laplace or sampled > (1 - _HARDLY) * spread**2:
+        return float(plain)
     base = np.sqrt(sampled) * normal[:, 0]
     true, smooth = noises
     drawn = base + n1 * true[:, 1] @ ranks - n2 * true[:, 0] @ ranks

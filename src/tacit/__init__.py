@@ -11,7 +11,19 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from tacit import accounting, audit, genomes, graphs, learn, ledger, maps, mechanisms, noise, surveys
+    from tacit import (
+        accounting,
+        audit,
+        genomes,
+        graphs,
+        inference,
+        learn,
+        ledger,
+        maps,
+        mechanisms,
+        noise,
+        surveys,
+    )
     from tacit.accounting import Budget, Cost
     from tacit.client import connect
     from tacit.core import Certificate, Dataset, Limits, Plan, Release, Run, Unit, batch, budget_plan
@@ -81,7 +93,7 @@ __all__ += [
 ]
 __all__ += ["quantile", "quantiles", "std", "sum", "variance"]
 __all__ += ["survey", "surveys"]
-__all__ += ["genomes", "genotypes", "graph", "graphs", "maps", "points"]
+__all__ += ["genomes", "genotypes", "graph", "graphs", "inference", "maps", "points"]
 __all__ += ["best", "correlation", "covariance", "intercept", "r_squared", "slope"]
 
 #: Public name -> module that holds it; a name equal to its module's last part is the module itself.
@@ -96,6 +108,7 @@ _LAZY = {
     "explain": "tacit.explain",
     "graph": "tacit.graphs",
     "graphs": "tacit.graphs",
+    "inference": "tacit.inference",
     "learn": "tacit.learn",
     "ledger": "tacit.ledger",
     "maps": "tacit.maps",

@@ -27,6 +27,7 @@ from tacit.core._forecast import Forecast
 from tacit.core._function_fixes import fixes_of
 from tacit.core._goal import PlanGoal
 from tacit.core._large_delta import warn_of_delta
+from tacit.core._measured import MeasuredIntegers
 from tacit.core._plan import PLAN_SCHEMA, Plan, members_of, with_audit
 from tacit.core._plan_run import measure
 from tacit.core._protocols import (
@@ -73,6 +74,7 @@ __all__ = [
     "Kind",
     "LimitGiven",
     "Limits",
+    "MeasuredIntegers",
     "Measurement",
     "Noisy",
     "Plan",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["answer_html", "answer_text", "nothing_to_show"]
 
 _LINES = 40
+_COVERED = {"noise": "noise", "noise and sampling": "noise and for the chance in who was included"}
 _WIDE = 6  # columns of one line that stand side by side in a notebook
 
 
@@ -50,7 +51,7 @@ def _caption(answer: AnswerTable, marks: tuple[str, ...]) -> list[str]:
         return [nothing_to_show(marks), *answer.left_out]
     without = [name for name, cells in answer.columns.items() if None in cells.low]
     text = (
-        f"value [low, high]; {answer.confidence * 100:g} % intervals for the noise; "
+        f"value [low, high]; {answer.confidence * 100:g} % intervals for the {_COVERED[answer.covers]}; "
         "dropped rows and clipping are not included"
     )
     more = len(answer) - _LINES

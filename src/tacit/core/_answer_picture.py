@@ -241,7 +241,8 @@ def about_release(what: str, certificate: Certificate) -> str:
 def _covers(answer: AnswerTable, name: str) -> str:
     columns = _cells_of(answer, name) or [name]
     stands_for = answer.notes.get(columns[0], "")
-    interval = f"bars: {answer.confidence * 100:g} % interval for the noise only"
+    only = "noise only" if answer.covers == "noise" else answer.covers
+    interval = f"bars: {answer.confidence * 100:g} % interval for the {only}"
     bars = "no interval" if any(None in answer[column].low for column in columns) else interval
     most = len(_places(answer)) if columns == [name] else _MOST_SERIES
     more = [f"first {most} of {len(answer)} groups"] if len(answer) > most else []

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from tacit.core._extras import needs
+from tacit.core._measured import MeasuredIntegers
 from tacit.core._release import Content
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Code
@@ -67,6 +68,11 @@ class AnswerTable(Content):
         The key columns that hold dates, as ISO text; data frames get them as dates.
     totals
         Whether a key that is None marks a total; otherwise it is the group of missing values.
+    measured
+        The noisy integers that the columns are read off, where inference can use them; `tacit.inference`
+        reads them.
+    covers
+        What the intervals cover: ``"noise"``, or ``"noise and sampling"`` in a view that says so.
     """
 
     kind: ClassVar[str] = "answer-table"
@@ -79,6 +85,8 @@ class AnswerTable(Content):
     counts: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
     totals: bool = False
+    measured: tuple[MeasuredIntegers, ...] = ()
+    covers: str = "noise"
 
     def __len__(self) -> int:
         return max((len(cells.value) for cells in self.columns.values()), default=0)
@@ -156,6 +164,8 @@ class AnswerTable(Content):
             "counts": list(self.counts),
             **({"dates": list(self.dates)} if self.dates else {}),
             **({"totals": True} if self.totals else {}),
+            **({"measured": [one.to_json() for one in self.measured]} if self.measured else {}),
+            **({"covers": self.covers} if self.covers != "noise" else {}),
         }
 
     @classmethod
@@ -173,11 +183,17 @@ class AnswerTable(Content):
             tuple(str(name) for name in document["counts"]),
             tuple(str(name) for name in document.get("dates", ())),
             document.get("totals") is True,
+            tuple(MeasuredIntegers.from_json(one) for one in document.get("measured", ())),
+            str(document.get("covers", "noise")),
         )
         parts = [*read.keys.values(), *(getattr(c, e) for c in read.columns.values() for e in _ENDS)]
         plain = all(one is None or isinstance(one, str | int | float) for part in parts for one in part)
         if len({len(part) for part in parts}) > 1 or not plain or not 0 < read.confidence < 1:
             raise ValueError("not an answer")
+        if any(
+            len(one.integers) != len(read) or not {*one.columns} <= {*read.columns} for one in read.measured
+        ):
+            raise ValueError("the integers belong to another answer")
         read._dates()  # raises where a date is none
         return read
 

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
+from importlib import import_module
 from operator import add
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
@@ -306,6 +307,10 @@ class Plan(Generic[C]):
                 return None
             drawn.append(_noisy_of(found, certificate_body(member)))
         return self._read(drawn)
+
+    def power(self, **assumed: Any) -> Any:
+        """Say how often this plan would find an effect, before anything is spent; see `inference.power`."""
+        return import_module("tacit.inference").power(self, **assumed)
 
     def _check_one_draw(self, account: str | None) -> None:
         if account is not None and len(self._members) > 1:

@@ -192,6 +192,20 @@ class Release(Generic[C]):
         content, names = self.content.rounded(*columns)  # type: ignore[attr-defined]
         return self.changed(content, f"non-negative whole numbers: {', '.join(names)}")
 
+    def interval(self, covers: str = "noise") -> Release[Any]:
+        """Return the release with intervals for the noise, or for noise and sampling together; free.
+
+        ``"sampling"`` takes the rows as independent draws from a population and the intervals as statements
+        about that population. It needs one row of each unit, and for means ``tc.mean(..., spread=True)``.
+
+        Parameters
+        ----------
+        covers
+            ``"noise"`` (as released) or ``"sampling"`` (noise and sampling).
+        """
+        view: Release[Any] = import_module("tacit.inference").with_intervals(self, covers)
+        return view
+
     def plot(self, column: str | None = None, *, ax: Axes | None = None) -> Any:
         """Draw the content (extra ``plot``); the title says what it shows and what it cost.
 

@@ -1,1 +1,26 @@
 """Inference: what releases say about the population, with noise and sampling together."""
+
+from __future__ import annotations
+
+from tacit.inference._association import fit, g_test, independence, rank_test
+from tacit.inference._estimate import Estimate
+from tacit.inference._examples import example_trial
+from tacit.inference._means import anova, difference, mean, proportion
+from tacit.inference._power import PowerForecast, power
+from tacit.inference._views import with_intervals
+
+__all__ = [
+    "Estimate",
+    "PowerForecast",
+    "anova",
+    "difference",
+    "example_trial",
+    "fit",
+    "g_test",
+    "independence",
+    "mean",
+    "power",
+    "proportion",
+    "rank_test",
+    "with_intervals",
+]

@@ -11,10 +11,10 @@ from tacit.core import AnswerTable, Cells, Content
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Code
 from tacit.maps._area_answers import AreaEnds, AreaQuestions
-from tacit.mechanisms import MeasurementNoise
 from tacit.maps._rates import SurfaceRates
 from tacit.maps._regions import Regions
 from tacit.maps._surface_files import SurfaceFiles
+from tacit.mechanisms import MeasurementNoise
 from tacit.strategies import nonnegative_counts
 
 if TYPE_CHECKING:

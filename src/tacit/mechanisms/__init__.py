@@ -26,7 +26,7 @@ from tacit.mechanisms._local_randomizer import LocalRandomizer, SupportRandomize
 from tacit.mechanisms._measurement_noise import MeasurementNoise, half_widths_of
 from tacit.mechanisms._mechanism import Interval, Mechanism
 from tacit.mechanisms._memo import Memo
-from tacit.mechanisms._moment_sets import mean_sets, variance_sets
+from tacit.mechanisms._moment_sets import mean_sets, passing_hull, variance_sets
 from tacit.mechanisms._moments import Moments
 from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw
 from tacit.mechanisms._noisy_max import NoisyMax
@@ -36,7 +36,7 @@ from tacit.mechanisms._quantile_bracket import QuantileBracket
 from tacit.mechanisms._quantile_choice import QuantileChoice
 from tacit.mechanisms._quantiles import Quantile, Quantiles
 from tacit.mechanisms._question_sample import QuestionSample
-from tacit.mechanisms._randomized_response import Estimate, RandomizedResponse
+from tacit.mechanisms._randomized_response import RandomizedResponse, ResponseEstimate
 from tacit.mechanisms._randomizer_choice import choose_randomizer, randomizer_from_json
 from tacit.mechanisms._randomness_check import check_randomness
 from tacit.mechanisms._ranking_secret import ranking_secret
@@ -73,7 +73,6 @@ __all__ = [
     "DesignEstimate",
     "DiscreteGaussian",
     "DiscreteLaplace",
-    "Estimate",
     "Exponential",
     "Gaussian",
     "GaussianLaw",
@@ -105,6 +104,7 @@ __all__ = [
     "QuestionSample",
     "RandomizedResponse",
     "ResidualNoise",
+    "ResponseEstimate",
     "RoundedGaussian",
     "SampledSteps",
     "SharedSteps",
@@ -136,6 +136,7 @@ __all__ = [
     "linear_half_width",
     "linear_tail",
     "mean_sets",
+    "passing_hull",
     "randomizer_from_json",
     "ranking_secret",
     "residual",

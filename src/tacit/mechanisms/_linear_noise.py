@@ -60,13 +60,19 @@ class LinearNoise:
         """The scale of one Laplace noise with the same variance as the noise on each number."""
         return math.sqrt(self.normal**2 / 2 + sum(one**2 for one in self.laplace))
 
+    @property
+    def variance(self) -> float:
+        """The variance of the noise on each number."""
+        return 2 * self.scale**2
+
     def over(self, unit: float) -> LinearNoise:
         """Return the noise on the same numbers in units of ``unit``."""
         return LinearNoise(tuple(one / unit for one in self.laplace), self.normal / unit)
 
-    def tail(self, at: ArrayLike, weights: ArrayLike) -> NDArray[np.float64]:
-        """Return ``P(|sum_i weights_i noise_i| > at)``; the weights run along the last axis."""
-        return linear_tail(at, *self._terms(weights))
+    def tail(self, at: ArrayLike, weights: ArrayLike, normal: ArrayLike = 0.0) -> NDArray[np.float64]:
+        """Return ``P(|N(0, normal^2) + sum_i weights_i noise_i| > at)``; weights run along the last axis."""
+        each, own = self._terms(weights)
+        return linear_tail(at, each, np.hypot(own, normal))
 
     def half_width(
         self, failing: float, weights: ArrayLike, times: ArrayLike | None = None

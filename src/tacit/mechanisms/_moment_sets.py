@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from tacit.mechanisms._linear_noise import LinearNoise
 
-__all__ = ["mean_sets", "variance_sets"]
+__all__ = ["mean_sets", "passing_hull", "variance_sets"]
 
 _Array: TypeAlias = NDArray[np.float64]
 #: Values and the lower and upper ends of their sets.
@@ -101,7 +101,7 @@ def _mean_sets(parts: _Array, noise: LinearNoise, failing: float, *, shifted: bo
 
     rest = (total - value * rows)[:, None] if shifted else np.zeros((len(parts), 1))
     near = _near(noise, np.sqrt(((at - value[:, None]) ** 2).sum(axis=-1)), rows, failing)
-    *ends, empty = _hull(p, value, (np.zeros_like(value), np.ones_like(value)), near, failing)
+    *ends, empty = passing_hull(p, value, (np.zeros_like(value), np.ones_like(value)), near, failing)
     if empty.any() and not shifted:
         _, ends[0][empty], ends[1][empty] = _mean_sets(parts[empty], noise, failing, shifted=True)
     return value, ends[0], ends[1]
@@ -153,7 +153,7 @@ def _variance_sets(
     square = mean**2 - value
     norm = np.sqrt(square**2 + (square - mean) ** 2 + (square - 2 * mean + 1) ** 2)
     near = _near(noise, norm, rows, failing)
-    *ends, empty = _hull(p, value, (np.zeros_like(value), top), near, at_rest)
+    *ends, empty = passing_hull(p, value, (np.zeros_like(value), top), near, at_rest)
     if empty.any() and not shifted:
         _, ends[0][empty], ends[1][empty] = _variance_sets(
             parts[empty], noise, failing, sample=sample, profiled=profiled, shifted=True
@@ -167,7 +167,7 @@ def _near(noise: LinearNoise, norm: _Array, rows: _Array, failing: float) -> _Ar
     return np.asarray(wide / np.maximum(rows, 1e-9))
 
 
-def _hull(
+def passing_hull(
     p: Callable[[_Array], _Array],
     value: _Array,
     within: tuple[_Array, _Array],

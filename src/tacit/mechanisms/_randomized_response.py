@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
 
-__all__ = ["Estimate", "RandomizedResponse"]
+__all__ = ["RandomizedResponse", "ResponseEstimate"]
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class ResponseEstimate:
     """An unbiased estimate with its interval; `value` may lie outside [0, 1], the interval does not."""
 
     value: float
@@ -230,7 +230,9 @@ class RandomizedResponse(Mechanism):
         q = (1 - p) / (len(self.categories) - 1)
         return max(p * (1 - p), q * (1 - q)) / (p - q) ** 2
 
-    def estimate(self, answers: object, confidence: Number = 0.95, *, category: object = None) -> Estimate:
+    def estimate(
+        self, answers: object, confidence: Number = 0.95, *, category: object = None
+    ) -> ResponseEstimate:
         """Return an unbiased estimate of the proportion of `category` (by default the last), with interval.
 
         The interval covers coins and sampling: answers from independent people, drawn from a population or
@@ -251,7 +253,7 @@ class RandomizedResponse(Mechanism):
         interval = Interval(
             max(0.0, ends[0]), min(1.0, max(0.0, ends[1])), float(level), "coins and sampling"
         )
-        return Estimate((hits / places.size - q) / (p - q), interval, places.size)
+        return ResponseEstimate((hits / places.size - q) / (p - q), interval, places.size)
 
     def error(self, confidence: Number, *, answers: int) -> float:
         """Return the half-width of the proportion from `answers` answers, by Hoeffding's inequality."""

@@ -24,6 +24,7 @@ from tacit.tables._aggregate_functions import (
     sum,
     variance,
 )
+from tacit.tables._aggregates import is_yes_no
 from tacit.tables._config import Config, load_config, open_config, read_config
 from tacit.tables._consortium import Consortium, consortium
 from tacit.tables._cross_tables import CrossTables
@@ -70,6 +71,7 @@ __all__ = [
     "example_visits",
     "histogram",
     "intercept",
+    "is_yes_no",
     "load_config",
     "max",
     "mean",

@@ -27,6 +27,7 @@ from tacit.algebra import (
     UnitsWith,
     as_number,
     bounds_of,
+    grid_for,
     kind_of,
     resolve,
     words_of,
@@ -46,7 +47,7 @@ from tacit.tables._steps import AddNoise, Step
 __all__ = [
     "Aggregate", "CountDistinct", "CountRows", "CountUnits", "LoweringContext", "MeanOf", "OnBounds",
     "PopulationStdOf", "PopulationVarianceOf", "Range", "StdOf", "SumOf", "VarianceOf",
-    "as_value_of_any_kind", "bounds_missing", "kept_column",
+    "as_value_of_any_kind", "bounds_missing", "is_yes_no", "kept_column",
 ]  # fmt: skip
 
 Range: TypeAlias = tuple[Fraction, Fraction]
@@ -211,6 +212,15 @@ class OnBounds(Aggregate):
         return self.bounds
 
 
+def is_yes_no(node: Node | None) -> bool:
+    """Whether an expression is a condition as the number 1 or 0."""
+    match node:
+        case Call("to_number", (inner,)):
+            return kind_of(inner) == "boolean"
+        case _:
+            return False
+
+
 def bounds_missing(word: str, argument: Node) -> TacitError:
     """Refuse an aggregate of an expression that has no bounds."""
     what = words_of(argument)
@@ -236,6 +246,11 @@ class SumOf(OnBounds):
     bits: ClassVar[int] = 30
     from_parts: ClassVar[Reading] = PartsSum()
 
+    def smallest_host(self, *, single: bool) -> Sums | MomentSums:
+        """Return the smallest statistic that holds the answer; ``single``: each unit adds at most one row."""
+        del single
+        return self.host(self.argument, grid_for(self.needed_bounds, self.bits))
+
     def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:
         """Read the answer off the statistic that all aggregates of the same values share."""
         host = context.hosts[self.argument, self.needed_bounds]
@@ -245,12 +260,24 @@ class SumOf(OnBounds):
 
 @dataclass(frozen=True, slots=True)
 class MeanOf(SumOf):
-    """The mean of clipped values."""
+    """The mean of clipped values.
 
+    ``spread``: whether the sum of squares is measured too, for intervals and tests that cover sampling. By
+    default it is where each unit adds at most one row, because only there the rows are a sample of units.
+    """
+
+    spread: bool | None = None
     word: ClassVar[str] = "mean"
     within_unit: ClassVar[str] = "mean"
     host: ClassVar[type[Sums | MomentSums]] = MomentSums
     from_parts: ClassVar[Reading] = PartsMean()
+
+    def smallest_host(self, *, single: bool) -> Sums | MomentSums:
+        """Measure three parts for the spread, else two; a value that is 0 or 1 shows its spread in two."""
+        spread = single if self.spread is None else self.spread
+        if not spread or is_yes_no(self.argument):
+            return super(MeanOf, self).smallest_host(single=single)
+        return SquareSums(self.argument, grid_for(self.needed_bounds, VarianceOf.bits))
 
 
 @dataclass(frozen=True, slots=True)

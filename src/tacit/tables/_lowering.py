@@ -23,7 +23,6 @@ from tacit.algebra import (
     Sums,
     UnitCounts,
     document,
-    grid_for,
     scope,
 )
 from tacit.tables._aggregates import LoweringContext, OnBounds, SumOf, kept_column
@@ -49,7 +48,12 @@ class ReleasedColumn:
 
 
 def lower(
-    question: TableQuestion, *, by_row: bool, replaced: bool = False, added: bool = False
+    question: TableQuestion,
+    *,
+    by_row: bool,
+    replaced: bool = False,
+    added: bool = False,
+    single: bool = False,
 ) -> tuple[tuple[Step, ...], tuple[ReleasedColumn, ...]]:
     """Return the steps that a question takes and the columns read off them.
 
@@ -66,8 +70,10 @@ def lower(
         Whether neighbours differ in one unit that is in the (only) protected table of both.
     added
         Whether several datasets answer and their noisy integers are added.
+    single
+        Whether each unit adds at most one row, so that the rows are a sample of units.
     """
-    context = _context(question, by_row=by_row, added=added)
+    context = _context(question, by_row=by_row, added=added, single=single)
     narrow = replaced and not question.by and _one_row_each(question.input, by_row=by_row)
     keys = [Step(RowCounts() if by_row else UnitCounts(), SelectKeys())] if question.private_keys else []
     found: list[tuple[str, str, Aggregate, Step, Reading]] = []
@@ -86,13 +92,13 @@ def lower(
     )
 
 
-def _context(question: TableQuestion, *, by_row: bool, added: bool) -> LoweringContext:
+def _context(question: TableQuestion, *, by_row: bool, added: bool, single: bool) -> LoweringContext:
     order = (Sums, MomentSums, SquareSums)
     hosts: dict[tuple[Node, Range], MomentSums | Sums] = {}
     for _, aggregate in question.aggregates:
         if isinstance(aggregate, SumOf):
             key = aggregate.argument, aggregate.needed_bounds
-            own = aggregate.host(aggregate.argument, grid_for(aggregate.needed_bounds, aggregate.bits))
+            own = aggregate.smallest_host(single=single)
             hosts[key] = max(hosts.get(key, own), own, key=lambda host: order.index(type(host)))
     facts = scope(question.input)
     arguments = [a.argument for _, a in question.aggregates]

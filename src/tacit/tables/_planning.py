@@ -95,6 +95,7 @@ def _plan(
         dataset._engine,
         blocks,
         share,
+        None if dataset.identity.unit.per else pricing.who.total,
     )
     _ = task.sql  # what cannot be written is refused now
     independent = isinstance(post, PostProcessing) and post.looks_over_lines  # sums need independent lines

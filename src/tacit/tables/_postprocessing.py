@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from tacit.algebra import Call, Column, Node, names
-from tacit.core import AnswerTable, Cells, Release, Value
+from tacit.core import AnswerTable, Cells, MeasuredIntegers, Release, Value
 from tacit.errors import TacitError
 from tacit.fixes import Choose
 from tacit.tables._release_arithmetic import check_computable, evaluate
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tacit.tables._release_functions import ValueWithInterval
 
 __all__ = ["PostProcessing", "Presentation"]
+
+_PLACE = ""  # of a line among those that were measured; no column has this name
 
 
 class Presentation(Protocol):
@@ -90,7 +92,8 @@ class PostProcessing:
     def apply(self, release: Release[AnswerTable]) -> Release[AnswerTable]:
         """Return the release as asked for."""
         answer = release.content
-        lines = self._chosen([_line(answer, i) for i in range(len(answer))], answer.confidence)
+        numbered = [_line(answer, i) | {_PLACE: (i, None, None)} for i in range(len(answer))]
+        lines = self._chosen(numbered, answer.confidence)
         keys: dict[str, tuple[Value, ...]] = {}
         columns: dict[str, Cells] = {}
         for name, node in self.outputs:
@@ -108,7 +111,10 @@ class PostProcessing:
         counts = tuple(name for name, source in shown if source in answer.counts)
         dates = tuple(name for name, source in shown if source in answer.dates)
         marks = (*release.marks, *chosen)
-        shown_answer = replace(answer, keys=keys, columns=columns, notes=notes, counts=counts, dates=dates)
+        measured = () if chosen else _measured(answer, shown, lines)
+        shown_answer = replace(
+            answer, keys=keys, columns=columns, notes=notes, counts=counts, dates=dates, measured=measured
+        )
         return replace(release, content=shown_answer, marks=marks)
 
     def _chosen(
@@ -122,6 +128,22 @@ class PostProcessing:
         for node, descending in reversed(self.order):
             lines.sort(key=lambda line, node=node: sortable(evaluate(node, line)[0]), reverse=descending)  # type: ignore[misc]
         return lines[: self.limit] if self.limit is not None else lines
+
+
+def _measured(
+    answer: AnswerTable, shown: list[tuple[str, str]], lines: list[dict[str, ValueWithInterval]]
+) -> tuple[MeasuredIntegers, ...]:
+    """Return the integers behind the columns that are still shown, in the order of the lines.
+
+    Lines that were chosen by their noisy values have none: a test on them would look only where noise is
+    large.
+    """
+    names: dict[str, list[str]] = {}
+    for name, source in shown:
+        names.setdefault(source, []).append(name)
+    places = [int(line[_PLACE][0] or 0) for line in lines]
+    kept = [one.shown(names, places) for one in answer.measured]
+    return tuple(one for one in kept if one is not None)
 
 
 def _line(answer: AnswerTable, i: int) -> dict[str, ValueWithInterval]:

@@ -57,7 +57,9 @@ class Pricing:
             check_sample(dataset.identity.unit, adjacency)
         replaced = dataset.is_one_table and adjacency == "replace"
         summed = added or bool(question.levels)
-        steps, columns = lower(question, by_row=by_row, replaced=replaced, added=summed)
+        steps, columns = lower(
+            question, by_row=by_row, replaced=replaced, added=summed, single=who.total == 1
+        )
         if question.levels:
             check_totals(steps, columns, who, [name for name, _ in question.by])
         if question.private_keys and not goal.delta:

@@ -14,6 +14,7 @@ from tacit.fixes import Declare
 from tacit.mechanisms import KeySelection
 from tacit.tables._exact_integers import exact_integers
 from tacit.tables._levels import lines_of, read_levels
+from tacit.tables._measured_steps import measured_steps
 from tacit.tables._private_groups import private_integers, private_sql
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class TableTask:
         The blocks of the data that the question reads; none stands for all of it.
     sampled
         The probability with which a unit is in the sample; None where all units are read.
+    rows_per_unit
+        How many rows one unit adds at most; None where rows of different units may belong together.
     """
 
     asked: TableQuestion
@@ -75,6 +78,7 @@ class TableTask:
     engine: Engine
     blocks: tuple[str, ...] = ()
     sampled: Fraction | None = None
+    rows_per_unit: int | None = None
 
     @property
     def question(self) -> JSON:
@@ -186,6 +190,7 @@ class TableTask:
             counts=tuple(c.name for c in self.columns if c.aggregate.counts),
             dates=dates,
             totals=bool(self.asked.levels),
+            measured=() if groups else measured_steps(self.columns, self.noises, noisy, self.rows_per_unit),
         )
 
 

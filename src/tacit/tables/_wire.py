@@ -93,7 +93,7 @@ _MADE: dict[str, Callable[[Any, Expr], Aggregate]] = {
     "CountUnits": lambda _, __: ask.count_units(),
     "CountDistinct": lambda _, x: ask.count_distinct(x),
     "SumOf": lambda a, x: ask.sum(x, bounds=a.bounds),
-    "MeanOf": lambda a, x: ask.mean(x, bounds=a.bounds),
+    "MeanOf": lambda a, x: ask.mean(x, bounds=a.bounds, spread=a.spread),
     "VarianceOf": lambda a, x: ask.variance(x, bounds=a.bounds),
     "StdOf": lambda a, x: ask.std(x, bounds=a.bounds),
     "PopulationVarianceOf": lambda a, x: ask.variance(x, bounds=a.bounds, population=True),

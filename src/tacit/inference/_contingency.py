@@ -1,0 +1,155 @@
+"""Tests of noisy tables of counts: independence, fit, and G by the bootstrap of the mechanism.
+
+tau^2 is the variance of the noise on a cell. z is linear in the cells (up to plugged-in shares), so its
+covariance is that of sampling plus that of the noise (Kifer and Rogers 2017, without a public n).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tacit.inference._draws import DRAWS, corrected, coupled_noise, draws_of_noise, generator, share_above
+
+if TYPE_CHECKING:
+    from tacit.inference._sampling_intervals import Floats
+    from tacit.mechanisms import LinearNoise
+
+__all__ = ["ENOUGH", "chi_square_p", "fit_p", "g_p", "independence_p"]
+
+#: Rows per tau and cell below which independence is tested by the bootstrap of G.
+ENOUGH = 10.0
+_BOOTSTRAP = 999
+_HARDLY = 0.01  # a part of the variance that is noise up to which the chi-square law serves
+
+
+def _helmert(size: int) -> Floats:
+    """Return size - 1 orthonormal rows, each of which adds up to 0."""
+    rows = np.zeros((size - 1, size))
+    for i in range(1, size):
+        rows[i - 1, :i] = 1.0
+        rows[i - 1, i] = -i
+        rows[i - 1] /= np.sqrt(i * (i + 1))
+    return rows
+
+
+def _shares(sums: Floats, cells: int, noise: LinearNoise) -> Floats:
+    """Return the shares of noisy sums of so many cells; sums that noise hides are lifted first."""
+    least = np.sqrt(noise.variance * cells) / 2 + 0.5
+    lifted = np.maximum(sums, least)
+    return np.asarray(lifted / lifted.sum(axis=-1, keepdims=True))
+
+
+def _null(a: Floats) -> tuple[Floats, Floats]:
+    """Return H D_a H' and H P_a for shares a: the covariance of sampling, and what noise does to z."""
+    h = _helmert(a.shape[-1])
+    spread = np.einsum("ki,bi,li->bkl", h, a, h) - (a @ h.T)[:, :, None] * (a @ h.T)[:, None, :]
+    through = h[None, :, :] - (a @ h.T)[:, :, None]
+    return spread, through
+
+
+def _kron(first: Floats, second: Floats) -> Floats:
+    made = np.einsum("bij,bkl->bikjl", first, second)
+    return np.asarray(made).reshape(
+        len(first), first.shape[1] * second.shape[1], first.shape[2] * second.shape[2]
+    )
+
+
+def _independence(tables: Floats, noise: LinearNoise) -> tuple[Floats, Floats, Floats]:
+    """Return z, the covariance of sampling, and the matrix that takes the noise of the cells to z."""
+    _, r, c = tables.shape
+    n = np.maximum(tables.sum(axis=(1, 2)), np.sqrt(noise.variance * r * c) / 2 + 0.5)
+    rows, columns = tables.sum(axis=2), tables.sum(axis=1)
+    rest = tables - rows[:, :, None] * columns[:, None, :] / n[:, None, None]
+    z = (_helmert(r) @ rest @ _helmert(c).T).reshape(len(tables), -1)
+    spread_a, through_a = _null(_shares(rows, c, noise))
+    spread_b, through_b = _null(_shares(columns, r, noise))
+    return z, n[:, None, None] * _kron(spread_a, spread_b), _kron(through_a, through_b)
+
+
+def _fit(counts: Floats, expected: Floats, noise: LinearNoise) -> tuple[Floats, Floats, Floats]:
+    n = np.maximum(counts.sum(axis=-1), np.sqrt(noise.variance * counts.shape[-1]) / 2 + 0.5)
+    spread, through = _null(np.broadcast_to(expected, counts.shape))
+    z = (counts - n[:, None] * expected) @ _helmert(counts.shape[-1]).T
+    return z, n[:, None, None] * spread, through
+
+
+def chi_square_p(z: Floats, sampling: Floats, through: Floats, noise: LinearNoise) -> tuple[Floats, Floats]:
+    """Return z' cov^-1 z and its p-value by the chi-square law."""
+    from scipy.special import chdtrc
+
+    cov = sampling + noise.variance * through @ through.transpose(0, 2, 1)
+    q = (z * np.linalg.solve(cov, z[..., None])[..., 0]).sum(axis=-1)
+    return q, np.asarray(chdtrc(z.shape[-1], q))
+
+
+def _drawn_p(
+    z: Floats, sampling: Floats, through: Floats, noise: LinearNoise, draws: int
+) -> tuple[Floats, Floats]:
+    """Return the statistic and the p-value: chi-square, corrected by draws where Laplace noise has a part.
+
+    One number has its exact law in place of draws; there the larger of the two p-values counts.
+    """
+    q, p = chi_square_p(z, sampling, through, noise)
+    noisy = noise.variance * (through**2).sum(axis=(1, 2))
+    part = noisy / (noisy + np.trace(sampling, axis1=1, axis2=2))
+    if not noise.laplace:
+        return q, p
+    if z.shape[-1] == 1:
+        exact = noise.tail(z[:, 0], through[:, 0, :], np.sqrt(sampling[:, 0, 0]))
+        return q, np.maximum(p, exact)
+    draw = generator(2, z.shape[-1], through.shape[-1])
+    normal = draw.standard_normal((draws, z.shape[-1]))
+    noises = coupled_noise(draw, noise, (draws, through.shape[-1]))
+    for i in np.flatnonzero(part > _HARDLY):
+        cov = sampling[i] + noise.variance * through[i] @ through[i].T
+        root = np.linalg.cholesky(sampling[i] + 1e-12 * np.trace(sampling[i]) * np.eye(len(sampling[i])))
+        drawn = [normal @ root.T + one @ through[i].T for one in noises]
+        lengths = [(one * np.linalg.solve(cov, one.T).T).sum(axis=-1) for one in drawn]
+        p[i] = corrected(p[i], q[i], *lengths)
+    return q, p
+
+
+def independence_p(tables: Floats, noise: LinearNoise, draws: int = DRAWS) -> tuple[Floats, Floats]:
+    """Return the statistic and the p-value of independence, for tables of the shape (tests, rows, columns).
+
+    Below 10 rows per tau and cell, G and the bootstrap of the mechanism decide; above, z.
+    """
+    q, p = _drawn_p(*_independence(tables, noise), noise, draws)
+    few = tables.sum(axis=(1, 2)) < ENOUGH * np.sqrt(noise.variance) * tables[0].size
+    if few.any() and tables[0].size > 4:
+        q[few], p[few] = g_p(tables[few], noise)
+    return q, p
+
+
+def fit_p(counts: Floats, expected: Floats, noise: LinearNoise, draws: int = DRAWS) -> tuple[Floats, Floats]:
+    """Return the statistic and the p-value that counts (tests, cells) follow the expected shares."""
+    return _drawn_p(*_fit(counts, expected, noise), noise, draws)
+
+
+def g_p(tables: Floats, noise: LinearNoise, draws: int = _BOOTSTRAP) -> tuple[Floats, Floats]:
+    """Return G and its p-value by the bootstrap of the mechanism (Gaboardi and others 2016).
+
+    Tables are drawn with the fitted shares and the noisy number of rows, get noise of the same law, and G is
+    computed again, exactly as for the released table.
+    """
+    _, r, c = tables.shape
+    found, p = _g(tables, noise), np.empty(len(tables))
+    a, b = _shares(tables.sum(axis=2), c, noise), _shares(tables.sum(axis=1), r, noise)
+    rows = np.maximum(np.round(tables.sum(axis=(1, 2))), 1).astype(np.int64)
+    for i in range(len(tables)):
+        draw = generator(3, r, c)
+        cells = (a[i][:, None] * b[i][None, :]).ravel()
+        exact = draw.multinomial(rows[i], cells / cells.sum(), size=draws)
+        again = (exact + draws_of_noise(draw, noise, exact.shape)).reshape(draws, r, c)
+        p[i] = share_above(found[i : i + 1], _g(again, noise)[None, :])[0]
+    return found, p
+
+
+def _g(tables: Floats, noise: LinearNoise) -> Floats:
+    """Return 2 sum x ln(x / expected), with cells lifted to half a deviation of the noise."""
+    lifted = np.maximum(tables, np.sqrt(noise.variance) / 2 + 0.5)
+    n = lifted.sum(axis=(1, 2), keepdims=True)
+    expected = lifted.sum(axis=2, keepdims=True) * lifted.sum(axis=1, keepdims=True) / n
+    return np.asarray(2 * (lifted * np.log(lifted / expected)).sum(axis=(1, 2)))

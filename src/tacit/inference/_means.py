@@ -1,0 +1,268 @@
+"""Means, proportions and their differences in the population, and tests of equal means, from a release."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.inference._estimate import COVERED, NOISE_AND_SAMPLING, Estimate, p_words, percent_words
+from tacit.inference._mean_tests import anova_p, two_means_p, two_shares_p
+from tacit.inference._measurements import CLEAR, counted, enough_rows, line_of, spread_lines
+from tacit.inference._sampling_intervals import (
+    difference_sets,
+    proportion_sets,
+    sampled_mean_sets,
+    variance_noise,
+    variances_of,
+)
+
+if TYPE_CHECKING:
+    from tacit.core import Release
+    from tacit.inference._measurements import NoisyLines
+    from tacit.inference._sampling_intervals import Sets
+
+__all__ = ["anova", "difference", "mean", "mean_ends", "proportion"]
+
+
+def mean_ends(lines: NoisyLines) -> Sets:
+    """Return the mean of every group with its interval, in the column's own units."""
+    low, width = lines.bounds
+    sets = (
+        proportion_sets(lines.values[:, 1], lines.values[:, 0], lines.noise, lines.failing)
+        if lines.measured.statistic == "moments"
+        else sampled_mean_sets(lines.values, lines.noise, lines.failing)
+    )
+    value, least, most = (low + width * end for end in sets)
+    return value, least, most
+
+
+def mean(release: Release[Any], group: Any = None, *, column: str | None = None) -> Estimate:
+    """Estimate a mean in the population that the units come from.
+
+    Guarantee: the interval covers noise and sampling together, as often as the release says. The target is
+    the mean of the clipped values. It reads released integers only and charges nothing.
+
+    Parameters
+    ----------
+    release
+        A release with a mean, of a dataset in which each unit adds one row.
+    group
+        The group; a tuple where there are several keys; None where there is one line.
+    column
+        The name of the mean, where there are several.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> people = tc.inference.example_trial(budget=tc.Budget(epsilon=100))
+    >>> release = people.group_by("arm").agg(sbp=tc.mean("sbp")).plan(epsilon=20).release()
+    >>> found = tc.inference.mean(release, "drug")
+    >>> found.low < found.value < found.high, found.covers
+    (True, 'noise and sampling')
+    """
+    lines = spread_lines(release, column)
+    at = line_of(lines, group)
+    value, low, high = (float(end[at]) for end in mean_ends(lines))
+    where = "" if group is None else f" with {_shown(group)}"
+    return Estimate(
+        value,
+        low,
+        high,
+        lines.level,
+        NOISE_AND_SAMPLING,
+        _method(lines, [at], "score interval of a mean"),
+        None,
+        f"The mean of {lines.name}{where} was {_number(value, low, high)} {_interval(lines, low, high)}.",
+    )
+
+
+def proportion(release: Release[Any], group: Any = None, *, column: str | None = None) -> Estimate:
+    """Estimate a proportion in the population: of a yes/no mean, or of one group among all groups.
+
+    Of a mean of a condition (``tc.mean(tc.col("stay") > 7)``) it is the share of yes in the group. Of counts
+    by group it is the share of this group among all groups of the release.
+
+    Parameters
+    ----------
+    release
+        A release with the mean of a condition, or with counts by group.
+    group
+        The group.
+    column
+        The name of the column, where there are several.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> people = tc.inference.example_trial(budget=tc.Budget(epsilon=100))
+    >>> release = people.group_by("arm").agg(n=tc.count()).plan(epsilon=20).release()
+    >>> found = tc.inference.proportion(release, "drug")
+    >>> 0 < found.low < found.value < found.high < 1
+    True
+    """
+    lines = counted(release, column)
+    at = line_of(lines, group)
+    if lines.measured.statistic == "moments":
+        yes, no, others, what = *lines.values[at, ::-1], 1, f"of yes in {lines.name}"
+    else:
+        totals = lines.values.sum(axis=1)
+        cells = lines.values.shape[1]
+        yes, no, what = totals[at], totals.sum() - totals[at], f"of {_shown(group)}"
+        if cells > 1:
+            raise _cells_have_no_share()
+        others = len(totals) - 1
+    found = proportion_sets(np.array([yes]), np.array([no]), lines.noise, lines.failing, max(others, 1))
+    value, low, high = (float(end[0]) for end in found)
+    return Estimate(
+        value,
+        low,
+        high,
+        lines.level,
+        NOISE_AND_SAMPLING,
+        "score interval of a proportion, binomial where there are few cases",
+        None,
+        f"The proportion {what} was {100 * value:.3g} % ({percent_words(lines.level)} confidence interval "
+        f"{100 * low:.3g} to {100 * high:.3g} %, {COVERED}).",
+    )
+
+
+def difference(release: Release[Any], first: Any, second: Any, *, column: str | None = None) -> Estimate:
+    """Compare two groups: the first mean minus the second, with its interval and a p-value.
+
+    Of a yes/no column it compares two proportions. The groups must not share units.
+
+    Parameters
+    ----------
+    release
+        A release with a mean by group, of a dataset in which each unit adds one row.
+    first, second
+        The two groups.
+    column
+        The name of the mean, where there are several.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> people = tc.inference.example_trial(budget=tc.Budget(epsilon=100))
+    >>> release = people.group_by("arm").agg(sbp=tc.mean("sbp")).plan(epsilon=20).release()
+    >>> found = tc.inference.difference(release, "drug", "placebo")
+    >>> found.low < found.value < found.high, 0 <= found.p_value <= 1
+    (True, True)
+    """
+    lines = spread_lines(release, column)
+    places = [line_of(lines, first), line_of(lines, second)]
+    parts = lines.values[places]
+    _enough(lines, places)
+    sets = mean_ends(lines)
+    one, other = (tuple(end[[at]] for end in sets) for at in places)
+    value, low, high = (float(end[0]) for end in difference_sets(one, other))  # type: ignore[arg-type]
+    test = two_shares_p if lines.measured.statistic == "moments" else two_means_p
+    p = float(test(parts[None], lines.noise)[0])
+    way = "higher" if value >= 0 else "lower"
+    size = (value, low, high) if value >= 0 else (-value, -high, -low)
+    return Estimate(
+        value,
+        low,
+        high,
+        lines.level,
+        NOISE_AND_SAMPLING,
+        _method(lines, places, "two groups, noise and sampling in one law"),
+        p,
+        f"The mean of {lines.name} was {_number(*size)} {way} with {_shown(first)} than with "
+        f"{_shown(second)} {_interval(lines, size[1], size[2])}; {p_words(p)}.",
+    )
+
+
+def anova(release: Release[Any], *, column: str | None = None) -> Estimate:
+    """Test whether all groups have the same mean (analysis of variance).
+
+    Parameters
+    ----------
+    release
+        A release with a mean by group, of a dataset in which each unit adds one row.
+    column
+        The name of the mean, where there are several.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> people = tc.inference.example_trial(budget=tc.Budget(epsilon=100))
+    >>> release = people.group_by("site").agg(sbp=tc.mean("sbp")).plan(epsilon=20).release()
+    >>> 0 <= tc.inference.anova(release).p_value <= 1
+    True
+    """
+    lines = spread_lines(release, column)
+    if lines.measured.statistic == "moments":  # a yes/no value is y = y^2: nothing lies between the bounds
+        raise _yes_no_needs_a_table(lines.name)
+    places = list(range(len(lines.labels)))
+    _enough(lines, places)
+    found, p = (float(one[0]) for one in anova_p(lines.values[None], lines.noise))
+    said = "differ" if p < lines.failing else "may all be the same"
+    return Estimate(
+        found,
+        None,
+        None,
+        lines.level,
+        NOISE_AND_SAMPLING,
+        _method(lines, places, f"analysis of variance of {len(places)} groups, by draws"),
+        p,
+        f"The means of {lines.name} in {len(places)} groups {said} ({p_words(p)}).",
+    )
+
+
+def _enough(lines: NoisyLines, places: list[int]) -> None:
+    rows = lines.values[places].sum(axis=-1)
+    least = CLEAR * math.sqrt(lines.values.shape[1] * lines.noise.variance)
+    enough_rows(rows, max(least, 10.0), "the smallest group")
+
+
+def _method(lines: NoisyLines, places: list[int], name: str) -> str:
+    """Say where noise hides the spread of the values, so that the answer is wider than needed."""
+    if lines.measured.statistic != "squares":
+        return name
+    n, middle, v = variances_of(lines.values[places])
+    hidden = (np.sqrt(variance_noise(n, middle, v, lines.noise)) > v / 2).any()
+    return (
+        f"{name}; noise hides the spread of the values, so the answer is cautious: narrower bounds would help"
+        if hidden
+        else name
+    )
+
+
+def _shown(group: Any) -> str:
+    return ", ".join(str(one) for one in group) if isinstance(group, tuple) else str(group)
+
+
+def _number(value: float, low: float, high: float) -> str:
+    """Write a number with the digits that its interval lets mean something."""
+    digits = max(0, 1 - math.floor(math.log10(max((high - low) / 2, 1e-12))))
+    return f"{value:.{min(digits, 12)}f}"
+
+
+def _interval(lines: NoisyLines, low: float, high: float) -> str:
+    ends = f"{_number(low, low, high)} to {_number(high, low, high)}"
+    return f"({percent_words(lines.level)} confidence interval {ends}, {COVERED})"
+
+
+def _cells_have_no_share() -> Exception:
+    from tacit.errors import TacitError
+    from tacit.fixes import Code
+
+    return TacitError(
+        "bad-parameter",
+        "a histogram has many cells, and a proportion needs yes and no",
+        fix=Code('tc.mean(tc.col("stay") > 7)'),
+    )
+
+
+def _yes_no_needs_a_table(name: str) -> Exception:
+    from tacit.errors import TacitError
+    from tacit.fixes import Code
+
+    return TacitError(
+        "bad-parameter",
+        f"{name} is yes or no: proportions in several groups are compared as a table",
+        fix=Code(f"tc.inference.independence(release, column={name!r})"),
+    )

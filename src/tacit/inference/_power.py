@@ -1,0 +1,200 @@
+"""Power before spending: how often a plan would find an effect, and what it would take; touches no data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from html import escape
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+from tacit.core import members_of
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import count
+from tacit.fixes import Choose, Code, Either, Set
+from tacit.tables import is_yes_no
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tacit.core import Plan
+
+__all__ = ["PowerForecast", "power"]
+
+_WANTED = 0.8
+_MOST = 1e9
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PowerForecast:
+    """How often a plan would find an effect of a given size.
+
+    Parameters
+    ----------
+    power
+        The chance of a p-value below ``alpha``.
+    effect, n, alpha
+        What was assumed: the difference, the rows of each group, the level of the test.
+    n_needed
+        The rows of each group, in the same proportion, with which 80 % would be reached.
+    epsilon_factor
+        How many times the epsilon would reach 80 % with the assumed rows; None where sampling alone prevents
+        it, and below 1 where less would do.
+    sentence
+        The answer in words.
+    """
+
+    power: float
+    effect: float
+    n: tuple[int, ...]
+    alpha: float
+    n_needed: tuple[int, ...]
+    epsilon_factor: float | None
+    sentence: str
+
+    def __repr__(self) -> str:
+        return self.sentence
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{escape(line)}</p>" for line in self.sentence.splitlines())
+
+
+def power(
+    plan: Plan[Any],
+    *,
+    effect: float,
+    n: int | Sequence[int],
+    sd: float | None = None,
+    around: float | None = None,
+    column: str | None = None,
+    alpha: float = 0.05,
+) -> PowerForecast:
+    """Say how often a plan would find a difference between two groups, before anything is spent.
+
+    Guarantee: a function of the plan and of what is assumed; no data is touched and nothing is charged.
+
+    Parameters
+    ----------
+    plan
+        A plan with a mean by group, in which each unit adds one row.
+    effect
+        The difference of the two means, in the column's own units; of a yes/no column, of the proportions.
+    n
+        The rows of each of the two groups, or of both; a guess from public knowledge.
+    sd
+        The standard deviation of the values; not needed for a yes/no column.
+    around
+        The mean around which the values lie; by default the middle of the range. Of a yes/no column, the
+        proportion.
+    column
+        The name of the mean, where there are several.
+    alpha
+        The level of the test.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> people = tc.inference.example_trial(budget=tc.Budget(epsilon=1))
+    >>> plan = people.group_by("arm").agg(sbp=tc.mean("sbp")).plan(epsilon=1)
+    >>> tc.inference.power(plan, effect=5, sd=18, n=(400, 400))
+    finds a difference of 5 in 96 of 100 such trials (p below 0.05)
+    80 of 100 need 253 and 253 rows, or 0.4 times the epsilon
+    """
+    statistic, noise = _measured(plan, column)
+    low, width = (
+        float(statistic.grid.lo * statistic.grid.step),
+        float(statistic.grid.width * statistic.grid.step),
+    )
+    sizes = _sizes(n)
+    if not math.isfinite(effect) or not 0 < abs(effect) <= width:
+        raise bad_parameter("effect", f"not 0, and at most {width:g}", effect, fix=Set(effect=width / 20))
+    if not 0 < alpha < 1:
+        raise bad_parameter("alpha", "between 0 and 1", alpha, fix=Set(alpha=0.05))
+    middle = 0.5 if around is None else (around - low) / width
+    if not 0 <= middle <= 1:
+        raise bad_parameter(
+            "around", f"from {low:g} to {low + width:g}", around, fix=Set(around=low + width / 2)
+        )
+    v = _variance(statistic, sd, width, middle)
+    at = (0.0, 0.5, 1.0) if statistic.size == 3 else (0.0, 1.0)
+    per_row = noise.variance * sum((one - middle) ** 2 for one in at)
+
+    def chance(times: float, quieter: float) -> float:
+        spread = sum(v / (times * m) + per_row / quieter**2 / (times * m) ** 2 for m in sizes)
+        z, edge = abs(effect) / width / math.sqrt(spread), NormalDist().inv_cdf(1 - alpha / 2)
+        return NormalDist().cdf(z - edge) + NormalDist().cdf(-z - edge)
+
+    found = chance(1, 1)
+    grown = _smallest(lambda times: chance(times, 1)) or _MOST
+    factor = _smallest(lambda quieter: chance(1, quieter))
+    needed = tuple(math.ceil(grown * m) for m in sizes)
+    return PowerForecast(
+        found, effect, sizes, alpha, needed, factor, _said(found, effect, alpha, needed, factor)
+    )
+
+
+def _said(found: float, effect: float, alpha: float, needed: tuple[int, ...], factor: float | None) -> str:
+    rows = " and ".join(f"{m:,}" for m in needed)
+    quieter = f", or {factor:.2g} times the epsilon" if factor is not None else "; no epsilon is enough"
+    return (
+        f"finds a difference of {effect:g} in {100 * found:.0f} of 100 such trials (p below {alpha:g})\n"
+        f"{100 * _WANTED:.0f} of 100 need {rows} rows{quieter}"
+    )
+
+
+def _sizes(n: int | Sequence[int]) -> tuple[int, ...]:
+    given = tuple(count("n", m, zero=False) for m in ((n, n) if isinstance(n, int) else n))
+    if len(given) != 2 or min(given) < 2:
+        raise bad_parameter("n", "a whole number from 2 on, or two of them", n, fix=Set(n=(400, 400)))
+    return given
+
+
+def _variance(statistic: Any, sd: float | None, width: float, middle: float) -> float:
+    if statistic.size == 2:
+        return max(middle * (1 - middle), 1e-6)
+    if sd is None or not 0 < sd <= width / 2:
+        raise bad_parameter(
+            "sd", f"the standard deviation of the values, at most {width / 2:g}", sd, fix=Set(sd=width / 8)
+        )
+    return (sd / width) ** 2
+
+
+def _smallest(chance: Callable[[float], float]) -> float | None:
+    """Return the smallest factor at which the wanted power is reached; None where none is."""
+    low, high = 1e-6, _MOST
+    if chance(high) < _WANTED:
+        return None
+    for _ in range(200):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if chance(middle) >= _WANTED else (middle, high)
+    return high
+
+
+def _measured(plan: Plan[Any], column: str | None) -> tuple[Any, Any]:
+    """Return the statistic of a mean and its noise in rows, or refuse a plan without one."""
+    task: Any = members_of(plan)[0].task
+    found = {
+        one.name: task.noises[one.step]
+        for one in getattr(task, "columns", ())
+        if getattr(one, "aggregate", None) is not None and one.aggregate.word == "mean"
+    }
+    if column is None and len(found) == 1:
+        [column] = found
+    if column not in found:
+        raise TacitError(
+            "unknown-column",
+            "the plan has no mean of this name" if found else "the plan has no mean",
+            fix=Choose(tuple(found), given=column or "")
+            if found
+            else Code('dataset.group_by("arm").agg(sbp=tc.mean("sbp"))'),
+        )
+    noise = found[column]
+    measured = noise.statistic.word == "squares" or is_yes_no(noise.statistic.argument)
+    if not measured or task.rows_per_unit != 1:
+        raise TacitError(
+            "not-allowed",
+            f"no test of {column} can follow from this plan",
+            why="several rows of one unit count, or the spread will not be measured",
+            fix=Either(Code("dataset.limit(rows=1)"), Code('tc.mean("sbp", spread=True)')),
+        )
+    return noise.statistic, noise.linear.over(noise.statistic.weight)

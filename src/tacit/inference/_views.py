@@ -1,0 +1,74 @@
+"""The view of a release whose intervals cover noise and sampling; the released values stay as they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.core import AnswerTable, Cells
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Code, Set
+from tacit.inference._estimate import NOISE, NOISE_AND_SAMPLING
+from tacit.inference._means import mean_ends
+from tacit.inference._measurements import noisy_lines
+from tacit.inference._sampling_intervals import count_sets
+
+if TYPE_CHECKING:
+    from tacit.core import MeasuredIntegers, Release
+    from tacit.inference._sampling_intervals import Sets
+
+__all__ = ["with_intervals"]
+
+_COUNTED = frozenset({"rows", "units", "units with a value", "cells"})
+_POISSON = "as if rows came one by one, independently"
+_NONE = "no interval for sampling, because its spread was not measured or has no rule here"
+
+
+def with_intervals(release: Release[Any], covers: str) -> Release[Any]:
+    """Return the release with intervals for ``"noise"`` or for ``"sampling"`` (noise and sampling)."""
+    answer = release.content
+    if covers not in {"noise", "sampling"}:
+        raise bad_parameter("covers", "noise or sampling", covers, fix=Set(covers="sampling"))
+    asked = NOISE if covers == "noise" else NOISE_AND_SAMPLING
+    if getattr(answer, "covers", NOISE) == asked:
+        return release
+    if not isinstance(answer, AnswerTable) or covers == "noise":
+        raise TacitError(
+            "bad-parameter",
+            "this view holds no other intervals",
+            fix=Code("the release that the view was made from"),
+        )
+    columns, notes = dict.fromkeys(answer.columns), dict(answer.notes)
+    made: dict[str, Cells] = {}
+    for one in answer.measured:
+        for name, (word, place) in one.columns.items():
+            ends = _ends(release, one, name, word, place)
+            if ends is not None:
+                _, low, high = ends
+                made[name] = Cells(answer[name].value, tuple(low.tolist()), tuple(high.tolist()))
+                if one.statistic in _COUNTED:
+                    notes[name] = "; ".join(part for part in (notes.get(name, ""), _POISSON) if part)
+    if not made:
+        noisy_lines(release, None, lambda _: False, "column whose sampling can be covered")
+    for name in columns:
+        if name not in made:
+            empty = (None,) * len(answer)
+            made[name] = Cells(answer[name].value, empty, empty)
+            notes[name] = "; ".join(part for part in (notes.get(name, ""), _NONE) if part)
+    view = replace(
+        answer, columns={name: made[name] for name in columns}, notes=notes, covers=NOISE_AND_SAMPLING
+    )
+    return release.changed(view, "the rows count as a sample")
+
+
+def _ends(release: Release[Any], measured: MeasuredIntegers, name: str, word: str, place: int) -> Sets | None:
+    """Return values and ends of one column, where there is a rule for it."""
+    called = name.rsplit("[", 1)[0] if measured.statistic == "cells" else name
+    lines = noisy_lines(release, called, lambda one: one is measured, "counts")
+    if measured.statistic in _COUNTED:
+        return count_sets(np.ascontiguousarray(lines.values[:, place]), lines.noise, lines.failing)
+    if word == "mean" and (measured.yes_no or measured.statistic == "squares"):
+        return mean_ends(lines)
+    return None

@@ -1,0 +1,92 @@
+"""The answer of an inference: a number, its interval, a p-value where there is a test, and one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tacit.core import JSON
+
+__all__ = ["NOISE", "NOISE_AND_SAMPLING", "Estimate", "p_words", "percent_words"]
+
+#: What an interval or a p-value covers.
+NOISE = "noise"
+NOISE_AND_SAMPLING = "noise and sampling"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Estimate:
+    """What a release says about one number, or one hypothesis.
+
+    It is read off released integers alone: free post-processing, which never charges.
+
+    Parameters
+    ----------
+    value
+        The estimate; of a test without one, its statistic.
+    low, high
+        The ends of the interval; None where a test has none.
+    level
+        How often such an interval covers the truth: 0.95.
+    covers
+        What the interval or the p-value covers: ``"noise"``, or ``"noise and sampling"``.
+    method
+        How it was computed, in a few words.
+    p_value
+        How often a result as extreme comes from noise and sampling alone, if there is no effect.
+    sentence
+        The answer in one sentence.
+
+    Examples
+    --------
+    >>> found = Estimate(4.1, 1.9, 6.3, 0.95, "noise and sampling", "two means", 3e-4, "The mean was lower.")
+    >>> found
+    The mean was lower.
+    estimate 4.1, 95 % interval 1.9 to 6.3 (covers noise and sampling), p = 0.0003; two means
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    level: float
+    covers: str
+    method: str
+    p_value: float | None = None
+    sentence: str = ""
+
+    def text(self) -> str:
+        """Write the answer for a terminal: the sentence, then the numbers."""
+        said = [] if self.value is None else [f"estimate {self.value:.6g}"]
+        if self.low is not None and self.high is not None:
+            ends = f"{self.low:.6g} to {self.high:.6g}"
+            said.append(f"{percent_words(self.level)} interval {ends} (covers {self.covers})")
+        if self.p_value is not None:
+            said.append(p_words(self.p_value))
+        numbers = "; ".join(part for part in (", ".join(said), self.method) if part)
+        return "\n".join(part for part in (self.sentence, numbers) if part)
+
+    def html(self) -> str:
+        """Write the answer for a notebook."""
+        return "".join(f"<p>{escape(line)}</p>" for line in self.text().splitlines())
+
+    def to_json(self) -> dict[str, JSON]:
+        """Return the answer as JSON."""
+        return asdict(self)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+
+def percent_words(level: float) -> str:
+    """Write a confidence level for people: ``95 %``."""
+    return f"{100 * level:.6g} %"
+
+
+def p_words(p: float) -> str:
+    """Write a p-value for people; very small ones as a bound."""
+    return "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}"

@@ -72,6 +72,8 @@ CODES: Final[dict[str, str]] = {
     "bad-release": "a file is not a release that this version can read",
     "release-or-run": "a run was asked for as one release, or a plan of one release as a run",
     "plan-differs": "a stored plan belongs to another dataset, or its public facts have changed since",
+    # inference
+    "too-noisy": "the noise of a release hides what was asked of it",
     # surveys
     "bad-survey": "a file is not a survey that this version can read",
     "other-survey": "a report belongs to another survey",

@@ -8,6 +8,7 @@ changes all of them, so the sensitivity is that of all products together, not of
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from tacit.algebra._statistics import Statistic, ValueGrid
@@ -25,7 +26,6 @@ class MomentProducts(Statistic):
 
     Examples
     --------
-    >>> from fractions import Fraction
     >>> from tacit.algebra import Column, grid_for
     >>> of = MomentProducts((Column("x"),), (grid_for((Fraction(0), Fraction(8)), 3),), 64)
     >>> of.bounds, of.products((8,)), of.products((2,))
@@ -70,6 +70,11 @@ class MomentProducts(Statistic):
         """The pairs of variables, in the order of the integers; 0 is the constant."""
         q = len(self.grids) + 1
         return tuple((a, b) for a in range(q) for b in range(a, q))
+
+    @property
+    def step(self) -> Fraction:  # type: ignore[override]
+        """One row is worth the square of what stands for 1."""
+        return Fraction(1, self.one**2)
 
     def vector(self, numbers: list[int]) -> list[int]:
         """Turn the number of rows into the product of 1 with itself."""

@@ -97,7 +97,7 @@ class LinearQuestion:
         who = contribution_of(dataset, asked)
         statistic, mechanism = _chosen(self.nodes, self.columns, goal, who)
         noise = noise_of(mechanism)
-        unit = f"for one {self.rows.unit.noun}"
+        noun = self.rows.unit.noun
 
         def reading(integers: list[int], level: Fraction) -> Regression:
             fit = LinearFit.measured(self.columns, statistic, integers, noise, float(level))
@@ -115,14 +115,14 @@ class LinearQuestion:
                 Forecast(
                     one.label,
                     f"change of {self.columns[-1].name} for each unit of {one.label}",
-                    mechanism.describe(),
+                    mechanism.describe(statistic.step),
                     None,
                     f"the noise leaves an interval from about {empty.rows_needed:,} rows",
                 )
                 for one in self.columns[:-1]
             ],
             facts=lambda: [
-                ("measured", f"{statistic.size:,} integers: {statistic.word}, {unit} by one weight together"),
+                ("measured", f"{statistic.size:,} integers, {statistic.word}; the noise hides one {noun} in all"),
                 ("columns", "; ".join(one.words for one in self.columns)),
                 ("intervals", "for privacy noise and for chance in who was included"),
             ],
@@ -185,10 +185,14 @@ def _column(
     found = None if node is None else bounds_of(node, facts)
     if node is None or found is None or not found[0] < found[1]:
         raise TacitError(
-            "bounds-missing",
+            "missing-bounds",
             f"{name} has neither declared bounds nor two declared values",
             why="the noise hides one person only if a value's range is public",
-            fix=Either(Declare("bounds", (0, 100), column=name), Declare("keys", ["A", "B"], column=name)),
+            fix=Either(
+                Declare("bounds", (0, 100), column=name),
+                Declare("keys", ["A", "B"], column=name),
+                Set(keys={name: [False, True]}),
+            ),
         )
     return MeasuredColumn(name, float(found[0]), float(found[1])), node
 

@@ -92,15 +92,15 @@ class SurvivalCurves(Content):
         made = []
         for j, end in enumerate(self.cuts[1:]):
             value, low, high = (float(one[0, j]) for one in (sets.value, sets.low, sets.high))
-            where = f" of {group}" if self.by else ""
+            where = f" of those with {self.by} {group}" if self.by else ""
             if math.isnan(value):
                 said = f"The noise hides the curve{where} at {self.time} {end:g}."
                 made.append(Estimate(None, None, None, self.level, NOISE_AND_SAMPLING, _CURVE, None, said))
                 continue
             said = (
                 f"At {self.time} {end:g}, {100 * value:.3g} %{where} had no {self.event} "
-                f"({percent_words(self.level)} confidence interval {100 * low:.3g} to {100 * high:.3g} %, for "
-                "privacy noise and chance in who was included)."
+                f"({percent_words(self.level)} confidence interval {100 * low:.3g} to {100 * high:.3g} %, "
+                "for privacy noise and chance in who was included)."
             )
             made.append(Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, _CURVE, None, said))
         return made
@@ -133,7 +133,7 @@ class SurvivalCurves(Content):
             return below[0] if below else None
 
         value, low, high = first("value"), first("low"), first("high")
-        where = f" of {name}" if self.by else ""
+        where = f" of those with {self.by} {name}" if self.by else ""
         if value is None:
             said = f"Fewer than half{where} had the {self.event} as far as the curve is seen."
         else:
@@ -174,14 +174,14 @@ class SurvivalCurves(Content):
                 f"the noise hides how many of {first} or {second} are at risk, so a test would say nothing",
                 why="a p-value from so few rows would not hold its level",
                 fix=Say(
-                    f"about {self.rows_needed:,} rows in each group, or {factor:.2g} times the epsilon, would do"
+                    f"about {self.rows_needed:,} rows in each group, or {factor:.2g} times the epsilon, do"
                 ),
             )
         p, u = float(found.p_value[0]), float(found.statistic[0])
         more = "more" if u >= 0 else "fewer"
         said = (
-            f"{first} had {abs(u):.3g} {more} {self.event} events than if {first} and {second} were alike "
-            f"({p_words(p)}, for privacy noise and chance in who was included)."
+            f"Those with {self.by} {first} had {abs(u):.3g} {more} events than if they were like those with "
+            f"{self.by} {second} ({p_words(p)}, for privacy noise and chance in who was included)."
         )
         return Estimate(u, None, None, self.level, NOISE_AND_SAMPLING, _TEST, p, said)
 

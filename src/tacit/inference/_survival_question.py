@@ -109,8 +109,7 @@ class SurvivalQuestion:
                 for one in groups
             ],
             facts=lambda: [
-                ("measured", f"{len(keys):,} counts: event or not in each of {len(self.cuts) - 1} bins, and "
-                 "who is followed to the last cut"),
+                ("measured", f"{len(keys):,} counts: event or not in each bin, and who is followed to the end"),
                 ("intervals", "for privacy noise and for chance in who was included"),
             ],
             confidence=float(goal.confidence),
@@ -179,18 +178,19 @@ def survival(
 
 
 def _cell(relation: Relation, time: str, event: str, cuts: tuple[float, ...]) -> Node:
-    """Write the number of a row's cell: 2j for an event in bin j, 2j + 1 for censored, the last for the rest."""
+    """Write the number of a row's cell: in bin j 2j for an event, 2j + 1 for censored; the last for the rest."""
     facts = scope(relation)
     value = resolve(Column(time), facts, "number")
-    happened = resolve(Column(event), facts)
     if facts[event].kind == "text":
         raise TacitError(
             "bad-parameter",
             f"{event} is text; an event is true or false, or 1 or 0",
             fix=f"make a yes/no column with with_columns, such as event=\"{event} = 'yes'\"",
         )
-    if facts[event].stored != "boolean" and facts[event].kind != "boolean":
-        happened = Call("eq", (resolve(Column(event), facts, "number"), lit(1)))
+    number = facts[event].kind == "number" and facts[event].stored != "boolean"
+    happened = resolve(Column(event), facts, "number" if number else "boolean")
+    if number:
+        happened = Call("eq", (happened, lit(1)))
     parts: list[Node] = []
     for j, cut in enumerate(cuts[1:]):
         inside = Call("lt", (value, Literal(cut, "number")))

@@ -1,8 +1,8 @@
 """The statistic of many columns together: the sums of products of every two of them, and of each with 1.
 
-A value on its grid becomes d = 2y - W in [-W, W], times a public factor s, so that all columns have nearly the
-same bound B = s W; the constant 1 becomes ``one``. There are q(q+1)/2 products of the q variables. One row
-changes all of them, so the sensitivity is that of all products together, not of one.
+A value on its grid becomes d = 2y - W in [-W, W], times a public factor s, so that all columns have nearly
+the same bound B = s W; the constant 1 becomes ``one``. There are q(q+1)/2 products of the q variables. One
+row changes all of them, so the sensitivity is that of all products together, not of one.
 """
 
 from __future__ import annotations

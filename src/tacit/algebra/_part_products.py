@@ -1,4 +1,4 @@
-"""The statistic of several columns together: the products of their parts, one integer for each choice of parts.
+"""The statistic of several columns together: the products of their parts.
 
 A value on its grid becomes y in [0, W]. It has three parts, (W-y)^2, 2y(W-y) and y^2, with the sum W^2; a
 yes/no column (W = 1) needs two, 1 - y and y. The products over all columns are non-negative, and of one row

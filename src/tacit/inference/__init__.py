@@ -29,6 +29,10 @@ __all__ = [
 ]
 
 
+_REBUILT: dict[str, Any] = {"regress": rebuild_regress, "survival": rebuild_survival}
+
+
 def rebuild(dataset: "TableDataset", request: Any) -> "Plan[Any]":
     """Rebuild a plan from its document."""
-    return {"regress": rebuild_regress, "survival": rebuild_survival}[request["asks"]](dataset, request)
+    plan: Plan[Any] = _REBUILT[request["asks"]](dataset, request)
+    return plan

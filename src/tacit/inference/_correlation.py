@@ -1,4 +1,4 @@
-"""Correlations with sampling: from the moments of a regression, or from a correlation with its noise interval."""
+"""Correlations with sampling: from the moments of a regression, or from a released correlation."""
 
 from __future__ import annotations
 
@@ -39,10 +39,13 @@ def correlation(release: Release[Any], first: str, second: str, *, group: int = 
 
     Examples
     --------
+    >>> import pyarrow as pa
     >>> import tacit as tc
-    >>> table = {"id": list(range(2000)), "x": [i % 50 for i in range(2000)], "y": [i % 40 for i in range(2000)]}
+    >>> x, y = ([i % k for i in range(2000)] for k in (50, 40))
+    >>> table = pa.table({"id": list(range(2000)), "x": x, "y": y})
     >>> people = tc.protect(
-    ...     table, unit="id", limits={"rows": 1}, bounds={"x": (0, 50), "y": (0, 40)}, budget=tc.Budget(epsilon=9)
+    ...     table, unit="id", limits={"rows": 1}, bounds={"x": (0, 50), "y": (0, 40)},
+    ...     budget=tc.Budget(epsilon=9),
     ... )
     >>> release = people.regress("y", on=["x"]).plan(epsilon=9).release()
     >>> found = tc.inference.correlation(release, "x", "y")
@@ -71,7 +74,7 @@ def _with_sampling(table: AnswerTable, name: str, rows: str, group: int) -> Esti
     cells, counted = table.columns[name], table.columns[rows]
     r, low, high, n = (
         float(x[group] or math.nan) for x in (cells.value, cells.low, cells.high, counted.value)
-    )  # type: ignore[arg-type]
+    )
     level, method = table.confidence, "Fisher's z, and the interval for the noise"
     if math.isnan(r) or not n > 4 or low <= -_MOST or high >= _MOST:
         said = "The noise hides the correlation."
@@ -82,7 +85,7 @@ def _with_sampling(table: AnswerTable, name: str, rows: str, group: int) -> Esti
         math.tanh(at + math.hypot(z, math.atanh(high) - at)),
     )
     said = (
-        f"The correlation is {r:.3g} ({percent_words(level)} confidence interval {ends[0]:.3g} to {ends[1]:.3g}, "
-        "for privacy noise and chance in who was included)."
+        f"The correlation is {r:.3g} ({percent_words(level)} confidence interval {ends[0]:.3g} to "
+        f"{ends[1]:.3g}, for privacy noise and chance in who was included)."
     )
     return Estimate(r, *ends, level, NOISE_AND_SAMPLING, method, None, said)

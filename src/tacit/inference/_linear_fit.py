@@ -106,6 +106,11 @@ class LinearFit:
             return cls(on_grid, statistic.shape, statistic.weight, tuple(integers), noise, level)
         return cls(on_grid, statistic.bounds, 0, tuple(integers), noise, level)
 
+    @property
+    def outcome(self) -> str:
+        """The column that is explained."""
+        return self.columns[-1].name
+
     @cached_property
     def combinations(self) -> NDArray[np.float64]:
         """The moments of (1, scaled columns), in rows, as combinations of the integers."""
@@ -130,11 +135,11 @@ class LinearFit:
         return max(1, math.ceil(_SEEN * blur / _SPREAD))
 
     def _spread(self, weights: NDArray[np.float64]) -> float:
-        """The standard deviation of the noise of a combination."""
+        """Return the standard deviation of the noise of a combination."""
         return float(math.sqrt(2) * self.noise.scale * np.sqrt((weights**2).sum()))
 
     def _reach(self, weights: NDArray[np.float64]) -> float:
-        """The half-width of the noise of a combination."""
+        """Return the half-width of the noise of a combination."""
         terms = np.multiply.outer(weights, np.array(self.noise.laplace)).ravel()
         normal = self.noise.normal * np.sqrt((weights**2).sum())
         return float(linear_half_width(1 - self.level, terms[None], np.array([normal]))[0])
@@ -156,10 +161,13 @@ class LinearFit:
             scale = outcome.half / one.half
             value, low, high = (float(end[0]) * scale for end in (sets.value, sets.low, sets.high))
             said = self._sentence(one, value, low, high)
-            ends = (None, None) if math.isinf(low) else (low, high)
-            p = float(sets.p_value[0]) if ends[0] is not None else None
-            shown = None if math.isnan(value) or p is None else value
-            found[one.label] = Estimate(shown, *ends, self.level, NOISE_AND_SAMPLING, _METHOD, p, said)
+            if math.isinf(low):
+                found[one.label] = Estimate(
+                    None, None, None, self.level, NOISE_AND_SAMPLING, _METHOD, None, said
+                )
+                continue
+            p = float(sets.p_value[0])
+            found[one.label] = Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, _METHOD, p, said)
         return found
 
     def _sentence(self, one: MeasuredColumn, value: float, low: float, high: float) -> str:
@@ -187,8 +195,7 @@ class LinearFit:
     @property
     def intercept(self) -> Estimate:
         """The outcome where every column is 0, or has its first value."""
-        found = self.predict(**{one.name: one.against or 0 for one in self.columns[:-1]})
-        return found
+        return self.predict(**{one.name: one.against or 0 for one in self.columns[:-1]})
 
     def predict(self, **at: Any) -> Estimate:
         """Return the mean outcome at these values of the columns, on the fitted plane.
@@ -259,8 +266,10 @@ class LinearFit:
         free = max(float(self.moments[0, 0]) - len(self.columns), 1.0)
         reach, half = self._reach(weights), self.columns[-1].half
         ends = [half * math.sqrt(max(r, 0.0) / free) for r in (rest, rest - reach, rest + reach)]
-        said = f"Around the fitted values, {self.columns[-1].name} varies with a standard deviation of {ends[0]:.3g}."
-        return Estimate(*ends, self.level, NOISE, "noisy moments", None, said)
+        value, low, high = ends
+        name = self.columns[-1].name
+        said = f"Around the fitted values, {name} varies with a standard deviation of {value:.3g}."
+        return Estimate(value, low, high, self.level, NOISE, "noisy moments", None, said)
 
     @property
     def r_squared(self) -> Estimate:

@@ -1,9 +1,9 @@
-"""A logistic regression as a release holds it: a noisy table of cells and outcome, and what is read off it."""
+"""A logistic regression as a release holds it: a noisy table, and what is read off it."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -109,8 +109,8 @@ class LogisticFit:
         ratio, low, high = (math.exp(end) for end in (b, b - half, b + half))
         return (
             f"The odds of {self.outcome} were {ratio:.3g} times as high {meaning} "
-            f"({percent_words(self.level)} confidence interval {low:.3g} to {high:.3g}, for privacy noise and "
-            "chance in who was included)."
+            f"({percent_words(self.level)} confidence interval {low:.3g} to {high:.3g}, for privacy noise "
+            "and chance in who was included)."
         )
 
     def _refusal(self) -> str:
@@ -133,8 +133,10 @@ class LogisticFit:
         """The odds ratios by variable."""
         made = {}
         for label, one in self.coefficients.items():
-            ends = [None if end is None else math.exp(end) for end in (one.value, one.low, one.high)]
-            made[label] = Estimate(*ends, one.level, one.covers, one.method, one.p_value, one.sentence)
+            value, low, high = (
+                None if end is None else math.exp(end) for end in (one.value, one.low, one.high)
+            )
+            made[label] = replace(one, value=value, low=low, high=high)
         return made
 
     @property

@@ -139,18 +139,18 @@ def logistic_question(
 
 
 def _variables(axis: Axis) -> LogisticColumn:
-    """Return a column as variables: a number is itself, by the middles of its cells; text has one per value."""
+    """Return a column as variables: a number is the middle of its cell; text has one for each value."""
     name = axis.name
     numbers = [v for v in axis.values if isinstance(v, float) and not isinstance(v, bool)]
     if axis.cuts and not isinstance(axis.cuts[0], str):
-        middles = tuple(((float(a) + float(b)) / 2,) for a, b in pairwise(axis.cuts))
-        return LogisticColumn(name, (name,), middles, (f"for each unit of {name}",))
+        middles = [(float(a) + float(b)) / 2 for a, b in pairwise(axis.cuts)]
+        return LogisticColumn(name, (name,), tuple((m,) for m in middles), (f"for each unit of {name}",))
     if not axis.cuts and len(numbers) == axis.size:
         return LogisticColumn(name, (name,), tuple((v,) for v in numbers), (f"for each unit of {name}",))
     if set(axis.values) == {False, True}:
         places = tuple((float(bool(v)),) for v in axis.values)
         return LogisticColumn(name, (name,), places, (f"where {name} is true",))
     first, *others = axis.labels
-    places = tuple(tuple(float(label == other) for other in others) for label in axis.labels)
+    each = [tuple(float(label == other) for other in others) for label in axis.labels]
     meaning = tuple(f"for {other} as for {first}" for other in others)
-    return LogisticColumn(name, tuple(f"{name} {other}" for other in others), places, meaning)
+    return LogisticColumn(name, tuple(f"{name} {other}" for other in others), tuple(each), meaning)

@@ -117,7 +117,7 @@ def _information(weights: _Array, x: _Array) -> _Array:
 def _safe(information: _Array) -> _Array:
     """Return matrices that can be solved; those that cannot are found out afterwards."""
     size = np.abs(information).max(axis=(1, 2), initial=1e-9)[:, None, None]
-    return information + 1e-9 * size * np.eye(information.shape[-1])
+    return np.asarray(information + 1e-9 * size * np.eye(information.shape[-1]))
 
 
 def _clear(information: _Array, weights: _Array, x: _Array, tau2: float) -> NDArray[np.bool_]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from tacit.algebra import contribution, rows_per_unit
-from tacit.core import Content
 from tacit.errors import TacitError
 from tacit.fixes import Code, Either
 from tacit.mechanisms import DiscreteGaussian, LinearNoise
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from tacit.algebra import Contribution, Statistic, TableQuestion
-    from tacit.core import JSON
+    from tacit.core import JSON, Content
     from tacit.mechanisms import DiscreteLaplace
     from tacit.tables import Rows, TableDataset
 

@@ -9,7 +9,6 @@ from tacit.errors import bad_parameter
 from tacit.fixes import Set
 from tacit.inference._logistic_question import LogisticQuestion, logistic_question
 from tacit.inference._regression_question import LinearQuestion, linear_question
-from tacit.inference._regression_table import Regression
 from tacit.tables import read_rows
 
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 
     from tacit.core import Plan
     from tacit.exact import Number
+    from tacit.inference._regression_table import Regression
     from tacit.tables import BinsGiven, Rows, TableDataset
 
 __all__ = ["rebuild_regress", "regress"]
@@ -59,8 +59,9 @@ def regress(
 
     Examples
     --------
+    >>> import pyarrow as pa
     >>> import tacit as tc
-    >>> table = {"id": [1, 2, 3], "age": [30.0, 50.0, 70.0], "sbp": [110.0, 120.0, 140.0]}
+    >>> table = pa.table({"id": [1, 2, 3], "age": [30.0, 50.0, 70.0], "sbp": [110.0, 120.0, 140.0]})
     >>> people = tc.protect(
     ...     table, unit="id", limits={"rows": 1}, bounds={"age": (18, 80), "sbp": (80, 220)},
     ...     budget=tc.Budget(epsilon=1),

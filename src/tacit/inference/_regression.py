@@ -1,7 +1,7 @@
 """Linear regression from noisy moments: estimates, and sets of slopes that noise and sampling allow.
 
-The columns are scaled to u in [-1, 1]. The moments of z = (1, x_1 .. x_p, y) are linear in the noisy integers,
-so every combination w'Mv of them is, and the law of its noise is known for every n.
+The columns are scaled to u in [-1, 1]. The moments of z = (1, x_1 .. x_p, y) are linear in the noisy
+integers, so every combination w'Mv of them is, and the law of its noise is known for every n.
 
 For the coefficient of column j, let the others be the best ones given b_j = b. Then T(b) = w'M v(b), with
 w = x_j less its regression on the others and v(b) = y less what is fitted, has mean 0 at the true b, up to
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
+from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,7 +43,7 @@ _LEAST_ROWS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class CoefficientSets:
-    """A coefficient in many releases: its value, interval and p-value, and whether the interval is bounded."""
+    """A coefficient in many releases: its value, interval and p-value."""
 
     value: _Array
     low: _Array
@@ -82,7 +83,7 @@ def product_moments(q: int) -> _Array:
     [0.0, 1.0, 0.0]
     """
     made = np.zeros((q, q, q * (q + 1) // 2))
-    for k, (a, b) in enumerate((a, b) for a in range(q) for b in range(a, q)):
+    for k, (a, b) in enumerate(combinations_with_replacement(range(q), 2)):
         made[a, b, k] = made[b, a, k] = 1.0
     return made
 

@@ -122,7 +122,7 @@ class LinearQuestion:
                 for one in self.columns[:-1]
             ],
             facts=lambda: [
-                ("measured", f"{statistic.size:,} integers, {statistic.word}; the noise hides one {noun} in all"),
+                ("measured", f"{statistic.size:,} integers, {statistic.word}; noise hides one {noun} in all"),
                 ("columns", "; ".join(one.words for one in self.columns)),
                 ("intervals", "for privacy noise and for chance in who was included"),
             ],
@@ -155,7 +155,10 @@ def linear_question(
             f"the outcome of a linear regression is a number, and {outcome} is text",
             fix=Either(Set(kind="logistic"), Choose(tuple(on), given=outcome)),
         )
-    exact = {name: [str(rational("bounds", end, zero=True, negative=True)) for end in ends] for name, ends in bounds.items()}  # fmt: skip
+    exact = {
+        name: [str(rational("bounds", end, zero=True, negative=True)) for end in ends]
+        for name, ends in bounds.items()
+    }
     listed = {name: list(values) for name, values in (keys or {}).items()}
     given = {"outcome": outcome, "on": list(on), "bounds": exact, "keys": listed, "kind": "linear"}
     return LinearQuestion(rows, columns, nodes, given)
@@ -211,15 +214,15 @@ def _two_values(
         )
     first, second = axis.values
     number = isinstance(first, float) and isinstance(second, float)
-    if number and first > second:  # type: ignore[operator]
+    if number and float(str(first)) > float(str(second)):
         first, second = second, first
-    steps = (Literal(0.0, "number"), Literal(1.0, "number"))
     parts: list[Node] = []
-    for value, step in zip((first, second), steps, strict=True):
-        held = axis.node if isinstance(value, bool) and value else Call("eq", (axis.node, lit(value)))  # type: ignore[arg-type]
-        if value is False:
-            held = Call("not", (axis.node,))
-        parts += [held, step]
+    for value, step in ((first, 0.0), (second, 1.0)):
+        if isinstance(value, bool):
+            held: Node = axis.node if value else Call("not", (axis.node,))
+        else:
+            held = Call("eq", (axis.node, lit(value)))
+        parts += [held, Literal(step, "number")]
     node = resolve(Call("case", (*parts, Literal(None, "number"))), scope(rows.relation), "number")
     if number:
         return MeasuredColumn(name, float(str(first)), float(str(second)), two=True), node
@@ -230,7 +233,7 @@ def _two_values(
 def _chosen(
     nodes: tuple[Node, ...], columns: tuple[MeasuredColumn, ...], goal: PlanGoal, who: Contribution
 ) -> tuple[PartProducts | MomentProducts, DiscreteLaplace | DiscreteGaussian]:
-    """Choose what is measured by the predicted noise of an average moment, in rows."""
+    """Choose what is measured by the predicted noise of the products with the outcome, in rows."""
     found = [_noisy(MomentProducts(nodes, _grids(columns, _PAIR_BITS), _PAIR_ONE), goal, who)]
     threes = sum(not one.two for one in columns)
     if len(columns) <= _MOST_PARTS:
@@ -271,6 +274,6 @@ def _grids(columns: tuple[MeasuredColumn, ...], bits: int) -> tuple[Any, ...]:
 def _predicted(
     columns: tuple[MeasuredColumn, ...], statistic: Any, mechanism: DiscreteLaplace | DiscreteGaussian
 ) -> float:
-    """Return the mean noise variance of a moment, in squared rows."""
+    """Return the mean noise variance of a column's product with the outcome, in squared rows."""
     fit = LinearFit.measured(columns, statistic, [0] * statistic.size, noise_of(mechanism), 0.95)
-    return float(2 * fit.noise.scale**2 * np.mean((fit.combinations**2).sum(axis=-1)))
+    return float(2 * fit.noise.scale**2 * np.mean((fit.combinations[1:-1, -1] ** 2).sum(axis=-1)))

@@ -80,17 +80,14 @@ class Regression(Content):
         lines.append(("(intercept)", *_cells(self.intercept)))
         level = percent_words(model.level)
         said = [one.sentence for one in self.coefficients.values()]
-        extra = (
-            [model.residual_spread.sentence, model.r_squared.sentence] if isinstance(model, LinearFit) else []
-        )
-        names = (model.columns[-1].name if isinstance(model, LinearFit) else model.outcome, model.fit)
+        extra: list[str] = []
+        if isinstance(model, LinearFit):
+            extra = [model.residual_spread.sentence, model.r_squared.sentence]
         return Report(
-            f"{names[1].capitalize()} regression of {names[0]}",
+            f"{model.fit.capitalize()} regression of {model.outcome}",
             (self.rows.sentence, *said, *extra),
             (ReportTable("", ("column", "coefficient", f"{level} interval", "p"), tuple(lines)),),
-            (
-                f"Intervals and p-values cover {NOISE_AND_SAMPLING}; dropped rows and clipping are not included.",
-            ),
+            (f"Intervals and p-values cover {NOISE_AND_SAMPLING}, not dropped rows and clipping.",),
         )
 
     def text(self, marks: tuple[str, ...] = ()) -> str:

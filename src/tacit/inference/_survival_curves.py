@@ -241,8 +241,8 @@ class SurvivalCurves(Content):
         noise = LinearNoise(
             tuple(map(float, document["noise"]["laplace"])), float(document["noise"]["normal"])
         )
-        names = (str(document[name]) for name in ("time", "event", "by"))
-        return cls(*names, groups, cuts, integers, noise, float(document["level"]))
+        time, event, by = (str(document[name]) for name in ("time", "event", "by"))
+        return cls(time, event, by, groups, cuts, integers, noise, float(document["level"]))
 
 
 def _cell(one: Estimate) -> str:

@@ -109,7 +109,7 @@ class SurvivalQuestion:
                 for one in groups
             ],
             facts=lambda: [
-                ("measured", f"{len(keys):,} counts: event or not in each bin, and who is followed to the end"),
+                ("measured", f"{len(keys):,} counts: event or not in each bin, and who stays to the end"),
                 ("intervals", "for privacy noise and for chance in who was included"),
             ],
             confidence=float(goal.confidence),
@@ -151,8 +151,9 @@ def survival(
 
     Examples
     --------
+    >>> import pyarrow as pa
     >>> import tacit as tc
-    >>> table = {"id": [1, 2, 3], "week": [3.0, 20.0, 52.0], "arrest": [True, True, False]}
+    >>> table = pa.table({"id": [1, 2, 3], "week": [3.0, 20.0, 52.0], "arrest": [True, True, False]})
     >>> people = tc.protect(table, unit="id", limits={"rows": 1}, budget=tc.Budget(epsilon=1))
     >>> plan = people.survival(time="week", event="arrest", bins=[0, 13, 26, 39, 52]).plan(epsilon=1)
     >>> plan.cost.epsilon()
@@ -178,7 +179,7 @@ def survival(
 
 
 def _cell(relation: Relation, time: str, event: str, cuts: tuple[float, ...]) -> Node:
-    """Write the number of a row's cell: in bin j 2j for an event, 2j + 1 for censored; the last for the rest."""
+    """Write the number of a row's cell: in bin j 2j for an event, 2j + 1 for censored; then the rest."""
     facts = scope(relation)
     value = resolve(Column(time), facts, "number")
     if facts[event].kind == "text":

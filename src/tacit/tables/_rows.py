@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tacit.exact import Number
+    from tacit.tables._axes import BinsGiven
     from tacit.tables._dataset import TableDataset
     from tacit.tables._query import Query
 

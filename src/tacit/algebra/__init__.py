@@ -47,6 +47,12 @@ from tacit.algebra._kinds import (
     kind_of,
     resolve,
 )
+from tacit.algebra._moment_products import (
+    MomentProducts,
+)
+from tacit.algebra._part_products import (
+    PartProducts,
+)
 from tacit.algebra._products import (
     PRODUCT_BITS,
     ProductSums,
@@ -140,9 +146,11 @@ __all__ = [
     "ListedGroups",
     "Literal",
     "Measure",
+    "MomentProducts",
     "MomentSums",
     "Node",
     "Operator",
+    "PartProducts",
     "PartialQuestion",
     "PerUnit",
     "ProductSums",

@@ -23,8 +23,10 @@ from tacit.algebra import (
     GroupsBySize,
     ListedBins,
     ListedGroups,
+    MomentProducts,
     MomentSums,
     PartialQuestion,
+    PartProducts,
     ProductSums,
     RowCounts,
     Scan,
@@ -46,6 +48,7 @@ from tacit.algebra import (
 from tacit.engines._dialect import STORED
 from tacit.engines._sql_expressions import ON_GRID, SqlWriter
 from tacit.engines._sql_groups import at_ranks_sql, by_size_sql
+from tacit.engines._sql_products import packed_values, pair_products, part_products
 from tacit.engines._sql_relations import limited_tables, relation_sql, stored_types
 
 if TYPE_CHECKING:
@@ -296,6 +299,8 @@ def _arguments(statistic: Statistic) -> tuple[Node, ...]:
         return statistic.argument, statistic.other
     if isinstance(statistic, ScoreSums):
         return statistic.scores
+    if isinstance(statistic, PartProducts | MomentProducts):
+        return statistic.values
     return () if statistic.argument is None else (statistic.argument,)
 
 
@@ -306,34 +311,18 @@ def _quantity(writer: SqlWriter, statistic: Statistic, column: str | None, value
     if isinstance(statistic, ScoreSums):
         scores = [writer.quantised(value[score], statistic.grid) for score in statistic.scores]
         return writer.dialect.vector(scores)
+    if isinstance(statistic, PartProducts | MomentProducts):
+        columns = zip(statistic.values, statistic.grids, strict=True)
+        return packed_values([(writer.quantised(value[e], g), g) for e, g in columns])
     if argument is None:
         return "1"
     own = value[argument]
     grid = statistic.grid
     if isinstance(statistic, ProductSums):
         first = writer.quantised(own, statistic.grid)
-        return _both(statistic, first, writer.quantised(value[statistic.other], statistic.other_grid))
+        second = writer.quantised(value[statistic.other], statistic.other_grid)
+        return packed_values([(first, statistic.grid), (second, statistic.other_grid)])
     return writer.quantised(own, grid) if grid is not None else _present(writer.dialect, own, argument)
-
-
-def _both(statistic: ProductSums, first: str, second: str) -> str:
-    """Write both values, on their grids, as one whole number; NULL where one of them is missing."""
-    base = statistic.other_grid.width + 1
-    return f"(({first} - ({statistic.grid.lo})) * {base} + ({second} - ({statistic.other_grid.lo})))"
-
-
-def _products(dialect: Dialect, statistic: ProductSums, pair: str) -> tuple[str, ...]:
-    """Write all but the first of the nine products, from the whole number that holds both values."""
-    base = str(statistic.other_grid.width + 1)
-    first = _three(dialect.whole_div(pair, base), statistic.grid.width)
-    second = _three(dialect.remainder(pair, base), statistic.other_grid.width)
-    return tuple(f"{a} * {b}" for a in first for b in second)[1:]
-
-
-def _three(y: str, width: int) -> tuple[str, str, str]:
-    """Write the three parts of a value in [0, W]."""
-    rest = f"({width} - {y})"
-    return f"{rest} * {rest}", f"2 * {y} * {rest}", f"{y} * {y}"
 
 
 def _parts(dialect: Dialect, statistic: Statistic, q: str) -> tuple[str, ...]:
@@ -350,7 +339,11 @@ def _parts(dialect: Dialect, statistic: Statistic, q: str) -> tuple[str, ...]:
         case MomentSums(_, grid):
             return (f"({q} - ({grid.lo}))",)
         case ProductSums():
-            return _products(dialect, statistic, q)
+            return part_products(dialect, (statistic.grid, statistic.other_grid), (3, 3), q)
+        case PartProducts(_, grids):
+            return part_products(dialect, grids, statistic.shape, q)
+        case MomentProducts():
+            return pair_products(dialect, statistic, q)
         case CutSums():
             return f"least({q}, {statistic.limit})", f"greatest({q} - {statistic.limit}, 0)"
         case ScoreSums():

@@ -25,11 +25,13 @@ from tacit.tables._aggregate_functions import (
     variance,
 )
 from tacit.tables._aggregates import is_yes_no
+from tacit.tables._axes import Axis, BinsGiven, read_axes
 from tacit.tables._config import Config, load_config, open_config, read_config
 from tacit.tables._consortium import Consortium, consortium
 from tacit.tables._cross_tables import CrossTables
 from tacit.tables._dataset import TableDataset
 from tacit.tables._examples import EXAMPLE_HOSPITALS, example_visits
+from tacit.tables._further_questions import read_rows, rows_document
 from tacit.tables._hierarchy_counts import HierarchyCounts
 from tacit.tables._invented import InventedTables, StepChange, TablePair
 from tacit.tables._keys import at_most_groups
@@ -40,10 +42,15 @@ from tacit.tables._protect import protect
 from tacit.tables._python_expressions import Expr, col, when
 from tacit.tables._readings import StepNoise
 from tacit.tables._rehearsal import rehearsal
+from tacit.tables._rows import Rows
+from tacit.tables._steps import AddNoise, Step
 from tacit.tables._task import TableTask
 
 __all__ = [
     "EXAMPLE_HOSPITALS",
+    "AddNoise",
+    "Axis",
+    "BinsGiven",
     "Config",
     "Consortium",
     "Contribution",
@@ -53,6 +60,8 @@ __all__ = [
     "InventedTables",
     "LevelTask",
     "OrderedCounts",
+    "Rows",
+    "Step",
     "StepChange",
     "StepNoise",
     "TableDataset",
@@ -84,8 +93,11 @@ __all__ = [
     "quantile",
     "quantiles",
     "r_squared",
+    "read_axes",
     "read_config",
+    "read_rows",
     "rehearsal",
+    "rows_document",
     "slope",
     "std",
     "sum",

@@ -222,7 +222,7 @@ def _numbers(name: str, given: object, facts: Scope) -> tuple[float, ...]:
     bounds = facts[name].bounds
     if bounds is None:
         raise TacitError(
-            "bounds-missing",
+            "missing-bounds",
             f"{name} has no declared bounds, so {cells} equally wide cells have no place",
             why="the smallest and the largest value in the data are private",
             fix=Either(Declare("bounds", (0, 100), column=name), Set(bins={name: [0, 50, 100]})),

@@ -162,11 +162,11 @@ class TableDataset(Dataset, PandasHabits, OrderedQuestions):
         return self[self.main]
 
     def regress(self, outcome: str, **options: Any) -> Any:
-        """Ask for a regression; see `tacit.inference.regress`."""
+        """Ask for a regression of the main table's rows; see `tacit.inference.regress`."""
         return self[self.main].regress(outcome, **options)
 
     def survival(self, **options: Any) -> Any:
-        """Ask for survival curves on public time bins; see `tacit.inference.survival`."""
+        """Ask for survival curves of the main table's rows; see `tacit.inference.survival`."""
         return self[self.main].survival(**options)
 
     def synthesize(self, columns: Sequence[str], **options: Any) -> Any:

@@ -436,13 +436,44 @@ class Rows(PandasHabits, OrderedQuestions):
         )  # fmt: skip
         return question
 
-    def regress(self, outcome: str, **options: Any) -> Any:
-        """Ask for a regression; see `tacit.inference.regress`."""
-        return asked_of(self, "regress", outcome, **options)
+    def regress(
+        self,
+        outcome: str,
+        *,
+        on: Sequence[str],
+        kind: str = "linear",
+        bounds: Mapping[str, tuple[Number, Number]] | None = None,
+        bins: BinsGiven = None,
+        keys: Mapping[str, Sequence[object]] | None = None,
+    ) -> Any:
+        """Ask for a regression of a column on others; `tacit.inference.regress` explains the parameters.
 
-    def survival(self, **options: Any) -> Any:
-        """Ask for survival curves on public time bins; see `tacit.inference.survival`."""
-        return asked_of(self, "survival", **options)
+        Intervals and p-values cover the noise and the chance in who was included. Each unit needs one row.
+
+        Examples
+        --------
+        ``people.regress("sbp", on=["age", "bmi"]).plan(epsilon=1)``
+        """
+        return asked_of(self, "regress", outcome, on=on, kind=kind, bounds=bounds, bins=bins, keys=keys)
+
+    def survival(
+        self,
+        *,
+        time: str,
+        event: str,
+        bins: Sequence[Number],
+        by: str | None = None,
+        keys: Sequence[object] | None = None,
+    ) -> Any:
+        """Ask for survival curves on public time bins; `tacit.inference.survival` explains the parameters.
+
+        Intervals and p-values cover the noise and the chance in who was included. Each unit needs one row.
+
+        Examples
+        --------
+        ``people.survival(time="week", event="arrest", bins=[0, 13, 26, 39, 52], by="fin").plan(epsilon=1)``
+        """
+        return asked_of(self, "survival", time=time, event=event, bins=bins, by=by, keys=keys)
 
     def synthesize(self, columns: Sequence[str], **options: Any) -> Any:
         """Ask for invented rows that agree with measured tables; see `tacit.synth.synthesize`."""

@@ -170,10 +170,15 @@ class TableTask:
             columns[column.name] = Cells(
                 tuple(c.value for c in cells), tuple(c.low for c in cells), tuple(c.high for c in cells)
             )
-        return self.answer(keys, columns, confidence)
+        measured = () if groups else measured_steps(self.columns, self.noises, noisy, self.rows_per_unit)
+        return self.answer(keys, columns, confidence, measured)
 
     def answer(
-        self, keys: list[list[object]], columns: dict[str, Cells], confidence: Fraction
+        self,
+        keys: list[list[object]],
+        columns: dict[str, Cells],
+        confidence: Fraction,
+        measured: tuple[Any, ...] = (),
     ) -> AnswerTable:
         """Put the lines of the answer together: their keys, None for what is summed over, and cells."""
         dates = tuple(name for name, node in self.asked.by if kind_of(node) == "date")
@@ -190,7 +195,7 @@ class TableTask:
             counts=tuple(c.name for c in self.columns if c.aggregate.counts),
             dates=dates,
             totals=bool(self.asked.levels),
-            measured=() if groups else measured_steps(self.columns, self.noises, noisy, self.rows_per_unit),
+            measured=measured,
         )
 
 

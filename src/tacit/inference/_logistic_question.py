@@ -1,0 +1,156 @@
+"""The question of a logistic regression: the cells of its table, and the plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise, product
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from tacit.algebra import RowCounts, TableQuestion
+from tacit.core import Forecast, Plan, PlanGoal
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Choose, Set
+from tacit.inference._logistic import LogisticColumn, LogisticFit
+from tacit.inference._measured_rows import check_one_row, contribution_of, noise_of, task_of
+from tacit.inference._regression_table import Regression
+from tacit.tables import read_axes, rows_document
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tacit.exact import Number
+    from tacit.tables import Axis, BinsGiven, Rows
+
+__all__ = ["LogisticQuestion", "logistic_question"]
+
+_MOST_CELLS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class LogisticQuestion:
+    """A logistic regression of a yes/no column on others, before it is planned.
+
+    Parameters
+    ----------
+    rows
+        The rows that are read, one for each unit.
+    axes
+        The columns that explain and, last, the outcome, each with its places.
+    columns
+        The columns that explain as variables.
+    given
+        What was asked, for the plan's document.
+    """
+
+    rows: Rows
+    axes: tuple[Axis, ...]
+    columns: tuple[LogisticColumn, ...]
+    given: Mapping[str, Any]
+
+    def plan(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number = 0,
+        rho: Number | None = None,
+        confidence: Number = Fraction(95, 100),
+    ) -> Plan[Regression]:
+        """Plan the regression; nothing is charged.
+
+        Guarantee: each unit is in one cell of one table, and one charge pays for all coefficients together.
+
+        Parameters
+        ----------
+        epsilon, delta, rho
+            The total cost: epsilon, epsilon and delta, or rho.
+        confidence
+            How often intervals cover.
+        """
+        goal = PlanGoal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
+        by = tuple((axis.name, axis.node) for axis in self.axes)
+        keys = tuple(product(*(axis.values for axis in self.axes)))
+        asked = TableQuestion(self.rows.relation, by, keys, (), None, None)
+        dataset = self.rows._dataset  # noqa: SLF001 - a question of its rows
+        statistic = RowCounts()
+        who = contribution_of(dataset, asked)
+        l1, squared = statistic.sensitivity(who)
+        mechanism = goal.noise(l1=l1, l2_squared=squared, adjacency=who.adjacency)
+        noise, outcome = noise_of(mechanism), self.axes[-1].name
+
+        def reading(integers: list[int], level: Fraction) -> Regression:
+            return Regression(LogisticFit(outcome, self.columns, tuple(integers), noise, float(level)))
+
+        empty = LogisticFit(outcome, self.columns, (0,) * len(keys), noise, float(goal.confidence))
+        task = task_of(self.rows, asked, statistic, mechanism, asks="regress", reading=reading)
+        return Plan.of(
+            dataset,
+            task,
+            promised=goal.promised,
+            forecast=lambda: [
+                Forecast(
+                    label, f"log-odds of {outcome} for a step of {label}", mechanism.describe(), None,
+                    f"the noise leaves an interval from about {empty.rows_needed:,} rows",
+                )
+                for label in empty.labels
+            ],
+            facts=lambda: [
+                ("measured", f"{len(keys):,} counts: a table of {', '.join(a.name for a in self.axes)}"),
+                ("intervals", "for privacy noise and for chance in who was included"),
+            ],
+            confidence=float(goal.confidence),
+            asked=f"a logistic regression of {outcome} on " + ", ".join(a.name for a in self.axes[:-1]),
+            request=lambda: {
+                "asks": "regress", "rows": rows_document(self.rows), "goal": goal.to_json(), **self.given,
+            },
+        )  # fmt: skip
+
+
+def logistic_question(
+    rows: Rows,
+    outcome: str,
+    on: Sequence[str],
+    bins: BinsGiven,
+    keys: Mapping[str, Sequence[object]] | None,
+) -> LogisticQuestion:
+    """Read the columns of a logistic regression: public values, or numbers with public cuts."""
+    check_one_row(rows, "a regression")
+    axes = read_axes(rows, [*on, outcome], bins=bins, keys=keys, missing=False)
+    if axes[-1].size != 2 or axes[-1].cuts:
+        raise TacitError(
+            "bad-parameter",
+            f"the outcome of a logistic regression has two values, and {outcome} has {axes[-1].size}",
+            fix=Set(kind="linear"),
+        )
+    cells = prod(axis.size for axis in axes)
+    if cells > _MOST_CELLS:
+        raise bad_parameter(
+            "the table", f"of at most {_MOST_CELLS:,} cells", f"{cells:,}", fix="use fewer columns or bins"
+        )
+    if alone := [axis.name for axis in axes[:-1] if axis.size < 2]:
+        raise bad_parameter("on", "columns with at least two values", alone, fix=Choose(tuple(on)))
+    given = {
+        "outcome": outcome, "on": list(on), "kind": "logistic",
+        "bins": {name: cuts if isinstance(cuts, int) else list(cuts) for name, cuts in (bins or {}).items()},
+        "keys": {name: list(values) for name, values in (keys or {}).items()},
+    }  # fmt: skip
+    return LogisticQuestion(rows, axes, tuple(map(_variables, axes[:-1])), given)
+
+
+def _variables(axis: Axis) -> LogisticColumn:
+    """Return a column as variables: a number is the middle of its cell; text has one for each value."""
+    name = axis.name
+    numbers = [v for v in axis.values if isinstance(v, float) and not isinstance(v, bool)]
+    if axis.cuts and not isinstance(axis.cuts[0], str):
+        middles = [(float(a) + float(b)) / 2 for a, b in pairwise(axis.cuts)]
+        return LogisticColumn(name, (name,), tuple((m,) for m in middles), (f"for each unit of {name}",))
+    if not axis.cuts and len(numbers) == axis.size:
+        return LogisticColumn(name, (name,), tuple((v,) for v in numbers), (f"for each unit of {name}",))
+    if set(axis.values) == {False, True}:
+        places = tuple((float(bool(v)),) for v in axis.values)
+        return LogisticColumn(name, (name,), places, (f"where {name} is true",))
+    first, *others = axis.labels
+    each = [tuple(float(label == other) for other in others) for label in axis.labels]
+    meaning = tuple(f"for {other} as for {first}" for other in others)
+    return LogisticColumn(name, tuple(f"{name} {other}" for other in others), tuple(each), meaning)

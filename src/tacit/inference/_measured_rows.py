@@ -1,0 +1,114 @@
+"""What questions about the population ask of rows: one row for each unit, one noisy vector of integers.
+
+Sampling error is known where the rows of a sample are independent. Several rows of one unit are not, so they
+are refused, with the way out: one row for each unit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from tacit.algebra import contribution, rows_per_unit
+from tacit.errors import TacitError
+from tacit.fixes import Code, Either
+from tacit.mechanisms import DiscreteGaussian, LinearNoise
+from tacit.tables import AddNoise, Step, TableTask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from fractions import Fraction
+
+    from tacit.algebra import Contribution, Statistic, TableQuestion
+    from tacit.core import JSON, Content
+    from tacit.mechanisms import DiscreteLaplace
+    from tacit.tables import Rows, TableDataset
+
+__all__ = ["InferenceTask", "check_one_row", "contribution_of", "noise_of", "task_of"]
+
+
+@dataclass(frozen=True)
+class InferenceTask(TableTask):
+    """A task that measures one vector of integers and reads a content off the noisy ones."""
+
+    asks: str = ""
+    reading: Callable[[list[int], Fraction], Content] | None = None
+
+    @property
+    def question(self) -> JSON:
+        """What is measured of which rows, and what for."""
+        return {"asks": self.asks, **cast("dict[str, JSON]", super().question)}
+
+    def read(self, noisy: Sequence[Any], confidence: Fraction) -> Any:
+        """Read the content off the noisy integers."""
+        assert self.reading is not None  # noqa: S101 - task_of sets it
+        return self.reading([int(n) for line in noisy[0] for n in line], confidence)
+
+
+def task_of(
+    rows: Rows,
+    asked: TableQuestion,
+    statistic: Statistic,
+    mechanism: DiscreteLaplace | DiscreteGaussian,
+    *,
+    asks: str,
+    reading: Callable[[list[int], Fraction], Content],
+) -> InferenceTask:
+    """Make the task of a question that measures one statistic."""
+    dataset = rows._dataset  # noqa: SLF001 - a question of its rows
+    blocks = () if dataset.block_column is None else dataset.block_column.concerned(asked)
+    task = InferenceTask(
+        asked,
+        (Step(statistic, AddNoise()),),
+        (mechanism,),
+        ({"statistic": statistic.word, "step": str(statistic.step)},),
+        (),
+        (),
+        {},
+        (),
+        dataset._engine,  # noqa: SLF001
+        blocks,
+        None,
+        asks,
+        reading,
+    )
+    _ = task.sql  # what cannot be written is refused now
+    return task
+
+
+def contribution_of(dataset: TableDataset, asked: TableQuestion) -> Contribution:
+    """Bound what one unit can contribute."""
+    return contribution(
+        asked,
+        row_level=dataset.identity.unit.kind == "row",
+        adjacency=dataset.identity.adjacency,
+        pairs=dataset.limits.pairs,
+    )
+
+
+def noise_of(mechanism: DiscreteLaplace | DiscreteGaussian) -> LinearNoise:
+    """Return the noise on each integer."""
+    if isinstance(mechanism, DiscreteGaussian):
+        return LinearNoise(normal=float(mechanism.scale))
+    return LinearNoise(laplace=(float(mechanism.scale),))
+
+
+def check_one_row(rows: Rows, what: str) -> None:
+    """Refuse rows of which one unit can own several, and samples, whose cost is planned elsewhere."""
+    if rows.share is not None:
+        raise TacitError(
+            "not-allowed",
+            f"{what} reads all rows, not a sample of them",
+            why="the noise would grow more than the cost falls, and so would the error of who is included",
+            fix="ask without the sample",
+        )
+    unit = rows.unit
+    if unit.is_row or rows_per_unit(rows.relation) == 1:
+        return
+    raise TacitError(
+        "not-allowed",
+        f"{what} needs one row for each {unit.noun}, and here a {unit.noun} can have several",
+        why=f"the rows of one {unit.noun} resemble each other, so an interval that takes them as independent "
+        "would be too short",
+        fix=Either(Code('rows.per_unit(x=tc.mean("x"))'), Code("rows.limit(rows=1)")),
+    )

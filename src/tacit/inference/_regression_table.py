@@ -1,0 +1,117 @@
+"""The content of a regression: a table of coefficients with intervals, sentences and a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from tacit.core import Content
+from tacit.inference._estimate import NOISE_AND_SAMPLING, p_words, percent_words
+from tacit.inference._linear_fit import LinearFit
+from tacit.inference._logistic import LogisticFit
+from tacit.report import Report, ReportTable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from tacit.core import JSON, Certificate
+    from tacit.inference._estimate import Estimate
+    from tacit.picture import Picture
+
+__all__ = ["Regression"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Regression(Content):
+    """A regression: what was measured, and the coefficients that are read off it.
+
+    It holds noisy integers and public facts. Everything else follows from them, free.
+
+    Parameters
+    ----------
+    model
+        The noisy integers of a linear or a logistic regression, and how they are read.
+    """
+
+    kind: ClassVar[str] = "regression"
+    model: LinearFit | LogisticFit
+
+    @property
+    def coefficients(self) -> dict[str, Estimate]:
+        """The coefficients by column, each with its interval, p-value and sentence."""
+        return self.model.coefficients
+
+    @property
+    def intercept(self) -> Estimate:
+        """The fitted outcome (of a logistic regression its log-odds) where every column is 0."""
+        return self.model.intercept
+
+    @property
+    def rows(self) -> Estimate:
+        """How many rows were read, with an interval for the noise."""
+        return self.model.rows
+
+    def __getitem__(self, column: str) -> Estimate:
+        return self.coefficients[column]
+
+    def __len__(self) -> int:
+        return len(self.coefficients)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in {"predict", "correlation", "r_squared", "residual_spread", "odds_ratios"}:
+            return getattr(self.model, name)
+        raise AttributeError(name)
+
+    def to_json(self) -> JSON:
+        """Return the content as JSON: noisy integers and public facts."""
+        return self.model.to_json()
+
+    @classmethod
+    def from_json(cls, document: Any) -> Self:
+        """Read the content back."""
+        kinds: dict[str, type[LinearFit | LogisticFit]] = {"linear": LinearFit, "logistic": LogisticFit}
+        return cls(kinds[document["fit"]].from_json(document))
+
+    def report(self) -> Report:
+        """Return the table of coefficients and what it covers."""
+        model = self.model
+        lines = [(name, *_cells(one)) for name, one in self.coefficients.items()]
+        lines.append(("(intercept)", *_cells(self.intercept)))
+        level = percent_words(model.level)
+        said = [one.sentence for one in self.coefficients.values()]
+        extra: list[str] = []
+        if isinstance(model, LinearFit):
+            extra = [model.residual_spread.sentence, model.r_squared.sentence]
+        return Report(
+            f"{model.fit.capitalize()} regression of {model.outcome}",
+            (self.rows.sentence, *said, *extra),
+            (ReportTable("", ("column", "coefficient", f"{level} interval", "p"), tuple(lines)),),
+            (f"Intervals and p-values cover {NOISE_AND_SAMPLING}, not dropped rows and clipping.",),
+        )
+
+    def text(self, marks: tuple[str, ...] = ()) -> str:
+        """Write the report for a terminal."""
+        return "\n".join([self.report().text(), *marks])
+
+    def html(self, marks: tuple[str, ...] = ()) -> str:
+        """Write the report for a notebook."""
+        return self.report().html() + "".join(f"<p>{escape(mark)}</p>" for mark in marks)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
+        """Draw the coefficients with their intervals."""
+        from tacit.inference._pictures import plot_coefficients
+
+        del what
+        return plot_coefficients(self, ax, certificate)
+
+
+def _cells(one: Estimate) -> tuple[str, str, str]:
+    """Write a coefficient, its interval and its p-value."""
+    if one.value is None or one.low is None or one.high is None:
+        return "hidden by the noise", "unbounded", ""
+    p = "" if one.p_value is None else p_words(one.p_value).removeprefix("p ").removeprefix("= ")
+    return f"{one.value:.4g}", f"{one.low:.4g} to {one.high:.4g}", p

@@ -1,0 +1,97 @@
+"""Survival curves: agreement with Kaplan and Meier, medians, the log-rank test, refusals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tacit as tc
+
+CUTS = list(range(0, 53, 4))
+N = 900
+
+
+@pytest.fixture(scope="module")
+def columns():
+    rng = np.random.default_rng(9)
+    fin = rng.random(N) < 0.5
+    week = np.ceil(rng.exponential(np.where(fin, 60, 30)))
+    left = rng.integers(1, 80, N)
+    return {
+        "id": np.arange(N), "fin": np.where(fin, "yes", "no"), "week": np.minimum(week, left).astype(float),
+        "arrest": (week <= left).astype(float),
+    }  # fmt: skip
+
+
+def released(columns, epsilon, **more):
+    people = tc.protect(
+        pa.table(columns), name="d", unit="id", limits={"rows": 1}, keys={"fin": ["no", "yes"]},
+        budget=tc.Budget(epsilon=10**7), ledger=tc.Ledger.memory(),
+    )  # fmt: skip
+    return people.survival(time="week", event="arrest", bins=CUTS, **more).plan(epsilon=epsilon).release()
+
+
+def binned(columns, chosen):
+    """Kaplan and Meier on the bins, half of the censored at risk, as a table would give it."""
+    week, arrest = columns["week"][chosen], columns["arrest"][chosen] == 1
+    value, shares, spread = 1.0, [], 0.0
+    for low, high in zip(CUTS, CUTS[1:], strict=False):
+        inside = (week >= low) & (week < high)
+        d, c = (inside & arrest).sum(), (inside & ~arrest).sum()
+        r = (week >= low).sum() - c / 2
+        value *= 1 - d / r
+        spread += d / (r * (r - d))
+        shares.append((value, math.sqrt(spread)))
+    return shares
+
+
+def test_without_noise_the_curves_are_those_of_kaplan_and_meier(columns):
+    release = released(columns, 10**6, by="fin")
+    for group in ("no", "yes"):
+        exact = binned(columns, columns["fin"] == group)
+        for one, (value, spread) in zip(release.curves[group], exact, strict=True):
+            assert one.value == pytest.approx(value, abs=1e-6)
+            ratio = 1.96 * spread / -math.log(value)
+            if ratio < 0.5:
+                assert one.low == pytest.approx(value ** math.exp(ratio), abs=1e-3)
+                assert one.high == pytest.approx(value ** math.exp(-ratio), abs=1e-3)
+    median = release.median("no")
+    assert median.low <= median.value <= median.high
+    assert median.value == next(
+        cut for cut, (v, _) in zip(CUTS[1:], binned(columns, columns["fin"] == "no"), strict=True) if v <= 0.5
+    )
+    assert release.at(24, "yes") == release.curves["yes"][5]
+
+
+def test_the_log_rank_test_finds_a_difference_and_says_so(columns):
+    found = released(columns, 5, by="fin").logrank()
+    assert found.p_value < 1e-3
+    assert found.value > 0  # more arrests without the money
+    assert found.sentence.startswith("Those with fin no had")
+    swapped = released(columns, 10**6, by="fin")
+    assert swapped.logrank("yes", "no").value == pytest.approx(-swapped.logrank("no", "yes").value)
+
+
+def test_one_curve_needs_no_groups_and_has_no_test(columns):
+    release = released(columns, 10)
+    assert list(release.curves) == ["all"]
+    assert "Share without arrest" in repr(release)
+    assert release.median().covers == "noise and sampling"
+    with pytest.raises(tc.TacitError, match="compares two groups"):
+        release.logrank()
+    with pytest.raises(tc.TacitError, match="one of the cuts"):
+        release.at(5)
+
+
+def test_what_the_noise_hides_is_refused_with_the_rows_that_would_do(columns):
+    release = released(columns, 0.001, by="fin")
+    assert all(one.value is None for one in release.curves["no"])
+    with pytest.raises(tc.TacitError, match="hides how many") as refused:
+        release.logrank()
+    assert refused.value.code == "too-noisy"
+    assert "rows in each group" in str(refused.value.fix)
+    assert "No log-rank test" in repr(release)
+    assert release.plot() is not None

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from tacit.mechanisms._adaptive_tables import (
+    AdaptiveTables,
+    ChooseTable,
+    MeasureTable,
+    TableCandidate,
+    TableSteps,
+)
 from tacit.mechanisms._aggregates import Count, Mean, MeanAndCount, Sum
 from tacit.mechanisms._band_choice import BandChoice, choose_bands
 from tacit.mechanisms._banded_run import BandedRun
@@ -59,6 +66,11 @@ from tacit.mechanisms._variance import Variance, VarianceAndCount
 from tacit.mechanisms._walsh_hadamard import walsh_hadamard
 
 __all__ = [
+    "TableSteps",
+    "TableCandidate",
+    "MeasureTable",
+    "ChooseTable",
+    "AdaptiveTables",
     "BandChoice",
     "BandedRun",
     "BandedSteps",

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
     from tacit.synth._model import Columns
 
-__all__ = ["FittedModel", "NoisyTable", "fit", "together", "total_of"]
+__all__ = ["LONG", "FittedModel", "NoisyTable", "fit", "together", "total_of"]
 
-_TINY = 1e-12
+LONG = 500  # the steps of a last fit; more of them fit the noise
+_TINY = 1e-7  # a fall of the loss by less, of its size, ends a fit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +77,7 @@ def fit(
     zeros: Mapping[Columns, NDArray[np.bool_]] | None = None,
     *,
     start: FittedModel | None = None,
-    steps: int = 1000,
+    steps: int = LONG,
     total: float | None = None,
 ) -> FittedModel:
     """Fit a model to noisy tables, and go on from an earlier fit where one is given.
@@ -119,7 +120,7 @@ def fit(
         size, following = found
         fallen = point.loss - following.loss
         point = following
-        if fallen <= _TINY * max(point.loss, _TINY):
+        if fallen <= _TINY * point.loss:
             break
         size *= 1.4
     return FittedModel(point.model, point.potentials)
@@ -141,9 +142,8 @@ def _point(
     potentials: Mapping[Columns, NDArray[np.float64]],
     measured: Mapping[Columns, NoisyTable],
 ) -> _Point:
-    loss, tables, slopes = 0.0, {}, {}
+    loss, tables, slopes = 0.0, model.tables(measured), {}
     for columns, noisy in measured.items():
-        tables[columns] = model.table(columns)
         away = (tables[columns] - noisy.counts) / noisy.sigma
         loss += float(np.vdot(away, away)) / 2
         slopes[columns] = away / noisy.sigma
@@ -156,16 +156,26 @@ def _step(
     zeros: Mapping[Columns, NDArray[np.bool_]],
     size: float,
 ) -> tuple[float, _Point] | None:
-    """Take one step downhill, halved as often as it takes; None where no step helps."""
-    for _ in range(40):
-        moved = {c: at.potentials[c] - size * slope for c, slope in at.slopes.items()}
-        made = model_of(moved, zeros, at.model.sizes, at.model.total, at.model.tree)
-        if made is not None:
-            found = _point(made, moved, measured)
-            promised = sum(
-                float(np.vdot(slope, found.tables[c] - at.tables[c])) for c, slope in at.slopes.items()
-            )
-            if found.loss <= at.loss + promised / 2:
-                return size, found
-        size /= 2
+    """Take one step downhill, halved as often as it takes; None where no step helps.
+
+    Tables with more noise move further than the slope alone says, in proportion to their noise: they would
+    lag behind. Where that does not help, all move by the slope, which does unless the fit has ended.
+    """
+    least = min(table.sigma for table in measured.values())
+    for power, halvings in ((1, 20), (0, 40)):
+        now = size
+        for _ in range(halvings):
+            moved = {
+                c: at.potentials[c] - now * (measured[c].sigma / least) ** power * slope
+                for c, slope in at.slopes.items()
+            }
+            made = model_of(moved, zeros, at.model.sizes, at.model.total, at.model.tree)
+            if made is not None:
+                found = _point(made, moved, measured)
+                promised = sum(
+                    float(np.vdot(slope, found.tables[c] - at.tables[c])) for c, slope in at.slopes.items()
+                )
+                if promised <= 0 and found.loss <= at.loss + promised / 2:
+                    return now, found
+            now /= 2
     return None

@@ -5,7 +5,7 @@ Everything here is public: the model is fitted to noisy tables alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -30,8 +30,11 @@ def summed(table: NDArray[np.float64], columns: Sequence[int], kept: Sequence[in
     >>> summed(np.ones((2, 3)), (0, 4), (4,)).tolist()
     [2.0, 2.0, 2.0]
     """
-    over = tuple(i for i, column in enumerate(columns) if column not in kept)
-    return table.sum(axis=over) if over else table
+    at = [i for i, column in enumerate(columns) if column in kept]
+    if len(at) == len(columns):
+        return table
+    made: NDArray[np.float64] = np.einsum(table, list(range(len(columns))), at)  # quicker than a sum over axes
+    return made
 
 
 def spread(table: NDArray[np.float64], columns: Sequence[int], wide: Sequence[int]) -> NDArray[np.float64]:
@@ -88,6 +91,19 @@ class GraphicalModel:
             made = self._across(rising)
         order = [rising.index(column) for column in columns]
         return made if order == sorted(order) else np.ascontiguousarray(made.transpose(order))
+
+    def tables(self, wanted: Iterable[Columns]) -> dict[Columns, NDArray[np.float64]]:
+        """Return several tables with rising columns, small ones as sums of larger ones."""
+        made: dict[Columns, NDArray[np.float64]] = {}
+        for columns in sorted(wanted, key=len, reverse=True):
+            inside = set(columns)
+            larger = [c for c in made if inside.issubset(c)]
+            if larger:
+                source = min(larger, key=lambda c: made[c].size)
+                made[columns] = summed(made[source], source, columns)
+            else:
+                made[columns] = self.table(columns)
+        return made
 
     def _across(self, wanted: Columns) -> NDArray[np.float64]:
         """Walk from the last clique to the first; each hands a table to its parent."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,10 +16,11 @@ from tacit.synth._junction_tree import tree_cells
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tacit.core import JSON
     from tacit.mechanisms import AdaptiveTables
     from tacit.synth._model import Columns
 
-__all__ = ["KEPT_SHARE", "NOISE_L1", "SynthDesign"]
+__all__ = ["KEPT_SHARE", "NOISE_L1", "SynthDesign", "columns_in"]
 
 KEPT_SHARE = Fraction(1, 5)  # of rho, for the tables that are kept
 NOISE_L1 = math.sqrt(2 / math.pi)  # the mean of |noise|, in standard deviations
@@ -106,3 +107,43 @@ class SynthDesign:
     def round_rho(self, mechanism: AdaptiveTables) -> Fraction:
         """Return the rho of the first rounds of AIM."""
         return self.free_rho(mechanism) / (_ROUNDS * len(self.sizes))
+
+    def to_json(self) -> dict[str, JSON]:
+        """Return the design as JSON; impossible cells by their numbers."""
+        return {
+            "sizes": list(self.sizes),
+            "method": self.method,
+            "up_to": self.up_to,
+            "size": self.size,
+            "keep": [list(one) for one in self.keep],
+            "never": [[list(c), np.flatnonzero(mask).tolist()] for c, mask in self.zeros.items()],
+        }
+
+    @classmethod
+    def from_json(cls, document: Any) -> SynthDesign:
+        """Read the design back; raises ``ValueError`` where it is not one."""
+        sizes = tuple(_whole(one, 1) for one in document["sizes"])
+        method, zeros = document["method"], {}
+        if method not in {"aim", "mst", "tables"} or not sizes:
+            raise ValueError("not a design")
+        for written, cells in document["never"]:
+            columns = columns_in(written, len(sizes))
+            mask = np.zeros([sizes[c] for c in columns], bool)
+            mask.ravel()[np.array([_whole(cell, 0) for cell in cells], np.int64)] = True
+            zeros[columns] = mask
+        keep = tuple(columns_in(one, len(sizes)) for one in document["keep"])
+        return cls(sizes, method, _whole(document["up_to"], 1), _whole(document["size"], 1), keep, zeros)
+
+
+def columns_in(written: Any, many: int) -> Columns:
+    """Read rising numbers of columns from a document."""
+    columns = tuple(_whole(one, 0) for one in written)
+    if not columns or list(columns) != sorted(set(columns)) or columns[-1] >= many:
+        raise ValueError("not the columns of a table")
+    return columns
+
+
+def _whole(given: Any, least: int) -> int:
+    if type(given) is not int or given < least:
+        raise ValueError("not a whole number")
+    return given

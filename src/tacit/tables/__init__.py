@@ -24,10 +24,14 @@ from tacit.tables._aggregate_functions import (
     sum,
     variance,
 )
+from tacit.tables._axes import Axis, BinsGiven, read_axes
+from tacit.tables._coded_rows import CodedRows
+from tacit.tables._coded_source import CodedSource
 from tacit.tables._config import Config, load_config, open_config, read_config
 from tacit.tables._consortium import Consortium, consortium
 from tacit.tables._dataset import TableDataset
 from tacit.tables._examples import EXAMPLE_HOSPITALS, example_visits
+from tacit.tables._further_questions import read_rows
 from tacit.tables._invented import InventedTables, StepChange, TablePair
 from tacit.tables._keys import at_most_groups
 from tacit.tables._open_facts import open_facts
@@ -35,15 +39,21 @@ from tacit.tables._protect import protect
 from tacit.tables._python_expressions import Expr, col, when
 from tacit.tables._readings import StepNoise
 from tacit.tables._rehearsal import rehearsal
+from tacit.tables._rows import Rows
 from tacit.tables._task import TableTask
 
 __all__ = [
     "EXAMPLE_HOSPITALS",
+    "Axis",
+    "BinsGiven",
+    "CodedRows",
+    "CodedSource",
     "Config",
     "Consortium",
     "Contribution",
     "Expr",
     "InventedTables",
+    "Rows",
     "StepChange",
     "StepNoise",
     "TableDataset",
@@ -74,7 +84,9 @@ __all__ = [
     "quantile",
     "quantiles",
     "r_squared",
+    "read_axes",
     "read_config",
+    "read_rows",
     "rehearsal",
     "slope",
     "std",

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tacit.tables._lowering import ReleasedColumn
     from tacit.tables._steps import PaidStep
 
-__all__ = ["facts_of", "facts_of_blocks", "left_out"]
+__all__ = ["facts_of", "facts_of_blocks", "left_out", "limits_of", "rows_beyond"]
 
 
 def left_out(
@@ -51,8 +51,7 @@ def left_out(
     said = [f"{' and '.join(rows)}, if any, are not counted"] if rows else []
     said += _clipped_counts(question, dataset)
     said += cut_lines(question, dataset)
-    if _can_cut(question, who, unit):
-        said.append(f"{_limits(question, who, dataset)}; rows beyond this are not counted")
+    said += rows_beyond(question, who, dataset)
     if question.sample is not None:
         share = float(share_of_sample(question.sample))
         said.append(
@@ -69,6 +68,13 @@ def left_out(
     if question.private_keys and isinstance(selection, KeySelection):
         said.append(_sizes(selection, unit))
     return tuple(said)
+
+
+def rows_beyond(question: TableQuestion, who: Contribution, dataset: TableDataset) -> list[str]:
+    """Say that a limit drops rows, where one can."""
+    if not _can_cut(question, who, dataset.identity.unit):
+        return []
+    return [f"{_limits(question, who, dataset)}; rows beyond this are not counted"]
 
 
 def _clipped_counts(question: TableQuestion, dataset: TableDataset) -> list[str]:
@@ -165,9 +171,7 @@ def facts_of(
     """List what the plan prints beside its columns: all of it public."""
     unit = dataset.identity.unit
     owner = unit.noun
-    change = f"one {owner} is added or removed" if who.times == 1 else f"the data of one {owner} is replaced"
-    facts = [("neighbours", change), ("limits", _limits(question, who, dataset))]
-    facts += _joins_in_words(question, who, owner)
+    facts = limits_of(question, who, dataset)
     if question.sample is not None:
         share = share_of_sample(question.sample)
         facts.append(
@@ -195,6 +199,14 @@ def facts_of(
         named = ", ".join(c.name for c in columns if c.step == i) or "which groups exist"
         facts.append((named, _share(one, who)))
     return tuple(facts)
+
+
+def limits_of(question: TableQuestion, who: Contribution, dataset: TableDataset) -> list[tuple[str, str]]:
+    """Say what a neighbour is, how much of one unit counts, and what a limit on joined rows would help."""
+    owner = dataset.identity.unit.noun
+    change = f"one {owner} is added or removed" if who.times == 1 else f"the data of one {owner} is replaced"
+    facts = [("neighbours", change), ("limits", _limits(question, who, dataset))]
+    return facts + _joins_in_words(question, who, owner)
 
 
 def _joins_in_words(question: TableQuestion, who: Contribution, owner: str) -> list[tuple[str, str]]:

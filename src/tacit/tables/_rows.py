@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tacit.algebra import (
     Column,
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tacit.exact import Number
+    from tacit.synth import SynthQuestion
+    from tacit.tables._axes import BinsGiven
     from tacit.tables._dataset import TableDataset
     from tacit.tables._query import Query
 
@@ -388,9 +390,66 @@ class Rows(PandasHabits):
         """Ask for survival curves on public time bins; see `tacit.inference.survival`."""
         return asked_of(self, "survival", **options)
 
-    def synthesize(self, columns: Sequence[str], **options: Any) -> Any:
-        """Ask for invented rows that agree with measured tables; see `tacit.synth.synthesize`."""
-        return asked_of(self, "synthesize", columns, **options)
+    def synthesize(
+        self,
+        columns: Sequence[str],
+        *,
+        bins: BinsGiven = None,
+        keys: Mapping[str, Sequence[object]] | None = None,
+        other: Sequence[str] = (),
+        keep: Sequence[Sequence[str]] = (),
+        never: Sequence[Mapping[str, object]] = (),
+        method: Literal["auto", "aim", "mst", "tables"] = "auto",
+        up_to: int | None = None,
+        size: int = 200_000,
+    ) -> SynthQuestion:
+        """Ask for invented rows that agree with measured tables of these columns.
+
+        Guarantee: the plan's rho for each unit, whatever was measured (docs/proofs/synth.md). The release
+        holds noisy tables; rows are a free view of it. A unit with several rows needs a limit on rows, or
+        one row after `per_unit`.
+
+        Parameters
+        ----------
+        columns
+            The columns. All their values must be public: keys, bounds with bins, or booleans.
+        bins
+            Of numbers: how many equally wide cells, or the cuts; of dates the cuts. Values inside a cell are
+            invented.
+        keys
+            Public values by column; by default those declared with the dataset.
+        other
+            Columns that get one more place for all values that are not listed.
+        keep
+            Tables that are measured first, with a fifth of the budget reserved for them.
+        never
+            Combinations that cannot be, such as ``{"sex": "M", "pregnant": True}``: public facts.
+        method
+            ``"aim"`` chooses tables in rounds, ``"mst"`` chooses a tree of pairs, ``"tables"`` measures all
+            tables of ``up_to`` columns; by default AIM, or all tables where few are wanted.
+        up_to
+            How many columns the wanted tables have: 3, or 2 for ``"tables"``.
+        size
+            The most cells of the model.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> visits = tc.protect(
+        ...     tc.tables.example_visits(), unit="patient_id", bounds={"age": (0, 100)},
+        ...     keys={"hospital": tc.tables.EXAMPLE_HOSPITALS}, budget=tc.Budget(epsilon=3, delta=1e-6),
+        ... )
+        >>> plan = visits.synthesize(["hospital", "age"], bins={"age": 5}).plan(epsilon=2, delta=1e-6)
+        >>> release = plan.release()
+        >>> rows = release.to_pandas(rows=100)
+        >>> rows.shape, rows.equals(release.to_pandas(rows=100))
+        ((100, 2), True)
+        """
+        question: SynthQuestion = asked_of(
+            self, "synthesize", columns, bins=bins, keys=keys, other=other, keep=keep, never=never,
+            method=method, up_to=up_to, size=size,
+        )  # fmt: skip
+        return question
 
 
 def _condition(condition: Expr | str) -> Node:

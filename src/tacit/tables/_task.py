@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tacit.tables._readings import StepNoise
     from tacit.tables._steps import Step
 
-__all__ = ["TableTask"]
+__all__ = ["TableTask", "unavailable_source"]
 
 _MIDNIGHT = " 00:00:00"
 
@@ -112,30 +112,7 @@ class TableTask:
 
         Whether a file exists says nothing about its rows, so this is checked before the charge.
         """
-        for table in sources_of(self.asked.input):
-            if path := self.engine.missing_file(table.name):
-                return TacitError(
-                    "unknown-table",
-                    f"the file of the table {table.name!r} does not exist: {path}",
-                    why="nothing was charged; the file was moved or deleted after the dataset was declared",
-                    fix="put the file back, or declare the dataset with its new path",
-                )
-            if table.columns is None and self.engine.columns(table.name) is None:
-                return self._refusal() or TacitError(
-                    "unknown-table",
-                    f"the source of the table {table.name!r} cannot be read, so nothing was charged",
-                    why="it was not available when the dataset was declared, and it is not available now",
-                    fix=Declare("source", "path/of/visits.parquet"),
-                )
-        return self._refusal()
-
-    def _refusal(self) -> TacitError | None:
-        """Return why the engine cannot answer now, in its own words."""
-        try:
-            self.engine.check(self.asked, self.statistics)
-        except TacitError as refusal:
-            return refusal
-        return None
+        return unavailable_source(self.engine, self.asked, self.statistics)
 
     def integers(self) -> Generator[Any, Any, None]:
         """Yield each step's exact integers for every group.
@@ -193,6 +170,37 @@ class TableTask:
             dates=dates,
             totals=bool(self.asked.levels),
         )
+
+
+def unavailable_source(
+    engine: Engine, question: TableQuestion, statistics: tuple[Statistic, ...]
+) -> TacitError | None:
+    """Return why nothing can be drawn of a question now; nothing of it depends on rows."""
+    for table in sources_of(question.input):
+        if path := engine.missing_file(table.name):
+            return TacitError(
+                "unknown-table",
+                f"the file of the table {table.name!r} does not exist: {path}",
+                why="nothing was charged; the file was moved or deleted after the dataset was declared",
+                fix="put the file back, or declare the dataset with its new path",
+            )
+        if table.columns is None and engine.columns(table.name) is None:
+            return _refusal(engine, question, statistics) or TacitError(
+                "unknown-table",
+                f"the source of the table {table.name!r} cannot be read, so nothing was charged",
+                why="it was not available when the dataset was declared, and it is not available now",
+                fix=Declare("source", "path/of/visits.parquet"),
+            )
+    return _refusal(engine, question, statistics)
+
+
+def _refusal(engine: Engine, question: TableQuestion, statistics: tuple[Statistic, ...]) -> TacitError | None:
+    """Return why the engine cannot answer now, in its own words."""
+    try:
+        engine.check(question, statistics)
+    except TacitError as refusal:
+        return refusal
+    return None
 
 
 def _shown(keys: list[object], *, dates: bool) -> tuple[Value, ...]:

@@ -136,9 +136,9 @@ class AdaptiveTables(Mechanism):
     ...         return step if self.seen is None else None
     ...     def receive(self, result):
     ...         self.seen = result
-    >>> [step] = mechanism.release(OneTable())
-    >>> step["columns"], step["sigma"], 680 < step["cells"][0] < 720
-    ([0], '1/2', True)
+    >>> [[kind, columns, sigma, cells]] = mechanism.release(OneTable())
+    >>> kind, columns, sigma, 690 < cells[0] < 710
+    ('table', [0], '1/2', True)
     """
 
     rho: Fraction
@@ -187,9 +187,12 @@ class AdaptiveTables(Mechanism):
             return self.moved_squared / (2 * step.sigma**2)
         return step.epsilon**2 / 8
 
-    def release(self, value: TableSteps) -> list[dict[str, Any]]:  # type: ignore[override]
-        """Take the steps; return noisy tables and choices in their order, as JSON data."""
-        made: list[dict[str, Any]] = []
+    def release(self, value: TableSteps) -> list[list[Any]]:  # type: ignore[override]
+        """Take the steps; return noisy tables and choices in their order, as JSON data.
+
+        A noisy table is ``["table", columns, sigma, cells]``, a choice ``["choice", columns, epsilon]``.
+        """
+        made: list[list[Any]] = []
         left = self.rho
         while (step := value.next_step(left)) is not None:
             left -= self.rho_of(step)
@@ -198,25 +201,25 @@ class AdaptiveTables(Mechanism):
             made.append(self._measured(step, value) if isinstance(step, MeasureTable) else self._chosen(step, value))
         return made
 
-    def _measured(self, step: MeasureTable, value: TableSteps) -> dict[str, Any]:
+    def _measured(self, step: MeasureTable, value: TableSteps) -> list[Any]:
         law = DiscreteGaussian(sigma=step.sigma, sensitivity_squared=self.moved_squared)
         noisy = law.release(np.asarray(value.table(step.columns), np.int64))
         value.receive(noisy)
-        return {"columns": list(step.columns), "sigma": str(step.sigma), "cells": noisy.ravel().tolist()}
+        return ["table", list(step.columns), str(step.sigma), noisy.ravel().tolist()]
 
-    def _chosen(self, step: ChooseTable, value: TableSteps) -> dict[str, Any]:
+    def _chosen(self, step: ChooseTable, value: TableSteps) -> list[Any]:
         largest = max(one.weight for one in step.candidates)
         law = Exponential(
             step.epsilon, sensitivity=self.moved * largest, adjacency=self.adjacency, grid=1
         )
         chosen = law.release([one.score(value.table(one.columns)) for one in step.candidates])
         value.receive(chosen)
-        return {"chosen": list(step.candidates[chosen].columns), "epsilon": str(step.epsilon)}
+        return ["choice", list(step.candidates[chosen].columns), str(step.epsilon)]
 
     def release_many(self, value: object, count: int) -> NDArray[np.float64]:
         """Return what `RecordedTables` released, as numbers, `count` times: for auditors only."""
         lines = [self.release(value) for _ in range(count)]  # type: ignore[arg-type]
-        return np.array([[one["columns"][0], *one["cells"]] for *_, one in lines], float)
+        return np.array([[columns[0], *cells] for *_, (_, columns, _, cells) in lines], float)
 
     @property
     def worst_pair(self) -> tuple[object, object]:

@@ -32,7 +32,7 @@ __all__ = ["SteppedTables", "steps_of"]
 
 Steps: TypeAlias = "Generator[MeasureTable | ChooseTable, tuple[Any, Fraction], None]"
 
-_QUICK = 30  # steps of the fit after a round
+_QUICK = 60  # steps of the fit after a round
 _MEASURING = Fraction(9, 10)  # of a round; the rest chooses
 _LARGEST = 2.0**40
 

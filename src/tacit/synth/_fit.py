@@ -39,11 +39,10 @@ class NoisyTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedModel:
-    """A model with the potentials behind it and the last size of a step: a later fit goes on from there."""
+    """A model with the potentials behind it, from which a later fit goes on."""
 
     model: GraphicalModel
     potentials: Mapping[Columns, NDArray[np.float64]]
-    step: float
 
 
 def total_of(tables: Sequence[NoisyTable]) -> float:
@@ -113,7 +112,7 @@ def fit(
         model = model_of(held, zeros, sizes, rows, tree)
     assert model is not None  # noqa: S101 - what can never be was checked to leave something
     point = _point(model, held, merged)
-    size = min(t.sigma for t in merged.values()) ** 2 / rows if start is None else start.step
+    size = min(t.sigma for t in merged.values()) ** 2 / rows
     for _ in range(steps):
         found = _step(point, merged, zeros, size)
         if found is None:
@@ -124,7 +123,7 @@ def fit(
         if fallen <= _TINY * point.loss:
             break
         size *= 1.4
-    return FittedModel(point.model, point.potentials, size)
+    return FittedModel(point.model, point.potentials)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["JunctionTree", "junction_tree", "tree_cells"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JunctionTree:
     """Cliques of columns in the order of a walk from the roots: a parent comes before its children.
 
@@ -36,18 +37,32 @@ class JunctionTree:
 
     def home(self, columns: Iterable[int]) -> int | None:
         """Return the place of the smallest clique that holds these columns; None where no clique does."""
-        wanted = set(columns)
-        found = [i for i, clique in enumerate(self.cliques) if wanted <= set(clique)]
+        wanted = _bits(columns)
+        found = [i for i, clique in enumerate(self._held) if wanted & clique == wanted]
         return min(found, key=lambda i: len(self.cliques[i])) if found else None
 
+    @cached_property
+    def _held(self) -> tuple[int, ...]:
+        return tuple(_bits(clique) for clique in self.cliques)
 
-def _eliminated(sets: Iterable[Sequence[int]], sizes: Sequence[int]) -> list[int]:
-    """Return the cliques that arise when columns are eliminated, the smallest first, as bits."""
-    near = [1 << i for i in range(len(sizes))]
+
+def _bits(columns: Iterable[int]) -> int:
+    return sum(1 << i for i in columns)
+
+
+def _neighbours(sets: Iterable[Sequence[int]], many: int) -> tuple[int, ...]:
+    """Return for each column those that it is measured with, and itself."""
+    near = [1 << i for i in range(many)]
     for one in sets:
-        bits = sum(1 << i for i in one)
+        bits = _bits(one)
         for i in one:
             near[i] |= bits
+    return tuple(near)
+
+
+def _eliminated(neighbours: tuple[int, ...], sizes: Sequence[int]) -> list[int]:
+    """Return the cliques that arise when columns are eliminated, the smallest first, as bits."""
+    near = list(neighbours)
     weights = [math.log(size) + 1e-9 for size in sizes]
     left = set(range(len(sizes)))
     cost = {i: _weight(near[i], weights) for i in left}
@@ -93,7 +108,13 @@ def tree_cells(sets: Iterable[Sequence[int]], sizes: Sequence[int]) -> int:
     >>> tree_cells([(0, 1), (1, 2)], [2, 3, 4]), tree_cells([(0, 1), (1, 2), (0, 2)], [2, 3, 4])
     (18, 24)
     """
-    return sum(math.prod(sizes[i] for i in _members(bits)) for bits in _maximal(_eliminated(sets, sizes)))
+    return _cells(_neighbours(sets, len(sizes)), tuple(sizes))
+
+
+@lru_cache(maxsize=65_536)
+def _cells(neighbours: tuple[int, ...], sizes: tuple[int, ...]) -> int:
+    cliques = _maximal(_eliminated(neighbours, sizes))
+    return sum(math.prod(sizes[i] for i in _members(bits)) for bits in cliques)
 
 
 def junction_tree(sets: Iterable[Sequence[int]], sizes: Sequence[int]) -> JunctionTree:
@@ -108,7 +129,7 @@ def junction_tree(sets: Iterable[Sequence[int]], sizes: Sequence[int]) -> Juncti
     >>> tree.cliques, tree.parents, tree.separators
     (((0, 1), (1, 2)), (-1, 0), ((), (1,)))
     """
-    cliques = sorted(_maximal(_eliminated(sets, sizes)), key=_members)
+    cliques = sorted(_maximal(_eliminated(_neighbours(sets, len(sizes)), sizes)), key=_members)
     order, parents = [0], [-1]
     waiting = set(range(1, len(cliques)))
     while waiting:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -54,7 +55,7 @@ def _over(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]
     return np.divide(a, b, out=np.zeros_like(a), where=b > 0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class GraphicalModel:
     """Expected counts of every combination of columns, as one table for each clique.
 
@@ -76,6 +77,13 @@ class GraphicalModel:
     def total(self) -> float:
         """The expected number of rows."""
         return float(self.beliefs[0].sum())
+
+    @cached_property
+    def _shares(self) -> tuple[NDArray[np.float64], ...]:
+        """One over the expected counts of each separator; nothing where nothing is."""
+        parts = zip(self.beliefs, self.tree.cliques, self.tree.separators, strict=True)
+        known = [summed(belief, clique, separator) for belief, clique, separator in parts]
+        return tuple(_over(np.ones_like(one), one) for one in known)
 
     def table(self, columns: Sequence[int]) -> NDArray[np.float64]:
         """Return the expected counts of some columns, in their order: inside a clique or across cliques.
@@ -119,8 +127,7 @@ class GraphicalModel:
             columns, table = _product(cliques[place], self.beliefs[place], below, needed | set(separator))
             if place == 0:
                 return summed(table, columns, wanted)
-            shared = summed(self.beliefs[place], cliques[place], separator)
-            table = _over(table, np.broadcast_to(spread(shared, separator, columns), table.shape))
+            table = table * spread(self._shares[place], separator, columns)
             held.setdefault(parents[place], []).append((columns, table))
         raise AssertionError("a tree has a first clique")
 
@@ -139,9 +146,25 @@ def _product(
         later = {c for more, _ in below[i + 1 :] for c in more} | kept
         both = tuple(sorted({*columns, *others}))
         left = tuple(column for column in both if column in later)
-        made = np.einsum(made, list(columns), table, list(others), list(left))
+        made = _contracted(made, columns, table, others, left)
         columns = left
     return columns, made
+
+
+def _contracted(
+    a: NDArray[np.float64], of_a: Columns, b: NDArray[np.float64], of_b: Columns, left: Columns
+) -> NDArray[np.float64]:
+    """Multiply two tables and keep some columns, as products of matrices; every own column is kept."""
+    both = [c for c in of_a if c in of_b and c in left]
+    gone = [c for c in of_a if c in of_b and c not in left]
+    own_a, own_b = [c for c in of_a if c not in of_b], [c for c in of_b if c not in of_a]
+    sizes = {**dict(zip(of_a, a.shape, strict=True)), **dict(zip(of_b, b.shape, strict=True))}
+    many, lost = (int(np.prod([sizes[c] for c in some])) for some in (both, gone))
+    first = a.transpose([of_a.index(c) for c in (*both, *own_a, *gone)]).reshape(many, -1, lost)
+    second = b.transpose([of_b.index(c) for c in (*both, *gone, *own_b)]).reshape(many, lost, -1)
+    order = [*both, *own_a, *own_b]
+    made = np.matmul(first, second).reshape([sizes[c] for c in order])
+    return made.transpose([order.index(c) for c in left])
 
 
 def model_of(

@@ -61,7 +61,7 @@ def _title(held: SyntheticTable) -> str:
 
 def _lead(held: SyntheticTable) -> tuple[str, ...]:
     z = NormalDist().inv_cdf((1 + held.confidence) / 2)
-    chosen = sum("chosen" in step for step in held.steps)
+    chosen = sum(step[0] == "choice" for step in held.steps)
     said = f"{METHODS[held.design.method]}."
     choices = f" {chosen} choices were made." if chosen else ""
     return (

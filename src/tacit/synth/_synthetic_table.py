@@ -62,22 +62,19 @@ class SyntheticTable(Content):
 
     columns: tuple[SyntheticColumn, ...]
     design: SynthDesign
-    steps: tuple[dict[str, Any], ...]
+    steps: tuple[list[Any], ...]
     confidence: float
     left_out: tuple[str, ...] = ()
 
     @cached_property
     def measured(self) -> tuple[NoisyTable, ...]:
         """The noisy tables, in the order in which they were measured."""
-        return tuple(
-            NoisyTable(
-                tuple(step["columns"]),
-                np.array(step["cells"], np.float64).reshape([self.design.sizes[c] for c in step["columns"]]),
-                float(Fraction(step["sigma"])),
-            )
-            for step in self.steps
-            if "cells" in step
-        )
+        found = []
+        for kind, columns, level, *cells in self.steps:
+            if kind == "table":
+                counts = np.array(cells[0], np.float64).reshape([self.design.sizes[c] for c in columns])
+                found.append(NoisyTable(tuple(columns), counts, float(Fraction(level))))
+        return tuple(found)
 
     @cached_property
     def total(self) -> float:
@@ -190,7 +187,7 @@ class SyntheticTable(Content):
         return {
             "columns": [column.to_json() for column in self.columns],
             "design": self.design.to_json(),
-            "steps": list(self.steps),
+            "steps": [list(step) for step in self.steps],
             "confidence": self.confidence,
             "left_out": list(self.left_out),
         }
@@ -204,18 +201,20 @@ class SyntheticTable(Content):
             raise ValueError("the columns do not have the places of the design")
         steps = tuple(_step(one, design) for one in document["steps"])
         confidence = float(document["confidence"])
-        if not 0 < confidence < 1 or not any("cells" in step for step in steps):
+        if not 0 < confidence < 1 or not any(step[0] == "table" for step in steps):
             raise ValueError("not a synthetic table")
         return cls(columns, design, steps, confidence, tuple(str(one) for one in document["left_out"]))
 
 
-def _step(written: Any, design: SynthDesign) -> dict[str, Any]:
+def _step(written: Any, design: SynthDesign) -> list[Any]:
     """Read a choice or a noisy table."""
-    if "chosen" in written:
-        chosen = columns_in(written["chosen"], len(design.sizes))
-        return {"chosen": list(chosen), "epsilon": str(Fraction(written["epsilon"]))}
-    columns = columns_in(written["columns"], len(design.sizes))
-    cells, sigma = written["cells"], Fraction(written["sigma"])
-    if len(cells) != design.cells(columns) or not all(type(one) is int for one in cells) or sigma <= 0:
+    kind, columns, level, *cells = written
+    at, exact = list(columns_in(columns, len(design.sizes))), Fraction(level)
+    if exact <= 0 or (kind, len(cells)) not in {("choice", 0), ("table", 1)}:
+        raise ValueError("not a step")
+    if kind == "choice":
+        return [kind, at, str(exact)]
+    [counts] = cells
+    if len(counts) != design.cells(tuple(at)) or not all(type(one) is int for one in counts):
         raise ValueError("not a noisy table")
-    return {"columns": list(columns), "sigma": str(sigma), "cells": list(cells)}
+    return [kind, at, str(exact), list(counts)]

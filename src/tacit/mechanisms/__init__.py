@@ -66,10 +66,6 @@ from tacit.mechanisms._variance import Variance, VarianceAndCount
 from tacit.mechanisms._walsh_hadamard import walsh_hadamard
 
 __all__ = [
-    "TableSteps",
-    "TableCandidate",
-    "MeasureTable",
-    "ChooseTable",
     "AdaptiveTables",
     "BandChoice",
     "BandedRun",
@@ -77,6 +73,7 @@ __all__ = [
     "BestRun",
     "Bounds",
     "CandidateRuns",
+    "ChooseTable",
     "Count",
     "Design",
     "DesignEstimate",
@@ -100,6 +97,7 @@ __all__ = [
     "LocalRandomizer",
     "Mean",
     "MeanAndCount",
+    "MeasureTable",
     "Mechanism",
     "Memo",
     "Moments",
@@ -125,6 +123,8 @@ __all__ = [
     "SubsetSelection",
     "Sum",
     "SupportRandomizer",
+    "TableCandidate",
+    "TableSteps",
     "ToeplitzNoise",
     "TopK",
     "TreeNoise",

@@ -1,4 +1,4 @@
-"""Adaptive tables, the mechanism of synthetic rows: choose tables privately and measure them, step by step."""
+"""Adaptive tables, the mechanism of synthetic rows: choose tables privately and measure them, in steps."""
 
 from __future__ import annotations
 
@@ -198,7 +198,9 @@ class AdaptiveTables(Mechanism):
             left -= self.rho_of(step)
             if left < 0:
                 raise bad_parameter("a step", "within the rho that is left", show(left))
-            made.append(self._measured(step, value) if isinstance(step, MeasureTable) else self._chosen(step, value))
+            made.append(
+                self._measured(step, value) if isinstance(step, MeasureTable) else self._chosen(step, value)
+            )
         return made
 
     def _measured(self, step: MeasureTable, value: TableSteps) -> list[Any]:
@@ -209,9 +211,7 @@ class AdaptiveTables(Mechanism):
 
     def _chosen(self, step: ChooseTable, value: TableSteps) -> list[Any]:
         largest = max(one.weight for one in step.candidates)
-        law = Exponential(
-            step.epsilon, sensitivity=self.moved * largest, adjacency=self.adjacency, grid=1
-        )
+        law = Exponential(step.epsilon, sensitivity=self.moved * largest, adjacency=self.adjacency, grid=1)
         chosen = law.release([one.score(value.table(one.columns)) for one in step.candidates])
         value.receive(chosen)
         return ["choice", list(step.candidates[chosen].columns), str(step.epsilon)]

@@ -1,12 +1,10 @@
 """The steps of synthetic rows: AIM, MST or all tables, from noisy results alone.
 
-Each is a generator of steps for `tacit.mechanisms.AdaptiveTables`. It receives the noisy counts of a table, or
-the number of the chosen candidate, with the rho that is left. None of them sees the data.
+Each is a generator of steps for `tacit.mechanisms.AdaptiveTables`. It gets the noisy counts of a table, or the number of the chosen candidate, with the rho that is left. None of them sees the data.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -18,7 +16,7 @@ from tacit.synth._design import NOISE_L1
 from tacit.synth._fit import NoisyTable, fit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Generator, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -83,7 +81,9 @@ def _measured(columns: Columns, sigma: Fraction, noisy: NDArray[np.int64]) -> No
     return NoisyTable(columns, np.asarray(noisy, np.float64), float(sigma))
 
 
-def _certain(design: SynthDesign, mechanism: AdaptiveTables) -> Generator[Any, Any, tuple[list[NoisyTable], Fraction]]:
+def _certain(
+    design: SynthDesign, mechanism: AdaptiveTables
+) -> Generator[Any, Any, tuple[list[NoisyTable], Fraction]]:
     """Measure what is measured for certain."""
     tables, left = [], mechanism.rho
     for columns, sigma in design.certain(mechanism):
@@ -179,8 +179,6 @@ def _allowed(
     """Return the tables that may be chosen: inside a clique, or the model stays within its share."""
     measured = list(fitted.potentials)
     found = [
-        c
-        for c in workload
-        if fitted.model.tree.home(c) is not None or design.fits([*measured, c], share)
+        c for c in workload if fitted.model.tree.home(c) is not None or design.fits([*measured, c], share)
     ]
     return found or [(i,) for i in range(len(design.sizes))]

@@ -71,14 +71,11 @@ class SyntheticColumn:
 
     def _cell(self, value: Any) -> int | None:
         """Return the cell between cuts; what lies outside is in the first or in the last."""
-        if isinstance(self.cuts[0], str):
-            cuts, at = np.array(self.cuts, "datetime64[s]"), np.datetime64(str(value), "s")
-            if np.isnat(at):
-                return None
-        else:
-            cuts, at = np.array(self.cuts, np.float64), np.float64(value)
-            if not math.isfinite(at):
-                return None
+        dated = isinstance(self.cuts[0], str)
+        cuts: Any = np.array(self.cuts, "datetime64[s]" if dated else np.float64)
+        at: Any = np.datetime64(str(value), "s") if dated else float(value)
+        if np.isnat(at) if dated else not math.isfinite(at):
+            return None
         return int(np.clip(np.searchsorted(cuts, at, side="right") - 1, 0, len(cuts) - 2))
 
     def values(self, codes: NDArray[np.int32], by: np.random.Generator) -> NDArray[Any]:
@@ -87,7 +84,7 @@ class SyntheticColumn:
         Between whole cuts the invented values are whole numbers; in a cell of dates they are days.
         """
         if not self.cuts:
-            return _array(self.places)[codes]
+            return np.asarray(_array(self.places)[codes])
         cells = len(self.cuts) - 1
         inside = np.minimum(codes, cells - 1)
         share = by.random(len(codes))

@@ -17,7 +17,7 @@ __all__ = ["csv_text"]
 
 
 def csv_text(columns: Mapping[str, NDArray[Any]]) -> str:
-    """Return columns as CSV; a missing value is an empty field.
+    r"""Return columns as CSV; a missing value is an empty field.
 
     Text that a spreadsheet would compute gets an apostrophe in front, as in every CSV file of a release.
 

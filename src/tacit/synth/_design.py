@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
@@ -14,6 +13,8 @@ import numpy as np
 from tacit.synth._junction_tree import tree_cells
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from tacit.core import JSON
@@ -72,9 +73,7 @@ class SynthDesign:
         wanted = [set(c) for c in combinations(every, wide)]
         tables = [c for n in range(1, wide + 1) for c in combinations(every, n)]
         return {
-            c: sum(len(one.intersection(c)) for one in wanted)
-            for c in tables
-            if self.cells(c) <= self.size
+            c: sum(len(one.intersection(c)) for one in wanted) for c in tables if self.cells(c) <= self.size
         }
 
     def all_tables(self) -> list[Columns]:

@@ -72,7 +72,8 @@ def plan_facts(
         facts += _choices(design)
     if design.zeros:
         cells = sum(int(mask.sum()) for mask in design.zeros.values())
-        facts.append(("never", f"{cells:,} combinations are declared impossible; no synthetic row has them"))
+        what = "1 combination is" if cells == 1 else f"{cells:,} combinations are"
+        facts.append(("never", f"{what} declared impossible: no synthetic row has it"))
     if invented := [column.name for column in columns if column.invented]:
         facts.append(("invented", f"values of {', '.join(invented)} inside a cell are made up evenly"))
     return facts

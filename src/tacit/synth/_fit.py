@@ -6,7 +6,6 @@ others 2019). It is total: whatever the noise, it returns a model without negati
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from tacit.synth._junction_tree import junction_tree
 from tacit.synth._model import GraphicalModel, model_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 

@@ -7,7 +7,6 @@ ends after a fixed number of sweeps; that it comes close is seen, not proven.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +15,8 @@ from tacit.synth._fit import NoisyTable, together, total_of
 from tacit.synth._model import Columns, summed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from numpy.typing import NDArray
 
 __all__ = ["gradual_codes", "nonnegative"]
@@ -36,7 +37,7 @@ def nonnegative(counts: NDArray[np.float64], total: float) -> NDArray[np.float64
     flat = np.sort(counts.ravel())[::-1]
     over = (np.cumsum(flat) - total) / np.arange(1, flat.size + 1)
     last = int(np.flatnonzero(flat > over)[-1]) if (flat > over).any() else 0
-    return np.maximum(counts - over[last], 0.0)
+    return np.asarray(np.maximum(counts - over[last], 0.0))
 
 
 def gradual_codes(
@@ -52,15 +53,17 @@ def gradual_codes(
     total = max(total_of(tables), 1.0)
     merged = together(tables)
     blocked = zeros or {}
-    wanted = {c: nonnegative(_without(t.counts, c, blocked), total) * (rows / total) for c, t in merged.items()}
+    wanted = {
+        c: nonnegative(_without(t.counts, c, blocked), total) * (rows / total) for c, t in merged.items()
+    }
     codes = np.empty((rows, len(sizes)), np.int32)
     for column, size in enumerate(sizes):
         found = [summed(t, c, (column,)) for c, t in wanted.items() if column in c]
         codes[:, column] = _dealt(np.mean(found, axis=0) if found else np.ones(size), rows, by)
     share = _FIRST
     for _ in range(_SWEEPS):
-        for columns in wanted:
-            _moved(codes, columns, wanted[columns], sizes, share, by)
+        for columns, target in wanted.items():
+            _moved(codes, columns, target, sizes, share, by)
         share *= _SHRINK
     return codes[by.permutation(rows)]
 
@@ -78,7 +81,9 @@ def _without(
 
 def _dealt(weights: NDArray[np.float64], rows: int, by: np.random.Generator) -> NDArray[np.int32]:
     """Deal out the values of one column in random order, as many of each as its weight says."""
-    expected = weights / weights.sum() * rows if weights.sum() > 0 else np.full(len(weights), rows / len(weights))
+    expected = (
+        weights / weights.sum() * rows if weights.sum() > 0 else np.full(len(weights), rows / len(weights))
+    )
     counts = np.floor(expected).astype(np.int64)
     keys = by.exponential(size=len(weights)) / np.maximum(expected - counts, 1e-300)
     counts[np.argsort(keys)[: rows - int(counts.sum())]] += 1

@@ -5,19 +5,22 @@ Everything here is public: the model is fitted to noisy tables alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from tacit.synth._junction_tree import JunctionTree, junction_tree
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
     from numpy.typing import NDArray
 
 __all__ = ["Columns", "GraphicalModel", "model_of", "spread", "summed"]
+
+_EINSUM: Any = np.einsum  # quicker than a sum over axes; its types do not know lists of axes
 
 #: The numbers of some columns, rising.
 Columns: TypeAlias = "tuple[int, ...]"
@@ -34,7 +37,7 @@ def summed(table: NDArray[np.float64], columns: Sequence[int], kept: Sequence[in
     at = [i for i, column in enumerate(columns) if column in kept]
     if len(at) == len(columns):
         return table
-    made: NDArray[np.float64] = np.einsum(table, list(range(len(columns))), at)  # quicker than a sum over axes
+    made: NDArray[np.float64] = _EINSUM(table, list(range(len(columns))), at)
     return made
 
 
@@ -164,7 +167,7 @@ def _contracted(
     second = b.transpose([of_b.index(c) for c in (*both, *gone, *own_b)]).reshape(many, lost, -1)
     order = [*both, *own_a, *own_b]
     made = np.matmul(first, second).reshape([sizes[c] for c in order])
-    return made.transpose([order.index(c) for c in left])
+    return np.asarray(made.transpose([order.index(c) for c in left]))
 
 
 def model_of(
@@ -231,5 +234,5 @@ def _weights(
     for columns, never in zeros.items():
         home = tree.home(columns)
         assert home is not None  # noqa: S101
-        made[home] = made[home] * spread(~never * 1.0, columns, tree.cliques[home])
+        made[home] = made[home] * spread((~never).astype(np.float64), columns, tree.cliques[home])
     return made

@@ -20,7 +20,6 @@ from tacit.synth._design import SynthDesign
 from tacit.synth._facts import plan_facts, plan_forecast
 from tacit.synth._junction_tree import tree_cells
 from tacit.synth._model import model_of
-from tacit.synth._synthetic_table import SyntheticTable
 from tacit.synth._task import SynthTask
 from tacit.tables import BinsGiven, CodedSource, read_axes, read_rows
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON
     from tacit.synth._model import Columns
+    from tacit.synth._synthetic_table import SyntheticTable
     from tacit.tables import Rows, TableDataset
 
 __all__ = ["SynthQuestion", "rebuild", "synthesize"]
@@ -170,7 +170,7 @@ def _rho(goal: PlanGoal) -> Fraction:
         raise TacitError(
             "bad-parameter",
             "synthetic rows need a delta, or rho instead of epsilon",
-            why="tables are measured with Gaussian noise, which has no pure epsilon; for many tables, Laplace "
+            why="the noise is Gaussian, which has no pure epsilon; for many tables, Laplace "
             "noise would be much larger",
             fix=Either(Set(epsilon=float(goal.epsilon), delta=1e-9), Set(rho=0.015)),
         )
@@ -230,7 +230,10 @@ def _places(column: SyntheticColumn, given: object) -> list[int]:
         place = column.labels.index(value) if value in column.labels else column.place_of(value)
         if place is None:
             raise bad_parameter(
-                f"never of {column.name}", "among its values", value, fix=Choose(column.labels, given=str(value))
+                f"never of {column.name}",
+                "among its values",
+                value,
+                fix=Choose(column.labels, given=str(value)),
             )
         places.append(place)
     return places
@@ -251,7 +254,9 @@ def _check_room(design: SynthDesign, names: list[str]) -> None:
             "question-too-large",
             f"the tables in keep and never need a model of {cells:,} cells, and the limit is {design.size:,}",
             why="columns that are tied together in a circle must be modelled together",
-            fix=Set(size=cells) if cells <= _MOST_CELLS else "name fewer tables in keep and never, or wider bins",
+            fix=Set(size=cells)
+            if cells <= _MOST_CELLS
+            else "name fewer tables in keep and never, or wider bins",
         )
     if model_of({}, design.zeros, design.sizes, 1.0) is None:
         raise bad_parameter("never", "such that something is left", "everything", fix=Set(never=[]))

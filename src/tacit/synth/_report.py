@@ -50,7 +50,11 @@ def report_of(held: SyntheticTable) -> Report:
     notes = _notes(held)
     if far:
         names = ", ".join(dict.fromkeys(table_name(held.columns, t.columns) for t in far))
-        notes.insert(0, f"the rows miss {names} by more than {_FAR} times the noise: a larger size would help")
+        notes.insert(
+            0,
+            f"the rows miss {names} by more than {_FAR} times the noise: the model is "
+            "too small (a larger size helps), or what was declared impossible does occur",
+        )
     return Report(_title(held), _lead(held), (measured,), tuple(notes))
 
 
@@ -88,14 +92,17 @@ def _listed(held: SyntheticTable, away: Callable[[NoisyTable], float] | None) ->
 def _notes(held: SyntheticTable) -> list[str]:
     covered = f"{held.confidence * 100:.4g} %"
     notes = [
-        f"+/- covers the noise on one measured cell, {covered} of the time. Tables that are neither measured "
-        "nor sums of measured tables are not covered: the rows agree with the model there, and the model with "
-        "nothing. Errors that treat the rows as real data are too small.",
+        (
+            f"+/- covers the noise on one measured cell, {covered} of the time. Tables that are neither "
+            "measured nor sums of measured tables are not covered: the rows agree with the "
+            "model there, and the model with nothing. Errors that treat the rows as real data are too small."
+        ),
         "Cells below 2 sigma cannot be told from empty ones: small groups are lost first.",
     ]
     if invented := [column.name for column in held.columns if column.invented]:
         notes.append(f"Values of {', '.join(invented)} inside a cell are invented evenly.")
     if held.design.zeros:
         cells = sum(int(mask.sum()) for mask in held.design.zeros.values())
-        notes.append(f"No row has one of the {cells:,} combinations that were declared impossible.")
+        what = "the combination that was" if cells == 1 else f"one of the {cells:,} combinations that were"
+        notes.append(f"No row has {what} declared impossible.")
     return [*notes, *held.left_out]

@@ -89,7 +89,10 @@ class SyntheticTable(Content):
     @cached_property
     def model(self) -> GraphicalModel | None:
         """The model that was fitted to the tables; None where rows come from a gradual update instead."""
-        if not self.design.fits([table.columns for table in self.measured]) and self.design.method == "tables":
+        if (
+            not self.design.fits([table.columns for table in self.measured])
+            and self.design.method == "tables"
+        ):
             return None
         return fit(self.measured, self.design.sizes, self.design.zeros).model
 
@@ -154,7 +157,7 @@ class SyntheticTable(Content):
         return text
 
     def report(self) -> Report:
-        """Say what was measured, how far the model is from it, and what is not covered: from the release alone."""
+        """Say what was measured, how far rows are from it and what is not covered, from the release alone."""
         from tacit.synth._report import report_of
 
         return report_of(self)

@@ -14,7 +14,6 @@ from tacit.core import AnswerTable, Cells
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Set
 from tacit.mechanisms import DiscreteGaussian
-from tacit.synth._fit import NoisyTable
 from tacit.synth._model import summed
 
 if TYPE_CHECKING:
@@ -22,12 +21,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tacit.synth._fit import NoisyTable
     from tacit.synth._model import Columns
     from tacit.synth._synthetic_table import SyntheticTable
 
 __all__ = ["MeasuredViews", "half_width", "source_of"]
-
-_COVERED = "95 % intervals"
 
 
 class MeasuredViews:
@@ -65,15 +63,13 @@ class MeasuredViews:
         low = high = None
         if source is None:
             values = self._expected(rising)
-            note = (
-                "not covered: this table was not measured; the numbers come from the model and have no interval"
-            )
+            note = "not covered: this table was not measured; its numbers come from the model"
         else:
             noisy, times = source
             values = summed(noisy.counts, noisy.columns, rising)
             width = half_width(noisy.sigma, noisy.counts.size // values.size, held.confidence, times)
             low, high = values - width, values + width
-            note = f"{held.confidence:.4g} intervals for the noise, one cell at a time".replace("0.95", "95 %")
+            note = f"{held.confidence * 100:.4g} % intervals for the noise, one cell at a time"
         keys = list(zip(*product(*(held.columns[c].places for c in given)), strict=True))
         return AnswerTable(
             {held.columns[c].name: tuple(keys[i]) for i, c in enumerate(given)},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from tacit.algebra import RowCounts, can_be_missing, contribution, document, scope
 from tacit.errors import TacitError
@@ -124,6 +124,6 @@ class CodedSource:
             "rows": rows_document(self.rows),
             "columns": [axis.name for axis in self.axes],
             "bins": {axis.name: list(axis.cuts) for axis in self.axes if axis.cuts},
-            "keys": {axis.name: list(axis.values) for axis in self.axes if not axis.cuts},  # type: ignore[dict-item]
+            "keys": {axis.name: list(cast("Any", axis.values)) for axis in self.axes if not axis.cuts},
             "other": [axis.name for axis in self.axes if axis.other],
         }

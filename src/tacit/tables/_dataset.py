@@ -156,7 +156,7 @@ class TableDataset(Dataset, PandasHabits):
         return self[self.main].survival(**options)
 
     def synthesize(self, columns: Sequence[str], **options: Any) -> Any:
-        """Ask for invented rows that agree with measured tables; see `tacit.synth.synthesize`."""
+        """Ask for invented rows that agree with measured tables; see `Rows.synthesize`."""
         return self[self.main].synthesize(columns, **options)
 
     def sql(

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tacit.exact import Number
-    from tacit.synth import SynthQuestion
     from tacit.tables._axes import BinsGiven
     from tacit.tables._dataset import TableDataset
     from tacit.tables._query import Query
@@ -402,7 +401,7 @@ class Rows(PandasHabits):
         method: Literal["auto", "aim", "mst", "tables"] = "auto",
         up_to: int | None = None,
         size: int = 200_000,
-    ) -> SynthQuestion:
+    ) -> Any:
         """Ask for invented rows that agree with measured tables of these columns.
 
         Guarantee: the plan's rho for each unit, whatever was measured (docs/proofs/synth.md). The release
@@ -445,11 +444,10 @@ class Rows(PandasHabits):
         >>> rows.shape, rows.equals(release.to_pandas(rows=100))
         ((100, 2), True)
         """
-        question: SynthQuestion = asked_of(
+        return asked_of(
             self, "synthesize", columns, bins=bins, keys=keys, other=other, keep=keep, never=never,
             method=method, up_to=up_to, size=size,
         )  # fmt: skip
-        return question
 
 
 def _condition(condition: Expr | str) -> Node:

@@ -1,6 +1,7 @@
 """The steps of synthetic rows: AIM, MST or all tables, from noisy results alone.
 
-Each is a generator of steps for `tacit.mechanisms.AdaptiveTables`. It gets the noisy counts of a table, or the number of the chosen candidate, with the rho that is left. None of them sees the data.
+Each is a generator of steps for `tacit.mechanisms.AdaptiveTables`. It gets the noisy counts of a table, or the
+number of the chosen candidate, with the rho that is left. None of them sees the data.
 """
 
 from __future__ import annotations

@@ -97,8 +97,8 @@ class SyntheticColumn:
         whole = bool(np.all(cuts == np.floor(cuts)) and np.abs(cuts).max() < 2**53)
         if whole:
             made = np.floor(made)
-        if (codes < cells).all() and whole:
-            return made.astype(np.int64)
+        if whole and self.size == cells:
+            return np.asarray(made.astype(np.int64))
         return np.where(codes < cells, made, np.nan)
 
     def to_json(self) -> JSON:

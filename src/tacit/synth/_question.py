@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from tacit.accounting import rho_cap
 from tacit.core import Plan, PlanGoal
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count
 from tacit.fixes import Choose, Either, Set
-from tacit.mechanisms import AdaptiveTables
+from tacit.mechanisms import AdaptiveTables, DiscreteGaussian
 from tacit.synth._columns import SyntheticColumn
 from tacit.synth._design import SynthDesign
 from tacit.synth._facts import plan_facts, plan_forecast
@@ -174,7 +173,8 @@ def _rho(goal: PlanGoal) -> Fraction:
             "noise would be much larger",
             fix=Either(Set(epsilon=float(goal.epsilon), delta=1e-9), Set(rho=0.015)),
         )
-    return rho_cap(goal.epsilon, goal.delta)
+    law = DiscreteGaussian(epsilon=goal.epsilon, delta=goal.delta, sensitivity=1)  # checked forward
+    return 1 / (2 * law.sigma**2)
 
 
 def _chosen(method: Method, columns: int, up_to: int | None) -> str:

@@ -94,7 +94,8 @@ def test_a_fit_and_its_rows_are_total(cells, sigma, rows):
     tables = [NoisyTable((0, 1), table, sigma), NoisyTable((1, 2), table.T, 2 * sigma)]
     model = fit(tables, (3, 3, 3), {(0, 1): never}, steps=40).model
     for belief in model.beliefs:
-        assert np.isfinite(belief).all() and (belief >= 0).all()
+        assert np.isfinite(belief).all()
+        assert (belief >= 0).all()
     codes = draw_codes(model, rows, np.random.default_rng(0))
     assert codes.shape == (rows, 3)
     assert ((codes >= 0) & (codes < 3)).all()

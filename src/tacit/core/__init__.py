@@ -44,7 +44,7 @@ from tacit.core._protocols import (
 from tacit.core._refusal_words import in_promised_words
 from tacit.core._release import Content, Release
 from tacit.core._run import Run
-from tacit.core._safe_text import visible
+from tacit.core._safe_text import for_spreadsheet, visible
 from tacit.core._schedule_page import Remedy
 from tacit.core._unit import Identity, Unit, open_account, read_identity
 
@@ -94,6 +94,7 @@ __all__ = [
     "budget_plan",
     "figure_width",
     "fixes_of",
+    "for_spreadsheet",
     "in_promised_words",
     "is_writable",
     "left_afterwards",

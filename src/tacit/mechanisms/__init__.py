@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from tacit.mechanisms._adaptive_tables import (
+    AdaptiveTables,
+    ChooseTable,
+    MeasureTable,
+    TableCandidate,
+    TableSteps,
+)
 from tacit.mechanisms._aggregates import Count, Mean, MeanAndCount, Sum
 from tacit.mechanisms._band_choice import BandChoice, choose_bands
 from tacit.mechanisms._banded_run import BandedRun
@@ -62,12 +69,14 @@ from tacit.mechanisms._variance import Variance, VarianceAndCount
 from tacit.mechanisms._walsh_hadamard import walsh_hadamard
 
 __all__ = [
+    "AdaptiveTables",
     "BandChoice",
     "BandedRun",
     "BandedSteps",
     "BestRun",
     "Bounds",
     "CandidateRuns",
+    "ChooseTable",
     "Count",
     "Design",
     "DesignEstimate",
@@ -90,6 +99,7 @@ __all__ = [
     "LocalRandomizer",
     "Mean",
     "MeanAndCount",
+    "MeasureTable",
     "MeasurementNoise",
     "Mechanism",
     "Memo",
@@ -119,6 +129,8 @@ __all__ = [
     "SubsetSelection",
     "Sum",
     "SupportRandomizer",
+    "TableCandidate",
+    "TableSteps",
     "ToeplitzNoise",
     "TopK",
     "TreeNoise",

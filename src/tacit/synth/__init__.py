@@ -1,1 +1,19 @@
 """Synthetic rows: invented rows that agree with measured tables. The tables are the release."""
+
+from tacit.synth._columns import SyntheticColumn
+from tacit.synth._fit import FittedModel, NoisyTable, fit
+from tacit.synth._model import GraphicalModel
+from tacit.synth._question import SynthQuestion, rebuild, synthesize
+from tacit.synth._synthetic_table import SyntheticTable
+
+__all__ = [
+    "FittedModel",
+    "GraphicalModel",
+    "NoisyTable",
+    "SynthQuestion",
+    "SyntheticColumn",
+    "SyntheticTable",
+    "fit",
+    "rebuild",
+    "synthesize",
+]

@@ -26,6 +26,8 @@ from tacit.tables._aggregate_functions import (
 )
 from tacit.tables._aggregates import is_yes_no
 from tacit.tables._axes import Axis, BinsGiven, read_axes
+from tacit.tables._coded_rows import CodedRows
+from tacit.tables._coded_source import CodedSource
 from tacit.tables._config import Config, load_config, open_config, read_config
 from tacit.tables._consortium import Consortium, consortium
 from tacit.tables._cross_tables import CrossTables
@@ -51,6 +53,8 @@ __all__ = [
     "AddNoise",
     "Axis",
     "BinsGiven",
+    "CodedRows",
+    "CodedSource",
     "Config",
     "Consortium",
     "Contribution",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from tacit.algebra import How, Scan
 from tacit.core import AnswerTable, Dataset, Limits, Plan, Release, Table
@@ -12,6 +12,7 @@ from tacit.fixes import Choose
 from tacit.tables._habits import PandasHabits, column_as_table
 from tacit.tables._ordered_questions import OrderedQuestions
 from tacit.tables._rows import Rows
+from tacit.tables._workload_questions import WorkloadQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from tacit.engines import Engine
     from tacit.exact import Number
     from tacit.tables._aggregates import Aggregate
-    from tacit.tables._axes import BinsGiven
-    from tacit.tables._cross_tables import TableName
-    from tacit.tables._crosstabs import CrossQuestion
     from tacit.tables._cut_notes import CutNote
     from tacit.tables._goals import Goal
     from tacit.tables._groups import GroupedRows
@@ -37,7 +35,7 @@ __all__ = ["TableDataset"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class TableDataset(Dataset, PandasHabits, OrderedQuestions):
+class TableDataset(Dataset, PandasHabits, OrderedQuestions, WorkloadQuestions):
     """Tables, the unit that is protected, and public facts. Made by `protect`.
 
     A dataset answers through plans only. It offers no way to read a row, a count of rows or a list of values.
@@ -139,39 +137,8 @@ class TableDataset(Dataset, PandasHabits, OrderedQuestions):
         """Aggregate all rows; see `Rows.agg`."""
         return self[self.main].agg(**aggregates)
 
-    def crosstabs(
-        self,
-        columns: Sequence[str],
-        up_to: int = 2,
-        *,
-        tables: Sequence[TableName] | None = None,
-        bins: BinsGiven = None,
-        keys: Mapping[str, Sequence[object]] | None = None,
-        other: Sequence[str] = (),
-        missing: bool = True,
-        weights: Mapping[TableName, Number] | None = None,
-        aim: Literal["largest", "sum"] = "largest",
-    ) -> CrossQuestion:
-        """Ask for many tables of these columns at once, planned together; see `Rows.crosstabs`."""
-        return self[self.main].crosstabs(
-            columns, up_to, tables=tables, bins=bins, keys=keys, other=other, missing=missing,
-            weights=weights, aim=aim,
-        )  # fmt: skip
-
     def _counted(self) -> Rows:
         return self[self.main]
-
-    def regress(self, outcome: str, **options: Any) -> Any:
-        """Ask for a regression of the main table's rows; see `tacit.inference.regress`."""
-        return self[self.main].regress(outcome, **options)
-
-    def survival(self, **options: Any) -> Any:
-        """Ask for survival curves of the main table's rows; see `tacit.inference.survival`."""
-        return self[self.main].survival(**options)
-
-    def synthesize(self, columns: Sequence[str], **options: Any) -> Any:
-        """Ask for invented rows that agree with measured tables; see `tacit.synth.synthesize`."""
-        return self[self.main].synthesize(columns, **options)
 
     def sql(
         self,

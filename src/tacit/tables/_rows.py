@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 from tacit.algebra import (
     Column,
@@ -32,7 +32,6 @@ from tacit.exact import count
 from tacit.fixes import Choose, Code, Declare, Set
 from tacit.tables._aggregates import Aggregate, OnBounds, as_value_of_any_kind
 from tacit.tables._column_names import check_name, names_needed
-from tacit.tables._further_questions import asked_of
 from tacit.tables._groups import GroupedRows
 from tacit.tables._habits import PandasHabits
 from tacit.tables._keys import (
@@ -48,14 +47,12 @@ from tacit.tables._ordered_questions import OrderedQuestions
 from tacit.tables._python_expressions import Expr, as_node, as_value
 from tacit.tables._sampling import read_sample
 from tacit.tables._words import rows_in_words, sample_in_words
+from tacit.tables._workload_questions import WorkloadQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tacit.exact import Number
-    from tacit.tables._axes import BinsGiven
-    from tacit.tables._cross_tables import TableName
-    from tacit.tables._crosstabs import CrossQuestion
     from tacit.tables._dataset import TableDataset
     from tacit.tables._query import Query
 
@@ -63,7 +60,7 @@ __all__ = ["Rows"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Rows(PandasHabits, OrderedQuestions):
+class Rows(PandasHabits, OrderedQuestions, WorkloadQuestions):
     """Rows of a dataset, each owned by one unit."""
 
     _dataset: TableDataset
@@ -374,110 +371,6 @@ class Rows(PandasHabits, OrderedQuestions):
 
     def _counted(self) -> Rows:
         return self
-
-    def crosstabs(
-        self,
-        columns: Sequence[str],
-        up_to: int = 2,
-        *,
-        tables: Sequence[TableName] | None = None,
-        bins: BinsGiven = None,
-        keys: Mapping[str, Sequence[object]] | None = None,
-        other: Sequence[str] = (),
-        missing: bool = True,
-        weights: Mapping[TableName, Number] | None = None,
-        aim: Literal["largest", "sum"] = "largest",
-    ) -> CrossQuestion:
-        """Ask for many tables of these columns at once, planned together; all of them agree.
-
-        Guarantee: like every plan, it states its cost and the error of every table before anything is
-        charged. The noise is chosen so that the widest cell is as narrow as it can be for the cost.
-
-        Parameters
-        ----------
-        columns
-            Columns with public values, or numbers and dates with `bins`.
-        up_to
-            All tables of one to so many columns.
-        tables
-            Instead of `up_to`: exactly these tables, each a tuple of names.
-        bins
-            For numbers: into how many equal cells their bounds are cut, or the cuts; for dates the cuts.
-        keys
-            Public values by column; by default those declared with the dataset.
-        other
-            Columns that get a place for all values that are not listed.
-        missing
-            Whether missing values get a place, in columns that can have them.
-        weights
-            How much the variance of a table counts, 1 where nothing is said: ``{("age", "sex"): 4}``.
-        aim
-            ``"largest"``: the largest (weighted) variance of a cell is least. ``"sum"``: the sum over all
-            cells is; small tables then have the widest cells.
-
-        Examples
-        --------
-        >>> import tacit as tc
-        >>> visits = tc.protect(tc.tables.example_visits(), unit="patient_id", limits={"rows": 1},
-        ...                     budget=tc.Budget(epsilon=2, delta=1e-6), bounds={"age": (0, 100)},
-        ...                     keys={"hospital": tc.tables.EXAMPLE_HOSPITALS})
-        >>> question = visits.crosstabs(["age", "hospital"], bins={"age": 4})
-        >>> release = question.plan(epsilon=1, delta=1e-6).release()
-        >>> table = release.tables[("hospital", "age")]
-        >>> len(table) == 4 * len(tc.tables.EXAMPLE_HOSPITALS)
-        True
-        >>> total = sum(table["n"].value)
-        >>> abs(total - release.total.value) < 1e-6  # all tables agree
-        True
-        """
-        question: CrossQuestion = asked_of(
-            self, "crosstabs", columns, up_to, tables=tables, bins=bins, keys=keys, other=other,
-            missing=missing, weights=weights, aim=aim,
-        )  # fmt: skip
-        return question
-
-    def regress(
-        self,
-        outcome: str,
-        *,
-        on: Sequence[str],
-        kind: str = "linear",
-        bounds: Mapping[str, tuple[Number, Number]] | None = None,
-        bins: BinsGiven = None,
-        keys: Mapping[str, Sequence[object]] | None = None,
-    ) -> Any:
-        """Ask for a regression of a column on others; `tacit.inference.regress` explains the parameters.
-
-        Intervals and p-values cover the noise and the chance in who was included. Each unit needs one row.
-
-        Examples
-        --------
-        ``people.regress("sbp", on=["age", "bmi"]).plan(epsilon=1)``
-        """
-        return asked_of(self, "regress", outcome, on=on, kind=kind, bounds=bounds, bins=bins, keys=keys)
-
-    def survival(
-        self,
-        *,
-        time: str,
-        event: str,
-        bins: Sequence[Number],
-        by: str | None = None,
-        keys: Sequence[object] | None = None,
-    ) -> Any:
-        """Ask for survival curves on public time bins; `tacit.inference.survival` explains the parameters.
-
-        Intervals and p-values cover the noise and the chance in who was included. Each unit needs one row.
-
-        Examples
-        --------
-        ``people.survival(time="week", event="arrest", bins=[0, 13, 26, 39, 52], by="fin").plan(epsilon=1)``
-        """
-        return asked_of(self, "survival", time=time, event=event, bins=bins, by=by, keys=keys)
-
-    def synthesize(self, columns: Sequence[str], **options: Any) -> Any:
-        """Ask for invented rows that agree with measured tables; see `tacit.synth.synthesize`."""
-        return asked_of(self, "synthesize", columns, **options)
 
 
 def _condition(condition: Expr | str) -> Node:

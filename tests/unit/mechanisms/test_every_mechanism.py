@@ -22,6 +22,7 @@ EVERY = {
     "RoundedGaussian": m.RoundedGaussian(epsilon=0.5, delta=1e-6, sensitivity=1),
     "SampledSteps": m.SampledSteps(sigma=2, sensitivity=1, rate=0.5, steps=3),
     "BandedSteps": m.BandedSteps(sigma=9000, sensitivity=1, rate=0.25, steps=6, bands=2),
+    "AdaptiveTables": m.AdaptiveTables(rho=0.5, rows=2),
     "Exponential": m.Exponential(0.5, sensitivity=1),
     "NoisyMax": m.NoisyMax(0.5, sensitivity=1),
     "PermuteAndFlip": m.PermuteAndFlip(0.5, sensitivity=1),
@@ -61,7 +62,7 @@ def mechanism(request):
 
 def test_every_mechanism_has_a_cost(mechanism):
     assert isinstance(mechanism.cost, Cost)
-    gaussian = m.Gaussian | m.DiscreteGaussian | m.RoundedGaussian | m.SampledSteps
+    gaussian = m.Gaussian | m.DiscreteGaussian | m.RoundedGaussian | m.SampledSteps | m.AdaptiveTables
     if not isinstance(mechanism, gaussian | m.Subsampled | m.KeySelection):
         if isinstance(mechanism, m.LocalRandomizer):  # drawn with whole-number odds, just below the promise
             assert mechanism.epsilon <= mechanism.cost.epsilon(delta=0) <= 0.5

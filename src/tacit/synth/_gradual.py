@@ -1,0 +1,129 @@
+"""Gradual update: rows that agree with many tables at once, where no graphical model has room for them.
+
+After PrivSyn (Zhang and others 2021). Rows start as independent columns. Sweep after sweep, and table after
+table, rows move from cells that hold too many into cells that hold too few; the share that moves shrinks. It
+ends after a fixed number of sweeps; that it comes close is seen, not proven.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tacit.synth._fit import NoisyTable, together, total_of
+from tacit.synth._model import Columns, summed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["gradual_codes", "nonnegative"]
+
+_SWEEPS = 40
+_FIRST = 1.0  # the share of the excess that moves in the first sweep
+_SHRINK = 0.84 ** (1 / 2)
+
+
+def nonnegative(counts: NDArray[np.float64], total: float) -> NDArray[np.float64]:
+    """Return the nearest table without negative counts and with a given sum (Euclidean projection).
+
+    Examples
+    --------
+    >>> nonnegative(np.array([6.0, 5.0, -3.0]), 10).tolist()
+    [5.5, 4.5, 0.0]
+    """
+    flat = np.sort(counts.ravel())[::-1]
+    over = (np.cumsum(flat) - total) / np.arange(1, flat.size + 1)
+    last = int(np.flatnonzero(flat > over)[-1]) if (flat > over).any() else 0
+    return np.asarray(np.maximum(counts - over[last], 0.0))
+
+
+def gradual_codes(
+    tables: Sequence[NoisyTable],
+    sizes: Sequence[int],
+    rows: int,
+    by: np.random.Generator,
+    zeros: Mapping[Columns, NDArray[np.bool_]] | None = None,
+) -> NDArray[np.int32]:
+    """Draw rows as places on each column, in agreement with noisy tables that cover all columns."""
+    if rows == 0:
+        return np.zeros((0, len(sizes)), np.int32)
+    total = max(total_of(tables), 1.0)
+    merged = together(tables)
+    blocked = zeros or {}
+    wanted = {
+        c: nonnegative(_without(t.counts, c, blocked), total) * (rows / total) for c, t in merged.items()
+    }
+    codes = np.empty((rows, len(sizes)), np.int32)
+    for column, size in enumerate(sizes):
+        found = [summed(t, c, (column,)) for c, t in wanted.items() if column in c]
+        codes[:, column] = _dealt(np.mean(found, axis=0) if found else np.ones(size), rows, by)
+    share = _FIRST
+    for _ in range(_SWEEPS):
+        for columns, target in wanted.items():
+            _moved(codes, columns, target, sizes, share, by)
+        share *= _SHRINK
+    return codes[by.permutation(rows)]
+
+
+def _without(
+    counts: NDArray[np.float64], columns: Columns, zeros: Mapping[Columns, NDArray[np.bool_]]
+) -> NDArray[np.float64]:
+    """Return counts with a low number where nothing can be, so that the projection makes it zero."""
+    for blocked, never in zeros.items():
+        if set(blocked) <= set(columns):
+            wide = never.reshape([counts.shape[i] if c in blocked else 1 for i, c in enumerate(columns)])
+            counts = np.where(wide, -1e300, counts)
+    return counts
+
+
+def _dealt(weights: NDArray[np.float64], rows: int, by: np.random.Generator) -> NDArray[np.int32]:
+    """Deal out the values of one column in random order, as many of each as its weight says."""
+    expected = (
+        weights / weights.sum() * rows if weights.sum() > 0 else np.full(len(weights), rows / len(weights))
+    )
+    counts = np.floor(expected).astype(np.int64)
+    keys = by.exponential(size=len(weights)) / np.maximum(expected - counts, 1e-300)
+    counts[np.argsort(keys)[: rows - int(counts.sum())]] += 1
+    return by.permutation(np.repeat(np.arange(len(weights), dtype=np.int32), counts))
+
+
+def _moved(
+    codes: NDArray[np.int32],
+    columns: Columns,
+    wanted: NDArray[np.float64],
+    sizes: Sequence[int],
+    share: float,
+    by: np.random.Generator,
+) -> None:
+    """Move rows from cells of one table that hold too many into cells that hold too few.
+
+    Half of the moved rows become copies of rows that are in the new cell; the others change only the
+    columns of the table.
+    """
+    cell = np.zeros(len(codes), np.int64)
+    for column in columns:
+        cell = cell * sizes[column] + codes[:, column]
+    target = wanted.ravel()
+    away = target - np.bincount(cell, minlength=target.size)
+    give = np.floor(np.maximum(-away, 0) * share + by.random(target.size)).astype(np.int64)
+    order = np.lexsort((by.random(len(codes)), cell))
+    starts = np.searchsorted(cell[order], np.arange(target.size))
+    rank = np.arange(len(codes)) - starts[cell[order]]
+    leaving = order[rank < give[cell[order]]]
+    short = np.maximum(away, 0)
+    if not len(leaving) or not short.sum() > 0:
+        return
+    places = _dealt(short, len(leaving), by).astype(np.int64)
+    staying = order[rank >= give[cell[order]]]
+    known = cell[staying]  # rising
+    low, high = np.searchsorted(known, places), np.searchsorted(known, places, side="right")
+    copied = (by.random(len(leaving)) < 0.5) & (high > low)
+    if copied.any():
+        pick = low[copied] + np.floor(by.random(int(copied.sum())) * (high - low)[copied]).astype(np.int64)
+        codes[leaving[copied]] = codes[staying[pick]]
+    for column in reversed(columns):
+        codes[leaving, column] = places % sizes[column]
+        places = places // sizes[column]

@@ -1,0 +1,238 @@
+"""The graphical model of synthetic rows: a distribution over all columns, held as tables of a junction tree.
+
+Everything here is public: the model is fitted to noisy tables alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from tacit.synth._junction_tree import JunctionTree, junction_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["Columns", "GraphicalModel", "model_of", "spread", "summed"]
+
+_EINSUM: Any = np.einsum  # quicker than a sum over axes; its types do not know lists of axes
+
+#: The numbers of some columns, rising.
+Columns: TypeAlias = "tuple[int, ...]"
+
+
+def summed(table: NDArray[np.float64], columns: Sequence[int], kept: Sequence[int]) -> NDArray[np.float64]:
+    """Sum a table over all of its columns that are not kept; the order stays.
+
+    Examples
+    --------
+    >>> summed(np.ones((2, 3)), (0, 4), (4,)).tolist()
+    [2.0, 2.0, 2.0]
+    """
+    at = [i for i, column in enumerate(columns) if column in kept]
+    if len(at) == len(columns):
+        return table
+    made: NDArray[np.float64] = _EINSUM(table, list(range(len(columns))), at)
+    return made
+
+
+def spread(table: NDArray[np.float64], columns: Sequence[int], wide: Sequence[int]) -> NDArray[np.float64]:
+    """Return a table with axes of length 1 for the columns of a larger one that it does not have.
+
+    Examples
+    --------
+    >>> spread(np.ones(3), (4,), (0, 4, 5)).shape
+    (1, 3, 1)
+    """
+    at = iter(table.shape)
+    return table.reshape([next(at) if column in columns else 1 for column in wide])
+
+
+def _over(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Divide; nothing over nothing is nothing."""
+    return np.divide(a, b, out=np.zeros_like(a), where=b > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class GraphicalModel:
+    """Expected counts of every combination of columns, as one table for each clique.
+
+    Parameters
+    ----------
+    sizes
+        How many places each column has.
+    tree
+        The cliques.
+    beliefs
+        The expected counts of each clique; neighbouring cliques agree on what they share.
+    """
+
+    sizes: tuple[int, ...]
+    tree: JunctionTree
+    beliefs: tuple[NDArray[np.float64], ...]
+
+    @property
+    def total(self) -> float:
+        """The expected number of rows."""
+        return float(self.beliefs[0].sum())
+
+    @cached_property
+    def _shares(self) -> tuple[NDArray[np.float64], ...]:
+        """One over the expected counts of each separator; nothing where nothing is."""
+        parts = zip(self.beliefs, self.tree.cliques, self.tree.separators, strict=True)
+        known = [summed(belief, clique, separator) for belief, clique, separator in parts]
+        return tuple(_over(np.ones_like(one), one) for one in known)
+
+    def table(self, columns: Sequence[int]) -> NDArray[np.float64]:
+        """Return the expected counts of some columns, in their order: inside a clique or across cliques.
+
+        Across cliques, the parts of the tree that reach the columns are multiplied, and what is not wanted is
+        summed out from the leaves inwards.
+        """
+        rising = tuple(sorted(columns))
+        home = self.tree.home(rising)
+        if home is not None:
+            made = summed(self.beliefs[home], self.tree.cliques[home], rising)
+        else:
+            made = self._across(rising)
+        order = [rising.index(column) for column in columns]
+        return made if order == sorted(order) else np.ascontiguousarray(made.transpose(order))
+
+    def tables(self, wanted: Iterable[Columns]) -> dict[Columns, NDArray[np.float64]]:
+        """Return several tables with rising columns, small ones as sums of larger ones."""
+        made: dict[Columns, NDArray[np.float64]] = {}
+        for columns in sorted(wanted, key=len, reverse=True):
+            inside = set(columns)
+            larger = [c for c in made if inside.issubset(c)]
+            if larger:
+                source = min(larger, key=lambda c: made[c].size)
+                made[columns] = summed(made[source], source, columns)
+            else:
+                made[columns] = self.table(columns)
+        return made
+
+    def _across(self, wanted: Columns) -> NDArray[np.float64]:
+        """Walk from the last clique to the first; each hands a table to its parent."""
+        cliques, parents, separators = self.tree.cliques, self.tree.parents, self.tree.separators
+        held: dict[int, list[tuple[Columns, NDArray[np.float64]]]] = {}
+        needed = set(wanted)
+        for place in range(len(cliques) - 1, -1, -1):
+            below = held.pop(place, [])
+            separator = separators[place]
+            new = (needed & set(cliques[place])) - set(separator)
+            if place and not below and not new:
+                continue  # it would hand its separator to itself: nothing of it is wanted
+            columns, table = _product(cliques[place], self.beliefs[place], below, needed | set(separator))
+            if place == 0:
+                return summed(table, columns, wanted)
+            table = table * spread(self._shares[place], separator, columns)
+            held.setdefault(parents[place], []).append((columns, table))
+        raise AssertionError("a tree has a first clique")
+
+
+def _product(
+    clique: Columns,
+    belief: NDArray[np.float64],
+    below: list[tuple[Columns, NDArray[np.float64]]],
+    kept: set[int],
+) -> tuple[Columns, NDArray[np.float64]]:
+    """Multiply a clique with what its children handed over, and keep some columns."""
+    needed = kept.union(*(columns for columns, _ in below)) if below else kept
+    columns = tuple(column for column in clique if column in needed)
+    made = summed(belief, clique, columns)
+    for i, (others, table) in enumerate(below):
+        later = {c for more, _ in below[i + 1 :] for c in more} | kept
+        both = tuple(sorted({*columns, *others}))
+        left = tuple(column for column in both if column in later)
+        made = _contracted(made, columns, table, others, left)
+        columns = left
+    return columns, made
+
+
+def _contracted(
+    a: NDArray[np.float64], of_a: Columns, b: NDArray[np.float64], of_b: Columns, left: Columns
+) -> NDArray[np.float64]:
+    """Multiply two tables and keep some columns, as products of matrices; every own column is kept."""
+    both = [c for c in of_a if c in of_b and c in left]
+    gone = [c for c in of_a if c in of_b and c not in left]
+    own_a, own_b = [c for c in of_a if c not in of_b], [c for c in of_b if c not in of_a]
+    sizes = {**dict(zip(of_a, a.shape, strict=True)), **dict(zip(of_b, b.shape, strict=True))}
+    many, lost = (int(np.prod([sizes[c] for c in some])) for some in (both, gone))
+    first = a.transpose([of_a.index(c) for c in (*both, *own_a, *gone)]).reshape(many, -1, lost)
+    second = b.transpose([of_b.index(c) for c in (*both, *gone, *own_b)]).reshape(many, lost, -1)
+    order = [*both, *own_a, *own_b]
+    made = np.matmul(first, second).reshape([sizes[c] for c in order])
+    return np.asarray(made.transpose([order.index(c) for c in left]))
+
+
+def model_of(
+    potentials: Mapping[Columns, NDArray[np.float64]],
+    zeros: Mapping[Columns, NDArray[np.bool_]],
+    sizes: Sequence[int],
+    total: float,
+    tree: JunctionTree | None = None,
+) -> GraphicalModel | None:
+    """Return the model whose weights are the exponentials of the summed potentials; None where all are zero.
+
+    Hugin propagation in linear space: each clique's largest exponent is subtracted first, tables flow to the
+    first clique and back, and nothing over nothing is nothing.
+
+    Parameters
+    ----------
+    potentials
+        A table of exponents for some sets of columns.
+    zeros
+        For some sets of columns, where nothing can be.
+    sizes
+        How many places each column has.
+    total
+        The expected number of rows.
+    tree
+        The junction tree, where it is known.
+    """
+    tree = tree or junction_tree([*potentials, *zeros], sizes)
+    beliefs = _weights(tree, potentials, zeros, sizes)
+    cliques, parents, separators = tree.cliques, tree.parents, tree.separators
+    sent: list[NDArray[np.float64]] = [np.ones(())] * len(cliques)
+    for place in range(len(cliques) - 1, 0, -1):
+        message = summed(beliefs[place], cliques[place], separators[place])
+        top = message.max()
+        if not (top > 0 and np.isfinite(top)):
+            return None
+        sent[place] = message
+        parent = parents[place]
+        beliefs[parent] = beliefs[parent] * spread(message / top, separators[place], cliques[parent])
+    mass = beliefs[0].sum()
+    if not (mass > 0 and np.isfinite(mass)):
+        return None
+    beliefs[0] = beliefs[0] * (total / mass)
+    for place in range(1, len(cliques)):
+        separator = separators[place]
+        known = summed(beliefs[parents[place]], cliques[parents[place]], separator)
+        beliefs[place] = beliefs[place] * spread(_over(known, sent[place]), separator, cliques[place])
+    return GraphicalModel(tuple(sizes), tree, tuple(beliefs))
+
+
+def _weights(
+    tree: JunctionTree,
+    potentials: Mapping[Columns, NDArray[np.float64]],
+    zeros: Mapping[Columns, NDArray[np.bool_]],
+    sizes: Sequence[int],
+) -> list[NDArray[np.float64]]:
+    """Return the exponential of the potentials of each clique, the largest being 1."""
+    logs = [np.zeros([sizes[c] for c in clique]) for clique in tree.cliques]
+    for columns, exponents in potentials.items():
+        home = tree.home(columns)
+        assert home is not None  # noqa: S101 - the tree was made for these columns
+        logs[home] += spread(exponents, columns, tree.cliques[home])
+    made = [np.exp(one - one.max()) for one in logs]
+    for columns, never in zeros.items():
+        home = tree.home(columns)
+        assert home is not None  # noqa: S101
+        made[home] = made[home] * spread((~never).astype(np.float64), columns, tree.cliques[home])
+    return made

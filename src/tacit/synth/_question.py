@@ -1,0 +1,262 @@
+"""The question of synthetic rows: columns with public values, and its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from tacit.core import Plan, PlanGoal
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import Number, count
+from tacit.fixes import Choose, Either, Set
+from tacit.mechanisms import AdaptiveTables, DiscreteGaussian
+from tacit.synth._columns import SyntheticColumn
+from tacit.synth._design import SynthDesign
+from tacit.synth._facts import plan_facts, plan_forecast
+from tacit.synth._junction_tree import tree_cells
+from tacit.synth._model import model_of
+from tacit.synth._task import SynthTask
+from tacit.tables import BinsGiven, CodedSource, read_axes, read_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tacit.core import JSON
+    from tacit.synth._model import Columns
+    from tacit.synth._synthetic_table import SyntheticTable
+    from tacit.tables import Rows, TableDataset
+
+__all__ = ["SynthQuestion", "rebuild", "synthesize"]
+
+Method: TypeAlias = Literal["auto", "aim", "mst", "tables"]
+_METHODS = ("auto", "aim", "mst", "tables")
+_MOST_CELLS = 2_000_000
+_FEW = 3  # wanted tables up to which all are measured
+
+
+def synthesize(
+    rows: Rows,
+    columns: Sequence[str],
+    *,
+    bins: BinsGiven = None,
+    keys: Mapping[str, Sequence[object]] | None = None,
+    other: Sequence[str] = (),
+    keep: Sequence[Sequence[str]] = (),
+    never: Sequence[Mapping[str, object]] = (),
+    method: Method = "auto",
+    up_to: int | None = None,
+    size: int = 200_000,
+) -> SynthQuestion:
+    """Ask for invented rows that agree with measured tables of these columns; see `Rows.synthesize`."""
+    source = CodedSource(rows, read_axes(rows, columns, bins=bins, keys=keys, other=other), "synthetic rows")
+    _ = source.contribution  # refuses a sample, and rows that nothing bounds
+    if method not in _METHODS:
+        raise bad_parameter(
+            "method", "auto, aim, mst or tables", method, fix=Choose(_METHODS, given=str(method))
+        )
+    most = count("size", size, zero=False)
+    if most > _MOST_CELLS:
+        raise bad_parameter("size", f"at most {_MOST_CELLS:,} cells", size, fix=Set(size=200_000))
+    made = tuple(SyntheticColumn.of(axis) for axis in source.axes)
+    names = [column.name for column in made]
+    kept = tuple(dict.fromkeys(_columns_of(one, names, "keep") for one in keep))
+    zeros = _zeros(never, made)
+    chosen = _chosen(method, len(made), up_to)
+    wide = count("up_to", up_to if up_to is not None else 2 if chosen == "tables" else 3, zero=False)
+    design = SynthDesign(tuple(c.size for c in made), chosen, min(wide, len(made)), most, kept, zeros)
+    _check_room(design, names)
+    return SynthQuestion(source, made, design)
+
+
+def rebuild(dataset: TableDataset, request: Any) -> Plan[SyntheticTable]:
+    """Make a plan from its request again."""
+    question = synthesize(
+        read_rows(dataset, request["rows"]),
+        request["columns"],
+        bins=request["bins"],
+        keys=request["keys"],
+        other=request["other"],
+        keep=request["keep"],
+        method=request["method"],
+        up_to=request["up_to"],
+        size=request["size"],
+        never=request["never"],
+    )
+    return question.planned(PlanGoal.from_json(request["goal"]))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SynthQuestion:
+    """Synthetic rows, not planned yet: nothing has been read."""
+
+    source: CodedSource
+    columns: tuple[SyntheticColumn, ...]
+    design: SynthDesign
+
+    def __repr__(self) -> str:
+        names = ", ".join(column.name for column in self.columns)
+        return (
+            f"synthetic rows of {names}\nnot planned yet, and nothing was read: "
+            ".plan(epsilon=1, delta=1e-9) shows the cost and what will be measured"
+        )
+
+    def plan(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number = 0,
+        rho: Number | None = None,
+        confidence: Number = Fraction(95, 100),
+    ) -> Plan[SyntheticTable]:
+        """Plan the measurements, and state the cost and what is certain about them. Touches no data.
+
+        Parameters
+        ----------
+        epsilon, delta
+            The total; both are needed, because the noise is Gaussian.
+        rho
+            Instead of epsilon and delta: the total in zCDP.
+        confidence
+            How often the interval of a measured cell covers the noise.
+        """
+        return self.planned(PlanGoal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence))
+
+    def planned(self, goal: PlanGoal) -> Plan[SyntheticTable]:
+        """Plan the measurements for a goal; see `plan`."""
+        who, dataset = self.source.contribution, self.source.dataset
+        mechanism = AdaptiveTables(rho=_rho(goal), rows=who.total, adjacency=who.adjacency)
+        task = SynthTask(self.source, self.columns, self.design, mechanism)
+        _ = task.sql  # what cannot be written is refused now
+        return Plan.of(
+            dataset,
+            task,
+            promised=goal.promised,
+            forecast=lambda: plan_forecast(self.columns, self.design, mechanism, goal.confidence),
+            facts=lambda: [*self.source.facts(), *plan_facts(self.columns, self.design, mechanism)],
+            confidence=float(goal.confidence),
+            asked=self.source.in_words(),
+            request=lambda: self._request(goal),
+        )
+
+    def _request(self, goal: PlanGoal) -> JSON:
+        names = [column.name for column in self.columns]
+        return {
+            "asks": "synthesize",
+            **self.source.request(),
+            "keep": [[names[i] for i in one] for one in self.design.keep],
+            "never": [
+                {names[c]: [self.columns[c].labels[place]] for c, place in zip(one, cell, strict=True)}
+                for one, mask in self.design.zeros.items()
+                for cell in np.argwhere(mask).tolist()
+            ],
+            "method": self.design.method,
+            "up_to": self.design.up_to,
+            "size": self.design.size,
+            "goal": goal.to_json(),
+        }
+
+
+def _rho(goal: PlanGoal) -> Fraction:
+    """Return the rho of a goal, or refuse pure epsilon."""
+    if goal.rho is not None:
+        return goal.rho
+    assert goal.epsilon is not None  # noqa: S101 - a goal has one of the two
+    if not goal.delta:
+        raise TacitError(
+            "bad-parameter",
+            "synthetic rows need a delta, or rho instead of epsilon",
+            why="the noise is Gaussian, which has no pure epsilon; for many tables, Laplace "
+            "noise would be much larger",
+            fix=Either(Set(epsilon=float(goal.epsilon), delta=1e-9), Set(rho=0.015)),
+        )
+    law = DiscreteGaussian(epsilon=goal.epsilon, delta=goal.delta, sensitivity=1)  # checked forward
+    return 1 / (2 * law.sigma**2)
+
+
+def _chosen(method: Method, columns: int, up_to: int | None) -> str:
+    """Return the method: where few tables are wanted all of them are measured, else AIM chooses."""
+    if method != "auto":
+        return method
+    pairs = columns * (columns - 1) // 2
+    return "tables" if pairs <= _FEW and up_to in {None, 2} else "aim"
+
+
+def _columns_of(given: Sequence[str], names: list[str], word: str) -> Columns:
+    """Read the columns of one table: rising numbers."""
+    listed = [given] if isinstance(given, str) else list(given)
+    for name in listed:
+        if name not in names:
+            raise TacitError(
+                "unknown-column",
+                f"{word} names {name!r}, which is not one of the columns asked for",
+                fix=Choose(tuple(names), given=str(name)),
+            )
+    if not listed or len(set(listed)) != len(listed):
+        raise bad_parameter(word, "different columns", given, fix=Set(**{word: [tuple(names[:2])]}))
+    return tuple(sorted(names.index(name) for name in listed))
+
+
+def _zeros(
+    never: Sequence[Mapping[str, object]], columns: Sequence[SyntheticColumn]
+) -> dict[Columns, NDArray[np.bool_]]:
+    """Read what can never be: for some sets of columns, the cells that are empty."""
+    names = [column.name for column in columns]
+    found: dict[Columns, NDArray[np.bool_]] = {}
+    for one in never:
+        if not isinstance(one, Mapping):
+            raise bad_parameter(
+                "never", "values by column", one, fix=Set(never=[{"sex": "M", "pregnant": True}])
+            )
+        at = _columns_of(list(one), names, "never")
+        shape = tuple(columns[c].size for c in at)
+        if int(np.prod(shape, dtype=object)) > _MOST_CELLS:
+            raise bad_parameter("never", f"of columns with at most {_MOST_CELLS:,} cells", list(one))
+        mask = found.setdefault(at, np.zeros(shape, bool))
+        places = [_places(columns[c], one[names[c]]) for c in at]
+        mask[np.ix_(*places)] = True
+    return dict(sorted(found.items()))
+
+
+def _places(column: SyntheticColumn, given: object) -> list[int]:
+    """Read one value or several as places of a column."""
+    several = isinstance(given, Sequence) and not isinstance(given, str)
+    listed = list(given) if several else [given]  # type: ignore[call-overload]
+    places = []
+    for value in listed:
+        place = column.labels.index(value) if value in column.labels else column.place_of(value)
+        if place is None:
+            raise bad_parameter(
+                f"never of {column.name}",
+                "among its values",
+                value,
+                fix=Choose(column.labels, given=str(value)),
+            )
+        places.append(place)
+    return places
+
+
+def _check_room(design: SynthDesign, names: list[str]) -> None:
+    """Refuse a design whose certain tables do not fit, or that leaves nothing."""
+    for columns in design.keep:
+        if design.cells(columns) > design.size:
+            raise bad_parameter(
+                "keep", f"of tables with at most {design.size:,} cells", [names[c] for c in columns],
+                fix=Set(size=min(_MOST_CELLS, design.cells(columns))),
+            )  # fmt: skip
+    certain = [*design.keep, *((i,) for i in range(len(design.sizes)))]
+    cells = tree_cells([*certain, *design.zeros], design.sizes)
+    if cells > design.size:
+        raise TacitError(
+            "question-too-large",
+            f"the tables in keep and never need a model of {cells:,} cells, and the limit is {design.size:,}",
+            why="columns that are tied together in a circle must be modelled together",
+            fix=Set(size=cells)
+            if cells <= _MOST_CELLS
+            else "name fewer tables in keep and never, or wider bins",
+        )
+    if model_of({}, design.zeros, design.sizes, 1.0) is None:
+        raise bad_parameter("never", "such that something is left", "everything", fix=Set(never=[]))

@@ -1,0 +1,108 @@
+"""The report of a release of synthetic rows: what was measured, how well rows agree, what is not covered."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tacit.report import Report, ReportTable
+from tacit.synth._facts import METHODS, table_name
+from tacit.synth._table_views import half_width
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tacit.synth._fit import NoisyTable
+    from tacit.synth._synthetic_table import SyntheticTable
+
+__all__ = ["distance", "report_of", "summary_of"]
+
+_FAR = 1.5  # a model that is further from a measurement, in units of its noise, is too small
+_LISTED = 60
+
+
+def distance(held: SyntheticTable, table: NoisyTable) -> float:
+    """Return how far rows are from a measurement: the root mean square over its cells, in units of the noise.
+
+    About 1 or less where only noise is between them.
+    """
+    if held.model is not None:
+        expected = held.model.table(table.columns)
+    else:
+        codes = held.codes()
+        at = np.ravel_multi_index(tuple(codes[:, c] for c in table.columns), table.counts.shape)
+        counts = np.bincount(at, minlength=table.counts.size)
+        expected = counts.reshape(table.counts.shape).astype(np.float64)
+    return float(np.sqrt(np.mean((expected - table.counts) ** 2))) / table.sigma
+
+
+def summary_of(held: SyntheticTable) -> Report:
+    """Return what was measured, without a fit."""
+    return Report(_title(held), _lead(held), (_listed(held, None),), tuple(_notes(held)))
+
+
+def report_of(held: SyntheticTable) -> Report:
+    """Return the whole report; it needs the fit, and nothing but the release."""
+    measured = _listed(held, lambda table: distance(held, table))
+    far = [t for t in held.measured[:_LISTED] if distance(held, t) > _FAR]
+    notes = _notes(held)
+    if far:
+        names = ", ".join(dict.fromkeys(table_name(held.columns, t.columns) for t in far))
+        notes.insert(
+            0,
+            f"the rows miss {names} by more than {_FAR} times the noise: the model is "
+            "too small (a larger size helps), or what was declared impossible does occur",
+        )
+    return Report(_title(held), _lead(held), (measured,), tuple(notes))
+
+
+def _title(held: SyntheticTable) -> str:
+    many = max(0, round(held.total))
+    return f"Synthetic rows: about {many:,} rows, {len(held.columns)} columns"
+
+
+def _lead(held: SyntheticTable) -> tuple[str, ...]:
+    z = NormalDist().inv_cdf((1 + held.confidence) / 2)
+    chosen = sum(step[0] == "choice" for step in held.steps)
+    said = f"{METHODS[held.design.method]}."
+    choices = f" {chosen} choices were made." if chosen else ""
+    return (
+        f"{said}{choices} The number of rows is noisy: {held.total:,.0f} +/- {z * held.total_error:,.0f}.",
+    )
+
+
+def _listed(held: SyntheticTable, away: Callable[[NoisyTable], float] | None) -> ReportTable:
+    """List the measurements in their order."""
+    header = ("table", "cells", "+/-", "cells below 2 sigma")
+    rows = []
+    for table in held.measured[:_LISTED]:
+        width = half_width(table.sigma, 1, held.confidence)
+        small = int((table.counts < 2 * table.sigma).sum())
+        line = [
+            table_name(held.columns, table.columns), f"{table.counts.size:,}", f"{width:,.0f}", f"{small:,}",
+        ]  # fmt: skip
+        rows.append((*line, f"{away(table):.2f}") if away else tuple(line))
+    more = len(held.measured) - _LISTED
+    title = "Measured tables" + (f" (the first {_LISTED}; {more:,} more)" if more > 0 else "")
+    return ReportTable(title, (*header, "distance in sigma") if away else header, tuple(rows))
+
+
+def _notes(held: SyntheticTable) -> list[str]:
+    covered = f"{held.confidence * 100:.4g} %"
+    notes = [
+        (
+            f"+/- covers the noise on one measured cell, {covered} of the time. Tables that are neither "
+            "measured nor sums of measured tables are not covered: the rows agree with the "
+            "model there, and the model with nothing. Errors that treat the rows as real data are too small."
+        ),
+        "Cells below 2 sigma cannot be told from empty ones: small groups are lost first.",
+    ]
+    if invented := [column.name for column in held.columns if column.invented]:
+        notes.append(f"Values of {', '.join(invented)} inside a cell are invented evenly.")
+    if held.design.zeros:
+        cells = sum(int(mask.sum()) for mask in held.design.zeros.values())
+        what = "the combination that was" if cells == 1 else f"one of the {cells:,} combinations that were"
+        notes.append(f"No row has {what} declared impossible.")
+    return [*notes, *held.left_out]

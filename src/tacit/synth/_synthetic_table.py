@@ -1,0 +1,223 @@
+"""The content of a release of synthetic rows: noisy tables and choices. Rows are a free view of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from tacit.core import Content, needs
+from tacit.exact import count
+from tacit.synth._columns import SyntheticColumn
+from tacit.synth._design import SynthDesign, columns_in
+from tacit.synth._fit import NoisyTable, fit, total_of
+from tacit.synth._gradual import gradual_codes
+from tacit.synth._rows import draw_codes
+from tacit.synth._table_views import MeasuredViews
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from tacit.core import JSON, Certificate
+    from tacit.picture import Picture
+    from tacit.report import Report
+    from tacit.synth._model import GraphicalModel
+
+__all__ = ["SyntheticTable"]
+
+_MOST_ROWS = 50_000_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SyntheticTable(Content):
+    """Noisy tables, and synthetic rows that agree with them.
+
+    Everything that it shows is a function of what it stores: the design, the noisy integers, the chosen
+    tables and the noise. The same release gives the same rows.
+
+    Parameters
+    ----------
+    columns
+        The columns with their public places.
+    design
+        What decided which tables could be measured: public facts.
+    steps
+        The choices and the noisy tables, in their order.
+    confidence
+        How often the interval of a measured cell covers the noise.
+    left_out
+        Which rows of the data are not counted.
+    """
+
+    kind: ClassVar[str] = "synthetic-table"
+
+    columns: tuple[SyntheticColumn, ...]
+    design: SynthDesign
+    steps: tuple[list[Any], ...]
+    confidence: float
+    left_out: tuple[str, ...] = ()
+
+    @cached_property
+    def measured(self) -> tuple[NoisyTable, ...]:
+        """The noisy tables, in the order in which they were measured."""
+        found = []
+        for kind, columns, level, *cells in self.steps:
+            if kind == "table":
+                counts = np.array(cells[0], np.float64).reshape([self.design.sizes[c] for c in columns])
+                found.append(NoisyTable(tuple(columns), counts, float(Fraction(level))))
+        return tuple(found)
+
+    @cached_property
+    def total(self) -> float:
+        """The noisy number of rows: the mean of the tables' sums by precision; it may be negative."""
+        return total_of(self.measured)
+
+    @property
+    def total_error(self) -> float:
+        """The standard deviation of the noise on the total."""
+        return float(sum(1 / (t.sigma**2 * t.counts.size) for t in self.measured) ** -0.5)
+
+    @cached_property
+    def model(self) -> GraphicalModel | None:
+        """The model that was fitted to the tables; None where rows come from a gradual update instead."""
+        if (
+            not self.design.fits([table.columns for table in self.measured])
+            and self.design.method == "tables"
+        ):
+            return None
+        return fit(self.measured, self.design.sizes, self.design.zeros).model
+
+    @property
+    def tables(self) -> MeasuredViews:
+        """The tables by their columns: measured ones with intervals, others from the model, not covered."""
+        return MeasuredViews(self)
+
+    def _generator(self, rows: int, draw: int) -> np.random.Generator:
+        """Return a generator whose public seed is a hash of what is stored."""
+        text = json.dumps([self.to_json(), rows, draw], sort_keys=True)
+        digest = hashlib.sha256(text.encode()).digest()
+        return np.random.default_rng(np.frombuffer(digest, np.uint32))
+
+    def codes(self, rows: int | None = None, draw: int = 0) -> NDArray[np.int32]:
+        """Return synthetic rows as places on each column; see `to_dict`."""
+        return self._coded(rows, draw)[0]
+
+    def _coded(self, rows: int | None, draw: int) -> tuple[NDArray[np.int32], np.random.Generator]:
+        many = max(0, round(self.total)) if rows is None else count("rows", rows)
+        many = min(many, _MOST_ROWS)
+        by = self._generator(many, count("draw", draw))
+        if self.model is None:
+            return gradual_codes(self.measured, self.design.sizes, many, by, self.design.zeros), by
+        return draw_codes(self.model, many, by), by
+
+    def to_dict(self, rows: int | None = None, draw: int = 0) -> dict[str, NDArray[Any]]:
+        """Return synthetic rows, as one array for each column: a view of the release, at no cost.
+
+        Parameters
+        ----------
+        rows
+            How many; by default the noisy total. More rows than the data has say nothing more about it.
+        draw
+            The number of the draw: 0, 1, 2 ... give different rows from the same release, each repeatable.
+        """
+        codes, by = self._coded(rows, draw)
+        return {column.name: column.values(codes[:, i], by) for i, column in enumerate(self.columns)}
+
+    def to_pandas(self, rows: int | None = None, draw: int = 0) -> pd.DataFrame:
+        """Return synthetic rows as a pandas data frame (extra ``pandas``); see `to_dict`."""
+        needs("to_pandas", "pandas", "tacit[pandas]")
+        import pandas as pd
+
+        return pd.DataFrame(self.to_dict(rows, draw))
+
+    def to_arrow(self, rows: int | None = None, draw: int = 0) -> pa.Table:
+        """Return synthetic rows as an Arrow table (extra ``pandas``); see `to_dict`."""
+        needs("to_arrow", "pyarrow", "tacit[pandas]")
+        import pyarrow as pa
+
+        made = self.to_dict(rows, draw)
+        return pa.table({name: pa.array(values, from_pandas=True) for name, values in made.items()})
+
+    def to_csv(self, path: str | Path | None = None, rows: int | None = None, draw: int = 0) -> str:
+        """Return synthetic rows as CSV text, and write them to a file if a path is given; see `to_dict`."""
+        from tacit.synth._csv import csv_text
+
+        text = csv_text(self.to_dict(rows, draw))
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    def report(self) -> Report:
+        """Say what was measured, how far rows are from it and what is not covered, from the release alone."""
+        from tacit.synth._report import report_of
+
+        return report_of(self)
+
+    def text(self, marks: tuple[str, ...] = ()) -> str:
+        """Write what was measured for a terminal."""
+        from tacit.synth._report import summary_of
+
+        return "\n".join([summary_of(self).text(), *marks])
+
+    def html(self, marks: tuple[str, ...] = ()) -> str:
+        """Write what was measured for a notebook."""
+        from html import escape
+
+        from tacit.synth._report import summary_of
+
+        return summary_of(self).html() + "".join(f"<p>{escape(mark)}</p>" for mark in marks)
+
+    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
+        """Draw measured tables with their noise: one by its name ("age x sex"), or the measured pairs."""
+        from tacit.synth._picture import plot_tables
+
+        return plot_tables(self, what, ax, certificate)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def to_json(self) -> dict[str, JSON]:
+        """Return the content as JSON: columns, design, and the steps as the ledger stores them."""
+        return {
+            "columns": [column.to_json() for column in self.columns],
+            "design": self.design.to_json(),
+            "steps": [list(step) for step in self.steps],
+            "confidence": self.confidence,
+            "left_out": list(self.left_out),
+        }
+
+    @classmethod
+    def from_json(cls, document: Any) -> SyntheticTable:
+        """Read the content back; raises ``ValueError`` where it is not one."""
+        columns = tuple(SyntheticColumn.from_json(one) for one in document["columns"])
+        design = SynthDesign.from_json(document["design"])
+        if tuple(column.size for column in columns) != design.sizes:
+            raise ValueError("the columns do not have the places of the design")
+        steps = tuple(_step(one, design) for one in document["steps"])
+        confidence = float(document["confidence"])
+        if not 0 < confidence < 1 or not any(step[0] == "table" for step in steps):
+            raise ValueError("not a synthetic table")
+        return cls(columns, design, steps, confidence, tuple(str(one) for one in document["left_out"]))
+
+
+def _step(written: Any, design: SynthDesign) -> list[Any]:
+    """Read a choice or a noisy table."""
+    kind, columns, level, *cells = written
+    at, exact = list(columns_in(columns, len(design.sizes))), Fraction(level)
+    if exact <= 0 or (kind, len(cells)) not in {("choice", 0), ("table", 1)}:
+        raise ValueError("not a step")
+    if kind == "choice":
+        return [kind, at, str(exact)]
+    [counts] = cells
+    if len(counts) != design.cells(tuple(at)) or not all(type(one) is int for one in counts):
+        raise ValueError("not a noisy table")
+    return [kind, at, str(exact), list(counts)]

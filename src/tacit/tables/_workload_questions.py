@@ -1,0 +1,191 @@
+"""What can be asked of rows beyond one table of answers; rows and datasets inherit it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, Literal
+
+from tacit.tables._further_questions import asked_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tacit.exact import Number
+    from tacit.tables._axes import BinsGiven
+    from tacit.tables._cross_tables import TableName
+    from tacit.tables._crosstabs import CrossQuestion
+    from tacit.tables._rows import Rows
+
+__all__ = ["WorkloadQuestions"]
+
+
+class WorkloadQuestions:
+    """Questions for cross tables, regressions, survival curves and invented rows."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _counted(self) -> Rows:
+        """Return the rows that are counted."""
+
+    def crosstabs(
+        self,
+        columns: Sequence[str],
+        up_to: int = 2,
+        *,
+        tables: Sequence[TableName] | None = None,
+        bins: BinsGiven = None,
+        keys: Mapping[str, Sequence[object]] | None = None,
+        other: Sequence[str] = (),
+        missing: bool = True,
+        weights: Mapping[TableName, Number] | None = None,
+        aim: Literal["largest", "sum"] = "largest",
+    ) -> CrossQuestion:
+        """Ask for many tables of these columns at once, planned together; all of them agree.
+
+        Guarantee: like every plan, it states its cost and the error of every table before anything is
+        charged. The noise is chosen so that the widest cell is as narrow as it can be for the cost.
+
+        Parameters
+        ----------
+        columns
+            Columns with public values, or numbers and dates with `bins`.
+        up_to
+            All tables of one to so many columns.
+        tables
+            Instead of `up_to`: exactly these tables, each a tuple of names.
+        bins
+            For numbers: into how many equal cells their bounds are cut, or the cuts; for dates the cuts.
+        keys
+            Public values by column; by default those declared with the dataset.
+        other
+            Columns that get a place for all values that are not listed.
+        missing
+            Whether missing values get a place, in columns that can have them.
+        weights
+            How much the variance of a table counts, 1 where nothing is said: ``{("age", "sex"): 4}``.
+        aim
+            ``"largest"``: the largest (weighted) variance of a cell is least. ``"sum"``: the sum over all
+            cells is; small tables then have the widest cells.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> visits = tc.protect(tc.tables.example_visits(), unit="patient_id", limits={"rows": 1},
+        ...                     budget=tc.Budget(epsilon=2, delta=1e-6), bounds={"age": (0, 100)},
+        ...                     keys={"hospital": tc.tables.EXAMPLE_HOSPITALS})
+        >>> question = visits.crosstabs(["age", "hospital"], bins={"age": 4})
+        >>> release = question.plan(epsilon=1, delta=1e-6).release()
+        >>> table = release.tables[("hospital", "age")]
+        >>> len(table) == 4 * len(tc.tables.EXAMPLE_HOSPITALS)
+        True
+        >>> total = sum(table["n"].value)
+        >>> abs(total - release.total.value) < 1e-6  # all tables agree
+        True
+        """
+        question: CrossQuestion = asked_of(
+            self._counted(), "crosstabs", columns, up_to, tables=tables, bins=bins, keys=keys, other=other,
+            missing=missing, weights=weights, aim=aim,
+        )  # fmt: skip
+        return question
+
+    def regress(
+        self,
+        outcome: str,
+        *,
+        on: Sequence[str],
+        kind: str = "linear",
+        bounds: Mapping[str, tuple[Number, Number]] | None = None,
+        bins: BinsGiven = None,
+        keys: Mapping[str, Sequence[object]] | None = None,
+    ) -> Any:
+        """Ask for a regression of a column on others; `tacit.inference.regress` explains the parameters.
+
+        Intervals and p-values cover the noise and the chance in who was included. Each unit needs one row.
+
+        Examples
+        --------
+        ``people.regress("sbp", on=["age", "bmi"]).plan(epsilon=1)``
+        """
+        return asked_of(
+            self._counted(), "regress", outcome, on=on, kind=kind, bounds=bounds, bins=bins, keys=keys
+        )
+
+    def survival(
+        self,
+        *,
+        time: str,
+        event: str,
+        bins: Sequence[Number],
+        by: str | None = None,
+        keys: Sequence[object] | None = None,
+    ) -> Any:
+        """Ask for survival curves on public time bins; `tacit.inference.survival` explains the parameters.
+
+        Intervals and p-values cover the noise and the chance in who was included. Each unit needs one row.
+
+        Examples
+        --------
+        ``people.survival(time="week", event="arrest", bins=[0, 13, 26, 39, 52], by="fin").plan(epsilon=1)``
+        """
+        return asked_of(self._counted(), "survival", time=time, event=event, bins=bins, by=by, keys=keys)
+
+    def synthesize(
+        self,
+        columns: Sequence[str],
+        *,
+        bins: BinsGiven = None,
+        keys: Mapping[str, Sequence[object]] | None = None,
+        other: Sequence[str] = (),
+        keep: Sequence[Sequence[str]] = (),
+        never: Sequence[Mapping[str, object]] = (),
+        method: Literal["auto", "aim", "mst", "tables"] = "auto",
+        up_to: int | None = None,
+        size: int = 200_000,
+    ) -> Any:
+        """Ask for invented rows that agree with measured tables of these columns.
+
+        Guarantee: the plan's rho for each unit, whatever was measured (docs/proofs/synth.md). The release
+        holds noisy tables; rows are a free view of it. A unit with several rows needs a limit on rows, or
+        one row after `per_unit`.
+
+        Parameters
+        ----------
+        columns
+            The columns. All their values must be public: keys, bounds with bins, or booleans.
+        bins
+            Of numbers: how many equally wide cells, or the cuts; of dates the cuts. Values inside a cell are
+            invented.
+        keys
+            Public values by column; by default those declared with the dataset.
+        other
+            Columns that get one more place for all values that are not listed.
+        keep
+            Tables that are measured first, with a fifth of the budget reserved for them.
+        never
+            Combinations that cannot be, such as ``{"sex": "M", "pregnant": True}``: public facts.
+        method
+            ``"aim"`` chooses tables in rounds, ``"mst"`` chooses a tree of pairs, ``"tables"`` measures all
+            tables of ``up_to`` columns; by default AIM, or all tables where few are wanted.
+        up_to
+            How many columns the wanted tables have: 3, or 2 for ``"tables"``.
+        size
+            The most cells of the model.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> visits = tc.protect(
+        ...     tc.tables.example_visits(), unit="patient_id", bounds={"age": (0, 100)},
+        ...     keys={"hospital": tc.tables.EXAMPLE_HOSPITALS}, budget=tc.Budget(epsilon=3, delta=1e-6),
+        ... )
+        >>> plan = visits.synthesize(["hospital", "age"], bins={"age": 5}).plan(epsilon=2, delta=1e-6)
+        >>> release = plan.release()
+        >>> rows = release.to_pandas(rows=100)
+        >>> rows.shape, rows.equals(release.to_pandas(rows=100))
+        ((100, 2), True)
+        """
+        return asked_of(
+            self, "synthesize", columns, bins=bins, keys=keys, other=other, keep=keep, never=never,
+            method=method, up_to=up_to, size=size,
+        )  # fmt: skip

@@ -26,10 +26,11 @@ __all__ = [
 ]
 
 COLUMNS_PER_PAGE: Final = 25  # five fields each; a form has at most 200
-#: What the kinds other than tables need to know: points on a map, then graphs.
+#: What the kinds other than tables need to know: points on a map, then graphs, then streams.
 KIND_FIELDS: Final = (
     "lat", "lon", "south", "west", "north", "east",
     "source_column", "target_column", "nodes", "degree_bound", "directed",
+    "start", "days", "most_days", "apart",
 )  # fmt: skip
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?", re.ASCII)
 _MISSING: Final = "(missing)"  # the key of missing values
@@ -145,6 +146,9 @@ def _declared(state: Mapping[str, Any]) -> dict[str, Any]:
             numbers = {name: _whole(name, state[name]) for name in ("nodes", "degree_bound")}
             found |= {name: one for name, one in numbers.items() if one is not None}
             return {**found, "directed": True} if state["directed"] else found
+        case "stream":
+            whole = {name: _whole(name, state[name]) for name in ("days", "most_days", "apart")}
+            return {"start": state["start"], **{name: one for name, one in whole.items() if one is not None}}
     return {}
 
 
@@ -162,6 +166,11 @@ def state_of_policy(opened: OpenDataset) -> dict[str, Any]:
         for table in opened.facts.get("tables", ())
         if table["key"] is None
     ]
+    if opened.kind == "stream":  # its columns are those that were declared
+        named = {name for fact in ("bounds", "keys", "types") for name in policy[fact]} | {
+            *policy["never_null"]
+        }
+        tables = [{"name": opened.name, "columns": [{"name": one, "kind": ""} for one in sorted(named)]}]
     columns: dict[str, dict[str, str]] = {}
     for name, (low, high) in policy["bounds"].items():
         columns.setdefault(name, dict(_EMPTY)).update(low=low, high=high)

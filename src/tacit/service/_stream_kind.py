@@ -88,7 +88,14 @@ def declare_stream(
 
     del ledger  # the one that the service replaces
     level, unit = _level(policy)
-    columns = {"bounds": {}, "keys": {}, "types": {}, "never_null": [], "record": "words", "limits": None}
+    columns: dict[str, Any] = {
+        "bounds": {},
+        "keys": {},
+        "types": {},
+        "never_null": [],
+        "record": "words",
+        "limits": None,
+    }
     given = protect_arguments({"adjacency": "add/remove", "version": 1, **columns, **policy})
     kept = ("version", "bounds", "keys", "types", "never_null", "limits", "budget")
     if isinstance(place, Path):

@@ -103,11 +103,13 @@ def _open_table(source: ListedSource, name: str, policy: Mapping[str, Any], ledg
 
 def _first_place(source: ListedSource) -> dict[str, Any]:
     """Return the file of the earliest day of a stream, whose columns are those of all days."""
+    from tacit.engines import place_source
+
     folder = days_folder(source)
     if folder is None:
         raise _not_there()
     first = first_day(folder)
-    return {} if first is None else {source.name: str(first)}
+    return {} if first is None else {source.name: place_source(str(first), None)}
 
 
 def _open_other(

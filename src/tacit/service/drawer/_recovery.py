@@ -10,7 +10,6 @@ from tacit.service._stream_kind import day_asked
 from tacit.service._times import moment_text, new_id
 from tacit.service.drawer._release_documents import document_of
 from tacit.service.plans import plan_of
-from tacit.streams import stored_days
 
 if TYPE_CHECKING:
     from tacit.service._database import Change, ServiceRow
@@ -70,6 +69,8 @@ def _is_lost(service: Service, row: ServiceRow, lost: str) -> bool:
 
 def stored_document(service: Service, row: ServiceRow) -> dict[str, Any] | None:
     """Return the stored answer of a query if its account has paid for it, without the data."""
+    from tacit.streams import stored_days
+
     dataset: Any = service.dataset(row["dataset"]).dataset
     ask = json.loads(row["ask"])
     try:

@@ -93,7 +93,7 @@ class Stream(StreamRows, StreamAlarms, Dataset):
     _folder: StreamFolder
     _protected: Callable[[object], TableDataset]
     _session: _Session
-    #: Whether a service looks after the rows: its plans follow from declared facts alone, one charge pays all.
+    #: Whether a service looks after the rows: plans follow from declared facts alone, and one charge pays.
     _hosted: bool = False
 
     @property

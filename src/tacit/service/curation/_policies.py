@@ -161,7 +161,7 @@ def declared_policy(given: DatasetDeclared, settings: ServiceSettings) -> dict[s
 
 
 def _usual_lag(kind: str, settings: ServiceSettings) -> int:
-    """Return the lag of a policy that names none; a stream draws many days at once, and nobody is in haste."""
+    """Return the lag of a policy that names none; a stream draws many days at once, without haste."""
     return max(settings.lag, _STREAM_TICKS) if kind == "stream" else settings.lag
 
 

@@ -1,4 +1,4 @@
-"""The files of a stream's days: one for each day in a folder that the operator lists; only processes read them.
+"""The files of a stream's days: one for each day, in a folder that the operator lists.
 
 The service keeps the rows of the days that were taken in, in a folder of its own: what the operator's files
 become later changes nothing.

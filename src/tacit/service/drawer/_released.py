@@ -50,7 +50,7 @@ def release_document(call: ServiceCall, row: ServiceRow) -> dict[str, Any]:
 def stored_answer(call: ServiceCall, account: str, plan: str, series: str = "") -> Answer | Download | None:
     """Return the release of a plan that this account has paid for and whose time has come, or None.
 
-    A series has a release for each day up to which it was asked for: ``series`` is the digest of the question.
+    A series has a release for each day that ends a question; ``series`` is the digest of the question.
     """
     which = " AND query IN (SELECT id FROM queries WHERE asked = ?)" if series else ""
     row = call.service.database.row(

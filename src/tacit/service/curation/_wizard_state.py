@@ -152,10 +152,11 @@ def _declared(state: Mapping[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def state_of_policy(opened: OpenDataset) -> dict[str, Any]:
-    """Return the state that stands for the present policy, to change it."""
-    policy, limits = opened.policy, opened.policy["limits"] or {}
-    tables = [
+def _tables_of(opened: OpenDataset) -> list[dict[str, Any]]:
+    """Return the tables with their columns; those of a stream are the columns that were declared."""
+    if opened.kind == "stream":
+        return [{"name": opened.name, "columns": _declared_columns(opened.policy)}]
+    return [
         {
             "name": table["name"],
             "columns": [
@@ -166,11 +167,26 @@ def state_of_policy(opened: OpenDataset) -> dict[str, Any]:
         for table in opened.facts.get("tables", ())
         if table["key"] is None
     ]
-    if opened.kind == "stream":  # its columns are those that were declared
-        named = {name for fact in ("bounds", "keys", "types") for name in policy[fact]} | {
-            *policy["never_null"]
-        }
-        tables = [{"name": opened.name, "columns": [{"name": one, "kind": ""} for one in sorted(named)]}]
+
+
+def _declared_columns(policy: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the columns that a policy names, with the kinds by which their keys are read again."""
+    named = {name for fact in ("bounds", "keys", "types", "never_null") for name in policy[fact]}
+    found = []
+    for name in sorted(named):
+        keys = [one for one in policy["keys"].get(name, ()) if one is not None]
+        kind = "number" if name in policy["bounds"] else "text"
+        if keys and all(isinstance(one, bool) for one in keys):
+            kind = "boolean"
+        elif keys and all(isinstance(one, int | float) for one in keys):
+            kind = "number"
+        found.append({"name": name, "kind": "" if name in policy["types"] else kind})
+    return found
+
+
+def state_of_policy(opened: OpenDataset) -> dict[str, Any]:
+    """Return the state that stands for the present policy, to change it."""
+    policy, limits = opened.policy, opened.policy["limits"] or {}
     columns: dict[str, dict[str, str]] = {}
     for name, (low, high) in policy["bounds"].items():
         columns.setdefault(name, dict(_EMPTY)).update(low=low, high=high)
@@ -184,7 +200,7 @@ def state_of_policy(opened: OpenDataset) -> dict[str, Any]:
     for name in policy["never_null"]:
         columns.setdefault(name, dict(_EMPTY))["never_null"] = "yes"
     return {
-        "tables": tables,
+        "tables": _tables_of(opened),
         "columns": columns,
         "changes": opened.name,
         "kind": opened.kind,

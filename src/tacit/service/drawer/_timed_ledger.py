@@ -53,7 +53,7 @@ def _in_slot(slot: Slot, compute: Callable[..., T]) -> Callable[..., T]:
 
 
 class TimedRun(LedgerRun):
-    """A run that claims an instalment at once, computes it from ``start_at`` and stores it at ``store_at``."""
+    """A run that claims an instalment at once, computes from ``start_at`` and stores at ``store_at``."""
 
     def __init__(self, run: LedgerRun, slot: Slot) -> None:
         vars(self).update(vars(run))

@@ -13,6 +13,8 @@ from tacit.ledger import LedgerRun
 from tacit.service import ListedSource
 from tacit.service._service import Service
 from tacit.service._times import now_text
+from tacit.service.curation._wizard import _START
+from tacit.service.curation._wizard_state import given_policy, state_of_policy
 from tacit.service.drawer import _days as day_files
 from tacit.service.drawer import now
 from tacit.service.drawer._timed_ledger import TimedRun
@@ -570,6 +572,9 @@ def test_the_pages_of_a_stream(place):
     assert (made.dataset.level, made.policy["keys"]) == ("person", {"region": ["north", "south"]})
     change = browser.get("/datasets/clinic/change")
     assert (change.status_code, "region" in change.text) == (200, True)
+    kept = {name: made.policy[name] for name in ("bounds", "keys", "types", "never_null", "limits")}
+    again = given_policy({**_START, **state_of_policy(made)}, new=False)
+    assert {name: again[name] for name in kept} == kept  # the form for the next policy loses nothing
     assert "Days and series" in browser.get("/datasets/clinic").text
     page = browser.get("/datasets/flu/days")
     assert page.status_code == 200

@@ -58,6 +58,9 @@ def take_listed_days(settings: ServiceSettings, opened: OpenDataset, through: st
     except TacitError as refusal:
         if refusal.code not in _TOLD:
             raise unread_day() from None
+        if refusal.code == "rows-twice":
+            fix = "ask the operator to write the file of this day, which has the rows of another one"
+            raise TacitError("rows-twice", refusal.what, why=refusal.why, fix=fix) from None
         raise
 
 

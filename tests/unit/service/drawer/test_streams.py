@@ -256,6 +256,9 @@ def test_days_are_taken_in_order_and_a_bad_file_says_nothing_of_its_rows(place, 
     assert CANARY not in found.text
     assert str(files) not in found.text
     (files / f"{day(2)}.parquet").unlink()
+    (files / f"{day(2)}.csv").write_bytes((files / f"{day(1)}.csv").read_bytes())
+    twice = take(place, 3).json()
+    assert (twice["code"], "operator" in twice["fix"]) == ("rows-twice", True)
     write_day(files, 2, rows=0)  # nobody came
     assert take(place, 3).status_code == 201
     assert len(days_of(drawn(place, 3))["count"]) == 6

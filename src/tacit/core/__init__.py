@@ -43,7 +43,7 @@ from tacit.core._protocols import (
 )
 from tacit.core._refusal_words import in_promised_words
 from tacit.core._release import Content, Release
-from tacit.core._run import Run
+from tacit.core._run import Run, paid_run
 from tacit.core._safe_text import for_spreadsheet, visible
 from tacit.core._schedule_page import Remedy
 from tacit.core._unit import Identity, Unit, open_account, read_identity
@@ -103,6 +103,7 @@ __all__ = [
     "needs",
     "odds_factor",
     "open_account",
+    "paid_run",
     "plan_meaning",
     "plan_text",
     "plots_of",

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from tacit.core._certificate import Certificate
+from tacit.core._certificate import Certificate, certificate_body
 from tacit.core._plan_run import measure
 from tacit.core._release import Content, Release
 from tacit.errors import TacitError
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tacit.core._plan import Plan
     from tacit.core._protocols import JSON, Exact, Measurement, Noisy, RememberingMeasurement, RunTask
 
-__all__ = ["NoisyInstalments", "Run", "draw_instalment"]
+__all__ = ["NoisyInstalments", "Run", "draw_instalment", "paid_run"]
 
 C = TypeVar("C", bound=Content)
 
@@ -143,6 +143,40 @@ class Run(Generic[C]):
         )
         release, present = Release(content, certificate), self.plan._present  # noqa: SLF001
         return release if present is None else present(release)
+
+
+def paid_run(plan: Plan[C], *, account: str | None = None) -> Run[C] | None:
+    """Return the run of a plan if it is paid for; None if there is none, or this account has to pay.
+
+    Guarantee: nothing is charged, nothing is recorded, and the data is not touched.
+
+    Parameters
+    ----------
+    plan
+        A plan that is a run of instalments.
+    account
+        The account below the dataset's that has paid; by default the dataset's own.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> flu = tc.stream(
+    ...     None, name="flu", level="event", start="2026-01-01", days=30, budget=tc.Budget(epsilon=1)
+    ... )
+    >>> plan = flu.plan(cases=tc.count(), epsilon=1)
+    >>> paid_run(plan) is None
+    True
+    >>> _ = plan.run()
+    >>> paid_run(plan).instalments > 30
+    True
+    """
+    member = plan._members[0]  # noqa: SLF001 - a run is a part of its plan
+    if member.ledger is None:
+        return None
+    identity = member.identity
+    ledger = cast("Any", member.ledger)
+    held = ledger.paid_run(account or identity.name, member.hash, version=identity.version)
+    return None if held is None else Run(plan, held, certificate_body(member))
 
 
 def draw_instalment(

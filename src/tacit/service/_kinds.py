@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tacit.errors import TacitError
 from tacit.fixes import Choose
+from tacit.service._kind_arguments import ChoiceArgument, DayArgument, TextArgument, WholeArgument
 from tacit.service._kind_declarations import (
     declare_graph,
     declare_points,
@@ -22,10 +23,12 @@ from tacit.service._kind_declarations import (
     try_graph,
     try_points,
 )
+from tacit.service._stream_kind import STREAM_FACTS, declare_stream, stream_without_rows, try_stream
 
 if TYPE_CHECKING:
     from tacit.core import Dataset, Plan
     from tacit.ledger import Ledger
+    from tacit.service._kind_arguments import KindArgument
 
 __all__ = [
     "KINDS_OF_DATASETS",
@@ -44,50 +47,16 @@ _ANY_TOTAL = frozenset({"epsilon", "delta", "rho", "confidence"})
 
 
 @dataclass(frozen=True, slots=True)
-class WholeArgument:
-    """A whole number between two others; ``needed`` if the method has no default for it."""
-
-    low: int
-    high: int
-    needed: bool = False
-
-    def read(self, value: object) -> object:
-        """Return the number, or raise."""
-        if type(value) is not int or not self.low <= value <= self.high:
-            raise ValueError(f"a whole number between {self.low:,} and {self.high:,}")
-        return value
-
-    @property
-    def words(self) -> str:
-        """What may be given."""
-        return f"a whole number from {self.low:,} to {self.high:,}"
-
-
-@dataclass(frozen=True, slots=True)
-class TextArgument:
-    """A short text, such as the name of a column."""
-
-    needed: bool = False
-
-    def read(self, value: object) -> object:
-        """Return the text, or raise."""
-        if not isinstance(value, str) or not 0 < len(value) <= 200:
-            raise ValueError("a text of at most 200 characters")
-        return value
-
-    @property
-    def words(self) -> str:
-        """What may be given."""
-        return "a text"
-
-
-@dataclass(frozen=True, slots=True)
 class KindMethod:
-    """One question that a kind answers: its label, its arguments, and the totals that it takes."""
+    """One question that a kind answers: its label, its arguments, and the totals that it takes.
+
+    ``plan`` makes the plan; by default, the dataset's method of the same name does.
+    """
 
     label: str
-    arguments: Mapping[str, WholeArgument | TextArgument]
+    arguments: Mapping[str, KindArgument]
     totals: frozenset[str] = _ANY_TOTAL
+    plan: Callable[..., Plan[Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +77,8 @@ class DatasetKind:
         Returns a source without rows that has the declared columns.
     trial
         Returns an invented dataset, on which a process tries its methods before the first paid question.
+    has_columns
+        Whether bounds, keys and types of columns are declared as for tables.
     """
 
     label: str
@@ -116,6 +87,7 @@ class DatasetKind:
     declare: Callable[..., Dataset] | None = None
     stand_in: Callable[[Mapping[str, Any]], object] | None = None
     trial: Callable[[], Dataset] | None = None
+    has_columns: bool = False
 
 
 def open_kind(kind: str, place: object, name: str, policy: Mapping[str, Any], ledger: Ledger) -> Dataset:
@@ -141,7 +113,8 @@ def open_kind(kind: str, place: object, name: str, policy: Mapping[str, Any], le
     facts = _declared(known, kind, policy)
     if known.declare is None:
         raise TacitError("not-allowed", f"datasets of the kind {kind} are not opened here")
-    _refuse_columns(kind, policy)
+    if not known.has_columns:
+        _refuse_columns(kind, policy)
     made = known.declare(place, name=name, policy=policy, facts=facts, ledger=Ledger.memory())
     return replace(made, _ledger=ledger, record=policy.get("record", "words"))
 
@@ -158,8 +131,12 @@ def _refuse_columns(kind: str, policy: Mapping[str, Any]) -> None:
 
 
 def prepare_kind(dataset: Any) -> None:
-    """Read the data of a dataset now, so that no answer's time shows how much there is."""
-    dataset.prepare()
+    """Read the data of a dataset now, so that no answer's time shows how much there is.
+
+    A stream has nothing to read: each day is read once, by the draw that needs it.
+    """
+    if kind_of_dataset(dataset) != "stream":
+        dataset.prepare()
 
 
 def try_methods(kind: str) -> None:
@@ -169,17 +146,25 @@ def try_methods(kind: str) -> None:
         return
     dataset = known.trial()
     for name, method in known.methods.items():
-        least = {
-            one: given.low
-            for one, given in method.arguments.items()
-            if given.needed and isinstance(given, WholeArgument)
-        }
-        plan_of_method(dataset, name, least, {"epsilon": Fraction(1)}).release()
+        least = {one: given.least for one, given in method.arguments.items() if given.needed}
+        plan = plan_of_method(dataset, name, least, {"epsilon": Fraction(1)})
+        if plan.instalments is None:
+            plan.release()
+        else:
+            _draw_first(dataset, plan)
+
+
+def _draw_first(dataset: Any, plan: Plan[Any]) -> None:
+    """Draw the first day of an invented stream."""
+    from tacit.streams import draw_days
+
+    draw_days(dataset, plan, dataset.horizon.start).to_json()
 
 
 def facts_of_kind(kind: str, name: str, policy: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a worker needs to open the same dataset without its data."""
-    kept = ("unit", "budget", "version", "adjacency", "limits", "record", "declared")
+    kept = ["unit", "budget", "version", "adjacency", "limits", "record", "declared"]
+    kept += ["bounds", "keys", "types", "never_null"] if _kind(kind).has_columns else []
     return {
         "schema": KIND_SCHEMA,
         "kind": kind,
@@ -253,16 +238,25 @@ def plan_of_method(
     if missing or ("epsilon" not in totals and asked.totals == _EPSILON):
         lacking = missing[0] if missing else "epsilon"
         raise TacitError("bad-parameter", f"the method {method} needs {lacking}")
+    if asked.plan is not None:
+        return asked.plan(dataset, **given, **totals)
     plan: Plan[Any] = getattr(dataset, str(method))(**given, **totals)
     return plan
 
 
 def kind_of_dataset(dataset: object) -> str:
     """Return the kind of a dataset by its class."""
-    return {"PointMap": "points", "Graph": "graph"}.get(type(dataset).__name__, "table")
+    known = {"PointMap": "points", "Graph": "graph", "Stream": "stream"}
+    return known.get(type(dataset).__name__, "table")
 
 
-def _argument(name: str, kind: WholeArgument | TextArgument, arguments: Mapping[str, object]) -> object:
+def _plan_series(dataset: Any, **given: Any) -> Plan[Any]:
+    from tacit.streams import plan_series
+
+    return plan_series(dataset, **given)
+
+
+def _argument(name: str, kind: KindArgument, arguments: Mapping[str, object]) -> object:
     try:
         return kind.read(arguments[name])
     except ValueError as error:
@@ -350,5 +344,31 @@ _GRAPH = DatasetKind(
     graph_without_edges,
     try_graph,
 )
+_STREAM = DatasetKind(
+    "a stream of days",
+    STREAM_FACTS,
+    {
+        "series": KindMethod(
+            "One figure for each day, for 7 days and for all days so far",
+            {
+                "measure": ChoiceArgument(("count", "count_units", "sum", "mean"), needed=True),
+                "column": TextArgument(words="the column of a sum or a mean"),
+                "by": TextArgument(words="a column with public keys"),
+                "where": TextArgument(words="a condition in SQL, such as result = 'positive'"),
+                "focus": ChoiceArgument(("balanced", "day", "week", "total")),
+                "size": WholeArgument(1, 10**12),
+                "through": DayArgument(words="the last day to be drawn; the price is the same for all days"),
+            },
+            _ANY_TOTAL,
+            _plan_series,
+        ),
+    },
+    declare_stream,
+    stream_without_rows,
+    try_stream,
+    has_columns=True,
+)
 #: All kinds by name.
-KINDS_OF_DATASETS: Final[dict[str, DatasetKind]] = {"table": _TABLE, "points": _POINTS, "graph": _GRAPH}
+KINDS_OF_DATASETS: Final[dict[str, DatasetKind]] = {
+    "table": _TABLE, "points": _POINTS, "graph": _GRAPH, "stream": _STREAM,
+}  # fmt: skip

@@ -122,5 +122,13 @@ CREATE TABLE registrations (
 )
 """
 
+_DAYS = """
+CREATE TABLE days (
+    dataset TEXT NOT NULL, version INTEGER NOT NULL, through TEXT NOT NULL,
+    shown_from DOUBLE PRECISION NOT NULL, person TEXT NOT NULL, created TEXT NOT NULL,
+    PRIMARY KEY (dataset, version, through)
+)
+"""
+
 #: Each is applied once, in its own transaction.
-MIGRATIONS: Final = (_FIRST, _REGISTRATIONS)
+MIGRATIONS: Final = (_FIRST, _REGISTRATIONS, _DAYS)

@@ -4,6 +4,7 @@ from tacit.streams._alarm import Alarm
 from tacit.streams._alarm_days import AlarmDays, WatchedDay
 from tacit.streams._declaration import open_stream, stream
 from tacit.streams._event_days import event_days
+from tacit.streams._hosted import draw_days, hosted_stream, plan_series, stored_days, take_days
 from tacit.streams._report_book import ReportBook
 from tacit.streams._series import Series
 from tacit.streams._status import StreamStatus
@@ -17,7 +18,12 @@ __all__ = [
     "Stream",
     "StreamStatus",
     "WatchedDay",
+    "draw_days",
     "event_days",
+    "hosted_stream",
     "open_stream",
+    "plan_series",
+    "stored_days",
     "stream",
+    "take_days",
 ]

@@ -46,6 +46,7 @@ class StreamRows:
         _folder: StreamFolder
         _protected: Callable[[object], TableDataset]
         _session: Any
+        _hosted: bool
 
         @property
         def unit(self) -> Unit: ...
@@ -214,7 +215,8 @@ class StreamRows:
 
     def _unseen_columns(self, request: Any) -> list[str]:
         """Return the columns that a plan names and that are not known: not declared, and in no rows yet."""
-        known, unseen = [*(self._session.columns or sorted(self._declared_columns)), KEPT], list[str]()
+        seen = None if self._hosted else self._session.columns
+        known, unseen = [*(seen or sorted(self._declared_columns)), KEPT], list[str]()
         while True:
             table = self._protected(SimpleNamespace(columns=[*known, *unseen]))
             try:

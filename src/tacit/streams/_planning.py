@@ -152,7 +152,7 @@ def _blocks(stream: Stream, *, daily: bool) -> tuple[str, ...]:
     days = stream.horizon.days
     if daily:
         return (stream.horizon.name(1),)
-    if stream.level == "person" or days > _MOST_BLOCKS:
+    if stream.level == "person" or days > _MOST_BLOCKS or stream._hosted:  # noqa: SLF001
         return ()
     return tuple(stream.horizon.name(day) for day in range(1, days + 1))
 

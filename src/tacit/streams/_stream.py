@@ -93,6 +93,8 @@ class Stream(StreamRows, StreamAlarms, Dataset):
     _folder: StreamFolder
     _protected: Callable[[object], TableDataset]
     _session: _Session
+    #: Whether a service looks after the rows: plans follow from declared facts alone, and one charge pays.
+    _hosted: bool = False
 
     @property
     def facts(self) -> dict[str, JSON]:
@@ -207,7 +209,8 @@ class Stream(StreamRows, StreamAlarms, Dataset):
 
     def _template(self) -> TableDataset:
         """Return the table of one day, without its rows; some day's columns, if one came in."""
-        days = [day for day in self._folder.days()[:8] if self._folder.columns(day)]
+        listed = [] if self._hosted else self._folder.days()[:8]
+        days = [day for day in listed if self._folder.columns(day)]
         return self._protected(self._folder.path(days[0] if days else "none"))
 
     def _open_day(self, number: int) -> Engine | None:

@@ -76,6 +76,8 @@ MAY = {
     "POST /requests/{request}/approve": KNOWN,
     "POST /requests/{request}/decline": KNOWN,
     "POST /requests/{request}/withdraw": KNOWN,
+    "GET /datasets/{dataset}/days": "admin owner curator analyst auditor",
+    "POST /datasets/{dataset}/days": "owner curator",
     "GET /datasets/{dataset}/registered-releases": "owner curator auditor",
     "POST /datasets/{dataset}/registered-releases": "owner curator",
     "GET /p/{publication}/release.json": EVERYBODY,

@@ -9,6 +9,7 @@ from tacit.service._operations import ANYONE, SIGNED_IN, Operation, Rule, needs
 from tacit.service.curation import (
     _allotments,
     _datasets,
+    _days,
     _decisions,
     _declaration,
     _pages,
@@ -191,6 +192,15 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         body=_registration.ReleaseRegistered, page="curation/registered.html",
         form=_registration.registered_again, most=_registration.MOST_RELEASE,
         summary="Register a release that was made elsewhere with the library, with its certificate",
+    ),
+    Operation(
+        "GET", "/datasets/{dataset}/days", _GRANTED, _days.show_days, page="curation/days.html",
+        summary="Show which days of a stream have come in, and its series",
+    ),
+    Operation(
+        "POST", "/datasets/{dataset}/days", _CURATES, _days.take_days, body=_days.DaysTaken,
+        page="curation/days.html", form=_days.days_again,
+        summary="Take in the rows of a stream's days, up to one of them",
     ),
     Operation(
         "GET", "/p/{publication}/release.json", ANYONE, _publications.publication_release,

@@ -22,6 +22,7 @@ __all__ = ["DatasetDeclared", "PolicyChanged", "changed_policy", "declared_polic
 
 _EXACT: TypeAdapter[Fraction] = TypeAdapter(ExactNumber)
 _MOST_TICKS = 100_000
+_STREAM_TICKS = 40  # a tenth of them is enough to write down the intervals of a year
 
 
 def _signed(value: object) -> Fraction:
@@ -153,10 +154,15 @@ def declared_policy(given: DatasetDeclared, settings: ServiceSettings) -> dict[s
         "parent": given.parent,
         "declared": given.declared,
         **_facts_given(given),
-        "lag": settings.lag if given.lag is None else given.lag,
+        "lag": _usual_lag(source.kind, settings) if given.lag is None else given.lag,
         "width": settings.width if given.width is None else given.width,
         "title": given.name if given.title is None else given.title,
     }
+
+
+def _usual_lag(kind: str, settings: ServiceSettings) -> int:
+    """Return the lag of a policy that names none; a stream draws many days at once, without haste."""
+    return max(settings.lag, _STREAM_TICKS) if kind == "stream" else settings.lag
 
 
 def changed_policy(

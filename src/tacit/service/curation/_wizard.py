@@ -138,7 +138,7 @@ def _filled(state: dict[str, Any], step: str, page: int, fields: Mapping[str, st
 
 def _steps(state: Mapping[str, Any]) -> tuple[str, ...]:
     steps = _CHANGE_STEPS if state["changes"] else _STEPS
-    skipped = {"declared"} if state["kind"] == "table" else {"columns"}
+    skipped = {"table": {"declared"}, "stream": set[str]()}.get(state["kind"], {"columns"})
     skipped |= {"limits"} if state["unit"] in {"row", "edge", "node"} else set()
     return tuple(one for one in steps if one not in skipped)
 

@@ -26,10 +26,11 @@ __all__ = [
 ]
 
 COLUMNS_PER_PAGE: Final = 25  # five fields each; a form has at most 200
-#: What the kinds other than tables need to know: points on a map, then graphs.
+#: What the kinds other than tables need to know: points on a map, then graphs, then streams.
 KIND_FIELDS: Final = (
     "lat", "lon", "south", "west", "north", "east",
     "source_column", "target_column", "nodes", "degree_bound", "directed",
+    "start", "days", "most_days", "apart",
 )  # fmt: skip
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?", re.ASCII)
 _MISSING: Final = "(missing)"  # the key of missing values
@@ -145,13 +146,17 @@ def _declared(state: Mapping[str, Any]) -> dict[str, Any]:
             numbers = {name: _whole(name, state[name]) for name in ("nodes", "degree_bound")}
             found |= {name: one for name, one in numbers.items() if one is not None}
             return {**found, "directed": True} if state["directed"] else found
+        case "stream":
+            whole = {name: _whole(name, state[name]) for name in ("days", "most_days", "apart")}
+            return {"start": state["start"], **{name: one for name, one in whole.items() if one is not None}}
     return {}
 
 
-def state_of_policy(opened: OpenDataset) -> dict[str, Any]:
-    """Return the state that stands for the present policy, to change it."""
-    policy, limits = opened.policy, opened.policy["limits"] or {}
-    tables = [
+def _tables_of(opened: OpenDataset) -> list[dict[str, Any]]:
+    """Return the tables with their columns; those of a stream are the columns that were declared."""
+    if opened.kind == "stream":
+        return [{"name": opened.name, "columns": _declared_columns(opened.policy)}]
+    return [
         {
             "name": table["name"],
             "columns": [
@@ -162,6 +167,26 @@ def state_of_policy(opened: OpenDataset) -> dict[str, Any]:
         for table in opened.facts.get("tables", ())
         if table["key"] is None
     ]
+
+
+def _declared_columns(policy: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the columns that a policy names, with the kinds by which their keys are read again."""
+    named = {name for fact in ("bounds", "keys", "types", "never_null") for name in policy[fact]}
+    found = []
+    for name in sorted(named):
+        keys = [one for one in policy["keys"].get(name, ()) if one is not None]
+        kind = "number" if name in policy["bounds"] else "text"
+        if keys and all(isinstance(one, bool) for one in keys):
+            kind = "boolean"
+        elif keys and all(isinstance(one, int | float) for one in keys):
+            kind = "number"
+        found.append({"name": name, "kind": "" if name in policy["types"] else kind})
+    return found
+
+
+def state_of_policy(opened: OpenDataset) -> dict[str, Any]:
+    """Return the state that stands for the present policy, to change it."""
+    policy, limits = opened.policy, opened.policy["limits"] or {}
     columns: dict[str, dict[str, str]] = {}
     for name, (low, high) in policy["bounds"].items():
         columns.setdefault(name, dict(_EMPTY)).update(low=low, high=high)
@@ -175,7 +200,7 @@ def state_of_policy(opened: OpenDataset) -> dict[str, Any]:
     for name in policy["never_null"]:
         columns.setdefault(name, dict(_EMPTY))["never_null"] = "yes"
     return {
-        "tables": tables,
+        "tables": _tables_of(opened),
         "columns": columns,
         "changes": opened.name,
         "kind": opened.kind,

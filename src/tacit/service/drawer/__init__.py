@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tacit.service.drawer._asking import QueryBody
+from tacit.service.drawer._came_in import came_in
 from tacit.service.drawer._children import start_process, start_thread
-from tacit.service.drawer._clock import Slot, WallClock, boundary_after, now, use_clock
+from tacit.service.drawer._clock import Slot, WallClock, boundary_after, now, rung_after, use_clock
 from tacit.service.drawer._drawer import Drawer, run_drawer
 from tacit.service.drawer._queries import QUERY_OPERATIONS
 from tacit.service.drawer._recovery import keep_stored
@@ -29,6 +30,7 @@ __all__ = [
     "Slot",
     "WallClock",
     "boundary_after",
+    "came_in",
     "csv_bytes",
     "has_columns",
     "json_bytes",
@@ -37,6 +39,7 @@ __all__ = [
     "parquet_bytes",
     "release_words",
     "run_drawer",
+    "rung_after",
     "shown_release",
     "start_process",
     "start_thread",

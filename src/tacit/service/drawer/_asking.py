@@ -10,7 +10,9 @@ from pydantic import StringConstraints
 from tacit.errors import TacitError
 from tacit.service._bodies import Words  # noqa: TC001 - pydantic reads it
 from tacit.service._operations import Answer, needs
+from tacit.service._stream_kind import day_asked
 from tacit.service._times import new_id, now_text
+from tacit.service.drawer._came_in import check_came_in
 from tacit.service.drawer._checks import check_budget, check_paused, paying_account, purpose_of
 from tacit.service.drawer._clock import now
 from tacit.service.drawer._query_documents import query_document
@@ -51,13 +53,14 @@ def post_query(call: ServiceCall) -> Any:
     service, person = call.service, call.person.id
     ask = read_ask(given)
     opened = service.dataset(given.dataset)
-    name = shelf_of(service).hash(service, opened, ask)
+    name, day = shelf_of(service).hash(service, opened, ask), day_asked(ask)
+    series = digest_of_ask(ask) if day else ""
     key = read_key(call, given)
     known = _known(service.database, person, given.dataset, key) if key else None
     if known is not None:
-        return _same(call, known, name)
+        return _same(call, known, name, series)
     account = paying_account(service.database, person, given.dataset, given.account, name)
-    paid = stored_answer(call, str(account["name"]), name)
+    paid = stored_answer(call, str(account["name"]), name, series)
     if paid is not None:
         return paid
     plan = shelf_of(service).plan(opened, ask).plan
@@ -65,12 +68,11 @@ def post_query(call: ServiceCall) -> Any:
         account = paying_account(service.database, person, given.dataset, given.account, plan.hash)
     check_paused(opened.paused)
     purpose = purpose_of(account, given.purpose)
-    release = _kept_elsewhere(service, opened, plan, str(account["name"]), person)
-    if release:
+    if plan.instalments is not None:
+        check_came_in(service, opened, day)
+    elif _kept_elsewhere(service, opened, plan, str(account["name"]), person):
         return stored_answer(call, str(account["name"]), plan.hash)
-    version = opened.dataset.version
-    stored = service.ledger.stored_release(opened.name, plan.hash, version=version) is not None
-    check_budget(service.ledger, str(account["name"]), opened.name, plan, stored=stored)
+    _check_payment(service, opened, plan, str(account["name"]))
     row = {
         "id": new_id("q"), "dataset": opened.name, "policy": opened.number, "person": person,
         "account": account["name"], "ask": json.dumps(ask), "plan": plan.hash, "purpose": purpose,
@@ -83,7 +85,7 @@ def post_query(call: ServiceCall) -> Any:
             _insert(change, row)
             service.record(change, person, "query-asked", f"{row['id']} {plan.hash}", call.id)
     if known is not None:
-        return _same(call, known, plan.hash)
+        return _same(call, known, plan.hash, series)
     return _accepted(call, {**row, **_NEW})
 
 
@@ -125,9 +127,21 @@ def _known(database: Any, person: str, dataset: str, key: str) -> ServiceRow | N
     return found
 
 
-def _same(call: ServiceCall, row: ServiceRow, plan: str) -> Answer:
-    """Answer a retry with the query that its key named before."""
-    if row["plan"] != plan:
+def _check_payment(service: Service, opened: OpenDataset, plan: Plan[Any], account: str) -> None:
+    """Refuse what the ledger would refuse; who has paid for a series draws more of its days for nothing."""
+    ledger, version = service.ledger, opened.dataset.version
+    if plan.instalments is None:
+        stored = ledger.stored_release(opened.name, plan.hash, version=version) is not None
+    elif ledger.paid_run(account, plan.hash, version=version) is not None:
+        return
+    else:
+        stored = ledger.paid_run(opened.name, plan.hash, version=version) is not None
+    check_budget(ledger, account, opened.name, plan, stored=stored)
+
+
+def _same(call: ServiceCall, row: ServiceRow, plan: str, series: str) -> Answer:
+    """Answer a retry with the query that its key named before; a series up to another day is another one."""
+    if row["plan"] != plan or (series and row["asked"] != series):
         raise TacitError(
             "key-reused",
             "the key was used for another question",

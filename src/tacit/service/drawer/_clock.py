@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["Slot", "WallClock", "boundary_after", "now", "use_clock"]
+__all__ = ["Slot", "WallClock", "boundary_after", "now", "rung_after", "use_clock"]
 
+_RUNG = 8  # ticks
 _STEP = 0.2  # seconds; the wall clock may be set while somebody sleeps
 
 
@@ -62,6 +63,24 @@ def boundary_after(moment: float, tick: Fraction) -> int:
     (21, 21)
     """
     return math.floor(moment / float(tick)) + 1
+
+
+def rung_after(started: float, tick: Fraction) -> float:
+    """Return when something that ends now is shown to have ended: a rung of a ladder from its start on.
+
+    How long it took depends on the data; who waits learns only between which rungs it was: 8 ticks, 32, 128
+    and so on.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> rung_after(now(), Fraction(1, 2)) - now() <= 4
+    True
+    """
+    wait_for = _RUNG
+    while started + wait_for * float(tick) < now():
+        wait_for *= 4
+    return started + wait_for * float(tick)
 
 
 @dataclass(frozen=True, slots=True)

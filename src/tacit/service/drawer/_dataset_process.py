@@ -17,7 +17,9 @@ from tacit.errors import TacitError
 from tacit.service._kinds import prepare_kind, try_methods
 from tacit.service._problems import problem_of
 from tacit.service._service import OpenDataset
+from tacit.service._stream_kind import day_asked
 from tacit.service.drawer._clock import sleep_until
+from tacit.service.drawer._days import take_listed_days, unread_day
 from tacit.service.drawer._opening import describe_source, open_policy
 from tacit.service.drawer._release_documents import document_of
 from tacit.service.drawer._timed_ledger import TimedLedger, drawing_at
@@ -26,10 +28,11 @@ from tacit.service.plans import plan_of
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
+    from tacit.core import Plan, Release
     from tacit.service._settings import ServiceSettings
     from tacit.service.drawer._clock import Slot
 
-__all__ = ["DrawOutcome", "DrawTask", "Opening", "serve_dataset"]
+__all__ = ["DaysTask", "DrawOutcome", "DrawTask", "Opening", "serve_dataset"]
 
 _OVERHEAD = 1024  # MiB beyond the limit of DuckDB: Python and its packages, stacks of threads
 
@@ -56,6 +59,14 @@ class DrawTask:
     who: str
     purpose: str
     slot: Slot
+
+
+@dataclass(frozen=True, slots=True)
+class DaysTask:
+    """Days of a stream that are to be taken in: for which job, and up to which day."""
+
+    job: str
+    through: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +170,15 @@ def _serve(connection: Connection, settings: ServiceSettings, opening: Opening, 
     connection.send(("ready", None))
     opened = OpenDataset(opening.name, opening.kind, opening.number, opening.policy, facts, dataset, "")
     speaker = Speaker(connection)
-    with ThreadPoolExecutor(opening.width, thread_name_prefix="draw") as pool:
+    with (
+        ThreadPoolExecutor(opening.width, thread_name_prefix="draw") as pool,
+        ThreadPoolExecutor(1, thread_name_prefix="days") as beside,  # no draw waits for days that come in
+    ):
         while (task := connection.recv()) is not None:
-            pool.submit(_answer, speaker, opened, task)
+            if isinstance(task, DaysTask):
+                beside.submit(_take, speaker, settings, opened, task)
+            else:
+                pool.submit(_answer, speaker, opened, task)
     ledger.close()
 
 
@@ -185,15 +202,28 @@ def _answer(speaker: Speaker, opened: OpenDataset, task: DrawTask) -> None:
         return  # the drawer has gone; the ledger knows what happened
 
 
+def _take(speaker: Speaker, settings: ServiceSettings, opened: OpenDataset, task: DaysTask) -> None:
+    """Take in days of a stream; its curator is told what was refused, without a value of the rows."""
+    try:
+        take_listed_days(settings, opened, task.through)
+        said, what = "taken", {"through": task.through}
+    except TacitError as refusal:
+        said, what = "untaken", _told(refusal)
+    except Exception:  # noqa: BLE001 - what went wrong may hold values
+        said, what = "untaken", _told(unread_day())
+    try:
+        speaker.say(said, (task.job, what))
+    except (OSError, ValueError):
+        return  # the drawer has gone; what came in stays
+
+
 def draw(opened: OpenDataset, task: DrawTask) -> DrawOutcome:
     """Draw one plan, or say how it failed; a plan that is not the one that was priced is not drawn."""
     try:
         plan = plan_of(opened.dataset, task.ask)
         _check_same(plan.hash, task.plan)
         with drawing_at(task.slot):
-            release = plan.release(
-                who=task.who, purpose=task.purpose, account=task.account, key=f"q:{task.query}"
-            )
+            release = _released(opened.dataset, plan, task)
         return DrawOutcome(task.query, "finished", document_of(release))
     except TacitError as refusal:
         state = {"release-failed": "failed", "spent": "spent"}.get(refusal.code, "refused")
@@ -201,6 +231,16 @@ def draw(opened: OpenDataset, task: DrawTask) -> DrawOutcome:
     except Exception:  # noqa: BLE001 - whatever it was, it looks like every other failure
         sleep_until(task.slot.store_at)
         return DrawOutcome(task.query, "failed", {}, "release-failed")
+
+
+def _released(dataset: Any, plan: Plan[Any], task: DrawTask) -> Release[Any]:
+    """Return the release of a plan, or the days of a series that are asked for."""
+    from tacit.streams import draw_days
+
+    told = {"who": task.who, "purpose": task.purpose, "account": task.account, "key": f"q:{task.query}"}
+    if plan.instalments is None:
+        return plan.release(**told)
+    return draw_days(dataset, plan, day_asked(task.ask), **told)
 
 
 def _check_same(made: str, priced: str) -> None:

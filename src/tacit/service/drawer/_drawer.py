@@ -19,8 +19,8 @@ from tacit.service._pauses import UNOPENED
 from tacit.service._service import Service
 from tacit.service._times import now_text
 from tacit.service.drawer._children import DatasetChild, start_process
-from tacit.service.drawer._clock import Slot, boundary_after, now
-from tacit.service.drawer._dataset_process import DrawTask, Opening
+from tacit.service.drawer._clock import Slot, boundary_after, now, rung_after
+from tacit.service.drawer._dataset_process import DaysTask, DrawTask, Opening
 from tacit.service.drawer._outcomes import Flight, Outcomes
 from tacit.service.drawer._recovery import settle
 
@@ -35,7 +35,6 @@ __all__ = ["Drawer", "run_drawer"]
 _LOG = logging.getLogger("tacit.service.drawer")
 _POLL = 0.05  # seconds between two looks for jobs
 _SEEN = 2.0  # seconds between two signs of life
-_RUNG = 8  # ticks after which a new process takes questions, or four times as many, and so on
 #: Only a query of somebody who may still ask runs.
 _RUN = (
     "UPDATE queries SET state = 'running', admitted = ?, answer_at = ? WHERE id = ? AND state = 'waiting'"
@@ -215,17 +214,17 @@ class Drawer:
                 self._finish_job(child.job, "done", what)
             case "ready":
                 child.state = "ready"
-                child.ready_at = self._rung(child.started)
+                child.ready_at = rung_after(child.started, self.settings.tick)
             case "refused":
                 child.state = "refused"
-                child.ready_at = self._rung(child.started)
+                child.ready_at = rung_after(child.started, self.settings.tick)
                 self._finish_job(child.job, "refused", what)
             case "unprepared":
                 child.state = "unprepared"
-                child.ready_at = self._rung(child.started)
-            case "described":
+                child.ready_at = rung_after(child.started, self.settings.tick)
+            case "described" | "taken":
                 self._finish_job(what[0], "done", what[1])
-            case "undescribed":
+            case "undescribed" | "untaken":
                 self._finish_job(what[0], "refused", what[1])
             case "dead":
                 _LOG.warning("process ended", extra={"dataset": child.opening.name})
@@ -233,18 +232,8 @@ class Drawer:
                     flying = [f.slot.answer_at for f in self._flights.values() if f.child is child]
                     child.held_until = max(flying, default=0.0)
                 else:
-                    child.ready_at = self._rung(child.started)
+                    child.ready_at = rung_after(child.started, self.settings.tick)
                 self._finish_job(child.job, "refused", _ENDED)
-
-    def _rung(self, started: float) -> float:
-        """Return when a new process takes questions: a rung of a coarse ladder, not when it was ready.
-
-        How long a snapshot takes depends on the data; who waits learns only between which rungs it was.
-        """
-        tick, wait_for = float(self.settings.tick), _RUNG
-        while started + wait_for * tick < now():
-            wait_for *= 4
-        return started + wait_for * tick
 
     # Jobs ---------------------------------------------------------------------------------------------------
 
@@ -271,6 +260,13 @@ class Drawer:
                 earlier.kill()
             child = self._children[key] = self._launch(key, str(policy.get("kind", "table")), policy)
             child.job = job
+        elif kind == "days":
+            key = (str(document.get("dataset", "")), int(document.get("number", 1)))
+            taker = self._children.get(key)
+            if taker is None or taker.state != "ready":
+                self._finish_job(job, "refused", _NOT_READY)
+            else:
+                taker.tell(DaysTask(job, str(document.get("through", ""))))
         else:
             self._finish_job(job, "refused", _UNKNOWN)
 
@@ -377,5 +373,11 @@ _ENDED = {
     "what": "the data could not be opened within the limits of this service",
     "why": "",
     "fix": "ask the operator",
+}
+_NOT_READY = {
+    "code": "drawer-away",
+    "what": "the dataset is paused, or its data is still being opened",
+    "why": "",
+    "fix": "try again in a minute, or resume the dataset",
 }
 _UNKNOWN = {"code": "bad-parameter", "what": "the drawer does not know this job", "why": "", "fix": ""}

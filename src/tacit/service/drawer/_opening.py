@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.errors import TacitError
 from tacit.fixes import Choose
+from tacit.service.drawer._days import days_folder, first_day, kept_days
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +49,9 @@ def describe_source(settings: ServiceSettings, name: object) -> dict[str, Any]:
     from tacit.engines import SourceTable, open_engine
 
     source = listed_source(settings, name)
-    places = _places(source, source.name)
+    places = _places(source, source.name) if source.kind != "stream" else _first_place(source)
+    if not places:  # no day has come in yet
+        return {"source": source.name, "kind": source.kind, "tables": {source.name: []}}
     engine = open_engine({table: SourceTable(place, None) for table, place in places.items()}, key=0)
     tables: dict[str, list[dict[str, str]]] = {}
     try:
@@ -98,12 +101,28 @@ def _open_table(source: ListedSource, name: str, policy: Mapping[str, Any], ledg
     return replace(made, _ledger=ledger)
 
 
+def _first_place(source: ListedSource) -> dict[str, Any]:
+    """Return the file of the earliest day of a stream, whose columns are those of all days."""
+    from tacit.engines import place_source
+
+    folder = days_folder(source)
+    if folder is None:
+        raise _not_there()
+    first = first_day(folder)
+    return {} if first is None else {source.name: place_source(str(first), None)}
+
+
 def _open_other(
     settings: ServiceSettings, source: ListedSource, name: str, policy: Mapping[str, Any], ledger: Ledger
 ) -> tuple[Dataset, dict[str, Any]]:
-    """Open points on a map or a graph: one file, or one table, that DuckDB reads."""
+    """Open points on a map or a graph: one file, or one table, that DuckDB reads; or a stream's folder."""
     from tacit.service._kinds import facts_of_kind, open_kind
 
+    if source.kind == "stream":
+        if days_folder(source) is None:
+            raise _not_there()
+        kept = kept_days(settings, name, policy)
+        return open_kind("stream", kept, name, policy, ledger), facts_of_kind("stream", name, policy)
     describe_source(settings, source.name)  # refuses what is not there, and names no file
     places = _places(source, name)
     if source.engine != "duckdb" or len(places) != 1:

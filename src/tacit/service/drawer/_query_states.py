@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tacit.errors import TacitError
 from tacit.fixes import Say
 from tacit.service._problems import problem_of
+from tacit.service._stream_kind import day_asked
 from tacit.service.drawer._clock import now
 
 if TYPE_CHECKING:
@@ -21,6 +22,12 @@ _FAILED = TacitError(
     "the release failed after its charge",
     why="the reason may depend on the data, so nobody is told; the charge stays",
     fix=Say("ask the curator of the dataset; asking again is charged again unless the answer was stored"),
+)
+_FAILED_DAYS = TacitError(
+    "release-failed",
+    "the draw of these days failed",
+    why="the reason may depend on the data, so nobody is told; the charge stays, and pays for all days",
+    fix=Say("ask the curator of the dataset; asking again draws the same days and is not charged again"),
 )
 _SPENT = TacitError(
     "spent",
@@ -64,7 +71,8 @@ def problem_shown(row: ServiceRow, request: str) -> dict[str, Any] | None:
     """
     match shown_state(row):
         case "failed":
-            return problem_of(_FAILED, request)
+            days = bool(day_asked(json.loads(row["ask"])))
+            return problem_of(_FAILED_DAYS if days else _FAILED, request)
         case "spent":
             return problem_of(_SPENT, request)
         case "refused":

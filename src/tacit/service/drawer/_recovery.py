@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import TacitError
+from tacit.service._stream_kind import day_asked
 from tacit.service._times import moment_text, new_id
 from tacit.service.drawer._release_documents import document_of
 from tacit.service.plans import plan_of
@@ -22,6 +23,8 @@ def settle(service: Service, row: ServiceRow, *, lost: str) -> str:
 
     Guarantee: a query whose answer is stored is finished. One whose charge is in the ledger without an answer
     is ``lost`` (``spent`` or ``failed``): it is never drawn again. One that was never charged waits again.
+    A draw of days waits again too if the drawer ended: the next draw has its days, and what was drawn and not
+    stored is never drawn again. If the process of the data ended, it has failed, and the dataset pauses.
 
     Parameters
     ----------
@@ -33,7 +36,7 @@ def settle(service: Service, row: ServiceRow, *, lost: str) -> str:
         What a charge without an answer becomes.
     """
     document = stored_document(service, row)
-    charged = service.ledger.keyed_receipt(row["account"], f"q:{row['id']}") is not None
+    charged = _is_lost(service, row, lost)
     state = "finished" if document is not None else lost if charged else "waiting"
     release = new_id("r") if state == "finished" else ""
     code = {"failed": "release-failed", "spent": "spent"}.get(state, "")
@@ -54,13 +57,32 @@ def settle(service: Service, row: ServiceRow, *, lost: str) -> str:
     return state
 
 
+def _is_lost(service: Service, row: ServiceRow, lost: str) -> bool:
+    """Whether a query that has no stored answer was charged for nothing."""
+    if not day_asked(json.loads(row["ask"])):
+        return service.ledger.keyed_receipt(row["account"], f"q:{row['id']}") is not None
+    if lost != "failed":
+        return False
+    version = service.dataset(row["dataset"]).dataset.version
+    return service.ledger.paid_run(row["account"], row["plan"], version=version) is not None
+
+
 def stored_document(service: Service, row: ServiceRow) -> dict[str, Any] | None:
     """Return the stored answer of a query if its account has paid for it, without the data."""
+    from tacit.streams import stored_days
+
+    dataset: Any = service.dataset(row["dataset"]).dataset
+    ask = json.loads(row["ask"])
     try:
-        plan = plan_of(service.dataset(row["dataset"]).dataset, json.loads(row["ask"]))
+        plan = plan_of(dataset, ask)
     except TacitError:
         return None  # a later policy does not allow the question
-    release = plan.stored(account=row["account"]) if plan.hash == row["plan"] else None
+    if plan.hash != row["plan"]:
+        return None
+    if plan.instalments is None:
+        release = plan.stored(account=row["account"])
+    else:
+        release = stored_days(dataset, plan, day_asked(ask), account=row["account"])
     return None if release is None else document_of(release)
 
 

@@ -47,11 +47,16 @@ def release_document(call: ServiceCall, row: ServiceRow) -> dict[str, Any]:
     }
 
 
-def stored_answer(call: ServiceCall, account: str, plan: str) -> Answer | Download | None:
-    """Return the release of a plan that this account has paid for and whose time has come, or None."""
+def stored_answer(call: ServiceCall, account: str, plan: str, series: str = "") -> Answer | Download | None:
+    """Return the release of a plan that this account has paid for and whose time has come, or None.
+
+    A series has a release for each day that ends a question; ``series`` is the digest of the question.
+    """
+    which = " AND query IN (SELECT id FROM queries WHERE asked = ?)" if series else ""
     row = call.service.database.row(
-        "SELECT * FROM releases WHERE plan = ? AND account = ? AND shown_from <= ? ORDER BY position LIMIT 1",
-        plan, account, now(),
+        "SELECT * FROM releases WHERE plan = ? AND account = ? AND shown_from <= ?"  # noqa: S608 - constants
+        f"{which} ORDER BY position LIMIT 1",
+        plan, account, now(), *([series] if series else []),
     )  # fmt: skip
     if row is None:
         return None

@@ -238,6 +238,7 @@ def _own_part(
     more, fits = min(one.more for one in known), mine is not None and all(one.fits for one in known)
     frozen = dataset.frozen or (mine is not None and mine.frozen)
     lag = int(opened.policy.get("lag") or service.settings.lag)
+    is_series = kept.plan.instalments is not None  # its days are drawn, whether or not they are paid for
     document = {
         "account": {
             "name": account,
@@ -251,7 +252,7 @@ def _own_part(
         "fits": paid or (fits and not frozen),
         "would_fit": None if fits or frozen else _would_fit(kept.plan, dataset, mine),
         "stored": {"paid": paid, "exists": exists},
-        "answer_in_s": 0.0 if paid else float((lag + 1) * service.settings.tick),
+        "answer_in_s": 0.0 if paid and not is_series else float((lag + 1) * service.settings.tick),
     }
     return OwnPart(head, document, None if mine is None else mine.expires, is_paid=paid)
 
@@ -290,14 +291,19 @@ def _stored(
     That an answer is stored shows that somebody has asked the same, so the policy decides about it.
     """
     version, shows = opened.dataset.version, bool(opened.policy.get("shows_stored"))
+    is_run = kept.plan.instalments is not None
     exists = shows and shelf.at(
         head,
         ("stored", opened.name, version, kept.hash),
-        lambda: ledger.stored_release(opened.name, kept.hash, version=version) is not None,
+        lambda: (
+            (ledger.paid_run if is_run else ledger.stored_release)(opened.name, kept.hash, version=version)
+            is not None
+        ),
     )
     if account is None or (shows and not exists):
         return False, exists if shows else None
-    paid = ledger.paid_release(account, kept.hash, version=version) is not None
+    find = ledger.paid_run if is_run else ledger.paid_release
+    paid = find(account, kept.hash, version=version) is not None
     return paid, exists if shows else None
 
 

@@ -355,6 +355,7 @@ def test_workers_open_no_source(place, monkeypatch):
     def refuse(*_):
         raise AssertionError("a worker opened a source")
 
+    place.drawing.ready()  # the data was read
     monkeypatch.setattr(_opening, "_places", refuse)
     for source in place.service.settings.sources.values():
         if source.kind != "table":

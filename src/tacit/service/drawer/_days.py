@@ -1,0 +1,74 @@
+"""The files of a stream's days: one for each day, in a folder that the operator lists.
+
+The service keeps the rows of the days that were taken in, in a folder of its own: what the operator's files
+become later changes nothing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tacit.errors import TacitError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tacit.service._service import OpenDataset
+    from tacit.service._settings import ListedSource, ServiceSettings
+
+__all__ = ["day_file", "days_folder", "first_day", "kept_days", "take_listed_days", "unread_day"]
+
+_ENDINGS: Final = (".parquet", ".csv")
+_TOLD: Final = {"day-missing", "day-outside", "rows-differ", "rows-twice"}  # these name days and columns only
+
+
+def days_folder(source: ListedSource) -> Path | None:
+    """Return the folder of a listed stream, or None if it is not there."""
+    place = source.place
+    folder = Path(place) if isinstance(place, str) and "://" not in place else None
+    return folder if folder is not None and source.engine == "duckdb" and folder.is_dir() else None
+
+
+def day_file(folder: Path, day: str) -> Path | None:
+    """Return the file of a day: ``2026-01-31.parquet`` or ``2026-01-31.csv``; None if there is none."""
+    return next((file for one in _ENDINGS if (file := folder / f"{day}{one}").is_file()), None)
+
+
+def first_day(folder: Path) -> Path | None:
+    """Return the file of the earliest day in a folder, which shows the columns of all."""
+    shape = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
+    return min((file for one in _ENDINGS for file in folder.glob(shape + one)), default=None)
+
+
+def kept_days(settings: ServiceSettings, name: str, policy: Mapping[str, Any]) -> Path:
+    """Return the folder in which the service keeps the days of one version of a stream."""
+    return settings.folder / "streams" / name / str(int(policy.get("version", 1)))
+
+
+def take_listed_days(settings: ServiceSettings, opened: OpenDataset, through: str) -> None:
+    """Take in all days of a stream up to one; a refusal says nothing of values or files."""
+    from tacit.streams import take_days
+
+    folder = days_folder(settings.sources[opened.policy["source"]])
+    if folder is None:
+        raise TacitError("unknown-table", "the source cannot be read now", fix="ask the operator")
+    try:
+        take_days(opened.dataset, through, lambda day: day_file(folder, day))  # type: ignore[arg-type]
+    except TacitError as refusal:
+        if refusal.code not in _TOLD:
+            raise unread_day() from None
+        if refusal.code == "rows-twice":
+            fix = "ask the operator to write the file of this day, which has the rows of another one"
+            raise TacitError("rows-twice", refusal.what, why=refusal.why, fix=fix) from None
+        raise
+
+
+def unread_day() -> TacitError:
+    """Return what a curator is told about a file that cannot be taken in, whatever is wrong with it."""
+    return TacitError(
+        "bad-parameter",
+        "the file of a day cannot be taken in",
+        why="what is wrong with it may depend on its rows; days before it were taken in",
+        fix="ask the operator to check that the file is a CSV file in UTF-8 or a Parquet file",
+    )

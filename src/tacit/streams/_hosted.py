@@ -1,0 +1,190 @@
+"""Streams that a service looks after: it owns the ledger and the folder, and one charge pays for each series.
+
+A hosted stream plans from declared facts alone, so that a process without rows and one with them make plans
+of the same hash. Days come in in order, and each once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from tacit.core import paid_run
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Choose, Say
+from tacit.ledger import Ledger
+from tacit.streams._declaration import stream
+from tacit.streams._progress import BegunPlan
+from tacit.tables import count, count_units, mean
+from tacit.tables import sum as sum_of
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tacit.core import Plan, Release
+    from tacit.streams._series import Series
+    from tacit.streams._stream import Stream
+
+__all__ = ["draw_days", "hosted_stream", "plan_series", "stored_days", "take_days"]
+
+#: What a series measures of each day: the name of its column, and whether it needs a column of the rows.
+_MEASURES: Final[dict[str, tuple[str, bool]]] = {
+    "count": ("count", False), "count_units": ("units", False), "sum": ("sum", True), "mean": ("mean", True),
+}  # fmt: skip
+
+
+def hosted_stream(source: str | os.PathLike[str] | None, **declared: Any) -> Stream:
+    """Declare a stream for somebody who replaces its ledger and opens its account.
+
+    Guarantee: nothing is written to a ledger. A series of it is charged as a whole, to an account without
+    blocks.
+
+    Parameters
+    ----------
+    source
+        The folder that keeps the rows; None for a temporary one without rows.
+    declared
+        As in `stream`, without ``ledger``.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> flu = hosted_stream(
+    ...     None, name="flu", level="event", start="2026-01-01", days=30, budget=tc.Budget(epsilon=1)
+    ... )
+    >>> flu.horizon.days
+    30
+    """
+    return replace(stream(source, ledger=Ledger.memory(), **declared), _hosted=True)
+
+
+def plan_series(
+    hosted: Stream,
+    measure: str,
+    *,
+    column: str | None = None,
+    by: str | None = None,
+    through: str | None = None,
+    **more: Any,
+) -> Plan[Series]:
+    """Plan one measure of every day; columns that were not declared are refused.
+
+    Parameters
+    ----------
+    hosted
+        The stream.
+    measure
+        ``count``, ``count_units``, ``sum`` or ``mean``.
+    column
+        The column of a sum or a mean.
+    by
+        A column with public keys to group by.
+    through
+        The day up to which days are to be drawn; it must be a day of the stream, and the plan is the same for
+        all of them.
+    more
+        ``where``, ``focus``, ``size`` and the total, as in `Stream.plan`.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> flu = hosted_stream(
+    ...     None, name="flu", level="event", start="2026-01-01", days=30, budget=tc.Budget(epsilon=1)
+    ... )
+    >>> plan_series(flu, "count", epsilon=1).asked
+    'each day: count, of flu'
+    """
+    if through is not None:
+        hosted.horizon.number(through)
+    if measure not in _MEASURES:
+        raise bad_parameter("measure", ", ".join(_MEASURES), "another text", fix=Choose(tuple(_MEASURES)))
+    name, needs_column = _MEASURES[measure]
+    if needs_column != (column is not None):
+        word = "needs a column with bounds" if needs_column else "counts rows or units and takes no column"
+        raise TacitError("bad-parameter", f"the measure {measure} {word}")
+    makers: dict[str, Callable[..., Any]] = {
+        "count": count, "count_units": count_units, "sum": sum_of, "mean": mean,
+    }  # fmt: skip
+    aggregate = makers[measure](*([] if column is None else [column]))
+    plan = hosted.plan(by=by, **more, **{name: aggregate})
+    request: Any = plan.to_json()["request"]
+    unseen = hosted._unseen_columns(request)  # noqa: SLF001 - the parts of a stream
+    if unseen:
+        declared = tuple(sorted(hosted._declared_columns))  # noqa: SLF001
+        raise TacitError(
+            "unknown-column",
+            f"the stream declares no column {unseen[0]!r}",
+            why="a misspelt column would make the series useless after its charge; nothing was charged",
+            fix=Choose(declared, given=unseen[0]) if declared else Say("ask for a column to be declared"),
+        )
+    return plan
+
+
+def draw_days(
+    hosted: Stream,
+    plan: Plan[Series],
+    day: object,
+    *,
+    who: str = "",
+    purpose: str = "",
+    account: str | None = None,
+    key: str | None = None,
+) -> Release[Series]:
+    """Charge a series, or go on with it, and return all days up to one; days that are not stored are drawn.
+
+    Guarantee: as for `Stream.release`. Each day is drawn once, over all processes and crashes, and stored
+    before it is returned. A draw that is lost loses no day: the next one has its days.
+
+    Parameters
+    ----------
+    hosted, plan, day
+        The stream, a plan of it, and a day whose rows came in, as those of all days before it.
+    who, purpose, account, key
+        As in `Plan.release`.
+    """
+    number = hosted.horizon.number(day)
+    run = plan.run(who=who, purpose=purpose, account=account, key=key)
+    begun = BegunPlan(plan, run, hosted.horizon)
+    if number <= begun.through():
+        return begun.release_of(number)
+    return begun.draw(number, None, "")
+
+
+def stored_days(
+    hosted: Stream, plan: Plan[Series], day: object, *, account: str | None = None
+) -> Release[Series] | None:
+    """Return all days up to one if they are stored and this account has paid; nothing is charged or read."""
+    run = paid_run(plan, account=account)
+    if run is None:
+        return None
+    begun, number = BegunPlan(plan, run, hosted.horizon), hosted.horizon.number(day)
+    return begun.release_of(number) if number <= begun.through() else None
+
+
+def take_days(hosted: Stream, day: object, find: Callable[[str], Path | None]) -> None:
+    """Take in the rows of all days up to one that did not come in before, in order.
+
+    Guarantee: a day that came in stays as it is. If a day is refused, those before it have come in.
+
+    Parameters
+    ----------
+    hosted, day
+        The stream, and the last day.
+    find
+        Returns the file with the rows of a day, or None if there is none.
+    """
+    for number in range(1, hosted.horizon.number(day) + 1):
+        name = hosted.horizon.name(number)
+        if hosted._folder.has(name):  # noqa: SLF001 - the parts of a stream
+            continue
+        file = find(name)
+        if file is None:
+            raise TacitError(
+                "day-missing",
+                f"the rows of {name} have not come in",
+                why="days come in in order; those before it were taken in",
+                fix=Say("write the file of this day; a file with columns and no rows says that nobody came"),
+            )
+        hosted.append(name, file)

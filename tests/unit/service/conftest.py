@@ -214,8 +214,11 @@ class Drawing:
         self.clock.move(self.clock.time + 10**6)
         self.drawer.close()
         for child in self.started:  # a thread that still computes when Python ends would abort it
+            child.kill()  # also one that the drawer no longer holds, which would wait for questions
+        for child in self.started:
             if hasattr(child.worker, "thread"):
                 child.worker.thread.join(60)
+                assert not child.worker.thread.is_alive(), "a dataset in a thread did not end"
         use_clock(self.before)
 
 

@@ -55,11 +55,16 @@ def settle(service: Service, row: ServiceRow, *, lost: str) -> str:
 
 
 def stored_document(service: Service, row: ServiceRow) -> dict[str, Any] | None:
-    """Return the stored answer of a query if its account has paid for it, without the data."""
+    """Return the stored answer of a query if its account has paid for it, without the data.
+
+    A policy that came later may not allow the question, or may make it another plan; what was paid for stays
+    paid. So the question is planned under the policy under which it was asked.
+    """
     try:
-        plan = plan_of(service.dataset(row["dataset"]).dataset, json.loads(row["ask"]))
+        opened = service.dataset_under(row["dataset"], int(row["policy"]))
+        plan = plan_of(opened.dataset, json.loads(row["ask"]))
     except TacitError:
-        return None  # a later policy does not allow the question
+        return None
     release = plan.stored(account=row["account"]) if plan.hash == row["plan"] else None
     return None if release is None else document_of(release)
 

@@ -29,10 +29,14 @@ def accounts_below(service: Service, dataset: str) -> tuple[Account, list[Accoun
     return own, [account for account in every if own.id in account.path[1:]]
 
 
-def account_document(account: Account, own: Account, row: ServiceRow | None, *, name: str) -> dict[str, Any]:
+def account_document(
+    account: Account, own: Account, row: ServiceRow | None, *, name: str, viewer: str
+) -> dict[str, Any]:
     """Return an account: its budget, what is spent and left, whose it is and for what.
 
-    ``left_to_use`` is the smaller of what is left here and what is left of the dataset's budget.
+    ``left_to_use`` is the smaller of what is left here and what is left of the dataset's budget. ``mine``
+    says whether the viewer may spend it, and ``filter`` holds what was spent in every detail, so that a
+    client can work out what fits.
     """
     known = row or {"person": "", "purpose": "", "request": "", "plan": "", "created": ""}
     return {
@@ -50,6 +54,8 @@ def account_document(account: Account, own: Account, row: ServiceRow | None, *, 
         "left_to_use": left_document(smaller_left(account, own).filter.remaining),
         "last_day": last_day_of(account.expires),
         "frozen": account.frozen,
+        "mine": bool(viewer) and known["person"] == viewer,
+        "filter": account.filter.to_json(),
         "unused": row is None,
     }
 
@@ -75,16 +81,17 @@ def is_overbooked(own: Account, below: list[Account]) -> bool:
     return sum(lent, Fraction(0)) > left
 
 
-def account_documents(service: Service, dataset: str, person: str = "") -> list[dict[str, Any]]:
-    """Return the accounts below a dataset; with a person, only that person's."""
+def account_documents(
+    service: Service, dataset: str, viewer: str, *, oversees: bool = False
+) -> list[dict[str, Any]]:
+    """Return the accounts below a dataset that a viewer sees: the own ones; who oversees it sees all."""
     own, below = accounts_below(service, dataset)
     rows = {
         row["name"]: row for row in service.database.rows("SELECT * FROM accounts WHERE dataset = ?", dataset)
     }
     names = names_of(service.database, (row["person"] for row in rows.values()))
     return [
-        account_document(account, own, row, name=names.get(row["person"], "") if row else "")
+        account_document(account, own, row, name=names.get(row["person"], "") if row else "", viewer=viewer)
         for account in below
-        if ((row := rows.get(account.name)) is not None and (not person or row["person"] == person))
-        or (account.name not in rows and not person)
+        if ((row := rows.get(account.name)) is not None and row["person"] == viewer) or oversees
     ]

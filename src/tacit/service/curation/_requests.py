@@ -275,7 +275,7 @@ def show_request(call: ServiceCall) -> dict[str, Any]:
         shown["before_deciding"] = {
             "budget": budget_document(own.budget),
             "left": left_document(own.filter.remaining),
-            "siblings": account_documents(call.service, row["dataset"]),
+            "siblings": account_documents(call.service, row["dataset"], call.person.id, oversees=True),
             "overbooked": is_overbooked(own, below),
         }
     return shown

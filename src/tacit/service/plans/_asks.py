@@ -115,7 +115,7 @@ class AskBody(Body):
     ] = None
     limits: _Object = None
     size: Annotated[Annotated[int, Field(ge=1, le=10**12)] | None, BeforeValidator(_whole)] = None
-    #: The allotment that would pay; by default the newest of the person.
+    #: The allotment that pays; by default one that has paid for the answer, else the person's newest.
     account: Annotated[Name | None, BeforeValidator(_text)] = None
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 import tacit as tc
+from tacit.accounting import Filter
 from tacit.errors import TacitError
 from unit.service.curation.test_requests import LATER, written
 
@@ -27,6 +28,17 @@ def test_a_curator_opens_allotments_for_analysts(house, visits):
     assert [one["purpose"] for one in listed] == ["report", "report"]
     assert house.call("GET", "/api/v1/datasets/visits/accounts", visits["ben"]).json()["accounts"] == []
     assert len(house.call("GET", "/api/v1/datasets/visits/accounts", visits["otto"]).json()["accounts"]) == 2
+
+
+def test_an_account_says_whose_it_is_and_what_was_spent_of_it_in_every_detail(house, visits):
+    name = opened(house, visits["carl"]).json()["account"]
+    house.service.ledger.charge(name, tc.Cost.pure(0.25))
+    for who, mine in (("ana", True), ("otto", False), ("carl", False)):
+        shown = house.call("GET", f"/api/v1/accounts/{name}", visits[who]).json()
+        [listed] = house.call("GET", "/api/v1/datasets/visits", visits[who]).json()["accounts"]
+        for one in (shown, listed):
+            assert one["mine"] is mine
+            assert Filter.from_json(one["filter"]) == house.service.ledger.account(name).filter
 
 
 @pytest.mark.parametrize("name", ["ana", "otto", "ada", "eve"])
@@ -58,7 +70,7 @@ def test_a_crash_leaves_no_account_that_anybody_can_use(house, visits, monkeypat
     assert house.call("GET", f"/api/v1/accounts/{left}", visits["ana"]).status_code == 404
     from tacit.service.plans import own_account
 
-    assert own_account(house.service, house.people["ana"], "visits") is None
+    assert own_account(house.service.database, house.people["ana"], "visits") is None
     assert opened(house, visits["carl"], epsilon="2").json()["account"].endswith("/2")
 
 

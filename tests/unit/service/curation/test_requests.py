@@ -369,10 +369,10 @@ def test_an_approved_plan_is_an_account_of_its_exact_cost(house, visits):
     from tacit.service.plans import own_account
 
     ana = house.people["ana"]
-    assert own_account(house.service, ana, "visits", None, plan.hash) == name
-    assert own_account(house.service, ana, "visits", None, "another plan") is None
+    assert own_account(house.service.database, ana, "visits", None, plan.hash)["name"] == name
+    assert own_account(house.service.database, ana, "visits", None, "another plan") is None
     with pytest.raises(TacitError, match="not an allotment"):
-        own_account(house.service, ana, "visits", name, "another plan")
+        own_account(house.service.database, ana, "visits", name, "another plan")
 
 
 @pytest.mark.parametrize("ask", [{"rho": "1/50"}, {"epsilon": "1", "delta": "1e-6"}, {"epsilon": "1/3"}])

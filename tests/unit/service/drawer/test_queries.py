@@ -173,11 +173,35 @@ def test_an_analyst_without_an_allotment_is_told_to_ask_for_one(ward):
     assert "curator" in answer.json()["fix"]
 
 
-def test_several_allotments_must_be_named_and_a_plan_account_pays_for_its_plan_alone(ward):
+def card_account(ward, **changed):
+    """Return the account that the card of a question says would pay, and whether its answer is paid for."""
+    card = ward.call("POST", "/api/v1/plans", ward.tokens["ana"], json={**COUNT, **changed}).json()
+    return card["account"]["name"], card["stored"]["paid"]
+
+
+def test_the_card_names_the_account_that_the_draw_charges_whichever_allotments_there_are(ward):
+    first = ward.accounts["ana"]
+    assert card_account(ward) == (first, False)
+    assert ward.ask().json()["account"] == first
+    second = allot(ward, "ana", number=2)
+    assert card_account(ward) == (second, False)  # the newest; the answer of the first is not there yet
+    ward.drawing.answer()
+    assert card_account(ward) == (first, True)
+    again = ward.ask()
+    assert (again.status_code, again.json()["account"]) == (200, first)  # a repeated question is free
+    assert card_account(ward, epsilon="1/4") == (second, False)
+    assert ward.ask(epsilon="1/4").json()["account"] == second
+    assert card_account(ward, account=second) == (second, False)
+    asked = ward.ask(account=second)
+    assert (asked.status_code, asked.json()["account"]) == (202, second)
+    approved = allot(ward, "ana", number=3, plan=asked.json()["plan"])
+    assert card_account(ward) == (approved, False)
+    assert ward.ask().json()["account"] == approved
+
+
+def test_an_allotment_without_a_purpose_needs_one_and_a_plan_account_pays_for_its_plan_alone(ward):
     second = allot(ward, "ana", number=2, purpose="")
-    unclear = ward.ask()
-    assert (unclear.status_code, unclear.json()["code"]) == (400, "bad-parameter")
-    missing = ward.ask(account=second)
+    missing = ward.ask()
     assert missing.json()["code"] == "bad-parameter"
     assert "purpose" in missing.json()["detail"]
     named = ward.ask(account=second, purpose="a thesis")

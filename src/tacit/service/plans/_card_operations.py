@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tacit.service._bodies import MOST_QUESTION
 from tacit.service._operations import Download, Operation, needs
 from tacit.service.plans._asks import AskBody, read_ask
 from tacit.service.plans._cards import account_part, card_bytes, card_of, shelf_of
@@ -46,6 +47,7 @@ def _post_plan(call: ServiceCall) -> Any:
 CARD_OPERATIONS = (
     Operation(
         "POST", "/plans", needs("analyst", scope="plan"), _post_plan, body=AskBody, page="plans/card.html",
+        most=MOST_QUESTION,
         summary="Show the price, the meaning and the expected error of a question; nothing is charged",
     ),
 )  # fmt: skip

@@ -1,8 +1,8 @@
 """Connections of a web worker: the head of a request has a size and a time, and an address has a share.
 
 The server's own reader keeps the headers of a request in memory until they end, however many there are and
-however long they take. Nobody is known before that, so no limit of rates applies yet. A worker has a number of
-connections; one address cannot take them all.
+however long they take. Nobody is known before that, so no limit of rates applies yet. A worker has a number
+of connections; one address cannot take them all.
 """
 
 from __future__ import annotations

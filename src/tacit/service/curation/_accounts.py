@@ -15,11 +15,15 @@ from tacit.service.curation._amounts import (
 from tacit.service.curation._people import names_of
 
 if TYPE_CHECKING:
+    from tacit.accounting import Budget
     from tacit.ledger import Account
     from tacit.service._database import ServiceRow
     from tacit.service._service import Service
 
-__all__ = ["account_document", "account_documents", "accounts_below", "is_overbooked", "smaller_left"]
+__all__ = [
+    "account_document", "account_documents", "accounts_below", "after_approval", "is_overbooked",
+    "smaller_left",
+]  # fmt: skip
 
 
 def accounts_below(service: Service, dataset: str) -> tuple[Account, list[Account]]:
@@ -71,14 +75,57 @@ def smaller_left(account: Account, own: Account) -> Account:
 
 def is_overbooked(own: Account, below: list[Account]) -> bool:
     """Whether the accounts directly below a dataset may together spend more than it has left."""
+    return _unpromised(own, below) < 0
+
+
+def _unpromised(own: Account, below: list[Account]) -> Fraction:
+    """Return what is left of a dataset's budget less what the accounts directly below it have left."""
     name = main_name(own.budget)
-    left = getattr(own.filter.remaining, name) or Fraction(0)
     lent = [
         getattr(account.filter.remaining, name) or Fraction(0)
         for account in below
         if account.parent == own.name and not account.frozen
     ]
-    return sum(lent, Fraction(0)) > left
+    return (getattr(own.filter.remaining, name) or Fraction(0)) - sum(lent, Fraction(0))
+
+
+def after_approval(
+    kind: str, asked: Budget | None, own: Account, below: list[Account]
+) -> dict[str, Any] | None:
+    """Return what would be left if a request were approved, as an amount and as a sentence.
+
+    For an allotment or a plan it is what nobody could spend yet if all accounts were used up; it is negative
+    if they are larger together than what is left. None if the amount is counted in another number than the
+    dataset's budget.
+
+    Parameters
+    ----------
+    kind
+        ``allotment``, ``plan``, ``growth`` or ``refresh``.
+    asked
+        The amount of the request; None for a refresh.
+    own, below
+        The dataset's account and the accounts below it.
+    """
+    name = main_name(own.budget)
+    if asked is not None and main_name(asked) != name:
+        return None
+    amount = Fraction(0) if asked is None else getattr(asked, name)
+    if kind == "growth":
+        left = (getattr(own.filter.remaining, name) or Fraction(0)) + amount - getattr(own.budget, name)
+        sentence = f"{name} {float(left):g} of {float(amount):g} is left of the dataset's budget."
+    elif kind == "refresh":
+        left = getattr(own.budget, name)
+        sentence = f"{name} {float(left):g} is left: the total begins anew."
+    else:
+        left = _unpromised(own, below) - amount
+        sentence = (
+            f"if all accounts are used up, {name} {float(left):g} of the dataset's budget is left."
+            if left >= 0
+            else f"the accounts together are larger than what is left, by {name} {-float(left):g}. "
+            "Whoever asks first is answered; the dataset's budget cannot be exceeded."
+        )
+    return {"exact": {name: str(left)}, "value": {name: float(left)}, "sentence": sentence}
 
 
 def account_documents(

@@ -145,3 +145,11 @@ def test_pausing_keeps_the_reason_and_resuming_may_raise_the_lag(house, visits):
     assert [one["sentence"] for one in changes] == ["boundaries until an answer leaves changed from 4 to 8"]
     reasons = house.service.database.rows("SELECT about FROM events")
     assert not any("late" in one["about"] or "time" in one["about"] for one in reasons)
+
+
+def test_the_page_of_an_account_has_a_field_for_every_value_that_its_forms_send(house, visits):
+    name = opened(house, visits["carl"]).json()["account"]
+    page = house.call("GET", f"/accounts/{name}", visits["carl"]).text
+    form = page.partition("/last-day")[2].partition("</form>")[0]
+    assert 'name="reason"' in form
+    assert f'type="date" id="f-last_day" name="last_day" aria-describedby="h-last_day" value="{LATER}"' in form

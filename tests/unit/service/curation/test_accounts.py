@@ -151,5 +151,9 @@ def test_the_page_of_an_account_has_a_field_for_every_value_that_its_forms_send(
     name = opened(house, visits["carl"]).json()["account"]
     page = house.call("GET", f"/accounts/{name}", visits["carl"]).text
     form = page.partition("/last-day")[2].partition("</form>")[0]
+    why = {"reason": "we move"}
+    assert house.call("POST", "/api/v1/datasets/visits/pause", visits["carl"], json=why).status_code == 200
+    page = house.call("GET", "/datasets/visits", visits["carl"]).text
+    assert 'name="lag"' in page.partition("/datasets/visits/resume")[2].partition("</form>")[0]
     assert 'name="reason"' in form
-    assert f'type="date" id="f-last_day" name="last_day" aria-describedby="h-last_day" value="{LATER}"' in form
+    assert f'name="last_day" aria-describedby="h-last_day" value="{LATER}"' in form

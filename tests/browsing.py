@@ -49,6 +49,13 @@ def colours(browser, scheme):
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
 
+def as_new(browser):
+    """Show pages wide and light, and forget the messages of earlier pages."""
+    resize(browser, WIDE)
+    colours(browser, "light")
+    console(browser)
+
+
 @contextmanager
 def without_scripts(browser):
     """Let pages run no scripts; ours, through the driver, do not run either."""

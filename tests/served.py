@@ -15,18 +15,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from invented_people import InventedPeople
 from tacit.service import ServiceSettings
-from tacit.service._callers import SCOPES
 from tacit.service._database import Database
-from tacit.service._times import later_text, new_id, new_secret, now_text
-from tacit.service.access import digest_of_secret
 
 #: A fast clock and no limits of rates; `sources` follow.
 SETTINGS = 'folder = "."\ntick = "1/20"\nlag = 20\nrate = 0\n'
 
 
 @dataclass
-class Served:
+class Served(InventedPeople):
     """A running service, and what tests need to use it."""
 
     folder: Path
@@ -109,35 +107,6 @@ class Served:
         if self._database is None:
             self._database = Database.open(self.settings.database_place)
         return self._database
-
-    def person(self, name: str, **roles: str) -> str:
-        """Make a person with roles by dataset (``everywhere`` stands for all); return the id."""
-        person = self.people[name] = new_id("u")
-        with self.database.change() as change:
-            change.run(
-                "INSERT INTO users (id, name, shown, created) VALUES (?, ?, ?, ?)",
-                person, name, name.title(), now_text(),
-            )  # fmt: skip
-            for dataset, named in roles.items():
-                for role in named.split():
-                    change.run(
-                        "INSERT INTO grants (person, dataset, role, granted_by, granted)"
-                        " VALUES (?, ?, ?, ?, ?)",
-                        person, "" if dataset == "everywhere" else dataset, role, person, now_text(),
-                    )  # fmt: skip
-        return person
-
-    def token(self, name: str, scopes: str = " ".join(SCOPES), dataset: str = "") -> str:
-        """Make a token of a person."""
-        secret = new_secret("tct_")
-        with self.database.change() as change:
-            change.run(
-                "INSERT INTO tokens (id, person, label, digest, scopes, dataset, created, expires)"
-                " VALUES (?, ?, 'test', ?, ?, ?, ?, ?)",
-                new_id("t"), self.people[name], digest_of_secret(secret), scopes, dataset, now_text(),
-                later_text(hours=1),
-            )  # fmt: skip
-        return secret
 
     def processes(self) -> dict[str, list[int]]:
         """Return the numbers of the supervisor's processes: workers and drawers, found by what they run."""

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from browsing import in_browser, open_browser
+from browsing import in_browser
 from served import SETTINGS, Served
 from tacit.service._times import later_text, new_secret, now_text
 from tacit.service.access import digest_of_secret
@@ -38,13 +38,6 @@ def served(tmp_path_factory):
     made = Served(folder).start()
     yield made
     made.stop()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    made = open_browser(tmp_path_factory.mktemp("profile"))
-    yield made
-    made.quit()
 
 
 def post(served, path, who, body, status=(200, 201, 202)):

@@ -13,12 +13,11 @@ from browsing import (
     WIDE,
     click,
     colours,
-    console,
     crawl,
+    field,
     fill,
     heading,
     in_browser,
-    open_browser,
     page_findings,
     press,
     resize,
@@ -31,7 +30,7 @@ from browsing import (
 )
 from served import Served
 
-pytestmark = in_browser
+pytestmark = [in_browser, pytest.mark.usefixtures("as_it_was")]
 HOSPITALS = ["Ahorn", "Buche", "Eiche", "Fichte", "Linde"]
 QUESTION = "SELECT hospital, COUNT(*) AS n FROM visits GROUP BY hospital"
 DECLARED = {
@@ -45,10 +44,9 @@ CLOCK = 'folder = "."\ntick = "1/4"\nlag = 20\nrate = 0\n'
 SECRETS = ("12,700", "12700", "6,000", "6000")
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory):
-    """A service with a curator and another, an analyst, an auditor, and a declared dataset."""
-    served = Served(tmp_path_factory.mktemp("service") / "s", more=CLOCK).start()
+def hospital(folder):
+    """Start a service with a curator and another, an analyst, an auditor, and a declared dataset."""
+    served = Served(folder, more=CLOCK).start()
     served.person("carla", everywhere="owner")
     served.person("omar", everywhere="curator")
     served.person("ana", visits="analyst")
@@ -57,6 +55,12 @@ def service(tmp_path_factory):
     status, said = served.call("POST", "/api/v1/datasets", served.token("carla"), DECLARED)
     assert status == 201, said
     give(served, "1")
+    return served
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    served = hospital(tmp_path_factory.mktemp("service") / "s")
     yield served
     served.stop()
 
@@ -66,20 +70,6 @@ def give(service, epsilon):
     status, said = service.call("POST", "/api/v1/datasets/visits/accounts", service.token("carla"), body)
     assert status == 201, said
     return said
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    driver = open_browser(tmp_path_factory.mktemp("chromium"))
-    yield driver
-    driver.quit()
-
-
-@pytest.fixture(autouse=True)
-def as_it_was(browser):
-    resize(browser, WIDE)
-    colours(browser, "light")
-    console(browser)
 
 
 def text(browser):
@@ -167,6 +157,8 @@ def test_an_analyst_sees_the_price_asks_and_reads_the_answer_again_for_nothing(s
     click(browser, "Hospital visits")
     click(browser, "Ask a question")
     wait_for(browser, "Question in SQL")
+    assert field(browser, "Pay from").get_property("value").endswith("/1")  # the only allotment
+    browser.execute_script("window.live = document.querySelector('[role=status]#live')")
     fill(browser, sql=QUESTION.replace("GROUP BY hospital", "GROUP BY hospitl"), epsilon="1/4")
     click(browser, "Show the price")
     wait_for(browser, "What helps")
@@ -177,6 +169,9 @@ def test_an_analyst_sees_the_price_asks_and_reads_the_answer_again_for_nothing(s
     assert "hospital" in shown
     assert page_findings(browser) == []
     assert entries(service) == before  # a price is free
+    # the same element as before, so that a change of it is read aloud
+    live = browser.execute_script("return window.live.isConnected && window.live.innerText")
+    assert live.startswith("The price is epsilon 1/4 (0.25). About 3 more"), live
     click(browser, "Ask, and pay this price")
     wait_for(browser, "Show the answer", seconds=60)
     assert page_findings(browser) == []
@@ -207,6 +202,24 @@ def test_an_analyst_sees_the_price_asks_and_reads_the_answer_again_for_nothing(s
     assert entries(service) == after
 
 
+def test_an_analyst_rehearses_a_question_and_comes_back_to_its_price(service, browser):
+    sign_in_as(browser, service, "ana")
+    before = entries(service)
+    browser.get(service.url + "/datasets/visits/ask")
+    fill(browser, sql=QUESTION, epsilon="1/4")
+    click(browser, "Rehearse on invented rows")
+    wait_for(browser, "Answer from invented rows")
+    assert browser.current_url.endswith("/sandbox")
+    fill(browser, epsilon="1/8")
+    click(browser, "Rehearse on invented rows")
+    wait_for(browser, "The answer from invented rows is there.")
+    assert page_findings(browser) == []
+    click(browser, "Show the price of a real answer")
+    wait_for(browser, "The price of this question")
+    assert browser.current_url.endswith("/ask")
+    assert entries(service) == before
+
+
 def test_an_analyst_requests_more_and_nobody_approves_their_own(service, browser):
     sign_in_as(browser, service, "ana")
     browser.get(service.url + "/datasets/visits/ask")
@@ -226,7 +239,10 @@ def test_an_analyst_requests_more_and_nobody_approves_their_own(service, browser
     wait_for(browser, "please decide")
     assert page_findings(browser) == []
     browser.get(service.url + f"/requests/{request}")
-    wait_for(browser, "a report about waiting times")
+    shown = wait_for(browser, "a report about waiting times")
+    assert (
+        "After approval: if all accounts are used up, epsilon 1.5 of the dataset's budget is left." in shown
+    )
     assert page_findings(browser) == []
     click(browser, "Approve")
     wait_for(browser, "approved")
@@ -288,12 +304,15 @@ def test_an_auditor_verifies_checks_a_certificate_and_cannot_ask(service, browse
     click(browser, "Verify the ledger")
     wait_for(browser, "Checked:")
     assert page_findings(browser) == []
-    for changed, said in ((False, "matches the ledger"), (True, "Problem")):
+    for changed, said in ((False, "matches the ledger"), (True, "does not match the ledger")):
         browser.get(service.url + "/certificates/check")
         document = json.dumps(certificate)
-        if changed:
-            entry = certificate["ledger"]["entry"]
-            document = json.dumps({**certificate, "ledger": {**certificate["ledger"], "entry": entry + 1}})
+        if changed:  # one digit of what the charge cost
+            other = json.loads(document)
+            part = other["cost"]["parts"][0]
+            part["scale"] = str((int(part["scale"][0]) + 1) % 10) + part["scale"][1:]
+            document, before = json.dumps(other), document
+            assert sum(one != two for one, two in zip(document, before, strict=True)) == 1
         browser.execute_script("document.querySelector('textarea').value = arguments[0]", document)
         click(browser, "Check it")
         wait_for(browser, said)

@@ -17,7 +17,6 @@ from browsing import (
     focused,
     heading,
     in_browser,
-    open_browser,
     page_findings,
     press,
     resize,
@@ -28,7 +27,7 @@ from browsing import (
 )
 from served import Served
 
-pytestmark = in_browser
+pytestmark = [in_browser, pytest.mark.usefixtures("as_it_was")]
 OPEN_PAGES = (
     "/", "/sign-in", "/welcome", "/learn", "/learn/epsilon", "/learn/epsilon?epsilon=0", "/learn/attacks",
     "/learn/attacks/membership?epsilon=2", "/learn/game", "/learn/game?guess1=in", "/learn/glossary",
@@ -41,20 +40,6 @@ def service(tmp_path_factory):
     served = Served(tmp_path_factory.mktemp("service") / "s").start()
     yield served
     served.stop()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    driver = open_browser(tmp_path_factory.mktemp("chromium"))
-    yield driver
-    driver.quit()
-
-
-@pytest.fixture(autouse=True)
-def as_it_was(browser):
-    resize(browser, WIDE)
-    colours(browser, "light")
-    console(browser)
 
 
 @pytest.mark.parametrize("path", OPEN_PAGES)

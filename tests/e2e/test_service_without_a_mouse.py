@@ -6,15 +6,11 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 
 from browsing import (
-    WIDE,
     ZOOMED,
     click,
-    colours,
-    console,
     crawl,
     fill,
     in_browser,
-    open_browser,
     page_findings,
     press,
     resize,
@@ -25,38 +21,16 @@ from browsing import (
     wait_for,
     without_scripts,
 )
-from e2e.test_service_journeys import CLOCK, DECLARED, ask, give
-from served import Served
+from e2e.test_service_journeys import ask, hospital
 
-pytestmark = in_browser
+pytestmark = [in_browser, pytest.mark.usefixtures("as_it_was")]
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
-    served = Served(tmp_path_factory.mktemp("service") / "s", more=CLOCK).start()
-    served.person("carla", everywhere="owner")
-    served.person("omar", everywhere="curator")
-    served.person("ana", visits="analyst")
-    served.person("aude", everywhere="auditor")
-    status, said = served.call("POST", "/api/v1/datasets", served.token("carla"), DECLARED)
-    assert status == 201, said
-    give(served, "1")
+    served = hospital(tmp_path_factory.mktemp("service") / "s")
     yield served
     served.stop()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    driver = open_browser(tmp_path_factory.mktemp("chromium"))
-    yield driver
-    driver.quit()
-
-
-@pytest.fixture(autouse=True)
-def as_it_was(browser):
-    resize(browser, WIDE)
-    colours(browser, "light")
-    console(browser)
 
 
 def go(browser, words, then):

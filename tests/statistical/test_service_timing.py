@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 NAMES = ("base", "copy", "heavy")
 QUESTIONS = 3
-#: Two-sided chance of a false alarm below 1e-7 with 19 degrees of freedom.
+#: Two-sided chance of a false alarm 1.2e-7 with 19 degrees of freedom.
 FALSE_ALARM = 8.2
 
 

@@ -53,7 +53,8 @@ class ServiceAccount:
 def paying_account(document: Mapping[str, Any], named: str | None) -> ServiceAccount | None:
     """Return the account that pays: the one that was named, else the newest allotment, else the dataset's.
 
-    None if there is no account of that name. The service chooses in the same way.
+    None if there is no account of that name. The service chooses in the same way, but for a question that was
+    paid for, or approved, it takes the account that paid or was opened for it.
     """
     below = [one for one in document["accounts"] if one.get("mine", not document.get("oversees", False))]
     if named is not None:

@@ -22,7 +22,7 @@ from tacit.service import _bodies
 from tacit.service._forms import check_form
 from tacit.service._operations import ANYONE, Answer, Download, Events, Operation, ServiceCall
 from tacit.service._problems import problem_of
-from tacit.service._refusals import body_unreadable, not_found
+from tacit.service._refusals import body_too_large, body_unreadable, not_found
 from tacit.service._rendering import render
 from tacit.service._service import Service
 from tacit.service.access import SESSION_COOKIE, identify
@@ -197,7 +197,7 @@ async def _given(
     if not raw and operation.body is None:
         return {}, {}
     if len(raw) > _bodies.MOST_BYTES:  # it takes a while: others are served meanwhile
-        return await asyncio.to_thread(_bodies.read_json, raw, operation.most), {}
+        return await call.in_thread(_bodies.read_json, raw, operation.most), {}
     return _bodies.read_json(raw), {}
 
 
@@ -209,7 +209,7 @@ async def _limited(request: Request, most: int) -> bytes:
             async for part in request.stream():
                 size += len(part)
                 if size > most:
-                    raise TacitError("body-too-large", f"the body is larger than {most // 1024:,} KiB")
+                    raise body_too_large(most)
                 parts.append(part)
     except TimeoutError:
         raise body_unreadable("it did not arrive in time") from None

@@ -20,17 +20,24 @@ from pydantic import (
 
 from tacit.errors import TacitError
 from tacit.exact import rational
-from tacit.service._refusals import body_unreadable
+from tacit.service._refusals import body_too_large, body_unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
-    "MOST_BYTES", "Body", "DatasetName", "ExactNumber", "Name", "Words", "read_body", "read_form",
-    "read_json",
+    "MOST_BYTES", "MOST_QUESTION", "UNREADABLE", "Body", "DatasetName", "ExactNumber", "Name", "Words",
+    "json_field", "read_body", "read_document", "read_form", "read_json",
 ]  # fmt: skip
 
+#: The most bytes of a body.
 MOST_BYTES: Final = 64 * 1024
+#: The most bytes of a question, and of the certificate of its answer: both hold the keys of its groups.
+MOST_QUESTION: Final = 1024 * 1024
+#: What reading a document of somebody else's may raise.
+UNREADABLE: Final = (
+    LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError,
+)  # fmt: skip
 _DEPTH = 40  # the document of a long plan has more than 20
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?(e-?[0-9]{1,3})?|[0-9]+/[0-9]+", re.IGNORECASE | re.ASCII)
 _FIELDS = 200  # of a form
@@ -77,7 +84,7 @@ class Body(BaseModel):
 def read_json(raw: bytes, most: int = MOST_BYTES) -> Any:
     """Read JSON strictly: exact decimals, no NaN, no doubled field, no lone surrogate, limited depth."""
     if len(raw) > most:
-        raise TacitError("body-too-large", f"the body is larger than {most // 1024:,} KiB")
+        raise body_too_large(most)
     try:
         text = raw.decode("utf-8")
         found = json.loads(
@@ -95,10 +102,35 @@ def read_json(raw: bytes, most: int = MOST_BYTES) -> Any:
     return found
 
 
+def read_document(value: object, must: str = "JSON", most: int = MOST_BYTES) -> object:
+    """Read a field that holds a JSON document: as JSON itself, or as the text of a form.
+
+    Parameters
+    ----------
+    value
+        What was sent.
+    must
+        What the field must be, for the refusal; nothing of what was sent is repeated.
+    most
+        The most bytes of the document.
+    """
+    if not isinstance(value, str):
+        return value
+    try:
+        return read_json(value.encode("utf-8", "surrogatepass"), most)
+    except TacitError as refusal:
+        raise ValueError(f"must be {must}: {refusal.why or refusal.what}") from None
+
+
+def json_field(must: str, most: int = MOST_BYTES) -> BeforeValidator:
+    """Return how a field that holds a JSON document is read; see `read_document`."""
+    return BeforeValidator(lambda value: read_document(value, must, most))
+
+
 def read_form(raw: bytes, most: int = MOST_BYTES) -> dict[str, str]:
     """Read a form as fields with one text each; repeated fields are joined by line ends."""
     if len(raw) > most:
-        raise TacitError("body-too-large", f"the form is larger than {most // 1024:,} KiB")
+        raise body_too_large(most)
     try:
         pairs = parse_qsl(
             raw.decode("ascii"), keep_blank_values=True, strict_parsing=bool(raw), max_num_fields=_FIELDS,

@@ -43,3 +43,12 @@ def form_expired() -> TacitError:
         why="each form is bound to the session that opened it",
         fix="open the page again and send the form once more",
     )
+
+
+def body_too_large(most: int) -> TacitError:
+    """Refuse a body, a form or a document that is larger than its limit."""
+    return TacitError(
+        "body-too-large",
+        f"the body is larger than {most // 1024:,} KiB",
+        fix="send less at once; long lists of keys belong into the policy of the dataset",
+    )

@@ -74,11 +74,15 @@ class Service:
         row = self.database.row("SELECT policy, paused FROM datasets WHERE name = ?", name)
         if row is None:
             raise not_found()
-        key = (name, int(row["policy"]))
-        opened = self._opened.get(key)
-        if opened is None:  # a policy never changes: a change is a policy of another number
-            opened = self._opened[key] = self._read(*key)
+        opened = self.dataset_under(name, int(row["policy"]))
         return opened if opened.paused == row["paused"] else replace(opened, paused=row["paused"])
+
+    def dataset_under(self, name: str, number: int) -> OpenDataset:
+        """Return a dataset with one of its policies, which may have been replaced, or refuse as not found."""
+        opened = self._opened.get((name, number))
+        if opened is None:  # a policy never changes: a change is a policy of another number
+            opened = self._opened[name, number] = self._read(name, number)
+        return opened
 
     def _read(self, name: str, number: int) -> OpenDataset:
         row = self.database.row(

@@ -84,6 +84,9 @@ class ServiceSettings:
         The port on this machine on which the service shows its metrics; 0 for none.
     rate
         How many requests a second one caller may send in the long run; 0 for no limit.
+    connections
+        How many connections to one worker an address may hold, if it is not one of the proxies; 0 for no
+        limit.
     proxies
         With ``behind_proxy``: the addresses of the proxies that may say who the caller is, with commas.
     """
@@ -110,6 +113,7 @@ class ServiceSettings:
     hosts: str = ""
     metrics: int = 0
     rate: int = 20
+    connections: int = 500
     proxies: str = "127.0.0.1"
 
     @classmethod
@@ -187,8 +191,8 @@ def _variable(environ: Mapping[str, str], name: str) -> str | None:
 
 def _read(name: str, value: Any) -> Any:
     match name:
-        case "port" | "workers" | "lag" | "width" | "memory" | "metrics" | "rate":
-            return int(_number(name, value, zero=name in {"port", "metrics", "rate"}))
+        case "port" | "workers" | "lag" | "width" | "memory" | "metrics" | "rate" | "connections":
+            return int(_number(name, value, zero=name in {"port", "metrics", "rate", "connections"}))
         case "tick":
             return _number(name, value)
         case "folder":

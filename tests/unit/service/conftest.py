@@ -11,56 +11,30 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from invented_people import InventedPeople
 from tacit.service import ListedSource, ServiceSettings, create_app
-from tacit.service._callers import SCOPES
-from tacit.service._times import later_text, new_id, new_secret, now_text
-from tacit.service.access import digest_of_secret
 from tacit.service.drawer import Drawer, WallClock, boundary_after, start_thread, use_clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tacit.service._database import Database
     from tacit.service._service import Service
 
 
 @dataclass
-class House:
+class House(InventedPeople):
     """The application and what tests need to call it."""
 
     app: Any
     service: Service
     people: dict[str, str] = field(default_factory=dict)
 
-    def person(self, name: str, **roles: str) -> str:
-        """Make a person with roles by dataset (``everywhere`` stands for all); return the id."""
-        person = new_id("u")
-        with self.service.database.change() as change:
-            change.run(
-                "INSERT INTO users (id, name, shown, created) VALUES (?, ?, ?, ?)",
-                person, name, name.title(), now_text(),
-            )  # fmt: skip
-            for dataset, named in roles.items():
-                for role in named.split():
-                    change.run(
-                        "INSERT INTO grants (person, dataset, role, granted_by, granted)"
-                        " VALUES (?, ?, ?, ?, ?)",
-                        person, "" if dataset == "everywhere" else dataset, role, person, now_text(),
-                    )  # fmt: skip
-        self.people[name] = person
-        return person
-
-    def token(self, name: str, scopes: str = " ".join(SCOPES), dataset: str = "") -> str:
-        """Make a token of a person."""
-        secret = new_secret("tct_")
-        with self.service.database.change() as change:
-            change.run(
-                "INSERT INTO tokens (id, person, label, digest, scopes, dataset, created, expires)"
-                " VALUES (?, ?, 'test', ?, ?, ?, ?, ?)",
-                new_id("t"), self.people[name], digest_of_secret(secret), scopes, dataset, now_text(),
-                later_text(hours=1),
-            )  # fmt: skip
-        return secret
+    @property
+    def database(self) -> Database:
+        """The service's database."""
+        return self.service.database
 
     def call(self, method: str, path: str, token: str = "", **more: Any) -> httpx.Response:
         """Send one request; ``token`` is a secret, or empty for somebody unknown."""
@@ -214,8 +188,11 @@ class Drawing:
         self.clock.move(self.clock.time + 10**6)
         self.drawer.close()
         for child in self.started:  # a thread that still computes when Python ends would abort it
+            child.kill()  # also one that the drawer no longer holds, which would wait for questions
+        for child in self.started:
             if hasattr(child.worker, "thread"):
                 child.worker.thread.join(60)
+                assert not child.worker.thread.is_alive(), "a dataset in a thread did not end"
         use_clock(self.before)
 
 

@@ -57,7 +57,7 @@ def list_accounts(call: ServiceCall) -> dict[str, Any]:
     return {
         "dataset": call.dataset,
         "oversees": oversees,
-        "accounts": account_documents(call.service, call.dataset, "" if oversees else call.person.id),
+        "accounts": account_documents(call.service, call.dataset, call.person.id, oversees=oversees),
     }
 
 
@@ -78,7 +78,7 @@ def show_account(call: ServiceCall) -> dict[str, Any]:
     ]
     return {
         "dataset": call.dataset, "may_curate": "curator" in roles, "acts": acts,
-        **account_document(account, own, row, name=shown),
+        **account_document(account, own, row, name=shown, viewer=call.person.id),
     }  # fmt: skip
 
 

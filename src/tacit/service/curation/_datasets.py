@@ -89,7 +89,7 @@ def show_dataset(call: ServiceCall) -> dict[str, Any]:
         "left": left_document(own.filter.remaining),
         "overbooked": is_overbooked(own, below),
         "burn_down": _BURN_DOWN.points(call.service.ledger, own.name),
-        "accounts": account_documents(call.service, opened.name, "" if oversees else call.person.id),
+        "accounts": account_documents(call.service, opened.name, call.person.id, oversees=oversees),
         "oversees": oversees,
         "analysts": analysts_of(call.service.database, opened.name, call.person.id)
         if "curator" in roles

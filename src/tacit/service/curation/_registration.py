@@ -14,11 +14,11 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import WithJsonSchema
 
 from tacit.core import Certificate, Release
 from tacit.errors import TacitError
-from tacit.service._bodies import Body, read_json
+from tacit.service._bodies import UNREADABLE, Body, json_field
 from tacit.service._operations import Answer
 from tacit.service._registrations import CHARGE_WORDS, registration_of
 from tacit.service._release_contents import chart_of, kind_words, text_of, value_table
@@ -40,31 +40,16 @@ MOST_RELEASE: Final = 2 * 1024 * 1024
 _PAGE = 50
 #: Messages between the parties of a protocol, which are no results.
 _MESSAGES = frozenset({"client-model", "federated-round", "survey-report"})
-_UNREADABLE = (
-    LookupError,
-    TypeError,
-    ValueError,
-    ArithmeticError,
-    AttributeError,
-    RecursionError,
-    MemoryError,
-)
-
-
-def _document(value: object) -> object:
-    """Read the field of a form that holds the text of a saved release."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return read_json(value.encode("utf-8", "surrogatepass"), MOST_RELEASE)
-    except TacitError:
-        raise ValueError("must be the text of a file that release.save wrote") from None
 
 
 class ReleaseRegistered(Body):
     """A release as ``Release.to_json`` returns it and ``Release.save`` writes it, and where it comes from."""
 
-    release: Annotated[dict[str, Any], BeforeValidator(_document), WithJsonSchema({"type": "object"})]
+    release: Annotated[
+        dict[str, Any],
+        json_field("the text of a file that release.save wrote", MOST_RELEASE),
+        WithJsonSchema({"type": "object"}),
+    ]
     note: Sentence = ""
 
 
@@ -120,7 +105,7 @@ def _checked(given: Mapping[str, Any], ledger: Ledger, dataset: str) -> tuple[di
         document = json.loads(json.dumps(release.to_json(), allow_nan=False))
         _check_certificate(release.certificate)
         _try(document)
-    except _UNREADABLE:
+    except UNREADABLE:
         raise TacitError(
             "bad-release",
             "this is not a release that this version of the service can read",
@@ -163,7 +148,7 @@ def _charge(certificate: Certificate, ledger: Ledger, dataset: str) -> str:
         return "elsewhere"
     try:
         problems = certificate.problems(ledger)
-    except (*_UNREADABLE, TacitError):
+    except (*UNREADABLE, TacitError):
         problems = ["a part of the certificate cannot be read"]
     if problems:
         raise TacitError(

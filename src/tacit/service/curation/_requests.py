@@ -9,11 +9,11 @@ from pydantic import BeforeValidator, WithJsonSchema
 
 from tacit.core import Unit
 from tacit.errors import TacitError
-from tacit.service._bodies import DatasetName, read_body, read_json
+from tacit.service._bodies import DatasetName, read_body, read_document
 from tacit.service._operations import Answer
 from tacit.service._refusals import not_found, not_permitted
 from tacit.service._times import new_id, now_text
-from tacit.service.curation._accounts import account_documents, accounts_below, is_overbooked
+from tacit.service.curation._accounts import account_documents, accounts_below, after_approval, is_overbooked
 from tacit.service.curation._amounts import (
     budget_document,
     budget_from,
@@ -31,6 +31,7 @@ from tacit.service.plans import AskBody, read_ask, shelf_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tacit.ledger import Account
     from tacit.service._callers import Caller
     from tacit.service._database import Change, ServiceRow
     from tacit.service._operations import ServiceCall
@@ -49,15 +50,10 @@ _WHAT_MOVES = {
 
 
 def _ask(value: object) -> object:
-    """Read a question: an object, or the text of one in a form."""
-    if isinstance(value, str):
-        if not value.strip():
-            return None
-        try:
-            return read_json(value.encode("utf-8", "replace"))
-        except TacitError:
-            raise ValueError("must be the JSON of a question") from None
-    return value
+    """Read a question: an object, or the text of one in a form; empty text is none."""
+    if isinstance(value, str) and not value.strip():
+        return None
+    return read_document(value, "the JSON of a question")
 
 
 class RequestMade(AmountBody):
@@ -275,10 +271,21 @@ def show_request(call: ServiceCall) -> dict[str, Any]:
         shown["before_deciding"] = {
             "budget": budget_document(own.budget),
             "left": left_document(own.filter.remaining),
-            "siblings": account_documents(call.service, row["dataset"]),
+            "siblings": account_documents(call.service, row["dataset"], call.person.id, oversees=True),
             "overbooked": is_overbooked(own, below),
+            "after": _after(row, document, own, below),
         }
     return shown
+
+
+def _after(
+    row: ServiceRow, document: Mapping[str, Any], own: Account, below: list[Account]
+) -> dict[str, Any] | None:
+    """Return what approving would leave, for a request that nobody has decided."""
+    if row["state"] != "open":
+        return None
+    asked = document.get("budget")
+    return after_approval(row["kind"], None if asked is None else budget_from(asked), own, below)
 
 
 def withdraw_request(call: ServiceCall) -> Answer:

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import TacitError
-from tacit.fixes import Choose, Either, Say
+from tacit.fixes import Either, Say
+from tacit.service.plans import own_account
 
 if TYPE_CHECKING:
     from tacit.core import Plan
@@ -28,33 +29,15 @@ def check_paused(paused: str) -> None:
 
 
 def paying_account(database: Database, person: str, dataset: str, named: str | None, plan: str) -> ServiceRow:
-    """Return the account that pays: the named one, the one approved for this plan, or the only allotment."""
-    rows = database.rows(
-        "SELECT name, purpose, plan FROM accounts WHERE dataset = ? AND person = ? ORDER BY created",
-        dataset, person,
-    )  # fmt: skip
-    if named is not None:
-        mine = next((row for row in rows if row["name"] == named), None)
-        if mine is None or mine["plan"] not in {"", plan}:
-            raise _no_allotment("this account is not an allotment of yours for this question")
-        return mine
-    approved = next((row for row in reversed(rows) if row["plan"] == plan), None)
-    if approved is not None:
-        return approved
-    allotments = [row for row in rows if not row["plan"]]
-    if not allotments:
-        raise _no_allotment("you have no allotment for this dataset")
-    if len(allotments) > 1:
+    """Return the account that pays, as the card of the question names it; refuse if there is none."""
+    row = own_account(database, person, dataset, named, plan)
+    if row is None:
         raise TacitError(
-            "bad-parameter",
-            "you have several allotments for this dataset, and the question does not say which one pays",
-            fix=Choose(tuple(str(row["name"]) for row in allotments)),
+            "no-allotment",
+            "you have no allotment for this dataset",
+            fix="ask the curator of the dataset for an allotment",
         )
-    return allotments[0]
-
-
-def _no_allotment(what: str) -> TacitError:
-    return TacitError("no-allotment", what, fix="ask the curator of the dataset for an allotment")
+    return row
 
 
 def purpose_of(account: ServiceRow, given: str) -> str:

@@ -6,7 +6,6 @@ writes there follows from public facts, from noisy answers, and from whether a p
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import signal
@@ -21,6 +20,7 @@ from tacit.service._times import now_text
 from tacit.service.drawer._children import DatasetChild, start_process
 from tacit.service.drawer._clock import Slot, boundary_after, now, rung_after
 from tacit.service.drawer._dataset_process import DaysTask, DrawTask, Opening
+from tacit.service.drawer._only_drawer import only_drawer
 from tacit.service.drawer._outcomes import Flight, Outcomes
 from tacit.service.drawer._recovery import settle
 
@@ -48,7 +48,8 @@ _IDLE = 600.0  # seconds after which the process of a policy that nobody uses en
 def run_drawer(settings: ServiceSettings, stop: threading.Event | None = None) -> None:
     """Run the drawer until it is told to stop (SIGTERM); admitted draws end at their boundary.
 
-    There is one at a time: another one in the same folder waits until this one has ended.
+    There is one at a time: another one in the same folder, or with the same database on PostgreSQL, waits
+    until this one has ended. One that loses the connection that keeps others away ends.
 
     Parameters
     ----------
@@ -57,19 +58,18 @@ def run_drawer(settings: ServiceSettings, stop: threading.Event | None = None) -
     stop
         Stops the drawer when it is set; a process of its own needs none.
     """
-    settings.folder.mkdir(parents=True, exist_ok=True)
-    with (settings.folder / "drawer.lock").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)  # two drawers would settle each other's draws
-        _run(settings, stop)
-
-
-def _run(settings: ServiceSettings, stop: threading.Event | None) -> None:
-    drawer = Drawer(settings)
-    if stop is not None:
-        drawer.stop = stop
+    stop = stop or threading.Event()
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, lambda *_: drawer.stop.set())
-        signal.signal(signal.SIGINT, lambda *_: drawer.stop.set())
+        signal.signal(signal.SIGTERM, lambda *_: stop.set())
+        signal.signal(signal.SIGINT, lambda *_: stop.set())
+    with only_drawer(settings, stop) as alone:
+        if alone is not None:
+            _run(settings, stop, alone.check)
+
+
+def _run(settings: ServiceSettings, stop: threading.Event, still_alone: Callable[[], None]) -> None:
+    drawer = Drawer(settings)
+    drawer.stop, drawer.still_alone = stop, still_alone
     try:
         drawer.run()
     finally:
@@ -95,6 +95,7 @@ class Drawer:
         self.settings = settings
         self.service = Service(settings)
         self.stop = threading.Event()
+        self.still_alone: Callable[[], None] = lambda: None
         self._start = start
         self._children: dict[tuple[str, int], DatasetChild] = {}
         self._describer: DatasetChild | None = None
@@ -107,6 +108,7 @@ class Drawer:
         """Recover, then serve until the event ``stop`` is set and every admitted draw has ended."""
         self.recover()
         while not (self.stop.is_set() and not self._flights):
+            self.still_alone()
             self.step()
             wake = min((self._boundary * float(self.settings.tick), *self._due_times()))
             self._wait(max(0.0, min(wake - now(), _POLL)))

@@ -8,6 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import TacitError, bad_parameter
+from tacit.service._bodies import MOST_QUESTION
 from tacit.service._operations import Answer, Events, Operation, needs
 from tacit.service._refusals import not_found
 from tacit.service.access import SESSION_COOKIE, identify
@@ -30,8 +31,12 @@ _PAGE = 50
 _CURSOR = re.compile(r"([qr]_[a-z2-7]{16})?", re.ASCII)
 _LONGEST = 300.0  # seconds of one stream of events
 _MOST_STREAMS = 20  # of one person in one process
-#: What a page of each table needs; the document of a release is long.
-_LISTED = {"queries": "*", "releases": "id, query, dataset, account, plan, created, position"}
+#: What a page of each table needs; the document of a release is long, and a question may be.
+_LISTED = {
+    "queries": "id, dataset, person, account, plan, purpose, state, created, answer_at, release, position,"
+    " CASE WHEN LENGTH(ask) <= 65536 THEN ask ELSE '{}' END AS ask",
+    "releases": "id, query, dataset, account, plan, created, position",
+}
 _streams: Counter[str] = Counter()
 
 
@@ -165,7 +170,7 @@ def read_page(call: ServiceCall, table: str, more: str = "", *values: object) ->
 
 QUERY_OPERATIONS = (
     Operation(
-        "POST", "/queries", needs("analyst", scope="ask"), post_query, body=QueryBody,
+        "POST", "/queries", needs("analyst", scope="ask"), post_query, body=QueryBody, most=MOST_QUESTION,
         summary="Ask a question that an allotment pays for; a stored answer comes at once",
     ),
     Operation(

@@ -68,15 +68,19 @@ def _is_lost(service: Service, row: ServiceRow, lost: str) -> bool:
 
 
 def stored_document(service: Service, row: ServiceRow) -> dict[str, Any] | None:
-    """Return the stored answer of a query if its account has paid for it, without the data."""
+    """Return the stored answer of a query if its account has paid for it, without the data.
+
+    A policy that came later may not allow the question, or may make it another plan; what was paid for stays
+    paid. So the question is planned under the policy under which it was asked.
+    """
     from tacit.streams import stored_days
 
-    dataset: Any = service.dataset(row["dataset"]).dataset
     ask = json.loads(row["ask"])
     try:
+        dataset: Any = service.dataset_under(row["dataset"], int(row["policy"])).dataset
         plan = plan_of(dataset, ask)
     except TacitError:
-        return None  # a later policy does not allow the question
+        return None
     if plan.hash != row["plan"]:
         return None
     if plan.instalments is None:

@@ -1,48 +1,121 @@
-"""Connections of a web worker: the head of a request has a size and a time, as its body has.
+"""Connections of a web worker: the head of a request has a size and a time, and an address has a share.
 
 The server's own reader keeps the headers of a request in memory until they end, however many there are and
-however long they take. Nobody is known before that, so no limit of rates applies yet.
+however long they take. Nobody is known before that, so no limit of rates applies yet. A worker has a number
+of connections; one address cannot take them all.
 """
 
 from __future__ import annotations
 
+import ipaddress
+from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from tacit.service.operation._rates import network_of
+
 if TYPE_CHECKING:
     from asyncio import TimerHandle
 
-__all__ = ["HEAD_BYTES", "HEAD_SECONDS", "BoundedConnection"]
+__all__ = ["HEAD_BYTES", "HEAD_SECONDS", "AddressShares", "BoundedConnection", "shared_connections"]
 
 #: The most bytes of a request before its body; of one piece of the network more are read, not kept.
 HEAD_BYTES: Final = 64 * 1024
 _BESIDE_BODY: Final = 1024 * 1024  # the most bytes between and after the pieces of a body
 #: In which the head of a request must have arrived.
 HEAD_SECONDS: Final = 20.0
+_FULL: Final = (
+    b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 30\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+)
+
+
+class AddressShares:
+    """How many connections of one worker each address holds.
+
+    Parameters
+    ----------
+    most
+        The most of one address, or of one IPv6 network; 0 for no limit.
+    proxies
+        Addresses and networks without a limit, with commas: a proxy brings the connections of everybody.
+        ``*`` stands for every address.
+    """
+
+    def __init__(self, most: int = 0, proxies: str = "") -> None:
+        named = [one.strip() for one in proxies.split(",") if one.strip()]
+        self._most = 0 if "*" in named else most
+        self._proxies = []
+        for one in named:
+            with suppress(ValueError):  # a name is not an address: the server does not believe it either
+                self._proxies.append(ipaddress.ip_network(one))
+        self._held: Counter[str] = Counter()
+
+    def take(self, host: str) -> str | None:
+        """Take a connection for an address; return what `give_back` needs, or None if it has its share."""
+        place = self._place(host)
+        if place and self._held[place] >= self._most:
+            return None
+        if place:
+            self._held[place] += 1
+        return place
+
+    def give_back(self, place: str) -> None:
+        """Give back a connection."""
+        if place:
+            self._held[place] -= 1
+            if not self._held[place]:
+                del self._held[place]
+
+    def _place(self, host: str) -> str:
+        """Return what an address is counted as; empty for one without a limit."""
+        try:
+            address = ipaddress.ip_address(host)
+        except ValueError:
+            return ""  # a socket of this machine
+        is_proxy = any(address in network for network in self._proxies)
+        return network_of(host) if self._most and not is_proxy else ""
+
+
+def shared_connections(most: int, proxies: str) -> type[BoundedConnection]:
+    """Return the connections of a worker of which one address may hold only so many."""
+    return type("SharedConnection", (BoundedConnection,), {"shares": AddressShares(most, proxies)})
 
 
 class BoundedConnection(HttpToolsProtocol):
     """A connection that is cut when a request is too large beside its body, or its head does not end."""
+
+    shares = AddressShares()
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self._head: int | None = 0  # bytes that have come; None while no head is being read
         self._beside = 0  # bytes of a request that are not of its body
         self._cut_later: TimerHandle | None = None
+        self._place: str | None = ""
 
     def connection_made(self, transport: Any) -> None:
-        """Begin to wait for the first request."""
+        """Begin to wait for the first request; refuse an address that holds its share."""
         super().connection_made(transport)
-        self._await_head()
+        self._place = self.shares.take(self.client[0] if self.client else "")
+        if self._place is None:
+            transport.write(_FULL)
+            transport.close()
+        else:
+            self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
         self._stop_waiting()
+        if self._place is not None:
+            self.shares.give_back(self._place)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Read a piece; cut the connection if the head is longer than its limit and still goes on."""
+        if self._place is None:
+            return
         super().data_received(data)
         self._beside += len(data)
         if self._head is not None:

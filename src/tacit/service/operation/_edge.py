@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tacit.errors import TacitError
 from tacit.service._bodies import MOST_BYTES
+from tacit.service._refusals import body_too_large
 from tacit.service._times import new_id
 from tacit.service.operation._logs import place_of_error
 
@@ -104,7 +105,7 @@ class Edge:
             if name == b"content-length":
                 most = self._larger.get(scope["path"].rpartition("/")[2], MOST_BYTES)
                 if not value.isdigit() or int(value[:20]) > most:
-                    raise TacitError("body-too-large", f"the body is larger than {most // 1024:,} KiB")
+                    raise body_too_large(most)
 
     def _completed(
         self, scope: Scope, exchange: LoggedRequest, given: list[tuple[bytes, bytes]]

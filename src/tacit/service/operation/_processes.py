@@ -38,7 +38,7 @@ def _serve(settings: ServiceSettings, shared: SharedState, sockets: Sequence[soc
     import uvicorn
 
     from tacit.service._app import create_app
-    from tacit.service.operation._connections import BoundedConnection
+    from tacit.service.operation._connections import shared_connections
 
     app = create_app(settings)
     app.state.shared = shared
@@ -49,7 +49,7 @@ def _serve(settings: ServiceSettings, shared: SharedState, sockets: Sequence[soc
         app, log_config=None, access_log=False, server_header=False, lifespan="on", ws="none",
         proxy_headers=settings.behind_proxy, forwarded_allow_ips=settings.proxies,
         limit_concurrency=_CONNECTIONS, timeout_graceful_shutdown=_LAST_SECONDS, timeout_keep_alive=30,
-        http=BoundedConnection,
+        http=shared_connections(settings.connections, settings.proxies if settings.behind_proxy else ""),
         **secure,
     )  # fmt: skip
     with suppress(KeyboardInterrupt):

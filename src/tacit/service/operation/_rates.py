@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-__all__ = ["check_rate", "note_effort", "seconds_to_wait"]
+__all__ = ["check_rate", "network_of", "note_effort", "seconds_to_wait"]
 
 _BURST = 5  # seconds' worth of requests that may come at once
 _EFFORT = 0.005  # seconds of a processor that one request stands for
@@ -70,7 +70,8 @@ def seconds_to_wait(cells: MutableSequence[float], secret: bytes, key: str, rate
 
 
 def _key(request: Request, person: str) -> str:
-    return f"person {person}" if person else f"address {_network(request)}"
+    host = request.client.host if request.client else ""
+    return f"person {person}" if person else f"address {network_of(host)}"
 
 
 def _cell(cells: MutableSequence[float], secret: bytes, key: str) -> int:
@@ -78,9 +79,8 @@ def _cell(cells: MutableSequence[float], secret: bytes, key: str) -> int:
     return int.from_bytes(digest, "big") % len(cells)
 
 
-def _network(request: Request) -> str:
-    """Return the caller's address; of IPv6 only the network, because one household has many addresses."""
-    host = request.client.host if request.client else ""
+def network_of(host: str) -> str:
+    """Return a caller's address; of IPv6 only the network, because one household has many addresses."""
     try:
         found = ipaddress.ip_address(host)
     except ValueError:

@@ -8,9 +8,10 @@ from tacit.service.plans._ask_page import ASK_OPERATIONS, accounts_of
 from tacit.service.plans._asked_plans import plan_of
 from tacit.service.plans._asks import MOST_KEYS, MOST_SQL, AskBody, ask_document, digest_of_ask, read_ask
 from tacit.service.plans._card_operations import CARD_OPERATIONS
-from tacit.service.plans._cards import account_part, card_of, own_account, public_part, shelf_of
+from tacit.service.plans._cards import account_part, card_of, public_part, shelf_of
 from tacit.service.plans._certificate_checks import CERTIFICATE_OPERATIONS
 from tacit.service.plans._ledger_operations import LEDGER_OPERATIONS, ledger_state
+from tacit.service.plans._paying import own_account
 from tacit.service.plans._sandbox import SANDBOX_OPERATIONS
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 from tacit.errors import TacitError
-from tacit.service._bodies import DatasetName, Words  # noqa: TC001 - pydantic reads them
+from tacit.service._bodies import MOST_QUESTION, DatasetName, Words
 from tacit.service._kinds import methods_of
 from tacit.service._operations import Answer, Operation
 from tacit.service._pauses import pause_shown
@@ -159,6 +159,7 @@ ASK_OPERATIONS = (
     ),
     Operation(
         "POST", "/datasets/{dataset}/ask", MAY_PLAN, _post_page, body=AskPageBody, page="plans/ask.html",
-        form=_form, summary="The page of a question with its card; nothing is charged",
+        form=_form, most=MOST_QUESTION,
+        summary="The page of a question with its card; nothing is charged",
     ),
 )  # fmt: skip

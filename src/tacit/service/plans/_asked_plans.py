@@ -47,8 +47,9 @@ def plan_of(dataset: Dataset, ask: Mapping[str, Any]) -> Plan[Any]:
     if "plan" in ask:
         _check_takes_plans(dataset)
         match ask["plan"]:
-            case {"request": {"question": {"aggregates": list(aggregates)}}}:
+            case {"request": {"question": {"aggregates": list(aggregates)} as question}}:
                 _check_columns(aggregates)
+                _check_groups(question.get("keys"))
             case {"request": {"batch": list(members)}}:
                 _check_columns([column for member in members for column in _columns_of(member)])
         plan = dataset.plan_from(ask["plan"])
@@ -105,6 +106,17 @@ def _check_columns(aggregates: Sized) -> None:
             "question-too-large",
             f"the question asks for more than {_MOST_COLUMNS} columns",
             fix="ask in smaller parts",
+        )
+
+
+def _check_groups(keys: object) -> None:
+    """Refuse a plan that lists more groups than a question in SQL may have."""
+    if isinstance(keys, list) and len(keys) > MOST_KEYS:
+        raise TacitError(
+            "question-too-large",
+            f"a question may have at most {MOST_KEYS:,} public groups",
+            why="with several columns, every combination of their keys is a group",
+            fix="group by fewer columns, or ask in smaller parts",
         )
 
 

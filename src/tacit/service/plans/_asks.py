@@ -12,7 +12,15 @@ from typing import Annotated, Any, Final
 from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema
 
 from tacit.errors import TacitError
-from tacit.service._bodies import Body, DatasetName, ExactNumber, Name, read_json
+from tacit.service._bodies import (
+    MOST_QUESTION,
+    Body,
+    DatasetName,
+    ExactNumber,
+    Name,
+    json_field,
+    read_document,
+)
 
 __all__ = ["MOST_KEYS", "MOST_SQL", "AskBody", "ask_document", "ask_key", "read_ask"]
 
@@ -44,18 +52,6 @@ def _whole(value: object) -> object:
     return value
 
 
-def _document(value: object) -> object:
-    """Read the field of a form that holds JSON."""
-    if not isinstance(value, str):
-        return value
-    if not value.strip():
-        return None
-    try:
-        return read_json(value.encode("utf-8", "surrogatepass"))
-    except TacitError as refusal:
-        raise ValueError(f"must be JSON: {refusal.why}") from None
-
-
 def _text(value: object) -> object:
     """Read the empty field of a form as nothing."""
     return None if isinstance(value, str) and not value.strip() else value
@@ -66,7 +62,7 @@ def _keys(value: object) -> object:
     if not isinstance(value, str):
         return value
     if value.lstrip().startswith("{"):
-        return _document(value)
+        return read_document(value, most=MOST_QUESTION)
     found: dict[str, object] = {}
     for line in value.splitlines():
         column, colon, listed = line.partition(":")
@@ -87,7 +83,8 @@ def _key(text: str) -> object:
 _AskNumber = Annotated[ExactNumber | None, BeforeValidator(_number)]
 _Object = Annotated[
     dict[str, Any] | None,
-    BeforeValidator(_document),
+    json_field("JSON", MOST_QUESTION),
+    BeforeValidator(_text),  # runs first
     WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "null"}]}),
 ]
 
@@ -115,7 +112,7 @@ class AskBody(Body):
     ] = None
     limits: _Object = None
     size: Annotated[Annotated[int, Field(ge=1, le=10**12)] | None, BeforeValidator(_whole)] = None
-    #: The allotment that would pay; by default the newest of the person.
+    #: The allotment that pays; by default one that has paid for the answer, else the person's newest.
     account: Annotated[Name | None, BeforeValidator(_text)] = None
 
 

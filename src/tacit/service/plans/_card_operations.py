@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tacit.service._bodies import MOST_QUESTION
 from tacit.service._operations import Download, Operation, needs
 from tacit.service.plans._asks import AskBody, read_ask
-from tacit.service.plans._cards import account_part, card_bytes, card_of, own_account, shelf_of
+from tacit.service.plans._cards import account_part, card_bytes, card_of, shelf_of
+from tacit.service.plans._paying import own_account
 
 if TYPE_CHECKING:
     from tacit.service._operations import ServiceCall
@@ -25,8 +27,8 @@ def planned(call: ServiceCall, body: AskBody) -> tuple[OpenDataset, KeptPlan, di
     ask = read_ask(body)
     opened = call.service.dataset(body.dataset)
     kept = shelf_of(call.service).plan(opened, ask)
-    account = own_account(call.service, call.person.id, body.dataset, body.account, kept.hash)
-    return opened, kept, account_part(call.service, opened, kept, account)
+    row = own_account(call.service.database, call.person.id, body.dataset, body.account, kept.hash)
+    return opened, kept, account_part(call.service, opened, kept, None if row is None else str(row["name"]))
 
 
 def shown_card(call: ServiceCall, body: AskBody) -> dict[str, Any]:
@@ -45,6 +47,7 @@ def _post_plan(call: ServiceCall) -> Any:
 CARD_OPERATIONS = (
     Operation(
         "POST", "/plans", needs("analyst", scope="plan"), _post_plan, body=AskBody, page="plans/card.html",
+        most=MOST_QUESTION,
         summary="Show the price, the meaning and the expected error of a question; nothing is charged",
     ),
 )  # fmt: skip

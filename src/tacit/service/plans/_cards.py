@@ -16,7 +16,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from tacit.core import members_of, odds_factor, plan_meaning
-from tacit.errors import TacitError
 from tacit.service.plans._asked_plans import plan_of
 from tacit.service.plans._asks import ask_key, digest_of_ask
 
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
     from tacit.service._service import OpenDataset, Service
 
 __all__ = [
-    "KeptPlan", "PlanShelf", "account_part", "card_bytes", "card_of", "own_account", "public_part",
-    "shelf_of",
+    "KeptPlan", "PlanShelf", "account_part", "card_bytes", "card_of", "public_part", "shelf_of",
 ]  # fmt: skip
 
 V = TypeVar("V")
@@ -326,30 +324,3 @@ def _more_words(more: int, *, fits: bool, has_account: bool, frozen: bool) -> st
         return "nothing is left for another question of this kind"
     number = f"{more:,}" if more < _MANY else "more than a million"
     return f"about {number} more {'question' if more == 1 else 'questions'} of this kind"
-
-
-def own_account(
-    service: Service, person: str, dataset: str, named: str | None = None, plan: str = ""
-) -> str | None:
-    """Return the account of a person that pays, or None if there is none.
-
-    The account that was named; else one that was approved for exactly this plan; else the newest allotment.
-    """
-    if named is not None:
-        row = service.database.row(
-            "SELECT name, plan FROM accounts WHERE name = ? AND dataset = ? AND person = ?",
-            named, dataset, person,
-        )  # fmt: skip
-        if row is None or row["plan"] not in {"", plan}:
-            raise TacitError(
-                "no-allotment",
-                "this account is not an allotment of yours for this question",
-                fix="choose one of your allotments, or ask the curator for one",
-            )
-        return named
-    row = service.database.row(
-        "SELECT name FROM accounts WHERE dataset = ? AND person = ? AND plan IN ('', ?)"
-        " ORDER BY plan DESC, created DESC, name DESC LIMIT 1",
-        dataset, person, plan,
-    )  # fmt: skip
-    return None if row is None else str(row["name"])

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import WithJsonSchema
 
 from tacit.core import Certificate
 from tacit.errors import TacitError
-from tacit.service._bodies import Body, read_json
+from tacit.service._bodies import MOST_QUESTION, UNREADABLE, Body, json_field
 from tacit.service._operations import SIGNED_IN, Operation
 
 if TYPE_CHECKING:
@@ -27,33 +27,16 @@ __all__ = ["CERTIFICATE_OPERATIONS"]
 
 _MOST_MEMBERS = 50
 _UNKNOWN = "the ledger has no entry with this number and this hash"
-_UNREADABLE = (
-    LookupError,
-    TypeError,
-    ValueError,
-    ArithmeticError,
-    AttributeError,
-    RecursionError,
-    TacitError,
-)
-
-
-def _document(value: object) -> object:
-    """Read the field of a form that holds the certificate's text."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return read_json(value.encode("utf-8", "surrogatepass"))
-    except TacitError:
-        raise ValueError("must be the JSON of a certificate") from None
 
 
 class CertificateBody(Body):
     """A certificate, as it was downloaded with its release."""
 
     certificate: Annotated[
-        dict[str, Any], BeforeValidator(_document), WithJsonSchema({"type": "object"})
-    ]  # fmt: skip
+        dict[str, Any],
+        json_field("the JSON of a certificate", MOST_QUESTION),
+        WithJsonSchema({"type": "object"}),
+    ]
 
 
 async def _post_check(call: ServiceCall) -> dict[str, Any]:
@@ -81,7 +64,7 @@ def _read(fields: Mapping[str, Any]) -> Certificate:
         ):
             raise TypeError
         str(certificate.plan)
-    except _UNREADABLE:
+    except (*UNREADABLE, TacitError):
         raise TacitError(
             "bad-certificate",
             "this is not a certificate that this version of the service can read",
@@ -99,7 +82,7 @@ def _problems(certificate: Certificate, ledger: Ledger, *, everywhere: bool) -> 
         if not everywhere and not all(_is_held(member, ledger) for member in certificate.members):
             return [_UNKNOWN]
         return certificate.problems(ledger)
-    except _UNREADABLE:
+    except (*UNREADABLE, TacitError):
         return ["a part of the certificate cannot be read"]
 
 
@@ -154,7 +137,7 @@ CERTIFICATE_OPERATIONS = (
     ),
     Operation(
         "POST", "/certificates/check", SIGNED_IN, _post_check, body=CertificateBody,
-        page="plans/certificate.html", form=_form,
+        page="plans/certificate.html", form=_form, most=MOST_QUESTION,
         summary="Compare a certificate with the ledger; nothing is changed",
     ),
 )  # fmt: skip

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tacit.accounting import Budget
 from tacit.errors import TacitError
-from tacit.service._bodies import DatasetName, Words  # noqa: TC001 - pydantic reads them
+from tacit.service._bodies import MOST_QUESTION, DatasetName, Words
 from tacit.service._operations import Answer, Download, Operation
 from tacit.service._problems import problem_of, status_of
 from tacit.service.plans._ask_page import page_document, written_fields
@@ -145,7 +145,7 @@ SANDBOX_OPERATIONS = (
     ),
     Operation(
         "POST", "/datasets/{dataset}/sandbox", MAY_PLAN, _post_sandbox, body=SandboxBody,
-        page="plans/sandbox.html", form=_form,
+        page="plans/sandbox.html", form=_form, most=MOST_QUESTION,
         summary="Rehearse a question on invented rows: free, at once, nothing is charged or recorded",
     ),
 )  # fmt: skip

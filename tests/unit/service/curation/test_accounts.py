@@ -3,6 +3,7 @@
 import pytest
 
 import tacit as tc
+from tacit.accounting import Filter
 from tacit.errors import TacitError
 from unit.service.curation.test_requests import LATER, written
 
@@ -27,6 +28,17 @@ def test_a_curator_opens_allotments_for_analysts(house, visits):
     assert [one["purpose"] for one in listed] == ["report", "report"]
     assert house.call("GET", "/api/v1/datasets/visits/accounts", visits["ben"]).json()["accounts"] == []
     assert len(house.call("GET", "/api/v1/datasets/visits/accounts", visits["otto"]).json()["accounts"]) == 2
+
+
+def test_an_account_says_whose_it_is_and_what_was_spent_of_it_in_every_detail(house, visits):
+    name = opened(house, visits["carl"]).json()["account"]
+    house.service.ledger.charge(name, tc.Cost.pure(0.25))
+    for who, mine in (("ana", True), ("otto", False), ("carl", False)):
+        shown = house.call("GET", f"/api/v1/accounts/{name}", visits[who]).json()
+        [listed] = house.call("GET", "/api/v1/datasets/visits", visits[who]).json()["accounts"]
+        for one in (shown, listed):
+            assert one["mine"] is mine
+            assert Filter.from_json(one["filter"]) == house.service.ledger.account(name).filter
 
 
 @pytest.mark.parametrize("name", ["ana", "otto", "ada", "eve"])
@@ -58,7 +70,7 @@ def test_a_crash_leaves_no_account_that_anybody_can_use(house, visits, monkeypat
     assert house.call("GET", f"/api/v1/accounts/{left}", visits["ana"]).status_code == 404
     from tacit.service.plans import own_account
 
-    assert own_account(house.service, house.people["ana"], "visits") is None
+    assert own_account(house.service.database, house.people["ana"], "visits") is None
     assert opened(house, visits["carl"], epsilon="2").json()["account"].endswith("/2")
 
 
@@ -133,3 +145,15 @@ def test_pausing_keeps_the_reason_and_resuming_may_raise_the_lag(house, visits):
     assert [one["sentence"] for one in changes] == ["boundaries until an answer leaves changed from 4 to 8"]
     reasons = house.service.database.rows("SELECT about FROM events")
     assert not any("late" in one["about"] or "time" in one["about"] for one in reasons)
+
+
+def test_the_page_of_an_account_has_a_field_for_every_value_that_its_forms_send(house, visits):
+    name = opened(house, visits["carl"]).json()["account"]
+    page = house.call("GET", f"/accounts/{name}", visits["carl"]).text
+    form = page.partition("/last-day")[2].partition("</form>")[0]
+    why = {"reason": "we move"}
+    assert house.call("POST", "/api/v1/datasets/visits/pause", visits["carl"], json=why).status_code == 200
+    page = house.call("GET", "/datasets/visits", visits["carl"]).text
+    assert 'name="lag"' in page.partition("/datasets/visits/resume")[2].partition("</form>")[0]
+    assert 'name="reason"' in form
+    assert f'name="last_day" aria-describedby="h-last_day" value="{LATER}"' in form

@@ -369,10 +369,10 @@ def test_an_approved_plan_is_an_account_of_its_exact_cost(house, visits):
     from tacit.service.plans import own_account
 
     ana = house.people["ana"]
-    assert own_account(house.service, ana, "visits", None, plan.hash) == name
-    assert own_account(house.service, ana, "visits", None, "another plan") is None
+    assert own_account(house.service.database, ana, "visits", None, plan.hash)["name"] == name
+    assert own_account(house.service.database, ana, "visits", None, "another plan") is None
     with pytest.raises(TacitError, match="not an allotment"):
-        own_account(house.service, ana, "visits", name, "another plan")
+        own_account(house.service.database, ana, "visits", name, "another plan")
 
 
 @pytest.mark.parametrize("ask", [{"rho": "1/50"}, {"epsilon": "1", "delta": "1e-6"}, {"epsilon": "1/3"}])
@@ -557,3 +557,28 @@ def test_a_person_has_at_most_50_open_requests_for_a_dataset(house, visits):
     made(house, visits["ben"], ALLOTMENT)
     house.call("POST", f"/api/v1/requests/{requests[0]}/withdraw", visits["ana"])
     made(house, visits["ana"], ALLOTMENT)
+
+
+def test_whoever_decides_sees_what_approval_would_leave(house, visits):
+    def after(request):
+        shown = house.call("GET", f"/api/v1/requests/{request}", visits["carl"]).json()
+        return shown["before_deciding"]["after"]
+
+    wish = {"kind": "allotment", "dataset": "visits", "purpose": "report", "last_day": LATER}
+    small = made(house, visits["ana"], {**wish, "epsilon": "1"})
+    large = made(house, visits["ana"], {**wish, "epsilon": "5/2"})
+    other = made(house, visits["ana"], {**wish, "rho": "1/10"})
+    growth = made(house, visits["carl"], {
+        "kind": "growth", "dataset": "visits", "epsilon": "4", "statement": "more years",
+    })  # fmt: skip
+    assert after(small)["exact"] == {"epsilon": "2"}  # of 3
+    assert approved(house, visits["carl"], small).status_code == 200
+    assert after(small) is None  # it is decided
+    assert after(large)["exact"] == {"epsilon": "-1/2"}
+    assert "larger than what is left, by epsilon 0.5" in after(large)["sentence"]
+    assert after(growth)["exact"] == {"epsilon": "4"}
+    house.service.ledger.charge("visits", tc.Cost.pure(1))
+    assert after(growth)["exact"] == {"epsilon": "3"}
+    assert after(other) is None  # counted in another number
+    page = house.call("GET", f"/requests/{large}", visits["carl"]).text
+    assert "After approval:" in page

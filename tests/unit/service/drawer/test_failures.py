@@ -256,17 +256,18 @@ def test_a_source_that_cannot_be_prepared_pauses_its_dataset(ward, monkeypatch):
 
 def test_nobody_sees_when_a_process_ended_before_its_answers_are_due(ward, monkeypatch):
     """When a process runs out of memory depends on the data; for others it goes on as if it computed."""
-    reading, first, over = DuckDB.transaction, [True], threading.Event()
+    reading, ended = DuckDB.transaction, threading.Event()
 
-    def ended(engine):
-        if first and first.pop():
-            over.wait(60)  # a thread cannot be killed as a process can; it computes nothing any more
-        return reading(engine)
+    def transaction(engine):
+        if ended.is_set():
+            return reading(engine)
+        ended.set()  # a thread cannot be killed as a process can; it reads, computes and stores nothing
+        raise MemoryError
 
     query = ward.ask().json()["query"]
     [flight] = ward.drawing.admit()
     ward.drawing.until(lambda: flight.slot.start_at in ward.drawing.clock.asleep)  # charged
-    monkeypatch.setattr(DuckDB, "transaction", ended)
+    monkeypatch.setattr(DuckDB, "transaction", transaction)
     with ward.drawing.lock:
         flight.child.connection.close()
         ward.drawing.drawer.listen()
@@ -275,7 +276,7 @@ def test_nobody_sees_when_a_process_ended_before_its_answers_are_due(ward, monke
     [second] = ward.drawing.admit()
     assert ward.get(f"/queries/{other}", "ben").json()["state"] == "running"
     ward.drawing.move(flight.slot.answer_at)
-    over.set()
+    assert ended.wait(60)
     assert ward.get(f"/queries/{query}").json()["state"] == "failed"
     assert "lack of memory" in ward.service.dataset("visits").paused
     assert ward.get(f"/queries/{other}", "ben").json()["state"] == "running"
@@ -285,6 +286,7 @@ def test_nobody_sees_when_a_process_ended_before_its_answers_are_due(ward, monke
     resume(ward)
     ward.drawing.answer()
     assert ward.get(f"/queries/{other}", "ben").json()["state"] == "finished"
+    assert ward.service.ledger.stored_release("visits", flight.plan) is None
 
 
 def test_a_preparation_that_fails_is_seen_at_a_rung_of_the_ladder_only(ward, monkeypatch):

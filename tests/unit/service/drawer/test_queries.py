@@ -173,11 +173,35 @@ def test_an_analyst_without_an_allotment_is_told_to_ask_for_one(ward):
     assert "curator" in answer.json()["fix"]
 
 
-def test_several_allotments_must_be_named_and_a_plan_account_pays_for_its_plan_alone(ward):
+def card_account(ward, **changed):
+    """Return the account that the card of a question says would pay, and whether its answer is paid for."""
+    card = ward.call("POST", "/api/v1/plans", ward.tokens["ana"], json={**COUNT, **changed}).json()
+    return card["account"]["name"], card["stored"]["paid"]
+
+
+def test_the_card_names_the_account_that_the_draw_charges_whichever_allotments_there_are(ward):
+    first = ward.accounts["ana"]
+    assert card_account(ward) == (first, False)
+    assert ward.ask().json()["account"] == first
+    second = allot(ward, "ana", number=2)
+    assert card_account(ward) == (second, False)  # the newest; the answer of the first is not there yet
+    ward.drawing.answer()
+    assert card_account(ward) == (first, True)
+    again = ward.ask()
+    assert (again.status_code, again.json()["account"]) == (200, first)  # a repeated question is free
+    assert card_account(ward, epsilon="1/4") == (second, False)
+    assert ward.ask(epsilon="1/4").json()["account"] == second
+    assert card_account(ward, account=second) == (second, False)
+    asked = ward.ask(account=second)
+    assert (asked.status_code, asked.json()["account"]) == (202, second)
+    approved = allot(ward, "ana", number=3, plan=asked.json()["plan"])
+    assert card_account(ward) == (approved, False)
+    assert ward.ask().json()["account"] == approved
+
+
+def test_an_allotment_without_a_purpose_needs_one_and_a_plan_account_pays_for_its_plan_alone(ward):
     second = allot(ward, "ana", number=2, purpose="")
-    unclear = ward.ask()
-    assert (unclear.status_code, unclear.json()["code"]) == (400, "bad-parameter")
-    missing = ward.ask(account=second)
+    missing = ward.ask()
     assert missing.json()["code"] == "bad-parameter"
     assert "purpose" in missing.json()["detail"]
     named = ward.ask(account=second, purpose="a thesis")
@@ -482,3 +506,52 @@ def test_what_waits_spends_nothing_once_its_person_may_no_longer_ask(ward, act):
     assert ward.get(f"/queries/{other}", "ben").json()["state"] == "finished"
     assert ward.service.ledger.account(ward.accounts["ana"]).spent.epsilon == 0
     assert len(charges(ward)) == 1
+
+
+def test_a_question_with_very_many_keys_is_priced_drawn_listed_and_its_certificate_is_checked(ward):
+    keys = {"icd": [f"a code of some length {number:05}" for number in range(5000)]}
+    sql = "SELECT icd, COUNT(*) AS n FROM visits GROUP BY icd"
+    data = ward.service.dataset("visits").dataset
+    plan = data.sql(sql, keys=keys).plan(epsilon=0.5)
+    size = len(json.dumps(plan.to_json()))
+    assert 64 * 1024 < size < 1024 * 1024
+    for form in ({"sql": sql, "keys": keys, "epsilon": "1/2"}, {"plan": plan.to_json()}):
+        body = {"dataset": "visits", **form}
+        card = ward.call("POST", "/api/v1/plans", ward.tokens["ana"], json=body)
+        assert (card.status_code, card.json()["plan"]) == (200, plan.hash)
+    query = ward.call("POST", "/api/v1/queries", ward.tokens["ana"], json=body)
+    assert query.status_code == 202, query.text
+    ward.drawing.answer()
+    assert ward.get("/queries").json()["queries"][0]["state"] == "finished"
+    found = ward.get(f"/queries/{query.json()['query']}").json()
+    release = ward.get(f"/releases/{found['release']}").json()
+    assert len(release["keys"]["icd"]) == 5000
+    checked = ward.call(
+        "POST", "/api/v1/certificates/check", ward.tokens["ana"], json={"certificate": release["certificate"]}
+    )
+    assert checked.json()["matches"] is True, checked.text
+
+
+def test_bodies_beyond_their_limit_are_refused_with_what_to_do(ward):
+    long = {"icd": ["x" * 1000] * 1100}
+    head = ward.service.ledger.head
+    for path, body in {
+        "/queries": {**COUNT, "keys": long},
+        "/plans": {**COUNT, "keys": long},
+        "/requests": {"kind": "plan", "dataset": "visits", "ask": {**COUNT, "keys": {"icd": ["x" * 70_000]}}},
+    }.items():
+        answer = ward.call("POST", f"/api/v1{path}", ward.tokens["ana"], json=body)
+        assert (answer.status_code, answer.json()["code"]) == (413, "body-too-large"), path
+        assert "policy of the dataset" in answer.json()["fix"]
+    asked = {**COUNT, "keys": {"icd": ["x" * 200] * 1000}}
+    assert ward.call("POST", "/api/v1/queries", ward.tokens["dora"], json=asked).status_code == 403
+    assert ward.service.ledger.head == head
+
+
+def test_a_plan_document_cannot_ask_for_more_groups_than_sql_can(ward):
+    data = ward.service.dataset("visits").dataset
+    keys = {"icd": [str(one) for one in range(200)], "hospital": [str(one) for one in range(200)]}
+    plan = data.sql("SELECT icd, hospital, COUNT(*) AS n FROM visits GROUP BY icd, hospital", keys=keys)
+    body = {"dataset": "visits", "plan": plan.plan(epsilon=0.5).to_json()}
+    answer = ward.call("POST", "/api/v1/plans", ward.tokens["ana"], json=body)
+    assert (answer.status_code, answer.json().get("code")) == (422, "question-too-large")

@@ -70,6 +70,28 @@ def test_a_stored_answer_is_found_and_not_charged_again(ward):
     assert ward.service.ledger.head == head
 
 
+def test_a_stored_answer_is_served_although_a_later_policy_does_not_allow_its_question(ward):
+    stay = "SELECT AVG(length_of_stay) AS stay FROM visits"
+    query = ward.ask(sql=stay).json()["query"]
+    ward.drawing.answer()
+    release = ward.get(f"/releases/{state(ward, query)['release']}").json()
+    changed = ward.call(
+        "POST", "/api/v1/datasets/visits/policies", ward.tokens["cora"],
+        json={"bounds": {"age": ["0", "120"]}, "never_null": [], "title": "Visits"},
+    )  # fmt: skip
+    assert changed.status_code in {200, 201}, changed.text
+    with ward.service.database.change() as change:  # as if the drawer had ended before it wrote the outcome
+        change.run("UPDATE queries SET state = 'running', release = '' WHERE id = ?", query)
+        change.run("DELETE FROM releases")
+    head = ward.service.ledger.head
+    restarted(ward)
+    found = state(ward, query)
+    assert found["state"] == "finished"
+    assert ward.get(f"/releases/{found['release']}").json()["columns"] == release["columns"]
+    assert ward.service.ledger.head == head
+    assert ward.ask(sql=stay, epsilon="1/4").status_code >= 400  # the later policy has no bounds for it
+
+
 def test_what_was_never_charged_waits_again(ward):
     query = ward.ask().json()["query"]
     with ward.service.database.change() as change:  # as if the drawer had ended before it told the process

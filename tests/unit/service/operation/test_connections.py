@@ -7,7 +7,7 @@ import pytest
 import uvicorn
 
 from tacit.service.operation import _connections
-from tacit.service.operation._connections import BoundedConnection
+from tacit.service.operation._connections import AddressShares, BoundedConnection, shared_connections
 
 
 async def answering(scope, receive, send):
@@ -21,12 +21,12 @@ async def answering(scope, receive, send):
     await send({"type": "http.response.body", "body": b"%d" % len(body)})
 
 
-def conversation(talk):
+def conversation(talk, http=BoundedConnection):
     """Let a coroutine talk to a server with such connections."""
 
     async def run():
         listening = socket.create_server(("127.0.0.1", 0))
-        config = uvicorn.Config(answering, http=BoundedConnection, log_config=None, lifespan="off", ws="none")
+        config = uvicorn.Config(answering, http=http, log_config=None, lifespan="off", ws="none")
         server = uvicorn.Server(config)
         server.install_signal_handlers = lambda: None
         serving = asyncio.create_task(server._serve([listening]))
@@ -105,3 +105,56 @@ def test_usual_requests_pass_one_after_another_and_with_a_slow_body(monkeypatch)
         return found
 
     assert conversation(talk) == [b"HTTP/1.1 200 OK"] * 4
+
+
+async def held(host, port, number):
+    """Open connections and keep them; return what each is answered, and whether one can be opened later."""
+    open_ones = [await asyncio.open_connection(host, port) for _ in range(number)]
+    await asyncio.sleep(0.05)
+    found = []
+    for reader, writer in open_ones:
+        writer.write(BEGUN + b"\r\n")
+        found.append((await reader.read(12))[9:12])
+    for _, writer in open_ones:
+        writer.close()
+    await asyncio.sleep(0.05)
+    reader, writer = await asyncio.open_connection(host, port)
+    writer.write(BEGUN + b"\r\n")
+    later = (await reader.read(12))[9:12]
+    writer.close()
+    return found, later
+
+
+def test_one_address_cannot_hold_all_connections_and_gives_back_what_it_closes():
+    found, later = conversation(lambda *at: held(*at, 5), shared_connections(3, ""))
+    assert found == [b"200"] * 3 + [b"429"] * 2
+    assert later == b"200"
+
+
+@pytest.mark.parametrize("proxies", ["127.0.0.1", "10.1.2.3, 127.0.0.0/8", "*"])
+def test_a_proxy_brings_the_connections_of_everybody(proxies):
+    found, later = conversation(lambda *at: held(*at, 5), shared_connections(3, proxies))
+    assert (found, later) == ([b"200"] * 5, b"200")
+
+
+def test_addresses_are_counted_apart_and_a_network_of_ipv6_as_one():
+    shares = AddressShares(1, "10.0.0.1")
+    assert shares.take("192.0.2.1") == "192.0.2.1"
+    assert shares.take("192.0.2.1") is None
+    assert shares.take("192.0.2.2") is not None
+    assert shares.take("2001:db8::1") is not None
+    assert shares.take("2001:db8::2") is None
+    assert shares.take("2001:db8:0:1::2") is not None
+    assert shares.take("10.0.0.1") == shares.take("10.0.0.1") == ""
+    assert AddressShares(0).take("192.0.2.1") == ""
+    named = AddressShares(1, "the proxy")
+    assert [named.take("192.0.2.1"), named.take("192.0.2.1")] == ["192.0.2.1", None]
+
+
+def test_what_is_given_back_is_forgotten():
+    shares = AddressShares(2)
+    for _ in range(2):
+        places = [shares.take("192.0.2.1") for _ in range(2)]
+        for place in places:
+            shares.give_back(place)
+    assert not shares._held

@@ -59,12 +59,7 @@ def test_unknown_callers_are_limited_by_their_address(limited):
 
 
 def test_addresses_of_one_ipv6_network_are_one_caller():
-    from types import SimpleNamespace
-
-    from tacit.service.operation._rates import _network
-
-    def network(host):
-        return _network(SimpleNamespace(client=SimpleNamespace(host=host)))
+    from tacit.service.operation._rates import network_of as network
 
     assert network("2001:db8:1:2::1") == network("2001:db8:1:2:ffff::9") != network("2001:db8:1:3::1")
     assert network("192.0.2.1") != network("192.0.2.2")

@@ -66,7 +66,7 @@ def counted_question(rows: Rows, axes: tuple[Axis, ...]) -> CountedQuestion:
         adjacency=dataset.identity.adjacency,
         pairs=dataset.limits.pairs,
     )
-    names = " or ".join(axis.name for axis in axes)
+    names = " or ".join(dict.fromkeys(axis.name for axis in axes))
     outside = "not listed" if any(not axis.cuts for axis in axes) else "missing"
     said = [f"rows without a {' or '.join(unit.columns)}, if any, are not counted"] if unit.columns else []
     said.append(

@@ -21,6 +21,7 @@ from tacit.fixes import Set
 from tacit.mechanisms import StrategyNoise, weighted_half_widths
 from tacit.strategies import MOST_CELLS, Workload, factored, trees_for
 from tacit.tables._axes import in_order, read_axes
+from tacit.tables._coded_rows import CodedRows
 from tacit.tables._counted_task import CountedTask, counted_question
 from tacit.tables._further_questions import read_rows, rows_document
 from tacit.tables._ordered_counts import OrderedCounts
@@ -36,13 +37,13 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.strategies import RangeStrategy
     from tacit.tables._axes import Axis
-    from tacit.tables._coded_rows import CodedRows
     from tacit.tables._counted_task import CountedQuestion
     from tacit.tables._dataset import TableDataset
     from tacit.tables._rows import Rows
 
 __all__ = ["RangesQuestion", "prefixes", "ranges", "read_within", "rebuild"]
 
+_LONG = 400  # cuts that fit into one expression
 #: The ends of ranges, or their ends with how much the error of each matters.
 RangesGiven = "Sequence[tuple[object, object]] | Mapping[tuple[object, object], Number] | None"
 
@@ -196,7 +197,7 @@ class RangesQuestion:
         """
         if within is None:
             return self.planned(PlanGoal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence))
-        counted = counted_question(self.rows, self.axes)
+        counted = self._counted()
         goal = read_within(
             within, epsilon, rho, delta, confidence,
             lambda goal: self._widest(self._mechanism(counted, goal), float(goal.confidence)),
@@ -205,7 +206,7 @@ class RangesQuestion:
 
     def planned(self, goal: PlanGoal) -> Plan[OrderedCounts]:
         """Return the plan of a goal that was read."""
-        counted = counted_question(self.rows, self.axes)
+        counted = self._counted()
         noise, axis = self._mechanism(counted, goal), self.axes[0]
         by, groups = ("", ("",)) if len(self.axes) == 1 else (self.axes[1].name, self.axes[1].shown)
 
@@ -221,7 +222,7 @@ class RangesQuestion:
             {"asks": self.asks, "ranges": self.given["ranges"]},
             (noise,),
             ({"statistic": f"sums of cells of {axis.name}"},),
-            lambda rows: [_exact(rows, len(self.axes))],
+            lambda rows: [_exact(rows, self.axes)],
             content,
         )
         _ = task.sql  # what cannot be written is refused now
@@ -241,6 +242,18 @@ class RangesQuestion:
                 "goal": goal.to_json(),
             },
         )
+
+    def _counted(self) -> CountedQuestion:
+        """Return the rows with their cells; many cells are read as two parts, because SQL has its limits."""
+        axis, *by = self.axes
+        if len(axis.cuts) <= _LONG:
+            return counted_question(self.rows, self.axes)
+        half = len(axis.cuts) // 2
+        parts = [
+            read_axes(self.rows, [axis.name], bins={axis.name: list(cuts)}, missing=False)[0]
+            for cuts in (axis.cuts[: half + 2], axis.cuts[half:])
+        ]
+        return counted_question(self.rows, (*parts, *by))
 
     def _mechanism(self, counted: CountedQuestion, goal: PlanGoal) -> StrategyNoise:
         """Choose the sums and the noise with the smaller mean error on the asked ranges."""
@@ -320,9 +333,19 @@ def read_within(
     return PlanGoal.read(epsilon=smallest_epsilon(fits, wanted), delta=delta, confidence=confidence)
 
 
-def _exact(rows: CodedRows, axes: int) -> NDArray[np.int64]:
-    """Return the counts of the cells: one line for each group."""
-    return rows.table([0])[None] if axes == 1 else rows.table([1, 0])
+def _exact(rows: CodedRows, axes: tuple[Axis, ...]) -> NDArray[np.int64]:
+    """Return the counts of the cells: one line for each group.
+
+    Of two parts of the cuts, c_0 to c_(h+1) and c_h to c_n, the places add up to the cell: below c_h the
+    second is 0, and from there on the first is h.
+    """
+    if len(rows.sizes) > len(axes):
+        rows = CodedRows(
+            (axes[0].size, *rows.sizes[2:]),
+            np.concatenate([rows.codes[:, :2].sum(axis=1, keepdims=True), rows.codes[:, 2:]], axis=1),
+            rows.counts,
+        )
+    return rows.table([0])[None] if len(axes) == 1 else rows.table([1, 0])
 
 
 @lru_cache(maxsize=32)

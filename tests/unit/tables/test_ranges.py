@@ -245,3 +245,13 @@ def test_the_ledger_keeps_the_question_in_words_or_its_shape():
     assert shape.startswith("ranges of column 1 in ? cells by sex, with column 1 = age / ?, where age < ?")
     areas = people().hierarchy(["stage", "grade"], tree={"a": ["low"], "b": ["mid", "high"]})
     assert "number of rows by grade and the level stage" in repr(areas)
+
+
+def test_many_cells_are_counted_like_few():
+    """More cuts than one expression of SQL holds are read in two parts: every row is in its own cell."""
+    ages = np.concatenate([np.arange(0, 100, 0.125), [-5, 100, 1e300, 49.99999999, 50.0]])
+    task = members_of(people(ages).prefixes("age", bins=800, by="sex").plan(epsilon=1))[0].task
+    made = next(task.integers())
+    assert made.shape == (2, 800)
+    wanted = np.bincount(np.clip(np.floor(ages / 0.125), 0, 799).astype(int), minlength=800)
+    assert (made.sum(axis=0) == wanted).all()

@@ -52,7 +52,7 @@ DRAWS = 100_000
 
 
 def drawn(law):
-    """Draw all measurements of tables without rows many times; return the noise and one line for each draw."""
+    """Draw all measurements of tables without rows many times; return the noise and the draws."""
     if law == "gaussian":
         plan = ResidualSets.of(SIZES, tables_up_to(3, 2))
         made = ResidualNoise.planned(plan, plan.least_sum(), rho=0.5)

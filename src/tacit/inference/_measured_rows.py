@@ -68,9 +68,8 @@ def task_of(
         (),
         dataset._engine,  # noqa: SLF001
         blocks,
-        None,
-        asks,
-        reading,
+        asks=asks,
+        reading=reading,
     )
     _ = task.sql  # what cannot be written is refused now
     return task

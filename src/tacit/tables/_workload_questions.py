@@ -186,6 +186,6 @@ class WorkloadQuestions:
         ((100, 2), True)
         """
         return asked_of(
-            self, "synthesize", columns, bins=bins, keys=keys, other=other, keep=keep, never=never,
+            self._counted(), "synthesize", columns, bins=bins, keys=keys, other=other, keep=keep, never=never,
             method=method, up_to=up_to, size=size,
         )  # fmt: skip

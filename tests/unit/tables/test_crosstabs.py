@@ -131,8 +131,12 @@ def test_dates_booleans_and_missing_values_survive_as_a_document():
     frame = people().assign(ill=lambda f: f["age"] > 50)
     data = protected(frame)
     for missing in (True, False):
-        question = data.crosstabs(["day", "ill", "sex"], keys={"ill": [True, False]}, bins={"day": ["2026-01-01", "2026-02-01", "2026-03-01"]},
-                                  missing=missing)  # fmt: skip
+        question = data.crosstabs(
+            ["day", "ill", "sex"],
+            keys={"ill": [True, False]},
+            bins={"day": ["2026-01-01", "2026-02-01", "2026-03-01"]},
+            missing=missing,
+        )
         plan = question.plan(rho=0.1)
         assert data.plan_from(json.loads(json.dumps(plan.to_json()))) == plan
         shape = plan.release().values(("day", "sex")).shape

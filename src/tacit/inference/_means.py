@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Code, Set
 from tacit.inference._estimate import COVERED, NOISE_AND_SAMPLING, Estimate, p_words, percent_words
 from tacit.inference._mean_tests import anova_p, two_means_p, two_shares_p
 from tacit.inference._measurements import CLEAR, counted, enough_rows, line_of, spread_lines
 from tacit.inference._sampling_intervals import (
     difference_sets,
+    proportion_p,
     proportion_sets,
     sampled_mean_sets,
     variance_noise,
@@ -78,7 +81,9 @@ def mean(release: Release[Any], group: Any = None, *, column: str | None = None)
     )
 
 
-def proportion(release: Release[Any], group: Any = None, *, column: str | None = None) -> Estimate:
+def proportion(
+    release: Release[Any], group: Any = None, *, column: str | None = None, against: float | None = None
+) -> Estimate:
     """Estimate a proportion in the population: of a yes/no mean, or of one group among all groups.
 
     Of a mean of a condition (``tc.mean(tc.col("stay") > 7)``) it is the share of yes in the group. Of counts
@@ -92,6 +97,8 @@ def proportion(release: Release[Any], group: Any = None, *, column: str | None =
         The group.
     column
         The name of the column, where there are several.
+    against
+        A public proportion to test the found one against; the answer then has a p-value.
 
     Examples
     --------
@@ -113,8 +120,13 @@ def proportion(release: Release[Any], group: Any = None, *, column: str | None =
         if cells > 1:
             raise _cells_have_no_share()
         others = len(totals) - 1
-    found = proportion_sets(np.array([yes]), np.array([no]), lines.noise, lines.failing, max(others, 1))
+    if against is not None and not 0 < against < 1:
+        raise bad_parameter("against", "between 0 and 1", against, fix=Set(against=0.5))
+    pair = np.array([yes]), np.array([no])
+    found = proportion_sets(*pair, lines.noise, lines.failing, max(others, 1))
     value, low, high = (float(end[0]) for end in found)
+    p = None if against is None else float(proportion_p(*pair, against, lines.noise, max(others, 1))[0])
+    tested = "" if p is None else f"; {p_words(p)} against {100 * (against or 0):.3g} %"
     return Estimate(
         value,
         low,
@@ -122,9 +134,9 @@ def proportion(release: Release[Any], group: Any = None, *, column: str | None =
         lines.level,
         NOISE_AND_SAMPLING,
         "score interval of a proportion, binomial where there are few cases",
-        None,
+        p,
         f"The proportion {what} was {100 * value:.3g} % ({percent_words(lines.level)} confidence interval "
-        f"{100 * low:.3g} to {100 * high:.3g} %, {COVERED}).",
+        f"{100 * low:.3g} to {100 * high:.3g} %, {COVERED}){tested}.",
     )
 
 
@@ -246,10 +258,7 @@ def _interval(lines: NoisyLines, low: float, high: float) -> str:
     return f"({percent_words(lines.level)} confidence interval {ends}, {COVERED})"
 
 
-def _cells_have_no_share() -> Exception:
-    from tacit.errors import TacitError
-    from tacit.fixes import Code
-
+def _cells_have_no_share() -> TacitError:
     return TacitError(
         "bad-parameter",
         "a histogram has many cells, and a proportion needs yes and no",
@@ -257,10 +266,7 @@ def _cells_have_no_share() -> Exception:
     )
 
 
-def _yes_no_needs_a_table(name: str) -> Exception:
-    from tacit.errors import TacitError
-    from tacit.fixes import Code
-
+def _yes_no_needs_a_table(name: str) -> TacitError:
     return TacitError(
         "bad-parameter",
         f"{name} is yes or no: proportions in several groups are compared as a table",

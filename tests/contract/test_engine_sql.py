@@ -84,12 +84,29 @@ def plans() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def regressions() -> dict[str, Any]:
+    """Plans of several columns together: products of parts, and sums of products."""
+    rows = dataset(rows=1)
+    bounds = {"y": (0, 9), "x": (0, 30)}
+    return {
+        "products of parts": rows.regress("x", on=["y", "h"], bounds=bounds).plan(epsilon=1),
+        "sums of products": rows.with_columns(z="x * y")
+        .regress("x", on=["y", "z"], bounds={**bounds, "z": (0, 99)})
+        .plan(rho=1),
+        "survival cells": rows.survival(time="x", event="ok", bins=[0, 5, 30], by="h").plan(epsilon=1),
+    }
+
+
 def emitted(dialect: Dialect) -> str:
     """Write all plans in a dialect, as one file."""
     writer, parts = SqlWriter(dialect, TYPES if dialect.name != "duckdb" else {}), []
     for title, answer in plans().items():
         steps, _ = lower(answer.question, by_row=False)
         made = statements(writer, answer.question, tuple(dict.fromkeys(s.statistic for s in steps)))
+        parts += [f"-- {title}", *(f"{one.sql};" for one in made), ""]
+    for title, question in regressions().items():
+        task = question._members[0].task
+        made = statements(writer, task.asked, task.statistics)
         parts += [f"-- {title}", *(f"{one.sql};" for one in made), ""]
     return "\n".join(parts)
 

@@ -1,4 +1,4 @@
-"""The integers of regressions: exact, moved by one unit within their sensitivity, the same on the way back."""
+"""The integers of regressions: exact, and moved by one unit within their sensitivity."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def moved(plan_of, rng: np.random.Generator) -> float:
     for _ in range(8):
         rows = people(rng, 12)
         fewer = {name: values[1:] for name, values in rows.items()}
-        (a, statistic, mechanism), (b, *_) = measured(plan_of(rows)), measured(plan_of(fewer))
+        (a, _, mechanism), (b, *_) = measured(plan_of(rows)), measured(plan_of(fewer))
         change = [abs(p - q) for p, q in zip(a, b, strict=True)]
         if "Gaussian" in type(mechanism).__name__:
             worst = max(worst, sum(c * c for c in change) / mechanism.sensitivity_squared)
@@ -88,10 +88,12 @@ QUESTIONS = {
     "parts under zCDP": (lambda d: d.regress("y", on=["x"]), {"rho": 0.5}),
     "pairs": (lambda d: d.regress("y", on=["x", "z", "s"]), {"rho": 0.5}),
     "logistic": (
-        lambda d: d.regress("s", on=["x", "z"], kind="logistic", bins={"x": 3, "z": [0, 20, 50]}), {"epsilon": 1},
+        lambda d: d.regress("s", on=["x", "z"], kind="logistic", bins={"x": 3, "z": [0, 20, 50]}),
+        {"epsilon": 1},
     ),
     "survival": (
-        lambda d: d.with_columns(e="x > 0").survival(time="z", event="e", bins=[0, 10, 40], by="s"), {"epsilon": 1},
+        lambda d: d.with_columns(e="x > 0").survival(time="z", event="e", bins=[0, 10, 40], by="s"),
+        {"epsilon": 1},
     ),
 }  # fmt: skip
 

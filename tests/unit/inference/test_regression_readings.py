@@ -31,8 +31,10 @@ def columns():
 @pytest.fixture
 def people(columns):
     return tc.protect(
-        pa.table(columns), name="d", unit="id", limits={"rows": 1}, types={"ill": "boolean"}, keys={"sex": ["F", "M"]},
-        bounds={"age": (18, 80), "bmi": (15, 60), "sbp": (80, 220)}, budget=tc.Budget(epsilon=10**9, delta=0.5),
+        pa.table(columns), name="d", unit="id", limits={"rows": 1}, types={"ill": "boolean"},
+        keys={"sex": ["F", "M"]},
+        bounds={"age": (18, 80), "bmi": (15, 60), "sbp": (80, 220)},
+        budget=tc.Budget(epsilon=10**9, delta=0.5),
         ledger=tc.Ledger.memory(),
     )  # fmt: skip
 

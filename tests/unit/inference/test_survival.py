@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +39,7 @@ def binned(columns, chosen):
     """Kaplan and Meier on the bins, half of the censored at risk, as a table would give it."""
     week, arrest = columns["week"][chosen], columns["arrest"][chosen] == 1
     value, shares, spread = 1.0, [], 0.0
-    for low, high in zip(CUTS, CUTS[1:], strict=False):
+    for low, high in pairwise(CUTS):
         inside = (week >= low) & (week < high)
         d, c = (inside & arrest).sum(), (inside & ~arrest).sum()
         r = (week >= low).sum() - c / 2

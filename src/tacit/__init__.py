@@ -11,7 +11,19 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from tacit import accounting, audit, genomes, graphs, learn, ledger, maps, mechanisms, noise, surveys
+    from tacit import (
+        accounting,
+        audit,
+        genomes,
+        graphs,
+        learn,
+        ledger,
+        maps,
+        mechanisms,
+        noise,
+        surveys,
+        synth,
+    )
     from tacit.accounting import Budget, Cost
     from tacit.client import connect
     from tacit.core import Certificate, Dataset, Limits, Plan, Release, Run, Unit
@@ -80,7 +92,7 @@ __all__ += [
     "most_common",
 ]
 __all__ += ["quantile", "quantiles", "std", "sum", "variance"]
-__all__ += ["survey", "surveys"]
+__all__ += ["survey", "surveys", "synth"]
 __all__ += ["genomes", "genotypes", "graph", "graphs", "maps", "points"]
 __all__ += ["best", "correlation", "covariance", "intercept", "r_squared", "slope"]
 
@@ -105,6 +117,7 @@ _LAZY = {
     "stream": "tacit.streams",
     "survey": "tacit.surveys",
     "surveys": "tacit.surveys",
+    "synth": "tacit.synth",
 }
 _LAZY |= {"genomes": "tacit.genomes", "genotypes": "tacit.genomes"}
 _LAZY |= dict.fromkeys(("Certificate", "Dataset", "Limits", "Plan", "Release", "Run", "Unit"), "tacit.core")

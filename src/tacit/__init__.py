@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         mechanisms,
         noise,
         surveys,
+        synth,
     )
     from tacit.accounting import Budget, Cost
     from tacit.client import connect
@@ -92,7 +93,7 @@ __all__ += [
     "most_common",
 ]
 __all__ += ["quantile", "quantiles", "std", "sum", "variance"]
-__all__ += ["survey", "surveys"]
+__all__ += ["survey", "surveys", "synth"]
 __all__ += ["genomes", "genotypes", "graph", "graphs", "inference", "maps", "points"]
 __all__ += ["best", "correlation", "covariance", "intercept", "r_squared", "slope"]
 
@@ -118,6 +119,7 @@ _LAZY = {
     "stream": "tacit.streams",
     "survey": "tacit.surveys",
     "surveys": "tacit.surveys",
+    "synth": "tacit.synth",
 }
 _LAZY |= {"genomes": "tacit.genomes", "genotypes": "tacit.genomes"}
 _LAZY |= dict.fromkeys(("Certificate", "Dataset", "Limits", "Plan", "Release", "Run", "Unit"), "tacit.core")

@@ -26,6 +26,7 @@ from tacit.cli import (  # noqa: F401 - each registers its command
     _serve,
     _stream,
     _survey,
+    _synth,
     _verify,
 )
 from tacit.cli._app import app, main

@@ -132,8 +132,9 @@ class AdaptiveTables(Mechanism):
     ...     def table(self, columns):
     ...         return np.array([700, 300])
     ...     def next_step(self, left):
-    ...         step = tc.mechanisms.MeasureTable((0,), mechanism.sigma_for(left))
-    ...         return step if self.seen is None else None
+    ...         if self.seen is not None:
+    ...             return None
+    ...         return tc.mechanisms.MeasureTable((0,), mechanism.sigma_for(left))
     ...     def receive(self, result):
     ...         self.seen = result
     >>> [[kind, columns, sigma, cells]] = mechanism.release(OneTable())

@@ -1,6 +1,6 @@
 """The steps of synthetic rows: AIM, MST or all tables, from noisy results alone.
 
-Each is a generator of steps for `tacit.mechanisms.AdaptiveTables`. It gets the noisy counts of a table, or the
+Each is a generator of steps for `tacit.mechanisms.AdaptiveTables`. It gets the noisy counts of a table or the
 number of the chosen candidate, with the rho that is left. None of them sees the data.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SteppedTables", "steps_of"]
 
-Steps: TypeAlias = "Generator[MeasureTable | ChooseTable, tuple[Any, Fraction], None]"
+TableStepper: TypeAlias = "Generator[MeasureTable | ChooseTable, tuple[Any, Fraction], None]"
 
 _QUICK = 60  # steps of the fit after a round
 _MEASURING = Fraction(9, 10)  # of a round; the rest chooses
@@ -42,7 +42,7 @@ class SteppedTables:
     The exact tables are here; the generator of steps does not know this object.
     """
 
-    def __init__(self, rows: CodedRows, steps: Steps) -> None:
+    def __init__(self, rows: CodedRows, steps: TableStepper) -> None:
         self._rows: CodedRows | None = rows
         self._steps = steps
         self._held: dict[tuple[int, ...], NDArray[np.int64]] = {}
@@ -69,7 +69,7 @@ class SteppedTables:
         self._result = result
 
 
-def steps_of(design: SynthDesign, mechanism: AdaptiveTables) -> Steps:
+def steps_of(design: SynthDesign, mechanism: AdaptiveTables) -> TableStepper:
     """Return the steps of a design."""
     if design.method == "aim" and len(design.sizes) > 1:
         return _aim(design, mechanism)
@@ -93,7 +93,7 @@ def _certain(
     return tables, left
 
 
-def _all_tables(design: SynthDesign, mechanism: AdaptiveTables) -> Steps:
+def _all_tables(design: SynthDesign, mechanism: AdaptiveTables) -> TableStepper:
     yield from _certain(design, mechanism)
 
 
@@ -104,7 +104,7 @@ def _candidate(model: GraphicalModel, columns: Columns, weight: int, sigma: floa
     return TableCandidate(columns, whole, weight, allowed)
 
 
-def _mst(design: SynthDesign, mechanism: AdaptiveTables) -> Steps:
+def _mst(design: SynthDesign, mechanism: AdaptiveTables) -> TableStepper:
     """Choose a tree of pairs, then measure them (McKenna, Miklau and Sheldon 2021)."""
     tables, left = yield from _certain(design, mechanism)
     model = fit(tables, design.sizes, design.zeros, steps=_QUICK).model
@@ -144,7 +144,7 @@ def _join(groups: dict[int, set[int]], columns: Iterable[int]) -> None:
         groups[column] = merged
 
 
-def _aim(design: SynthDesign, mechanism: AdaptiveTables) -> Steps:
+def _aim(design: SynthDesign, mechanism: AdaptiveTables) -> TableStepper:
     """Choose the table that the model misses most, measure it, fit again (AIM, McKenna and others 2022)."""
     tables, left = yield from _certain(design, mechanism)
     fitted = fit(tables, design.sizes, design.zeros, steps=_QUICK)

@@ -23,8 +23,8 @@ def csv_text(columns: Mapping[str, NDArray[Any]]) -> str:
 
     Examples
     --------
-    >>> csv_text({"age": np.array([41.0, np.nan]), "sex": np.array(["F", None], object)})
-    'age,sex\\r\\n41.0,F\\r\\n,\\r\\n'
+    >>> csv_text({"age": np.array([41.0, np.nan]), "sex": np.array(["F", None], object)}).split()
+    ['age,sex', '41,F', ',']
     """
     from tacit.core import for_spreadsheet
 
@@ -40,5 +40,5 @@ def _texts(values: NDArray[Any]) -> list[str]:
     if values.dtype.kind == "M":
         return ["" if np.isnat(one) else str(one) for one in values]
     if values.dtype.kind == "f":
-        return ["" if np.isnan(one) else repr(float(one)) for one in values]
+        return ["" if np.isnan(one) else repr(float(one)).removesuffix(".0") for one in values]
     return ["" if one is None else str(one) for one in values.tolist()]

@@ -126,7 +126,7 @@ def fit(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Point:
+class _FitPoint:
     """Where a fit stands: the loss, and the table and the slope of each measurement."""
 
     model: GraphicalModel
@@ -140,21 +140,21 @@ def _point(
     model: GraphicalModel,
     potentials: Mapping[Columns, NDArray[np.float64]],
     measured: Mapping[Columns, NoisyTable],
-) -> _Point:
+) -> _FitPoint:
     loss, tables, slopes = 0.0, model.tables(measured), {}
     for columns, noisy in measured.items():
         away = (tables[columns] - noisy.counts) / noisy.sigma
         loss += float(np.vdot(away, away)) / 2
         slopes[columns] = away / noisy.sigma
-    return _Point(model, potentials, loss, tables, slopes)
+    return _FitPoint(model, potentials, loss, tables, slopes)
 
 
 def _step(
-    at: _Point,
+    at: _FitPoint,
     measured: Mapping[Columns, NoisyTable],
     zeros: Mapping[Columns, NDArray[np.bool_]],
     size: float,
-) -> tuple[float, _Point] | None:
+) -> tuple[float, _FitPoint] | None:
     """Take one step downhill, halved as often as it takes; None where no step helps.
 
     Tables with more noise move further than the slope alone says, in proportion to their noise: they would

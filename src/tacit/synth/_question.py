@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SynthQuestion", "rebuild", "synthesize"]
 
-Method: TypeAlias = Literal["auto", "aim", "mst", "tables"]
+SynthMethod: TypeAlias = Literal["auto", "aim", "mst", "tables"]
 _METHODS = ("auto", "aim", "mst", "tables")
 _MOST_CELLS = 2_000_000
 _FEW = 3  # wanted tables up to which all are measured
@@ -47,7 +47,7 @@ def synthesize(
     other: Sequence[str] = (),
     keep: Sequence[Sequence[str]] = (),
     never: Sequence[Mapping[str, object]] = (),
-    method: Method = "auto",
+    method: SynthMethod = "auto",
     up_to: int | None = None,
     size: int = 200_000,
 ) -> SynthQuestion:
@@ -177,7 +177,7 @@ def _rho(goal: PlanGoal) -> Fraction:
     return 1 / (2 * law.sigma**2)
 
 
-def _chosen(method: Method, columns: int, up_to: int | None) -> str:
+def _chosen(method: SynthMethod, columns: int, up_to: int | None) -> str:
     """Return the method: where few tables are wanted all of them are measured, else AIM chooses."""
     if method != "auto":
         return method

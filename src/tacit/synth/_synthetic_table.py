@@ -156,6 +156,13 @@ class SyntheticTable(Content):
             Path(path).write_text(text, encoding="utf-8")
         return text
 
+    def to_parquet(self, path: str | Path, rows: int | None = None, draw: int = 0) -> None:
+        """Write synthetic rows to a Parquet file (extra ``pandas``); see `to_dict`."""
+        needs("to_parquet", "pyarrow", "tacit[pandas]")
+        from pyarrow import parquet
+
+        parquet.write_table(self.to_arrow(rows, draw), path)
+
     def report(self) -> Report:
         """Say what was measured, how far rows are from it and what is not covered, from the release alone."""
         from tacit.synth._report import report_of

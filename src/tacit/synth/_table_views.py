@@ -60,20 +60,21 @@ class MeasuredViews:
         rising = tuple(sorted(given))
         order = [rising.index(c) for c in given]
         source = source_of(held, rising)
-        low = high = None
+        ends: tuple[tuple[float | None, ...], tuple[float | None, ...]]
         if source is None:
             values = self._expected(rising)
+            ends = ((None,) * values.size,) * 2
             note = "not covered: this table was not measured; its numbers come from the model"
         else:
             noisy, times = source
             values = summed(noisy.counts, noisy.columns, rising)
             width = half_width(noisy.sigma, noisy.counts.size // values.size, held.confidence, times)
-            low, high = values - width, values + width
+            ends = _flat(values - width, order), _flat(values + width, order)
             note = f"{held.confidence * 100:.4g} % intervals for the noise, one cell at a time"
         keys = list(zip(*product(*(held.columns[c].places for c in given)), strict=True))
         return AnswerTable(
             {held.columns[c].name: tuple(keys[i]) for i, c in enumerate(given)},
-            {"rows": Cells(_flat(values, order), _flat(low, order), _flat(high, order))},
+            {"rows": Cells(_flat(values, order), *ends)},
             held.confidence,
             notes={"rows": note},
             left_out=held.left_out,
@@ -105,9 +106,7 @@ class MeasuredViews:
         return [names.index(name) for name in given]
 
 
-def _flat(values: NDArray[np.float64] | None, order: list[int]) -> tuple[float | None, ...]:
-    if values is None:
-        return ()
+def _flat(values: NDArray[np.float64], order: list[int]) -> tuple[float, ...]:
     return tuple(np.transpose(values, order).ravel().tolist())
 
 

@@ -1,0 +1,156 @@
+"""The ``tacit synth`` command: invented rows that agree with measured tables, with a price first."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from tacit.cli import _question as question
+from tacit.cli._app import app
+from tacit.cli._output import JsonOption, PlotOption, exact_text, say, show_json
+from tacit.cli._output_files import OutputFiles
+from tacit.cli._query import (  # noqa: TC001 - typer reads them
+    AskerOption,
+    CertificateToWrite,
+    PayerOption,
+    PurposeOption,
+)
+from tacit.errors import bad_parameter
+from tacit.fixes import Say
+
+if TYPE_CHECKING:
+    from tacit.core import Plan
+    from tacit.tables import TableDataset
+
+__all__ = ["synth"]
+
+_SynthColumns = Annotated[str, typer.Argument(metavar="COLUMNS", help="The columns: age,sex,job.")]
+_SynthBins = Annotated[
+    list[str] | None,
+    typer.Option("--bins", help="age=20 (equal cells) or age=0:18:65:100 (cuts); may be repeated."),
+]
+_SynthKeep = Annotated[
+    list[str] | None, typer.Option("--keep", help="age,sex: a table that is measured first; may be repeated.")
+]
+_SynthNever = Annotated[
+    list[str] | None,
+    typer.Option("--never", help="sex=M,pregnant=yes: a combination that cannot be; may be repeated."),
+]
+_SynthMethod = Annotated[str, typer.Option("--method", help="auto, aim, mst or tables.")]
+_SynthSize = Annotated[int, typer.Option("--size", help="The most cells of the model.")]
+_SynthRows = Annotated[
+    int | None, typer.Option("--rows", help="How many rows to write; by default the noisy total.")
+]
+_SynthPlan = Annotated[
+    bool, typer.Option("--plan", help="Show the price and what is measured; charge nothing.")
+]
+_SynthOut = Annotated[
+    Path | None, typer.Option("--out", help="Write the rows to this file (.csv, .parquet).")
+]
+
+
+@app.command()
+def synth(
+    columns: _SynthColumns, *, bins: _SynthBins = None, keys: question.KeysOption = None,
+    keep: _SynthKeep = None, never: _SynthNever = None, method: _SynthMethod = "auto",
+    size: _SynthSize = 200_000, epsilon: question.EpsilonOption = None, delta: question.DeltaOption = 0,
+    rho: question.RhoOption = None, confidence: question.ConfidenceOption = 0.95, plan: _SynthPlan = False,
+    rows: _SynthRows = None, out: _SynthOut = None, plot: PlotOption = None,
+    certificate: CertificateToWrite = None, who: AskerOption = "", purpose: PurposeOption = "",
+    account: PayerOption = None, config: question.ConfigOption = Path("tacit.toml"),
+    dataset: question.DatasetOption = None, engine: question.EngineOption = None,
+    as_json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Charge the budget, measure tables with noise, write invented rows. The same question again is free."""
+    from tacit.ledger import Ledger
+
+    files = OutputFiles(out, plot, certificate)
+    files.check()
+    declared, name = question.declared_dataset(config, dataset, "", engine)
+    listed = [part.strip() for part in columns.split(",")]
+    asked: dict[str, Any] = {
+        "bins": dict(_bins(text) for text in bins or ()), "keys": _keys(declared, name, keys, listed),
+        "keep": [tuple(part.strip() for part in text.split(",")) for text in keep or ()],
+        "never": [_never(text) for text in never or ()], "method": method, "size": size,
+    }  # fmt: skip
+    goal = {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence}
+
+    def planned(opened: TableDataset) -> Plan[Any]:
+        made: Plan[Any] = opened.synthesize(listed, **asked).plan(**goal)
+        return made
+
+    with Ledger.memory() as trial:  # a wrong question is refused before a ledger is made
+        first = planned(question.alone(declared, name).dataset(name, ledger=trial))
+        if plan:
+            show_json(first.to_json()) if as_json else say(repr(first))
+            return
+    question.check_sources(declared, name)
+    with Ledger.open(question.declared_ledger(declared)) as ledger:
+        opened = declared.dataset(name, ledger=ledger)
+        release = planned(opened).release(who=who, purpose=purpose, account=account)
+        left = opened.remaining
+    content = release.content
+    views = SimpleNamespace(
+        to_csv=partial(content.to_csv, rows=rows), to_parquet=partial(content.to_parquet, rows=rows)
+    )
+    files.save(cast("Any", views), release.certificate, lambda path: release.plot().savefig(path))
+    if as_json:
+        parts = {part: exact_text(getattr(left, part)) for part in ("epsilon", "delta", "rho")}
+        show_json(
+            {"release": content.to_json(), "certificate": dict(release.certificate.fields), "left": parts}
+        )
+        return
+    say(repr(release), f"left: {left}")
+    files.report()
+
+
+def _keys(
+    declared: Any, name: str, given: list[str] | None, listed: list[str]
+) -> dict[str, list[object]] | None:
+    """Read the keys of the columns that are asked for."""
+    found = question.public_keys(declared, name, given)
+    return None if found is None else {column: values for column, values in found.items() if column in listed}
+
+
+def _bins(text: str) -> tuple[str, int | list[Any]]:
+    """Read ``age=20`` or ``age=0:18:65``; cuts of dates are written with colons too.
+
+    Examples
+    --------
+    >>> _bins("age=20"), _bins("age=0:18:65"), _bins("day=2026-01-01:2026-02-01")
+    (('age', 20), ('age', [0.0, 18.0, 65.0]), ('day', ['2026-01-01', '2026-02-01']))
+    """
+    column, equal, value = text.partition("=")
+    parts = value.split(":")
+    try:
+        if equal and len(parts) == 1:
+            return column, int(value)
+        if equal:
+            return column, [float(part) for part in parts]
+    except ValueError:
+        if len(parts) > 1:
+            return column, parts
+    raise bad_parameter("--bins", "COLUMN=NUMBER or COLUMN=CUT:CUT:CUT", text, fix=Say("--bins age=20"))
+
+
+def _never(text: str) -> dict[str, object]:
+    """Read ``sex=M,pregnant=yes``; an empty value stands for missing ones.
+
+    Examples
+    --------
+    >>> _never("sex=M,pregnant=yes"), _never("sex=")
+    ({'sex': 'M', 'pregnant': 'yes'}, {'sex': '(missing)'})
+    """
+    made: dict[str, object] = {}
+    for part in text.split(","):
+        column, equal, value = part.strip().partition("=")
+        if not equal or not column:
+            raise bad_parameter(
+                "--never", "COLUMN=VALUE,COLUMN=VALUE", text, fix=Say("--never sex=M,pregnant=yes")
+            )
+        made[column] = value or "(missing)"
+    return made

@@ -44,8 +44,8 @@ class Seen:
 
     def __str__(self) -> str:
         return (
-            f"{self.design:34} {self.n:>7,} {self.epsilon:>5g} {100 * self.shown:6.1f} {100 * self.right:6.1f} "
-            f"{self.width:9.4f}"
+            f"{self.design:40} {self.n:>7,} {self.epsilon:>5g} {100 * self.shown:6.1f} "
+            f"{100 * self.right:6.1f} {self.width:9.4f}"
         )
 
 
@@ -286,7 +286,7 @@ def main() -> None:
         print_data()
         return
     runs = int(next((arg for arg in sys.argv[1:] if arg.isdigit()), 1000))
-    print(f"{'design':34} {'n':>7} {'eps':>5} shown% right% half-width   ({runs} runs)")
+    print(f"{'design':40} {'n':>7} {'eps':>5} shown% right% half-width   ({runs} runs)")
     for line in simulated(np.random.default_rng(), runs):
         print(line, flush=True)
 

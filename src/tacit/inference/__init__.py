@@ -7,7 +7,7 @@ from tacit.inference._estimate import Estimate
 from tacit.inference._logistic_question import LogisticQuestion
 from tacit.inference._regress import rebuild_regress, regress
 from tacit.inference._regression_question import LinearQuestion
-from tacit.inference._regression_table import Regression
+from tacit.inference._regression_table import RegressionTable
 from tacit.inference._survival_curves import SurvivalCurves
 from tacit.inference._survival_question import SurvivalQuestion, rebuild_survival, survival
 
@@ -19,7 +19,7 @@ __all__ = [
     "Estimate",
     "LinearQuestion",
     "LogisticQuestion",
-    "Regression",
+    "RegressionTable",
     "SurvivalCurves",
     "SurvivalQuestion",
     "correlation",

@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tacit.inference._logistic_sets import logistic_sets
-from tacit.inference._regression import coefficient_sets, part_moments
+from tacit.inference._regression import coefficient_sets, part_moments, product_moments
 from tacit.inference._survival import curve_sets, logrank
 from tacit.mechanisms import LinearNoise
 
@@ -104,6 +104,20 @@ def linear(rng: np.random.Generator, design: str, n: int, epsilon: float, runs: 
     return _seen(
         f"{design}, slope {column + 1}", n, epsilon, found.bounded, covers, (found.high - found.low) / 2
     )
+
+
+def linear_by_pairs(rng: np.random.Generator, n: int, rho: float, runs: int, column: int = 0) -> Seen:
+    """Simulate releases with Gaussian noise on sums of products; epsilon stands for rho in the table."""
+    design = LINEAR[-1]
+    columns, _, truth = predictors(rng, design, (runs, n))
+    z = np.stack([np.ones((runs, n)), *columns], axis=-1)
+    first, second = np.triu_indices(z.shape[-1])
+    exact = np.einsum("rna,rnb->rab", z, z)[:, first, second]
+    sigma = float(np.sqrt(len(first) / 2 / rho))
+    noisy = exact + rng.normal(0, sigma, exact.shape)
+    found = coefficient_sets(product_moments(z.shape[-1]), noisy, LinearNoise(normal=sigma), column + 1, 0.05)
+    covers = (found.low <= truth[column]) & (truth[column] <= found.high)
+    return _seen(f"{design}, rho", n, rho, found.bounded, covers, (found.high - found.low) / 2)
 
 
 # logistic regression
@@ -205,6 +219,8 @@ def _seen(
 
 def simulated(rng: np.random.Generator, runs: int) -> Iterator[Seen]:
     """Return all lines of the table."""
+    for rho in (0.005, 0.5, 50.0):
+        yield linear_by_pairs(rng, 2_000, rho, min(runs, 2_000))
     for n in SIZES:
         fewer = runs if n < 20_000 else max(200, runs // 4)
         for epsilon in EPSILONS:

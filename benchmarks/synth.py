@@ -158,7 +158,7 @@ rows = pd.read_csv(path).astype(int)
 domain = {name: int(top) + 1 for name, top in rows.max().items()}
 kind = {"mst": MSTPipeline, "aim": AIMPipeline}[method]
 started = time.process_time()
-pipeline = kind(epsilon=epsilon, delta=delta, compress=False)
+pipeline = kind(epsilon=epsilon, delta=delta, disable_processing=True)
 pipeline.fit(rows, domain)
 made = pipeline.generate(n_records=len(rows))
 codes = made[list(rows.columns)].astype(int).values.tolist()

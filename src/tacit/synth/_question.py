@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -36,6 +36,8 @@ SynthMethod: TypeAlias = Literal["auto", "aim", "mst", "tables"]
 _METHODS = ("auto", "aim", "mst", "tables")
 _MOST_CELLS = 2_000_000
 _FEW = 3  # wanted tables up to which all are measured
+_MOST_FOR_AIM = 40  # columns: each round compares all wanted tables with the model
+_MOST_FOR_TRIPLES = 24
 
 
 def synthesize(
@@ -66,7 +68,7 @@ def synthesize(
     kept = tuple(dict.fromkeys(_columns_of(one, names, "keep") for one in keep))
     zeros = _zeros(never, made)
     chosen = _chosen(method, len(made), up_to)
-    wide = count("up_to", up_to if up_to is not None else 2 if chosen == "tables" else 3, zero=False)
+    wide = count("up_to", _wide(chosen, len(made)) if up_to is None else up_to, zero=False)
     design = SynthDesign(tuple(c.size for c in made), chosen, min(wide, len(made)), most, kept, zeros)
     _check_room(design, names)
     return SynthQuestion(source, made, design)
@@ -84,8 +86,10 @@ def rebuild(dataset: TableDataset, request: Any) -> Plan[SyntheticTable]:
         method=request["method"],
         up_to=request["up_to"],
         size=request["size"],
-        never=request["never"],
     )
+    written = {**question.design.to_json(), "never": request["never"]}
+    question = replace(question, design=SynthDesign.from_json(written))
+    _check_room(question.design, request["columns"])
     return question.planned(PlanGoal.from_json(request["goal"]))
 
 
@@ -129,6 +133,7 @@ class SynthQuestion:
         """Plan the measurements for a goal; see `plan`."""
         who, dataset = self.source.contribution, self.source.dataset
         mechanism = AdaptiveTables(rho=_rho(goal), rows=who.total, adjacency=who.adjacency)
+        self.design.check_noise(mechanism)
         task = SynthTask(self.source, self.columns, self.design, mechanism)
         _ = task.sql  # what cannot be written is refused now
         return Plan.of(
@@ -148,11 +153,7 @@ class SynthQuestion:
             "asks": "synthesize",
             **self.source.request(),
             "keep": [[names[i] for i in one] for one in self.design.keep],
-            "never": [
-                {names[c]: [self.columns[c].labels[place]] for c, place in zip(one, cell, strict=True)}
-                for one, mask in self.design.zeros.items()
-                for cell in np.argwhere(mask).tolist()
-            ],
+            "never": self.design.to_json()["never"],
             "method": self.design.method,
             "up_to": self.design.up_to,
             "size": self.design.size,
@@ -178,11 +179,18 @@ def _rho(goal: PlanGoal) -> Fraction:
 
 
 def _chosen(method: SynthMethod, columns: int, up_to: int | None) -> str:
-    """Return the method: where few tables are wanted all of them are measured, else AIM chooses."""
+    """Return the method: few tables are all measured; else AIM chooses, or MST among very many columns."""
     if method != "auto":
         return method
     pairs = columns * (columns - 1) // 2
-    return "tables" if pairs <= _FEW and up_to in {None, 2} else "aim"
+    if pairs <= _FEW and up_to in {None, 2}:
+        return "tables"
+    return "aim" if columns <= _MOST_FOR_AIM else "mst"
+
+
+def _wide(method: str, columns: int) -> int:
+    """Return how many columns the wanted tables have; of very many columns, pairs alone."""
+    return 2 if method == "tables" or columns > _MOST_FOR_TRIPLES else 3
 
 
 def _columns_of(given: Sequence[str], names: list[str], word: str) -> Columns:
@@ -247,6 +255,13 @@ def _check_room(design: SynthDesign, names: list[str]) -> None:
                 "keep", f"of tables with at most {design.size:,} cells", [names[c] for c in columns],
                 fix=Set(size=min(_MOST_CELLS, design.cells(columns))),
             )  # fmt: skip
+    if design.method == "tables" and (cells := sum(map(design.cells, design.all_tables()))) > _MOST_CELLS:
+        raise TacitError(
+            "question-too-large",
+            f"all tables of {design.up_to} columns have {cells:,} cells, and the limit is {_MOST_CELLS:,}",
+            why="every one of them would be measured",
+            fix=Either(Set(method="aim"), Set(up_to=1)),
+        )
     certain = [*design.keep, *((i,) for i in range(len(design.sizes)))]
     cells = tree_cells([*certain, *design.zeros], design.sizes)
     if cells > design.size:

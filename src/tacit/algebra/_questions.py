@@ -10,7 +10,6 @@ other row.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
@@ -43,7 +42,6 @@ __all__ = [
     "joins_of",
     "names_unit",
     "of_each_unit",
-    "read_fraction",
     "rows_per_unit",
     "scans_of",
     "scope",
@@ -337,22 +335,6 @@ def _carried(expression: Node, below: Scope) -> Fact:
 
 def _nullable(fact: Fact, how: How) -> Fact:
     return replace(fact, never_null=fact.never_null and how == "inner", unit=fact.unit and how == "inner")
-
-
-_WRITTEN_FRACTION = re.compile(r"-?\d{1,1300}(/\d{1,1300})?")
-
-
-def read_fraction(text: object) -> Fraction:
-    """Read a fraction as `document` writes it: digits and a slash, no exponent that could grow without end.
-
-    Examples
-    --------
-    >>> read_fraction("1/3")
-    Fraction(1, 3)
-    """
-    if not isinstance(text, str) or _WRITTEN_FRACTION.fullmatch(text) is None:
-        raise ValueError("not a fraction")
-    return Fraction(text)
 
 
 def document(thing: object) -> JSON:

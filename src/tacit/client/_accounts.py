@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import Budget, Filter, Remaining
-from tacit.algebra import read_fraction
 from tacit.errors import TacitError
+from tacit.exact import read_fraction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, overload
@@ -13,7 +12,7 @@ from tacit.core._batch_task import BatchTask, ShownAnswer
 from tacit.core._plan import Plan
 from tacit.core._release import Release
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, rational
+from tacit.exact import Number, rational, read_fraction
 from tacit.fixes import Code, Set
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["BatchQuestion", "batch", "rebuilt_batch"]
 
 _MOST = 1_000  # questions in one batch
-_EXACT = re.compile(r"[0-9]{1,700}(/[1-9][0-9]{0,699})?", re.ASCII)
 _EXAMPLE = Code("tc.batch(stays=visits.agg(n=tc.count()), cost=visits.agg(m=tc.mean('cost')))")
 
 
@@ -159,15 +157,8 @@ def rebuilt_batch(request: Mapping[str, Any], rebuild: Callable[[Any], Plan[Any]
         raise ValueError("not the names of a batch")
     if not set(total) <= {"epsilon", "delta", "rho"}:
         raise ValueError("not the total of a batch")
-    promised = {name: _read_exact(value) for name, value in total.items()}
+    promised = {name: read_fraction(value) for name, value in total.items()}
     return _joined([(name, rebuild(one)) for name, one in given], promised)
-
-
-def _read_exact(text: object) -> Fraction:
-    """Read a number as a request writes it; longer ones would only take time."""
-    if not isinstance(text, str) or _EXACT.fullmatch(text) is None:
-        raise ValueError("not a number")
-    return Fraction(text)
 
 
 def _joined(members: Sequence[tuple[str, Plan[Any]]], promised: Mapping[str, Fraction] | None) -> Plan[Any]:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, rational
+from tacit.exact import Number, rational, read_fraction
 from tacit.fixes import Either, Set
 from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace
 
@@ -118,6 +118,6 @@ class PlanGoal:
     def from_json(cls, document: Any) -> Self:
         """Read a goal back."""
         numbers = ("epsilon", "delta", "rho", "confidence")
-        exact = {name: None if document[name] is None else Fraction(document[name]) for name in numbers}
+        exact = {name: None if document[name] is None else read_fraction(document[name]) for name in numbers}
         rest = {name: value for name, value in document.items() if name not in numbers}
         return cls.read(**exact, **rest)  # type: ignore[arg-type]

@@ -8,11 +8,13 @@ whoever sees them learns nothing that the certificate does not cover.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
+
+from tacit.exact import read_fraction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from fractions import Fraction
 
     from tacit.core._protocols import JSON
 
@@ -86,7 +88,7 @@ class MeasuredIntegers:
             str(document["statistic"]),
             {str(name): (str(word), int(place)) for name, (word, place) in document["columns"].items()},
             tuple(tuple(line) for line in document["integers"]),
-            tuple((str(law), Fraction(scale)) for law, scale in document["noise"]),
+            tuple((str(law), read_fraction(scale)) for law, scale in document["noise"]),
             int(document["weight"]),
             tuple((float(low), float(high)) for low, high in document["ranges"]),
             tuple(document["cells"]),

@@ -142,7 +142,7 @@ class ResidualNoise(Mechanism):
         per_row = plan.rho(squares)
         if adjacency == "replace":
             per_row = max(per_row, plan.replaced(squares))
-        factor = rows * math.sqrt(per_row / float(wanted)) * (1 + 1e-9)
+        factor, more = rows * math.sqrt(per_row / float(wanted)) * (1 + 1e-9), 1e-6
         while True:
             sigmas = {
                 one: _short(factor * math.sqrt(square) * math.prod(plan.sizes[i] for i in one))
@@ -151,7 +151,7 @@ class ResidualNoise(Mechanism):
             made = cls(plan.sizes, sigmas, rows=rows, adjacency=adjacency)
             if made.rho <= wanted:
                 return made
-            factor *= 1 + 1e-6
+            factor, more = factor * (1 + more), 2 * more  # of a tiny rho, the steps of the cost count
 
     @property
     def squares(self) -> NDArray[np.float64]:

@@ -227,6 +227,7 @@ def _numbers(name: str, given: object, facts: Scope) -> tuple[float, ...]:
             why="the smallest and the largest value in the data are private",
             fix=Either(Declare("bounds", (0, 100), column=name), Set(bins={name: [0, 50, 100]})),
         )
+    _check_places(name, cells)
     low, high = bounds
     cuts = [float(low + (high - low) * i / cells) for i in range(cells + 1)]
     if any(not b > a for a, b in pairwise(cuts)) or not all(map(math.isfinite, cuts)):

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from fractions import Fraction
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
+from tacit.exact import read_fraction
 from tacit.mechanisms import linear_half_width
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -48,6 +49,7 @@ class CrossNoise:
 
     Examples
     --------
+    >>> from fractions import Fraction
     >>> noise = CrossNoise((2, 3), "laplace", ((0, 1),), (Fraction(2),))
     >>> noise.variance((0, 1)), noise.variance((0,)), round(noise.half_width((0, 1), 0.95), 2)
     (8.0, 24.0, 6.0)
@@ -150,24 +152,39 @@ class CrossNoise:
 
         The noise on a cell of a measured table counts by the common columns in which the two cells agree.
         """
-        precisions = {one: self._precisions(one) for one in self._subsets(table)}
-        totals = {one: sum(own.values()) for one, own in precisions.items()}
-        rests = {one: self.cells([j for j in table if j not in one]) for one in precisions}
+        for at, common, many in self._kinds(table):
+            own = self.cells(self.sets[at]) * 2 * float(self.scales[at]) ** 2
+            weights = np.empty([2] * len(common))  # by which of the common columns are in the set,
+            for one in self._subsets(common):
+                said = self.cells(one) / own / self._precision(one)
+                rest = self.cells([j for j in table if j not in one])
+                weights[tuple(int(i in one) for i in common)] = said / rest
+            times = np.full([2] * len(common), float(many))
+            for axis, i in enumerate(common):  # and then by those in which the two cells differ
+                apart, within = np.split(weights, 2, axis=axis)
+                share = 1 / self.sizes[i]
+                weights = np.concatenate([apart + within * (1 - share), apart - within * share], axis=axis)
+                times = times * np.array([1.0, self.sizes[i] - 1]).reshape(
+                    -1, *[1] * (len(common) - axis - 1)
+                )
+            for weight, copies in zip(weights.reshape(-1).tolist(), times.reshape(-1).tolist(), strict=True):
+                if abs(weight) > _TINY:
+                    yield float(self.scales[at]), weight, copies
+
+    def _kinds(self, table: ColumnSet) -> Iterator[tuple[int, ColumnSet, int]]:
+        """Return one measured table of each kind, its columns in common, and the noises in one cell of those.
+
+        Measured tables are alike that have the same columns in common with the table, the same scale, and
+        equally many cells for each cell of those columns.
+        """
+        core = set(self._core(table))
+        kinds: dict[tuple[ColumnSet, int, Fraction], list[int]] = {}
         for at, (held, scale) in enumerate(zip(self.sets, self.scales, strict=True)):
-            common = [i for i in held if i in table and self.sizes[i] > 1]
-            beyond = self.cells([i for i in held if i not in table])
-            for k in range(len(common) + 1):
-                for differ in combinations(common, k):
-                    weight = 0.0
-                    for one in self._subsets(tuple(common)):
-                        kept = math.prod((i not in differ) - 1 / self.sizes[i] for i in one)
-                        weight += precisions[one][at] / totals[one] * kept / rests[one]
-                    if abs(weight) > _TINY:
-                        yield (
-                            float(scale),
-                            weight,
-                            float(math.prod(self.sizes[i] - 1 for i in differ) * beyond),
-                        )
+            common = tuple(i for i in held if i in core)
+            beyond = self.cells([i for i in held if i not in core])
+            kinds.setdefault((common, beyond, scale), [at, 0])[1] += beyond
+        for (common, _, _), (at, many) in kinds.items():
+            yield at, common, many
 
     def estimate(self, table: ColumnSet, noisy: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
         """Rebuild a table from the noisy integers: unbiased, and in agreement with all others."""
@@ -202,15 +219,16 @@ class CrossNoise:
     @classmethod
     def from_json(cls, document: Any) -> Self:
         """Read the noise back; raises ``ValueError`` where it is not one."""
-        law, sizes = document["law"], tuple(int(n) for n in document["sizes"])
-        sets = tuple(tuple(int(i) for i in one) for one, _ in document["measured"])
-        scales = tuple(Fraction(scale) for _, scale in document["measured"])
-        known = all(list(one) == sorted(set(one)) and set(one) <= set(range(len(sizes))) for one in sets)
+        law, sizes = document["law"], tuple(document["sizes"])
+        sets = tuple(tuple(one) for one, _ in document["measured"])
+        scales = tuple(read_fraction(scale) for _, scale in document["measured"])
+        columns = set(range(len(sizes)))
+        known = all(list(one) == sorted(columns & set(one)) for one in sets) and len(set(sets)) == len(sets)
+        whole = all(type(n) is int and n >= 1 for n in (*sizes, *(i + 1 for one in sets for i in one)))
         if (
             law not in {"gaussian", "laplace"}
-            or not known
-            or min(sizes, default=1) < 1
-            or min(scales, default=1) <= 0
+            or not (known and whole and sets)
+            or not all(0 < float(scale) < math.inf for scale in scales)
         ):
             raise ValueError("not the noise of cross tables")
         return cls(sizes, law, sets, scales)

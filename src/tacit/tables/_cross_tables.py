@@ -228,14 +228,15 @@ class CrossTables(Content):
         """Read the tables back; raises ``ValueError`` where they are none."""
         axes = tuple(PlacedAxis.from_json(one) for one in document["axes"])
         noise = CrossNoise.from_json(document["noise"])
-        wanted = tuple(tuple(int(i) for i in one) for one in document["tables"])
-        noisy = tuple(np.array(one) for one in document["noisy"])
+        wanted = tuple(tuple(one) for one in document["tables"])
+        noisy = tuple(_whole_numbers(one) for one in document["noisy"])
         shapes = [tuple(noise.sizes[i] for i in one) for one in noise.sets]
         confidence, view = float(document["confidence"]), document["view"]
         sound = (
             noise.sizes == tuple(len(axis.places) for axis in axes)
             and [one.shape for one in noisy] == shapes
-            and all(one.dtype.kind in "iO" for one in noisy)
+            and len({axis.name for axis in axes}) == len(axes)
+            and all(list(one) == sorted(set(one)) and min(one, default=0) >= 0 for one in wanted)
             and all(noise.covers(one) for one in wanted)
             and view in {"measured", *_SHOWN}
             and 0 < confidence < 1
@@ -264,6 +265,15 @@ class CrossTables(Content):
 
     def __repr__(self) -> str:
         return self.text()
+
+
+def _whole_numbers(document: Any) -> NDArray[Any]:
+    """Read an array of whole numbers; raises ``ValueError`` where something else is in it."""
+    made = np.array(document, dtype=object)
+    if any(type(one) is not int for one in made.flat):
+        raise ValueError("not whole numbers")
+    within = all(-(2**63) <= one < 2**63 for one in made.flat)
+    return made.astype(np.int64) if within else made
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -85,17 +85,11 @@ class CrossWorkload:
         """Find the smallest epsilon at which each table stays within its error, with this confidence."""
         slack = float(tolerances.max())
         pure = self._laplace(Fraction(1, _FAR), {})  # so wide that the steps of the integers do not matter
-        steps = np.array([pure.noise.step(one) for one in self.tables])
-        at_one = np.array([pure.noise.half_width(one, confidence) for one in self.tables]) / _FAR
-        whole = len(pure.noise.sets) == 1  # every cell is then a sum of noisy integers
-
-        def kept(epsilon: float) -> bool:
-            wide = np.floor(at_one / epsilon + 0.5) if whole else at_one / epsilon + steps
-            return bool((wide <= tolerances * (1 if whole else _MARGIN)).all())
-
-        laplace = smallest_epsilon(kept, slack)
-        if not delta:
-            return self._laplace(laplace, {"epsilon": laplace})
+        laplace = None
+        if not delta or len(pure.mechanisms) <= _MANY:
+            laplace = self._laplace_within(pure.noise, tolerances, confidence)
+            if not delta:
+                return self._laplace(laplace, {"epsilon": laplace})
         from scipy.special import ndtri
 
         z, cells = float(ndtri((1 + confidence) / 2)), _planned(self).cells
@@ -107,9 +101,23 @@ class CrossWorkload:
             return bool((wide <= tolerances * _MARGIN).all())
 
         gaussian = smallest_epsilon(fits, slack)
-        if gaussian > laplace:
+        if laplace is not None and gaussian > laplace:
             return self._laplace(laplace, {"epsilon": laplace})
         return self.gaussian(rho_cap(gaussian, delta), {"epsilon": gaussian, "delta": delta})
+
+    def _laplace_within(
+        self, pure: CrossNoise, tolerances: NDArray[np.float64], confidence: float
+    ) -> Fraction:
+        """Find the smallest epsilon with Laplace noise, from the noise at an epsilon of 1 / _FAR."""
+        steps = np.array([pure.step(one) for one in self.tables])
+        at_one = np.array([pure.half_width(one, confidence) for one in self.tables]) / _FAR
+        whole = len(pure.sets) == 1  # every cell is then a sum of noisy integers
+
+        def kept(epsilon: float) -> bool:
+            wide = np.floor(at_one / epsilon + 0.5) if whole else at_one / epsilon + steps
+            return bool((wide <= tolerances * (1 if whole else _MARGIN)).all())
+
+        return smallest_epsilon(kept, float(tolerances.max()))
 
     def alone(self, noise: CrossNoise, promised: dict[str, Fraction], confidence: float) -> float:
         """Return the error of every table if each were measured by itself, with an equal share."""
@@ -177,7 +185,8 @@ class CrossWorkload:
         if len(set(each)) == 1:
             return [Fraction(1, len(sets))] * len(sets)
         total = sum(each)
-        return [Fraction(max(1, math.floor(e / total * _SHARE_STEPS - 1)), _SHARE_STEPS) for e in each]
+        parts = [max(1, math.floor(e / total * _SHARE_STEPS)) for e in each]
+        return [Fraction(part, max(_SHARE_STEPS, sum(parts))) for part in parts]
 
 
 @lru_cache(maxsize=8)

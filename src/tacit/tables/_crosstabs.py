@@ -13,7 +13,7 @@ import numpy as np
 from tacit.algebra import can_be_missing, contribution, scope
 from tacit.core import Forecast, Plan, warn_of_delta
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, count, rational
+from tacit.exact import Number, count, rational, read_fraction
 from tacit.fixes import Choose, Either, Set
 from tacit.strategies import tables_up_to
 from tacit.tables._axes import Axis, BinsGiven, read_axes
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 __all__ = ["CrossQuestion", "crosstabs", "rebuild"]
 
 MOST_CELLS = 4_000_000
+_MOST_COLUMNS = 12  # with more than one place, in one table
+_MOST_APART = 10**12  # weights
 MOST_TABLES = 20_000
 _FORECAST = 40  # tables that a plan lists one by one
 
@@ -79,13 +81,14 @@ def crosstabs(
     _check_cells(axes, wanted)
     given = _per_table(weights, names, wanted, "weights")
     each = tuple(given.get(one, Fraction(1)) for one in wanted)
+    _check_apart("weights", each, _MOST_APART)
     return CrossQuestion(rows, axes, wanted, each, aim, missing)
 
 
 def rebuild(dataset: TableDataset, request: Any) -> Plan[CrossTables]:
     """Make a plan from its request again."""
     tables = [tuple(one) for one in request["tables"]]
-    weights = [Fraction(one) for one in request["weights"]]
+    weights = [read_fraction(one) for one in request["weights"]]
     question = crosstabs(
         read_rows(dataset, request["rows"]),
         request["columns"],
@@ -97,9 +100,9 @@ def rebuild(dataset: TableDataset, request: Any) -> Plan[CrossTables]:
         weights=dict(zip(tables, weights, strict=True)),
         aim=request["aim"],
     )
-    goal = {name: None if one is None else Fraction(one) for name, one in request["goal"].items()}
+    goal = {name: None if one is None else read_fraction(one) for name, one in request["goal"].items()}
     if request["within"] is not None:
-        goal["within"] = {tuple(one): Fraction(number) for one, number in request["within"]}  # type: ignore[assignment]
+        goal["within"] = {tuple(one): read_fraction(number) for one, number in request["within"]}  # type: ignore[assignment]
     return question.plan(**goal)  # type: ignore[arg-type]
 
 
@@ -184,7 +187,7 @@ class CrossQuestion:
                 None if rho is None else rational("rho", rho),
             )
         else:
-            tight = tuple(float(1 / one**2) for one in allowed)
+            tight = tuple(float((min(allowed) / one) ** 2) for one in allowed)
             numbers = np.array([float(one) for one in allowed])
             paid = replace(self._work(), weights=tight).within(numbers, small, float(level))
         goal = {"epsilon": epsilon, "delta": small, "rho": rho, "confidence": level}
@@ -202,7 +205,9 @@ class CrossQuestion:
         read = _per_table(within, names, self.tables, "within")
         if not read:
             raise bad_parameter("within", "an error for at least one table", within, fix=Set(within=50))
-        return [read.get(one, max(read.values())) for one in self.tables]
+        allowed = [read.get(one, max(read.values())) for one in self.tables]
+        _check_apart("within", allowed, math.isqrt(_MOST_APART))
+        return allowed
 
     def _work(self) -> CrossWorkload:
         dataset = self.rows._dataset
@@ -329,9 +334,10 @@ def _per_table(
 ) -> dict[ColumnSet, Fraction]:
     """Read a number for some tables, or refuse a table that is not asked for."""
     read: dict[ColumnSet, Fraction] = {}
+    asked = set(tables)
     for table, number in (given or {}).items():
         one = _columns(table, names)
-        if one not in tables:
+        if one not in asked:
             raise bad_parameter(word, "given for tables that are asked for", table, fix=Set(**{word: None}))
         read[one] = rational(f"{word} of {table_words(tuple(names[i] for i in one))}", number)
     return read
@@ -347,7 +353,24 @@ def _check_number(tables: int) -> None:
         )
 
 
+def _check_apart(word: str, given: Sequence[Fraction], most: int) -> None:
+    """Refuse numbers so far apart that some tables would get no part of the budget."""
+    if max(given) > most * min(given):
+        raise bad_parameter(
+            word, f"at most a factor of {most:,} apart", f"{float(min(given)):g} and {float(max(given)):g}",
+            fix="ask for the tables that matter less in a plan of their own, or leave them out",
+        )  # fmt: skip
+
+
 def _check_cells(axes: Sequence[Axis], tables: Sequence[ColumnSet]) -> None:
+    wide = max(sum(axes[i].size > 1 for i in one) for one in tables)
+    if wide > _MOST_COLUMNS:
+        raise TacitError(
+            "question-too-large",
+            f"a table has {wide} columns, and at most {_MOST_COLUMNS} are allowed",
+            why="a table is rebuilt from all sets of its columns",
+            fix=Set(up_to=2),
+        )
     cells = sum(math.prod(axes[i].size for i in one) for one in tables)
     if cells > MOST_CELLS:
         raise TacitError(

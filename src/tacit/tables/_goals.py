@@ -6,8 +6,7 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from tacit.algebra import read_fraction
-from tacit.exact import Number, rational
+from tacit.exact import Number, rational, read_fraction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

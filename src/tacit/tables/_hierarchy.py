@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.accounting import rho_cap
 from tacit.core import Forecast, Plan, PlanGoal
 from tacit.errors import TacitError
-from tacit.exact import rational
+from tacit.exact import rational, read_fraction
 from tacit.fixes import Choose
 from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace, MeasurementNoise
 from tacit.strategies import level_shares
@@ -66,7 +66,7 @@ def hierarchy(
 def rebuild(dataset: TableDataset, request: Any) -> Plan[HierarchyCounts]:
     """Rebuild a plan from its request."""
     levels = [str(one) for one in request["levels"]]
-    weights = {name: Fraction(one) for name, one in request["weights"].items()}
+    weights = {name: read_fraction(one) for name, one in request["weights"].items()}
     rows = read_rows(dataset, request["rows"])
     question = hierarchy(rows, levels, tree=request["tree"], weights=weights)
     return question.planned(PlanGoal.from_json(request["goal"]))

@@ -12,7 +12,6 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from tacit.algebra import read_fraction
 from tacit.core import KINDS, Fact, Limits, Table, Unit, read_bounds, read_identity
 from tacit.engines import (
     STORED_TYPES,
@@ -22,6 +21,7 @@ from tacit.engines import (
     dialect_named,
 )
 from tacit.errors import TacitError
+from tacit.exact import read_fraction
 from tacit.fixes import Code
 from tacit.tables._dataset import TableDataset
 from tacit.tables._keys import read_column_keys

@@ -78,26 +78,7 @@ def _plan(
     question, columns, level = pricing.question, pricing.columns, pricing.level
     if post is not None:
         post.check_columns([*(name for name, _ in question.by), *(column.name for column in columns)])
-    statistics = [step.statistic for step in pricing.steps]
-    stands_for = [(column.name, _stands_for(column, noises[column.step], level)) for column in columns]
-    share = None if question.sample is None else share_of_sample(question.sample)
-    sampled = {} if share is None else {"sampled": str(share)}
-    blocks = () if dataset.block_column is None else dataset.block_column.concerned(question)
-    task = TableTask(
-        question,
-        pricing.steps,
-        tuple(one.mechanism for one in paid),
-        tuple({"statistic": one.word, "step": str(one.step), **sampled} for one in statistics),
-        noises,
-        columns,
-        {name: text for name, text in stands_for if text},
-        left_out(question, pricing.who, paid, dataset),
-        dataset._engine,
-        blocks,
-        share,
-        None if dataset.identity.unit.per else pricing.who.total,
-    )
-    _ = task.sql  # what cannot be written is refused now
+    task = _task(dataset, pricing, paid, noises)
     independent = isinstance(post, PostProcessing) and post.looks_over_lines  # sums need independent lines
     plain = not alone or goal.within is not None or independent
     together = None if plain else levels_together(pricing, ask, paid)
@@ -110,7 +91,7 @@ def _plan(
             if together is None
             else forecast_of_levels(question, columns, together, level)
         ),
-        facts=lambda: _facts(dataset, pricing, ask, paid, blocks, together=together is not None),
+        facts=lambda: _facts(dataset, pricing, ask, paid, task.blocks, together=together is not None),
         confidence=float(level),
         asked=in_words(question, shape=dataset.record == "shape"),
         request=lambda: {
@@ -120,6 +101,33 @@ def _plan(
         },
         present=None if post is None else post.apply,
     )
+
+
+def _task(
+    dataset: TableDataset, pricing: Pricing, paid: tuple[PaidStep, ...], noises: tuple[StepNoise, ...]
+) -> TableTask:
+    """Return the task that measures every group by itself; what cannot be written as SQL is refused."""
+    question, columns, level = pricing.question, pricing.columns, pricing.level
+    statistics = [step.statistic for step in pricing.steps]
+    stands_for = [(column.name, _stands_for(column, noises[column.step], level)) for column in columns]
+    share = None if question.sample is None else share_of_sample(question.sample)
+    sampled = {} if share is None else {"sampled": str(share)}
+    task = TableTask(
+        question,
+        pricing.steps,
+        tuple(one.mechanism for one in paid),
+        tuple({"statistic": one.word, "step": str(one.step), **sampled} for one in statistics),
+        noises,
+        columns,
+        {name: text for name, text in stands_for if text},
+        left_out(question, pricing.who, paid, dataset),
+        dataset._engine,
+        () if dataset.block_column is None else dataset.block_column.concerned(question),
+        share,
+        None if dataset.identity.unit.per else pricing.who.total,
+    )
+    _ = task.sql  # what cannot be written is refused now
+    return task
 
 
 def _facts(

@@ -32,13 +32,13 @@ from tacit.algebra import (
     expand_kinds,
     lit,
     names_unit,
-    read_fraction,
     resolve,
     rows_per_unit,
     scans_of,
     scope,
 )
 from tacit.core import KINDS, Fact, Table, read_bounds
+from tacit.exact import read_fraction
 from tacit.tables import _aggregate_functions as ask
 from tacit.tables import _aggregates, _choice_aggregates, _pair_aggregates
 from tacit.tables._column_names import check_name

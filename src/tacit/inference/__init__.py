@@ -13,7 +13,7 @@ from tacit.inference._means import anova, difference, mean, proportion
 from tacit.inference._power import PowerForecast, power
 from tacit.inference._regress import rebuild_regress, regress
 from tacit.inference._regression_question import LinearQuestion
-from tacit.inference._regression_table import Regression
+from tacit.inference._regression_table import RegressionTable
 from tacit.inference._survival_curves import SurvivalCurves
 from tacit.inference._survival_question import SurvivalQuestion, rebuild_survival, survival
 from tacit.inference._views import with_intervals
@@ -27,7 +27,7 @@ __all__ = [
     "LinearQuestion",
     "LogisticQuestion",
     "PowerForecast",
-    "Regression",
+    "RegressionTable",
     "SurvivalCurves",
     "SurvivalQuestion",
     "anova",

@@ -11,7 +11,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code
 from tacit.inference._estimate import NOISE_AND_SAMPLING, Estimate, percent_words
 from tacit.inference._linear_fit import LinearFit
-from tacit.inference._regression_table import Regression
+from tacit.inference._regression_table import RegressionTable
 
 if TYPE_CHECKING:
     from tacit.core import Release
@@ -53,7 +53,7 @@ def correlation(release: Release[Any], first: str, second: str, *, group: int = 
     (True, 'noise and sampling')
     """
     content = release.content
-    if isinstance(content, Regression) and isinstance(content.model, LinearFit):
+    if isinstance(content, RegressionTable) and isinstance(content.model, LinearFit):
         return content.model.correlation(first, second)
     if isinstance(content, AnswerTable):
         return _with_sampling(content, first, second, group)

@@ -14,7 +14,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Set
 from tacit.inference._logistic import LogisticColumn, LogisticFit
 from tacit.inference._measured_rows import check_one_row, contribution_of, noise_of, task_of
-from tacit.inference._regression_table import Regression
+from tacit.inference._regression_table import RegressionTable
 from tacit.tables import read_axes, rows_document
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class LogisticQuestion:
         delta: Number = 0,
         rho: Number | None = None,
         confidence: Number = Fraction(95, 100),
-    ) -> Plan[Regression]:
+    ) -> Plan[RegressionTable]:
         """Plan the regression; nothing is charged.
 
         Guarantee: each unit is in one cell of one table, and one charge pays for all coefficients together.
@@ -79,8 +79,8 @@ class LogisticQuestion:
         mechanism = goal.noise(l1=l1, l2_squared=squared, adjacency=who.adjacency)
         noise, outcome = noise_of(mechanism), self.axes[-1].name
 
-        def reading(integers: list[int], level: Fraction) -> Regression:
-            return Regression(LogisticFit(outcome, self.columns, tuple(integers), noise, float(level)))
+        def reading(integers: list[int], level: Fraction) -> RegressionTable:
+            return RegressionTable(LogisticFit(outcome, self.columns, tuple(integers), noise, float(level)))
 
         empty = LogisticFit(outcome, self.columns, (0,) * len(keys), noise, float(goal.confidence))
         task = task_of(self.rows, asked, statistic, mechanism, asks="regress", reading=reading)

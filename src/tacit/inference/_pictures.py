@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from tacit.core import Certificate
-    from tacit.inference._regression_table import Regression
+    from tacit.inference._regression_table import RegressionTable
     from tacit.inference._survival_curves import SurvivalCurves
     from tacit.picture import Picture
 
@@ -24,7 +24,7 @@ _GREY = "#888888"
 _COVERS = "for privacy noise and chance in who was included"
 
 
-def plot_coefficients(found: Regression, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
+def plot_coefficients(found: RegressionTable, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
     """Draw each coefficient in its own units with its interval; those that the noise hides have none."""
     if ax is None:
         from tacit.picture import Picture

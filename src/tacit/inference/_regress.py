@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tacit.core import Plan
     from tacit.exact import Number
-    from tacit.inference._regression_table import Regression
+    from tacit.inference._regression_table import RegressionTable
     from tacit.tables import BinsGiven, Rows, TableDataset
 
 __all__ = ["rebuild_regress", "regress"]
@@ -66,7 +66,7 @@ def regress(
     ...     table, unit="id", limits={"rows": 1}, bounds={"age": (18, 80), "sbp": (80, 220)},
     ...     budget=tc.Budget(epsilon=1),
     ... )
-    >>> people.regress("sbp", on=["age"]).plan(epsilon=1).cost.epsilon()
+    >>> people.regress("sbp", on=["age"]).plan(epsilon=1).cost.epsilon(delta=0)
     1.0
     """
     names: object = on
@@ -93,7 +93,7 @@ def regress(
     return linear_question(rows, outcome, list(on), dict(bounds or {}), keys)
 
 
-def rebuild_regress(dataset: TableDataset, request: Any) -> Plan[Regression]:
+def rebuild_regress(dataset: TableDataset, request: Any) -> Plan[RegressionTable]:
     """Rebuild a plan from its document."""
     rows, goal = read_rows(dataset, request["rows"]), PlanGoal.from_json(request["goal"])
     extra = {"bins": request["bins"]} if request["kind"] == "logistic" else {"bounds": request["bounds"]}

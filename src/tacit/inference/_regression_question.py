@@ -31,7 +31,7 @@ from tacit.exact import rational
 from tacit.fixes import Choose, Declare, Either, Set
 from tacit.inference._linear_fit import LinearFit, MeasuredColumn
 from tacit.inference._measured_rows import check_one_row, contribution_of, noise_of, task_of
-from tacit.inference._regression_table import Regression
+from tacit.inference._regression_table import RegressionTable
 from tacit.tables import read_axes, rows_document
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class LinearQuestion:
         delta: Number = 0,
         rho: Number | None = None,
         confidence: Number = Fraction(95, 100),
-    ) -> Plan[Regression]:
+    ) -> Plan[RegressionTable]:
         """Plan the regression; nothing is charged.
 
         Guarantee: one charge pays for the number of rows and all coefficients together. The cost and the
@@ -99,9 +99,9 @@ class LinearQuestion:
         noise = noise_of(mechanism)
         noun = self.rows.unit.noun
 
-        def reading(integers: list[int], level: Fraction) -> Regression:
+        def reading(integers: list[int], level: Fraction) -> RegressionTable:
             fit = LinearFit.measured(self.columns, statistic, integers, noise, float(level))
-            return Regression(fit)
+            return RegressionTable(fit)
 
         empty = LinearFit.measured(
             self.columns, statistic, [0] * statistic.size, noise, float(goal.confidence)

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from tacit.inference._estimate import Estimate
     from tacit.picture import Picture
 
-__all__ = ["Regression"]
+__all__ = ["RegressionTable"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Regression(Content):
+class RegressionTable(Content):
     """A regression: what was measured, and the coefficients that are read off it.
 
     It holds noisy integers and public facts. Everything else follows from them, free.

@@ -150,6 +150,7 @@ class AdaptiveTables(Mechanism):
         object.__setattr__(self, "rho", rational("rho", rho))
         object.__setattr__(self, "rows", count("rows", rows, zero=False))
         object.__setattr__(self, "adjacency", read_adjacency(adjacency))
+        DiscreteGaussian(sigma=self.sigma_for(self.rho), sensitivity_squared=self.moved_squared)  # or refuse
 
     @property
     def moved(self) -> int:

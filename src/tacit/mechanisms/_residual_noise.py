@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -86,8 +86,6 @@ class ResidualNoise(Mechanism):
     >>> both.shape
     (2, 3)
     """
-
-    additive: ClassVar[bool] = True
 
     sizes: tuple[int, ...]
     sets: tuple[ColumnSet, ...]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.mechanisms import DiscreteGaussian, Exponential
 from tacit.synth._junction_tree import tree_cells
 from tacit.synth._model import model_of
 
@@ -126,6 +127,21 @@ class SynthDesign:
         """Return the rho of the first rounds of AIM."""
         return self.free_rho(mechanism) / (_ROUNDS * len(self.sizes))
 
+    def choice_rho(self, mechanism: AdaptiveTables) -> Fraction:
+        """Return the least rho of a choice; of MST, that of each choice."""
+        if self.method == "mst":
+            return self.free_rho(mechanism) / (3 * max(1, len(self.sizes) - 1))
+        return self.round_rho(mechanism) / 10
+
+    def check_noise(self, mechanism: AdaptiveTables) -> None:
+        """Refuse a rho so small that the noise of some step cannot be drawn: before anything is charged."""
+        for sigma in {sigma for _, sigma in self.certain(mechanism)}:
+            DiscreteGaussian(sigma=sigma, sensitivity_squared=mechanism.moved_squared)
+        if self.method != "tables":
+            weight = max(self.workload().values()) if self.method == "aim" else 1
+            epsilon = mechanism.epsilon_for(self.choice_rho(mechanism))
+            Exponential(epsilon, sensitivity=mechanism.moved * weight, grid=1)
+
     def to_json(self) -> dict[str, JSON]:
         """Return the design as JSON; impossible cells by their numbers."""
         return {
@@ -146,11 +162,12 @@ class SynthDesign:
             raise ValueError("not a design")
         for written, cells in document["never"]:
             columns = columns_in(written, len(sizes))
-            if math.prod(sizes[c] for c in columns) > MOST_CELLS:
-                raise ValueError("not a design")
-            mask = np.zeros([sizes[c] for c in columns], bool)
-            mask.ravel()[np.array([_whole(cell, 0) for cell in cells], np.int64)] = True
-            zeros[columns] = mask
+            many = math.prod(sizes[c] for c in columns)
+            if many > MOST_CELLS or not all(_whole(cell, 0) < many for cell in cells):
+                raise ValueError("not the cells of a table")
+            mask = np.zeros(many, bool)
+            mask[cells] = True
+            zeros[columns] = mask.reshape([sizes[c] for c in columns])
         keep = tuple(columns_in(one, len(sizes)) for one in document["keep"])
         up_to, size = _whole(document["up_to"], 1), _whole(document["size"], 1)
         made = cls(sizes, method, min(up_to, len(sizes)), size, keep, zeros)

@@ -5,6 +5,7 @@ Everything here is public: the model is fitted to noisy tables alone.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -206,8 +207,8 @@ def model_of(
         sent[place] = message
         parent = parents[place]
         beliefs[parent] = beliefs[parent] * spread(message / top, separators[place], cliques[parent])
-    mass = beliefs[0].sum()
-    if not (mass > 0 and np.isfinite(mass)):
+    mass = float(beliefs[0].sum())
+    if not (mass > 1e-200 and math.isfinite(mass)):  # next to nothing is left: the rounding would decide
         return None
     beliefs[0] = beliefs[0] / mass * total  # in this order: a mass near 0 must not make the factor infinite
     for place in range(1, len(cliques)):

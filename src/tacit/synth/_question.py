@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -35,8 +35,9 @@ SynthMethod: TypeAlias = Literal["auto", "aim", "mst", "tables"]
 _METHODS = ("auto", "aim", "mst", "tables")
 _MOST_TABLES = 10_000
 _MOST_COMPARED = 5_000  # tables that AIM compares in each round: a second or so
-_MOST_ADAPTIVE = 50  # columns of AIM: its rounds and the time of each grow with them
 _FEW = 3  # wanted tables up to which all are measured
+_MOST_FOR_AIM = 40  # columns: its rounds grow with them, and each compares all wanted tables with the model
+_MOST_FOR_TRIPLES = 24
 
 
 def synthesize(
@@ -67,7 +68,7 @@ def synthesize(
     kept = tuple(dict.fromkeys(_columns_of(one, names, "keep") for one in keep))
     zeros = _zeros(never, made)
     chosen = _chosen(method, len(made), up_to)
-    wide = count("up_to", up_to if up_to is not None else 2 if chosen == "tables" else 3, zero=False)
+    wide = count("up_to", _wide(chosen, len(made)) if up_to is None else up_to, zero=False)
     design = SynthDesign(tuple(c.size for c in made), chosen, min(wide, len(made)), most, kept, zeros)
     _check_room(design, names)
     return SynthQuestion(source, made, design)
@@ -85,8 +86,10 @@ def rebuild(dataset: TableDataset, request: Any) -> Plan[SyntheticTable]:
         method=request["method"],
         up_to=request["up_to"],
         size=request["size"],
-        never=request["never"],
     )
+    written = {**question.design.to_json(), "never": request["never"]}
+    question = replace(question, design=SynthDesign.from_json(written))
+    _check_room(question.design, request["columns"])
     return question.planned(PlanGoal.from_json(request["goal"]))
 
 
@@ -130,6 +133,7 @@ class SynthQuestion:
         """Plan the measurements for a goal; see `plan`."""
         who, dataset = self.source.contribution, self.source.dataset
         mechanism = AdaptiveTables(rho=_rho(goal), rows=who.total, adjacency=who.adjacency)
+        self.design.check_noise(mechanism)
         task = SynthTask(self.source, self.columns, self.design, mechanism)
         _ = task.sql  # what cannot be written is refused now
         return Plan.of(
@@ -149,11 +153,7 @@ class SynthQuestion:
             "asks": "synthesize",
             **self.source.request(),
             "keep": [[names[i] for i in one] for one in self.design.keep],
-            "never": [
-                {names[c]: [self.columns[c].labels[place]] for c, place in zip(one, cell, strict=True)}
-                for one, mask in self.design.zeros.items()
-                for cell in np.argwhere(mask).tolist()
-            ],
+            "never": self.design.to_json()["never"],
             "method": self.design.method,
             "up_to": self.design.up_to,
             "size": self.design.size,
@@ -179,11 +179,18 @@ def _rho(goal: PlanGoal) -> Fraction:
 
 
 def _chosen(method: SynthMethod, columns: int, up_to: int | None) -> str:
-    """Return the method: where few tables are wanted all of them are measured, else AIM chooses."""
+    """Return the method: few tables are all measured; else AIM chooses, or MST among very many columns."""
     if method != "auto":
         return method
     pairs = columns * (columns - 1) // 2
-    return "tables" if pairs <= _FEW and up_to in {None, 2} else "aim"
+    if pairs <= _FEW and up_to in {None, 2}:
+        return "tables"
+    return "aim" if columns <= _MOST_FOR_AIM else "mst"
+
+
+def _wide(method: str, columns: int) -> int:
+    """Return how many columns the wanted tables have; of very many columns, pairs alone."""
+    return 2 if method == "tables" or columns > _MOST_FOR_TRIPLES else 3
 
 
 def _columns_of(given: Sequence[str], names: list[str], word: str) -> Columns:
@@ -268,10 +275,10 @@ def _check_tables(design: SynthDesign, names: list[str]) -> None:
     """Refuse more tables than can be looked at in time, and tables with too many cells to measure."""
     columns, adaptive = len(names), design.method == "aim"
     most = _MOST_COMPARED if adaptive else _MOST_TABLES
-    if design.many_tables > most or (adaptive and columns > _MOST_ADAPTIVE):
-        few = columns <= (_MOST_ADAPTIVE if adaptive else 100)
+    if design.many_tables > most or (adaptive and columns > _MOST_FOR_AIM):
+        few = columns <= (_MOST_FOR_AIM if adaptive else 100)
         smaller: Fix = Set(up_to=2) if design.up_to > 2 and few else Say("ask for fewer columns")
-        limit = f"{most:,} tables" + (f" of {_MOST_ADAPTIVE} columns" if adaptive else "")
+        limit = f"{most:,} tables" + (f" of {_MOST_FOR_AIM} columns" if adaptive else "")
         raise TacitError(
             "question-too-large",
             f"{columns} columns have {design.many_tables:,} tables of up to {design.up_to} columns, and "
@@ -279,16 +286,10 @@ def _check_tables(design: SynthDesign, names: list[str]) -> None:
             why="each of these tables is counted and compared" + (", round after round" if adaptive else ""),
             fix=smaller if design.method == "mst" else Either(smaller, Set(method="mst")),
         )
-    if design.method != "tables":
-        return
-    largest = max(design.all_tables(), key=design.cells)
-    if design.cells(largest) > design.size:
+    if design.method == "tables" and (cells := sum(map(design.cells, design.all_tables()))) > MOST_CELLS:
         raise TacitError(
             "question-too-large",
-            f"the table of {', '.join(names[c] for c in largest)} has {design.cells(largest):,} cells, and "
-            f"the limit is {design.size:,}",
-            why="the method tables measures every cell of every table",
-            fix=Set(size=design.cells(largest))
-            if design.cells(largest) <= MOST_CELLS
-            else Either(Set(method="aim"), Say("take wider bins")),
+            f"all tables of {design.up_to} columns have {cells:,} cells, and the limit is {MOST_CELLS:,}",
+            why="every one of them would be measured",
+            fix=Either(Set(method="aim"), Set(up_to=1)),
         )

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SyntheticTable"]
 
-_MOST_ROWS = 50_000_000
+_MOST_ROWS = 10_000_000  # where nobody says how many: beyond it, the total is noise
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,8 +112,7 @@ class SyntheticTable(Content):
         return self._coded(rows, draw)[0]
 
     def _coded(self, rows: int | None, draw: int) -> tuple[NDArray[np.int32], np.random.Generator]:
-        many = max(0, round(self.total)) if rows is None else count("rows", rows)
-        many = min(many, _MOST_ROWS)
+        many = min(max(0, round(self.total)), _MOST_ROWS) if rows is None else count("rows", rows)
         by = self._generator(many, count("draw", draw))
         if self.model is None:
             return gradual_codes(self.measured, self.design.sizes, many, by, self.design.zeros), by

@@ -19,7 +19,7 @@ import numpy as np
 from tacit.mechanisms import linear_half_width
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -58,9 +58,16 @@ class CrossNoise:
     sets: tuple[ColumnSet, ...]
     scales: tuple[Fraction, ...]
     _place: dict[ColumnSet, int] = field(init=False, repr=False, compare=False)
+    _of_column: tuple[set[int], ...] = field(init=False, repr=False, compare=False)
+    _known: dict[ColumnSet, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_place", {one: at for at, one in enumerate(self.sets)})
+        object.__setattr__(self, "_known", {})
+        object.__setattr__(self, "_of_column", tuple(set() for _ in self.sizes))
+        for at, one in enumerate(self.sets):
+            for i in one:
+                self._of_column[i].add(at)
 
     def cells(self, columns: Sequence[int]) -> int:
         """Return how many cells a table has."""
@@ -88,18 +95,28 @@ class CrossNoise:
         if self.law == "gaussian":
             at = self._place[one]
             return {at: (self.cells(one) / float(self.scales[at])) ** 2}
+        whole = self.cells(one)
         return {
-            at: 1 / (self.cells([i for i in held if i not in one]) * 2 * float(scale) ** 2)
-            for at, (held, scale) in enumerate(zip(self.sets, self.scales, strict=True))
-            if set(one) <= set(held)
+            at: whole / (self.cells(self.sets[at]) * 2 * float(self.scales[at]) ** 2)
+            for at in self._holders(one)
         }
+
+    def _precision(self, one: ColumnSet) -> float:
+        """Return 1 / variance of what all measurements together say; kept, because many tables need it."""
+        if one not in self._known:
+            self._known[one] = sum(self._precisions(one).values())
+        return self._known[one]
+
+    def _holders(self, one: ColumnSet) -> Iterable[int]:
+        """Return the measured tables that hold a set of columns."""
+        if not one:
+            return range(len(self.sets))
+        return sorted(set.intersection(*(self._of_column[i] for i in one)))
 
     def variance(self, table: ColumnSet) -> float:
         """Return the variance of every cell of a table: an upper bound, and nearly exact."""
         return sum(
-            self._share(one)
-            / sum(self._precisions(one).values())
-            / self.cells([j for j in table if j not in one]) ** 2
+            self._share(one) / self._precision(one) / self.cells([j for j in table if j not in one]) ** 2
             for one in self._subsets(table)
         )
 
@@ -134,6 +151,8 @@ class CrossNoise:
         The noise on a cell of a measured table counts by the common columns in which the two cells agree.
         """
         precisions = {one: self._precisions(one) for one in self._subsets(table)}
+        totals = {one: sum(own.values()) for one, own in precisions.items()}
+        rests = {one: self.cells([j for j in table if j not in one]) for one in precisions}
         for at, (held, scale) in enumerate(zip(self.sets, self.scales, strict=True)):
             common = [i for i in held if i in table and self.sizes[i] > 1]
             beyond = self.cells([i for i in held if i not in table])
@@ -141,10 +160,8 @@ class CrossNoise:
                 for differ in combinations(common, k):
                     weight = 0.0
                     for one in self._subsets(tuple(common)):
-                        own = precisions[one]
                         kept = math.prod((i not in differ) - 1 / self.sizes[i] for i in one)
-                        rest = self.cells([j for j in table if j not in one])
-                        weight += own[at] / sum(own.values()) * kept / rest
+                        weight += precisions[one][at] / totals[one] * kept / rests[one]
                     if abs(weight) > _TINY:
                         yield (
                             float(scale),

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -29,6 +30,7 @@ Aim = Literal["largest", "sum"]
 _MARGIN = 1 - 1e-6  # sigmas are rounded up by less than this
 _SHARE_STEPS = 2**32
 _FAR = 2**20
+_MANY = 200  # largest tables from which on Gaussian noise is taken without comparing
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,8 @@ class CrossWorkload:
         if not cap:
             return self._laplace(epsilon, promised)
         pure = self._laplace(epsilon, {"epsilon": epsilon})
+        if len(pure.mechanisms) > _MANY:
+            return self.gaussian(cap, promised)
         least = self._loss(np.array([pure.noise.variance(one) for one in self.tables]))
         return self.gaussian(cap, promised) if self._loss(self.gaussian_variances(cap)) <= least else pure
 
@@ -145,8 +149,8 @@ class CrossWorkload:
     def _laplace(self, epsilon: Fraction, promised: dict[str, Fraction]) -> PaidNoise:
         """Measure the largest wanted tables, each with its share of epsilon."""
         wanted = set(self.tables)
-        largest = tuple(one for one in wanted if not any(set(one) < set(other) for other in wanted))
-        sets = tuple(sorted(largest, key=lambda one: (len(one), one)))
+        parts = {part for one in wanted for k in range(len(one)) for part in combinations(one, k)}
+        sets = tuple(sorted(wanted - parts, key=lambda one: (len(one), one)))
         made = tuple(
             DiscreteLaplace(epsilon=epsilon * share, sensitivity=self.who.l1(1), adjacency=self.who.adjacency)
             for share in self._shares(sets)
@@ -160,6 +164,8 @@ class CrossWorkload:
         Alone, a table of share e has variance in proportion to 1/e^2. So roots of weights make the largest
         weighted variance least, and cube roots of weight times cells the sum.
         """
+        if self.aim == "largest" and len(set(self.weights)) == 1:
+            return [Fraction(1, len(sets))] * len(sets)
         weighed = dict(zip(self.tables, self.weights, strict=True))
         each = []
         for one in sets:

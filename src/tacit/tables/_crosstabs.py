@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["CrossQuestion", "crosstabs", "rebuild"]
 
 MOST_CELLS = 4_000_000
+MOST_TABLES = 20_000
 _FORECAST = 40  # tables that a plan lists one by one
 
 #: One number for all tables, or one for each.
@@ -67,12 +68,14 @@ def crosstabs(
         raise bad_parameter("aim", '"largest" or "sum"', aim, fix=Choose(("largest", "sum"), given=str(aim)))
     names = [axis.name for axis in axes]
     if tables is None:
-        most = count("up_to", up_to, zero=False)
-        wanted = tuple(tables_up_to(len(axes), min(most, len(axes))))
+        most = min(count("up_to", up_to, zero=False), len(axes))
+        _check_number(sum(math.comb(len(axes), k) for k in range(1, most + 1)))
+        wanted = tuple(tables_up_to(len(axes), most))
     else:
         wanted = tuple(dict.fromkeys(_columns(one, names) for one in tables))
         if not wanted:
             raise bad_parameter("tables", "at least one table", tables, fix=Set(tables=[(names[0],)]))
+    _check_number(len(wanted))
     _check_cells(axes, wanted)
     given = _per_table(weights, names, wanted, "weights")
     each = tuple(given.get(one, Fraction(1)) for one in wanted)
@@ -332,6 +335,16 @@ def _per_table(
             raise bad_parameter(word, "given for tables that are asked for", table, fix=Set(**{word: None}))
         read[one] = rational(f"{word} of {table_words(tuple(names[i] for i in one))}", number)
     return read
+
+
+def _check_number(tables: int) -> None:
+    if tables > MOST_TABLES:
+        raise TacitError(
+            "question-too-large",
+            f"these are {tables:,} tables, and at most {MOST_TABLES:,} are allowed",
+            why="every table is measured and stored",
+            fix=Either(Set(up_to=2), Set(tables=[("age", "sex")])),
+        )
 
 
 def _check_cells(axes: Sequence[Axis], tables: Sequence[ColumnSet]) -> None:

@@ -50,8 +50,9 @@ class GroupedRows(PandasHabits):
     def rollup(self) -> GroupedRows:
         """Show totals too: over the last column, over the last two, and so on, down to all rows.
 
-        Tacit measures only the smallest groups and adds them up, so totals cost nothing. The key of a total
-        is None.
+        Tacit measures only the smallest groups and adds them up, so totals cost nothing. Counts with Gaussian
+        noise and keys that form a product are planned together with their totals instead, where that is
+        narrower; such a plan is not the plan of the groups alone. The key of a total is None.
         """
         return replace(self, levels=rollup_levels(len(self.by)))
 

@@ -74,7 +74,7 @@ class WorkloadQuestions:
         >>> visits = tc.protect(tc.tables.example_visits(), unit="patient_id", limits={"rows": 1},
         ...                     budget=tc.Budget(epsilon=2, delta=1e-6), bounds={"age": (0, 100)},
         ...                     keys={"hospital": tc.tables.EXAMPLE_HOSPITALS})
-        >>> question = visits.crosstabs(["age", "hospital"], bins={"age": 4})
+        >>> question = visits.crosstabs(["age", "hospital"], bins={"age": 4}, missing=False)
         >>> release = question.plan(epsilon=1, delta=1e-6).release()
         >>> table = release.tables[("hospital", "age")]
         >>> len(table) == 4 * len(tc.tables.EXAMPLE_HOSPITALS)

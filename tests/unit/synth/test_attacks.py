@@ -30,8 +30,8 @@ def wide(columns, values=2):
 @pytest.mark.parametrize(
     ("columns", "options"),
     [
-        (100, {}),  # 166,750 tables
-        (60, {"up_to": 2}),
+        (100, {"method": "aim", "up_to": 3}),  # 166,750 tables
+        (60, {"method": "aim"}),
         (40, {"up_to": 20}),  # 10^12 tables
         (30, {"method": "tables", "up_to": 10}),
         (200, {"method": "mst"}),

@@ -179,6 +179,22 @@ def test_next_to_no_data_and_much_noise_still_give_a_valid_table(method):
         (lambda d: d.synthesize(["sex", "age"], bins={"age": 50}, keep=[("sex", "age")], size=10), "keep"),
         (lambda d: d[d.main].sample(0.5).synthesize(["sex"]), "sample"),
         (lambda d: d.synthesize(COLUMNS, bins=BINS, size=10**9), "size"),
+        (lambda d: d.synthesize(COLUMNS, bins=BINS).plan(rho=1e-40), "noise would be larger"),
+        (
+            lambda d: d.synthesize(
+                ["age", "joined"],
+                bins={"age": 9999, "joined": BINS["joined"] * 1},
+                keep=[("age", "joined")],
+                size=100,
+            ),
+            "keep",
+        ),
+        (
+            lambda d: d.synthesize(
+                ["sex", "well"], bins={}, never=[{"sex": "F"}, {"sex": "M"}, {"sex": None}]
+            ),
+            "left",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_refused_and_costs_nothing(people, ask, words):
@@ -216,3 +232,20 @@ def test_the_release_shows_itself(release):
     picture = release.plot()
     assert len(picture.axes) >= 1
     assert release.plot("sex x age" if "sex x age" in repr(release) else None).axes
+
+
+def test_forged_plans_are_refused(people):
+    document = (
+        people.synthesize(COLUMNS, bins=BINS, never=[{"sex": "M", "job": "nurse"}]).plan(rho=1).to_json()
+    )
+    for never in ([[[0, 1], [10**9]]], [[[0, 99], [0]]], [[[1, 0], [0]]], [[[0], [0, 1, 2]]], "all"):
+        forged = {**document, "request": {**document["request"], "never": never}}
+        with pytest.raises(TacitError):
+            people.plan_from(forged)
+
+
+def test_types_of_columns_do_not_depend_on_the_draw(release):
+    kinds = [
+        str(release.to_pandas(rows=rows, draw=draw).dtypes.age) for rows, draw in [(1, 0), (2, 5), (400, 1)]
+    ]
+    assert len(set(kinds)) == 1

@@ -214,7 +214,12 @@ def test_products_of_several_columns_equal_duckdbs(name, place_of, answers):
     yes = resolve(Call("case", (Call("gt", (nodes[0], lit(5))), lit(1.0), lit(0.0))), facts, "number")
     grids = tuple(grid_for((Fraction(0), Fraction(high)), bits) for high, bits in ((1, 0), (30, 8), (9, 6)))
     question = TableQuestion(rows.relation, (), None, (), None, None)
-    for statistic in (PartProducts((yes, *nodes), grids), MomentProducts((yes, *nodes), grids, 2**20)):
+    wide = tuple(grid_for((Fraction(0), Fraction(9)), 10) for _ in range(20))  # 200 bits in all
+    for statistic in (
+        PartProducts((yes, *nodes), grids),
+        MomentProducts((yes, *nodes), grids, 2**20),
+        MomentProducts(nodes * 10, wide, 2**20),
+    ):
         found = []
         for place in ("duckdb", name):
             engine = crowd_engine(place_of(place), answers.tables)

@@ -1,24 +1,38 @@
-"""Write the products of several values of a row: all values as one whole number, and its parts."""
+"""Write the products of several values of a row, which travel as one value: a whole number or a list.
+
+A whole number holds few values: a product of grids beyond 64 bits would make the statement fail at large
+values alone, which reveals them. Many values travel as a list.
+"""
 
 from __future__ import annotations
 
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tacit.algebra import MomentProducts, ValueGrid
     from tacit.engines._dialect import Dialect
 
-__all__ = ["packed_values", "pair_products", "part_products"]
+__all__ = ["listed_values", "packed_values", "pair_products", "part_products"]
 
 
 def packed_values(values: list[tuple[str, ValueGrid]]) -> str:
     """Write values, on their grids, as one whole number; NULL where one of them is missing."""
+    if prod(grid.width + 1 for _, grid in values) >= 2**62:
+        raise ValueError("the values do not fit into one whole number")
     (first, grid), *more = values
     packed = f"({first} - ({grid.lo}))"
     for value, own in more:
         packed = f"({packed} * {own.width + 1} + ({value} - ({own.lo})))"
     return packed
+
+
+def listed_values(dialect: Dialect, values: list[tuple[str, ValueGrid]]) -> str:
+    """Write values, on their grids, as one list; NULL where one of them is missing."""
+    held = [f"({value} - ({grid.lo}))" for value, grid in values]
+    missing = " OR ".join(f"{one} IS NULL" for one in held)
+    return f"CASE WHEN {missing} THEN NULL ELSE {dialect.vector(held)} END"
 
 
 def _unpacked(dialect: Dialect, grids: tuple[ValueGrid, ...], packed: str) -> list[str]:
@@ -43,9 +57,10 @@ def part_products(
     return tuple(" * ".join(chosen) for chosen in product(*parts))[1:]
 
 
-def pair_products(dialect: Dialect, statistic: MomentProducts, packed: str) -> tuple[str, ...]:
+def pair_products(dialect: Dialect, statistic: MomentProducts, listed: str) -> tuple[str, ...]:
     """Write all but the first of the products of every two variables."""
-    values = zip(_unpacked(dialect, statistic.grids, packed), statistic.grids, statistic.factors, strict=True)
+    each = [dialect.element(listed, i) for i in range(len(statistic.grids))]
+    values = zip(each, statistic.grids, statistic.factors, strict=True)
     d = [str(statistic.one), *(f"({s} * (2 * {y} - {grid.width}))" for y, grid, s in values)]
     return tuple(f"{d[a]} * {d[b]}" for a, b in statistic.pairs)[1:]
 

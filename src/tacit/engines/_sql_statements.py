@@ -48,7 +48,7 @@ from tacit.algebra import (
 from tacit.engines._dialect import STORED
 from tacit.engines._sql_expressions import ON_GRID, SqlWriter
 from tacit.engines._sql_groups import at_ranks_sql, by_size_sql
-from tacit.engines._sql_products import packed_values, pair_products, part_products
+from tacit.engines._sql_products import listed_values, packed_values, pair_products, part_products
 from tacit.engines._sql_relations import limited_tables, relation_sql, stored_types
 
 if TYPE_CHECKING:
@@ -313,7 +313,12 @@ def _quantity(writer: SqlWriter, statistic: Statistic, column: str | None, value
         return writer.dialect.vector(scores)
     if isinstance(statistic, PartProducts | MomentProducts):
         columns = zip(statistic.values, statistic.grids, strict=True)
-        return packed_values([(writer.quantised(value[e], g), g) for e, g in columns])
+        held = [(writer.quantised(value[e], g), g) for e, g in columns]
+        return (
+            packed_values(held)
+            if isinstance(statistic, PartProducts)
+            else listed_values(writer.dialect, held)
+        )
     if argument is None:
         return "1"
     own = value[argument]

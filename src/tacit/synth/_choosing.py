@@ -15,6 +15,7 @@ import numpy as np
 from tacit.mechanisms import ChooseTable, MeasureTable, TableCandidate
 from tacit.synth._design import NOISE_L1
 from tacit.synth._fit import NoisyTable, fit
+from tacit.synth._junction_tree import tree_cells
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Sequence
@@ -122,11 +123,16 @@ def _mst(design: SynthDesign, mechanism: AdaptiveTables) -> TableStepper:
         if design.cells(pair) <= design.size
     ]
     for _ in range(distinct - 1):
+        held = tree_cells([*design.keep, *chosen, *design.zeros], design.sizes)
         apart = [
             one
             for one in candidates
             if groups[one.columns[0]] is not groups[one.columns[1]]
-            and design.fits([*design.keep, *chosen, one.columns])
+            # a pair that joins two groups adds its own cells: far from the limit there is no need to look
+            and (
+                2 * (held + one.estimate.size) <= design.size
+                or design.fits([*design.keep, *chosen, one.columns])
+            )
         ]
         if not apart:
             break

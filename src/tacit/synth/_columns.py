@@ -108,12 +108,28 @@ class SyntheticColumn:
     @classmethod
     def from_json(cls, document: Any) -> SyntheticColumn:
         """Read the column back; raises ``ValueError`` where it is not one."""
-        name, places, cuts = document["name"], tuple(document["places"]), tuple(document["cuts"])
-        plain = all(one is None or isinstance(one, str | int | float) for one in (*places, *cuts))
-        kinds = {type(cut) for cut in cuts}
-        if not isinstance(name, str) or not places or not plain or len(kinds) > 1 or len(cuts) == 1:
+        name, places, cuts = document["name"], document["places"], document["cuts"]
+        if not isinstance(name, str) or not isinstance(places, list) or not isinstance(cuts, list):
+            raise ValueError("not a column")  # noqa: TRY004 - what every reader of documents raises
+        plain = all(one is None or isinstance(one, str | int | float) for one in places)
+        if (
+            not places
+            or not plain
+            or (cuts and not (_rising(cuts) and 0 <= len(places) - len(cuts) + 1 <= 1))
+        ):
             raise ValueError("not a column")
-        return cls(name, places, cuts)
+        return cls(name, tuple(places), tuple(cuts))
+
+
+def _rising(cuts: list[Any]) -> bool:
+    """Return whether cuts are at least two rising numbers, or dates."""
+    if all(isinstance(cut, str) for cut in cuts):
+        read: Any = np.array(cuts, "datetime64[s]")  # raises ValueError where one is no date
+        known = not np.isnat(read).any()
+    else:
+        read = np.array([cut if type(cut) in {int, float} else math.nan for cut in cuts], np.float64)
+        known = bool(np.abs(read).max() < 2**1000)  # so that differences are finite
+    return len(cuts) > 1 and known and bool(np.all(read[1:] > read[:-1]))
 
 
 def _alike(place: object, value: object) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 
 from tacit.mechanisms import DiscreteGaussian, Exponential
 from tacit.synth._junction_tree import tree_cells
+from tacit.synth._model import model_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
     from tacit.mechanisms import AdaptiveTables
     from tacit.synth._model import Columns
 
-__all__ = ["KEPT_SHARE", "NOISE_L1", "SynthDesign", "columns_in"]
+__all__ = ["KEPT_SHARE", "MOST_CELLS", "NOISE_L1", "SynthDesign", "columns_in"]
 
+MOST_CELLS = 2_000_000  # that a model, or a table, may have
 KEPT_SHARE = Fraction(1, 5)  # of rho, for the tables that are kept
 NOISE_L1 = math.sqrt(2 / math.pi)  # the mean of |noise|, in standard deviations
-_MOST_CELLS = 2_000_000
 _ROUNDS = 16  # a round may first take one part in so many of rho, for each column
 
 
@@ -65,18 +66,35 @@ class SynthDesign:
         """Return whether a model of these tables stays within a share of its size."""
         return tree_cells([*sets, *self.zeros], self.sizes) <= self.size * share
 
+    @property
+    def possible(self) -> bool:
+        """Whether what was declared impossible fits into the model and leaves something."""
+        return self.fits([], 4.0) and model_of({}, self.zeros, self.sizes, 1.0) is not None
+
     def workload(self) -> dict[Columns, int]:
         """Return the tables that may be chosen, each with its weight.
 
-        The weight of a table is how many columns it shares with the wanted tables, summed over these.
+        The weight of a table is how many columns it shares with the wanted tables, summed over these: each
+        of its columns is in equally many of them.
+
+        Examples
+        --------
+        >>> SynthDesign((2, 3, 4), "aim", 2, 100).workload()[0, 1]  # shares 2 + 1 + 1 with the three pairs
+        4
         """
         every = range(len(self.sizes))
         wide = min(self.up_to, len(self.sizes))
-        wanted = [set(c) for c in combinations(every, wide)]
+        each = math.comb(len(self.sizes) - 1, wide - 1)
         tables = [c for n in range(1, wide + 1) for c in combinations(every, n)]
-        return {
-            c: sum(len(one.intersection(c)) for one in wanted) for c in tables if self.cells(c) <= self.size
-        }
+        return {c: len(c) * each for c in tables if self.cells(c) <= self.size}
+
+    @property
+    def many_tables(self) -> int:
+        """How many tables are measured or may be chosen, at most; counted without listing them."""
+        wide = min(self.up_to, len(self.sizes))
+        if self.method == "tables":
+            return math.comb(len(self.sizes), wide)
+        return sum(math.comb(len(self.sizes), n) for n in range(1, (2 if self.method == "mst" else wide) + 1))
 
     def all_tables(self) -> list[Columns]:
         """Return the tables that the method "tables" measures: all of the widest kind, and those kept."""
@@ -145,13 +163,17 @@ class SynthDesign:
         for written, cells in document["never"]:
             columns = columns_in(written, len(sizes))
             many = math.prod(sizes[c] for c in columns)
-            if many > _MOST_CELLS or not all(_whole(cell, 0) < many for cell in cells):
+            if many > MOST_CELLS or not all(_whole(cell, 0) < many for cell in cells):
                 raise ValueError("not the cells of a table")
             mask = np.zeros(many, bool)
             mask[cells] = True
             zeros[columns] = mask.reshape([sizes[c] for c in columns])
         keep = tuple(columns_in(one, len(sizes)) for one in document["keep"])
-        return cls(sizes, method, _whole(document["up_to"], 1), _whole(document["size"], 1), keep, zeros)
+        up_to, size = _whole(document["up_to"], 1), _whole(document["size"], 1)
+        made = cls(sizes, method, min(up_to, len(sizes)), size, keep, zeros)
+        if size > MOST_CELLS or not made.possible:
+            raise ValueError("not a design")
+        return made
 
 
 def columns_in(written: Any, many: int) -> Columns:

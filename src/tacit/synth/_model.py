@@ -83,11 +83,10 @@ class GraphicalModel:
         return float(self.beliefs[0].sum())
 
     @cached_property
-    def _shares(self) -> tuple[NDArray[np.float64], ...]:
-        """One over the expected counts of each separator; nothing where nothing is."""
+    def _shared(self) -> tuple[NDArray[np.float64], ...]:
+        """The expected counts of each separator."""
         parts = zip(self.beliefs, self.tree.cliques, self.tree.separators, strict=True)
-        known = [summed(belief, clique, separator) for belief, clique, separator in parts]
-        return tuple(_over(np.ones_like(one), one) for one in known)
+        return tuple(summed(belief, clique, separator) for belief, clique, separator in parts)
 
     def table(self, columns: Sequence[int]) -> NDArray[np.float64]:
         """Return the expected counts of some columns, in their order: inside a clique or across cliques.
@@ -131,7 +130,7 @@ class GraphicalModel:
             columns, table = _product(cliques[place], self.beliefs[place], below, needed | set(separator))
             if place == 0:
                 return summed(table, columns, wanted)
-            table = table * spread(self._shares[place], separator, columns)
+            table = _over(table, spread(self._shared[place], separator, columns))
             held.setdefault(parents[place], []).append((columns, table))
         raise AssertionError("a tree has a first clique")
 
@@ -211,11 +210,12 @@ def model_of(
     mass = float(beliefs[0].sum())
     if not (mass > 1e-200 and math.isfinite(mass)):  # next to nothing is left: the rounding would decide
         return None
-    beliefs[0] = beliefs[0] * (total / mass)
+    beliefs[0] = beliefs[0] / mass * total  # in this order: a mass near 0 must not make the factor infinite
     for place in range(1, len(cliques)):
         separator = separators[place]
         known = summed(beliefs[parents[place]], cliques[parents[place]], separator)
-        beliefs[place] = beliefs[place] * spread(_over(known, sent[place]), separator, cliques[place])
+        share = _over(beliefs[place], spread(sent[place], separator, cliques[place]))  # at most 1
+        beliefs[place] = share * spread(known, separator, cliques[place])
     return GraphicalModel(tuple(sizes), tree, tuple(beliefs))
 
 

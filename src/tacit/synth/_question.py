@@ -12,13 +12,12 @@ import numpy as np
 from tacit.core import Plan, PlanGoal
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count
-from tacit.fixes import Choose, Either, Set
+from tacit.fixes import Choose, Either, Fix, Say, Set
 from tacit.mechanisms import AdaptiveTables, DiscreteGaussian
 from tacit.synth._columns import SyntheticColumn
-from tacit.synth._design import SynthDesign
+from tacit.synth._design import MOST_CELLS, SynthDesign
 from tacit.synth._facts import plan_facts, plan_forecast
 from tacit.synth._junction_tree import tree_cells
-from tacit.synth._model import model_of
 from tacit.synth._task import SynthTask
 from tacit.tables import BinsGiven, CodedSource, read_axes, read_rows
 
@@ -34,9 +33,10 @@ __all__ = ["SynthQuestion", "rebuild", "synthesize"]
 
 SynthMethod: TypeAlias = Literal["auto", "aim", "mst", "tables"]
 _METHODS = ("auto", "aim", "mst", "tables")
-_MOST_CELLS = 2_000_000
+_MOST_TABLES = 10_000
+_MOST_COMPARED = 5_000  # tables that AIM compares in each round: a second or so
 _FEW = 3  # wanted tables up to which all are measured
-_MOST_FOR_AIM = 40  # columns: each round compares all wanted tables with the model
+_MOST_FOR_AIM = 40  # columns: its rounds grow with them, and each compares all wanted tables with the model
 _MOST_FOR_TRIPLES = 24
 
 
@@ -61,8 +61,8 @@ def synthesize(
             "method", "auto, aim, mst or tables", method, fix=Choose(_METHODS, given=str(method))
         )
     most = count("size", size, zero=False)
-    if most > _MOST_CELLS:
-        raise bad_parameter("size", f"at most {_MOST_CELLS:,} cells", size, fix=Set(size=200_000))
+    if most > MOST_CELLS:
+        raise bad_parameter("size", f"at most {MOST_CELLS:,} cells", size, fix=Set(size=200_000))
     made = tuple(SyntheticColumn.of(axis) for axis in source.axes)
     names = [column.name for column in made]
     kept = tuple(dict.fromkeys(_columns_of(one, names, "keep") for one in keep))
@@ -221,8 +221,8 @@ def _zeros(
             )
         at = _columns_of(list(one), names, "never")
         shape = tuple(columns[c].size for c in at)
-        if int(np.prod(shape, dtype=object)) > _MOST_CELLS:
-            raise bad_parameter("never", f"of columns with at most {_MOST_CELLS:,} cells", list(one))
+        if int(np.prod(shape, dtype=object)) > MOST_CELLS:
+            raise bad_parameter("never", f"of columns with at most {MOST_CELLS:,} cells", list(one))
         mask = found.setdefault(at, np.zeros(shape, bool))
         places = [_places(columns[c], one[names[c]]) for c in at]
         mask[np.ix_(*places)] = True
@@ -248,20 +248,14 @@ def _places(column: SyntheticColumn, given: object) -> list[int]:
 
 
 def _check_room(design: SynthDesign, names: list[str]) -> None:
-    """Refuse a design whose certain tables do not fit, or that leaves nothing."""
+    """Refuse a design with too many tables, whose certain tables do not fit, or that leaves nothing."""
     for columns in design.keep:
         if design.cells(columns) > design.size:
             raise bad_parameter(
                 "keep", f"of tables with at most {design.size:,} cells", [names[c] for c in columns],
-                fix=Set(size=min(_MOST_CELLS, design.cells(columns))),
+                fix=Set(size=min(MOST_CELLS, design.cells(columns))),
             )  # fmt: skip
-    if design.method == "tables" and (cells := sum(map(design.cells, design.all_tables()))) > _MOST_CELLS:
-        raise TacitError(
-            "question-too-large",
-            f"all tables of {design.up_to} columns have {cells:,} cells, and the limit is {_MOST_CELLS:,}",
-            why="every one of them would be measured",
-            fix=Either(Set(method="aim"), Set(up_to=1)),
-        )
+    _check_tables(design, names)
     certain = [*design.keep, *((i,) for i in range(len(design.sizes)))]
     cells = tree_cells([*certain, *design.zeros], design.sizes)
     if cells > design.size:
@@ -270,8 +264,32 @@ def _check_room(design: SynthDesign, names: list[str]) -> None:
             f"the tables in keep and never need a model of {cells:,} cells, and the limit is {design.size:,}",
             why="columns that are tied together in a circle must be modelled together",
             fix=Set(size=cells)
-            if cells <= _MOST_CELLS
+            if cells <= MOST_CELLS
             else "name fewer tables in keep and never, or wider bins",
         )
-    if model_of({}, design.zeros, design.sizes, 1.0) is None:
+    if not design.possible:
         raise bad_parameter("never", "such that something is left", "everything", fix=Set(never=[]))
+
+
+def _check_tables(design: SynthDesign, names: list[str]) -> None:
+    """Refuse more tables than can be looked at in time, and tables with too many cells to measure."""
+    columns, adaptive = len(names), design.method == "aim"
+    most = _MOST_COMPARED if adaptive else _MOST_TABLES
+    if design.many_tables > most or (adaptive and columns > _MOST_FOR_AIM):
+        few = columns <= (_MOST_FOR_AIM if adaptive else 100)
+        smaller: Fix = Set(up_to=2) if design.up_to > 2 and few else Say("ask for fewer columns")
+        limit = f"{most:,} tables" + (f" of {_MOST_FOR_AIM} columns" if adaptive else "")
+        raise TacitError(
+            "question-too-large",
+            f"{columns} columns have {design.many_tables:,} tables of up to {design.up_to} columns, and "
+            f"the limit of {design.method} is {limit}",
+            why="each of these tables is counted and compared" + (", round after round" if adaptive else ""),
+            fix=smaller if design.method == "mst" else Either(smaller, Set(method="mst")),
+        )
+    if design.method == "tables" and (cells := sum(map(design.cells, design.all_tables()))) > MOST_CELLS:
+        raise TacitError(
+            "question-too-large",
+            f"all tables of {design.up_to} columns have {cells:,} cells, and the limit is {MOST_CELLS:,}",
+            why="every one of them would be measured",
+            fix=Either(Set(method="aim"), Set(up_to=1)),
+        )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tacit.core import Content, needs
-from tacit.exact import count
+from tacit.exact import count, read_fraction
 from tacit.synth._columns import SyntheticColumn
 from tacit.synth._design import SynthDesign, columns_in
 from tacit.synth._fit import NoisyTable, fit, total_of
@@ -210,7 +210,10 @@ class SyntheticTable(Content):
             raise ValueError("the columns do not have the places of the design")
         steps = tuple(_step(one, design) for one in document["steps"])
         confidence = float(document["confidence"])
-        if not 0 < confidence < 1 or not any(step[0] == "table" for step in steps):
+        if not 0 < confidence < 1 or len({column.name for column in columns}) < len(columns):
+            raise ValueError("not a synthetic table")
+        measured = [tuple(step[1]) for step in steps if step[0] == "table"]
+        if not measured or not (design.method == "tables" or design.fits(measured, 4.0)):
             raise ValueError("not a synthetic table")
         return cls(columns, design, steps, confidence, tuple(str(one) for one in document["left_out"]))
 
@@ -218,12 +221,14 @@ class SyntheticTable(Content):
 def _step(written: Any, design: SynthDesign) -> list[Any]:
     """Read a choice or a noisy table."""
     kind, columns, level, *cells = written
-    at, exact = list(columns_in(columns, len(design.sizes))), Fraction(level)
-    if exact <= 0 or (kind, len(cells)) not in {("choice", 0), ("table", 1)}:
+    at, exact = list(columns_in(columns, len(design.sizes))), read_fraction(level)
+    if not 2**-100 < exact < 2**100 or (kind, len(cells)) not in {("choice", 0), ("table", 1)}:
         raise ValueError("not a step")
     if kind == "choice":
         return [kind, at, str(exact)]
     [counts] = cells
-    if len(counts) != design.cells(tuple(at)) or not all(type(one) is int for one in counts):
+    if len(counts) != design.cells(tuple(at)) or not all(
+        type(one) is int and abs(one) < 2**100 for one in counts
+    ):
         raise ValueError("not a noisy table")
     return [kind, at, str(exact), list(counts)]

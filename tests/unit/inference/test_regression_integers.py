@@ -68,6 +68,27 @@ def test_the_integers_are_sums_over_complete_rows(kind, monkeypatch):
         assert sum(found) == counted * statistic.weight
 
 
+@pytest.mark.parametrize("columns", [7, 14, 30])
+@pytest.mark.parametrize("value", [0.0, 1.0, float("nan"), float("inf"), None])
+def test_no_value_makes_many_columns_fail(columns, value):
+    """A statement that overflows at large values alone would tell that there is one."""
+    names = [f"x{i}" for i in range(columns)]
+    table = pa.table({"id": [1, 2], **{name: pa.array([0.0, value], pa.float64()) for name in names}})
+    data = tc.protect(
+        table, unit="id", limits={"rows": 1}, bounds=dict.fromkeys(names, (0, 1)), budget=tc.Budget(epsilon=1)
+    )
+    plan = data.regress("x0", on=names[1:]).plan(epsilon=1)
+    found, statistic, _ = measured(plan)
+    expected = np.array(statistic.products((0,) * columns), dtype=object)
+    if value in (0.0, 1.0, float("inf")):
+        end = tuple(grid.width if value else 0 for grid in statistic.grids)
+        expected += np.array(statistic.products(end), dtype=object)
+        assert found == expected.tolist()
+    else:
+        assert len(found) == statistic.size
+    plan.release()
+
+
 def moved(plan_of, rng: np.random.Generator) -> float:
     """Return the most that one unit moves the integers, in their declared sensitivity."""
     worst = 0.0

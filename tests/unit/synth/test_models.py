@@ -142,3 +142,14 @@ def test_the_projection_keeps_the_total_and_is_nearest():
 def test_the_total_is_the_mean_by_precision():
     tables = [NoisyTable((0,), np.array([10.0, 20.0]), 1.0), NoisyTable((1,), np.array([40.0] * 2), 3.0)]
     assert total_of(tables) == pytest.approx((30 / 2 + 80 / 18) / (1 / 2 + 1 / 18))
+
+
+def test_weights_that_almost_vanish_leave_finite_tables():
+    """What can never be takes all large weights of a clique: those that are left are near the least float."""
+    far = np.array([[0.0, -710.0], [0.0, -710.0]])
+    zeros = {(2,): np.array([True, False])}
+    with np.errstate(all="raise", under="ignore"):
+        made = model_of({(0, 1): far, (1, 2): far, (2, 3): np.zeros((2, 2))}, zeros, (2,) * 4, 1e6)
+        assert made is not None
+        tables = [*made.beliefs, made.table((0, 3)), made.table((0, 2))]
+    assert [one.sum() for one in tables] == pytest.approx([1e6] * len(tables))

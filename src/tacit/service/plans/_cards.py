@@ -123,7 +123,8 @@ class PlanShelf:
         found = self._hashes.get(key)
         if found is None:
             row = service.database.row(
-                "SELECT plan FROM queries WHERE asked = ? AND dataset = ? AND policy = ? LIMIT 1",
+                "SELECT plan FROM queries WHERE asked = ? AND dataset = ? AND policy = ?"
+                " ORDER BY position DESC LIMIT 1",
                 digest_of_ask(ask), opened.name, opened.number,
             )  # fmt: skip
             found = self.plan(opened, ask).hash if row is None else str(row["plan"])
@@ -139,6 +140,7 @@ class PlanShelf:
             document = public_part(plan, opened)
             written = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
             found = KeptPlan(plan, plan.hash, plan.cost, document, written.encode("utf-8"))
+            self._hashes.keep(key, found.hash)
             if len(found.written) * _MOST_PLANS <= _MOST_BYTES:
                 self._plans.keep(key, found)
         return found

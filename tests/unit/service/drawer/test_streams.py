@@ -267,6 +267,14 @@ def test_days_are_taken_in_order_and_a_bad_file_says_nothing_of_its_rows(place, 
     assert len(days_of(drawn(place, 3))["count"]) == 6
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_file_without_a_header_shows_no_row_as_names_of_columns(place, files, number):
+    (files / f"{day(number)}.csv").write_text(f"{CANARY},north,37,positive\np2,north,37,positive\n")
+    found = take(place, 2)
+    assert CANARY not in found.text
+    assert found.json()["code"] == "rows-differ"
+
+
 def test_what_happens_to_the_files_later_changes_nothing(place, files):
     take(place, 2)
     for number in (1, 2):

@@ -723,3 +723,14 @@ def test_a_retry_is_known_although_another_version_of_tacit_planned_the_question
     assert ask(place, 1, "ben").json()["release"] == query["release"]
     place.service.plan_shelf = PlanShelf()
     assert ask(place, 1, "ben").json()["release"] == query["release"]
+
+
+def test_the_ledger_keeps_no_literal_of_a_series_if_the_policy_says_so(place):
+    made = place.post("/datasets/flu/policies", {**SAME, "record": "shape"}, "cora")
+    assert made.status_code == 201, made.text
+    place.drawing.ready()
+    take(place, 1)
+    drawn(place, 1, where=f"result = '{CANARY}'")
+    [run] = [one for one in place.service.ledger.history() if one.kind == "run"]
+    assert CANARY not in str(run)
+    assert run.body["asked"].startswith("each day: count")

@@ -6,7 +6,6 @@ day, and ``COLUMN`` everything that one person does.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tacit.errors import TacitError, bad_parameter
@@ -98,8 +97,6 @@ def declare_stream(
     }
     given = protect_arguments({"adjacency": "add/remove", "version": 1, **columns, **policy})
     kept = ("version", "bounds", "keys", "types", "never_null", "limits", "budget")
-    if isinstance(place, Path):
-        _forget_empty(place)
     try:
         return hosted_stream(
             place,  # type: ignore[arg-type]
@@ -114,12 +111,6 @@ def declare_stream(
             why="they belong to the version of the data; a new version begins with no days",
             fix="keep them as they are, or give the data a new version",
         ) from None
-
-
-def _forget_empty(place: Path) -> None:
-    """Forget an earlier declaration under which no day came in, such as one that was refused later."""
-    if not any((place / "days").glob("*.parquet")):
-        (place / "stream.json").unlink(missing_ok=True)
 
 
 def stream_without_rows(facts: Mapping[str, Any]) -> object:

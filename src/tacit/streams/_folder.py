@@ -82,6 +82,10 @@ class StreamFolder:
             draft.replace(self.place / _FACTS)
         _flush(self.place)
 
+    def forget(self) -> None:
+        """Remove what was written about the stream."""
+        (self.place / _FACTS).unlink(missing_ok=True)
+
     def path(self, day: str) -> Path:
         """Return where the rows of a day are, or will be."""
         return self._days / f"{day}.parquet"

@@ -7,13 +7,16 @@ of the same hash. Days come in in order, and each once.
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tacit.core import paid_run
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Say
 from tacit.ledger import Ledger
+from tacit.streams._admission import folder_lock
 from tacit.streams._declaration import stream
+from tacit.streams._folder import StreamFolder
 from tacit.streams._progress import BegunPlan
 from tacit.tables import count, count_units, mean
 from tacit.tables import sum as sum_of
@@ -21,7 +24,6 @@ from tacit.tables import sum as sum_of
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
-    from pathlib import Path
 
     from tacit.core import Plan, Release
     from tacit.streams._series import Series
@@ -38,8 +40,8 @@ _MEASURES: Final[dict[str, tuple[str, bool]]] = {
 def hosted_stream(source: str | os.PathLike[str] | None, **declared: Any) -> Stream:
     """Declare a stream for somebody who replaces its ledger and opens its account.
 
-    Guarantee: nothing is written to a ledger. A series of it is charged as a whole, to an account without
-    blocks.
+    Guarantee: nothing is written to a ledger. An earlier declaration under which no day came in is forgotten.
+    A series of it is charged as a whole, to an account without blocks.
 
     Parameters
     ----------
@@ -57,7 +59,20 @@ def hosted_stream(source: str | os.PathLike[str] | None, **declared: Any) -> Str
     >>> flu.horizon.days
     30
     """
+    if source is not None:
+        _forget_empty(Path(source))
     return replace(stream(source, ledger=Ledger.memory(), **declared), _hosted=True)
+
+
+def _forget_empty(place: Path) -> None:
+    """Forget an earlier declaration under which no day came in, such as one that was refused later.
+
+    A process that still has it takes no days in: it finds no declaration, or another one.
+    """
+    folder = StreamFolder(place)
+    with folder_lock(place / "stream.lock"):
+        if not folder.days():
+            folder.forget()
 
 
 def plan_series(
@@ -144,12 +159,28 @@ def draw_days(
     who, purpose, account, key
         As in `Plan.release`.
     """
-    number = hosted.horizon.number(day)
+    stored, number = stored_days(hosted, plan, day, account=account), hosted.horizon.number(day)
+    if stored is not None:
+        return stored
+    _refuse_gone(hosted, number)
     run = plan.run(who=who, purpose=purpose, account=account, key=key)
     begun = BegunPlan(plan, run, hosted.horizon)
     if number <= begun.through():
         return begun.release_of(number)
     return begun.draw(number, None, "")
+
+
+def _refuse_gone(hosted: Stream, through: int) -> None:
+    """Refuse, before the charge, days that came in and whose rows are gone, such as after a restore."""
+    names = map(hosted.horizon.name, range(1, through + 1))
+    gone = next((name for name in names if not hosted._folder.has(name)), None)  # noqa: SLF001
+    if gone is not None:
+        raise TacitError(
+            "day-missing",
+            f"the rows of {gone} are not there",
+            why="a running total needs all days up to it; nothing was charged",
+            fix=Say("ask the curator to have the days taken in again"),
+        )
 
 
 def stored_days(

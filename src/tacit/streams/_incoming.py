@@ -85,6 +85,7 @@ class StreamRows:
         with self._lock(), tempfile.TemporaryDirectory() as scratch:
             if not booked:
                 self._refuse_beside_book()
+            self._refuse_declared_since()
             self._refresh()
             if self._is_closed(number) or (self._folder.has(name) and not replace):
                 raise self._came_before(number)
@@ -113,6 +114,21 @@ class StreamRows:
             session.files[name] = digest
         if (session.columns, session.files.get(name)) != before:
             self._store()
+
+    def _refuse_declared_since(self) -> None:
+        """Refuse rows if the stream was declared differently since: other people would count in them."""
+        found = self._folder.load()
+        before: Any = None if found is None else dict(found["declaration"])
+        same = not self._hosted if before is None else all(
+            before.get(name) == value for name, value in self.declared.items() if name != "ledger"
+        )  # fmt: skip
+        if not same:
+            raise TacitError(
+                "stream-differs",
+                "the stream was declared differently since",
+                why="days have come in under one declaration only; nothing was stored",
+                fix=Say("open the stream again"),
+            )
 
     def _refuse_beside_book(self) -> None:
         if (self._folder.place / REPORTS / "lag.json").exists():

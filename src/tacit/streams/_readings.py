@@ -105,7 +105,10 @@ def _plain(numbers: NDArray[np.float64]) -> list[list[float]]:
 
 
 def _joined(answers: list[AnswerTable], days: list[str]) -> AnswerTable:
-    """Put the answers of several days below each other, with the day as the first key."""
+    """Put the answers of several days below each other, with the day as the first key.
+
+    The integers that one day's question would have drawn are left out: the noise of days is not independent.
+    """
     first = answers[0]
     groups = len(first)
     keys: dict[str, tuple[Value, ...]] = {"day": tuple(day for day in days for _ in range(groups))}
@@ -117,4 +120,4 @@ def _joined(answers: list[AnswerTable], days: list[str]) -> AnswerTable:
         ))
         for name in first.columns
     }  # fmt: skip
-    return replace(first, keys=keys, columns=columns, dates=("day", *first.dates))
+    return replace(first, keys=keys, columns=columns, dates=("day", *first.dates), measured=())

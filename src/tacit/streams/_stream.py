@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tacit.core import Dataset, Plan, Release
@@ -211,7 +211,8 @@ class Stream(StreamRows, StreamAlarms, Dataset):
         """Return the table of one day, without its rows; some day's columns, if one came in."""
         listed = [] if self._hosted else self._folder.days()[:8]
         days = [day for day in listed if self._folder.columns(day)]
-        return self._protected(self._folder.path(days[0] if days else "none"))
+        table = self._protected(self._folder.path(days[0] if days else "none"))
+        return replace(table, record=self.record)  # what the ledger keeps of a question
 
     def _open_day(self, number: int) -> Engine | None:
         """Return the engine with the rows of a day; None if nobody came. Called after the charge."""

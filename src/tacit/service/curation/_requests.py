@@ -131,7 +131,7 @@ def _document(call: ServiceCall, given: RequestMade) -> dict[str, Any]:
             "bad-parameter", "the field ask is missing", fix="send the question in the field ask"
         )
     ask = read_ask(read_body(AskBody, {**given.ask, "dataset": given.dataset}))
-    kept = shelf_of(call.service).plan(call.service.dataset(given.dataset), ask)
+    kept = shelf_of(call.service).plan(call.service.dataset(given.dataset), ask, call.person.id)
     budget = plan_budget(kept.plan)
     card = {name: one for name, one in kept.document.items() if name != "document"}
     return {**purpose, "ask": ask, "plan": kept.hash, "card": card, "budget": budget_text(budget)}

@@ -53,7 +53,7 @@ def post_query(call: ServiceCall) -> Any:
     service, person = call.service, call.person.id
     ask = read_ask(given)
     opened = service.dataset(given.dataset)
-    name, day = shelf_of(service).hash(service, opened, ask), day_asked(ask)
+    name, day = shelf_of(service).hash(service, opened, ask, person), day_asked(ask)
     series = digest_of_ask(ask) if day else ""
     key = read_key(call, given)
     known = _known(service.database, person, given.dataset, key) if key else None
@@ -63,9 +63,12 @@ def post_query(call: ServiceCall) -> Any:
     paid = stored_answer(call, str(account["name"]), name, series)
     if paid is not None:
         return paid
-    plan = shelf_of(service).plan(opened, ask).plan
+    plan = shelf_of(service).plan(opened, ask, person).plan
     if plan.hash != name:  # another version of Tacit planned it before
         account = paying_account(service.database, person, given.dataset, given.account, plan.hash)
+        paid = stored_answer(call, str(account["name"]), plan.hash, series)
+        if paid is not None:
+            return paid
     check_paused(opened.paused)
     purpose = purpose_of(account, given.purpose)
     if plan.instalments is not None:

@@ -68,7 +68,8 @@ def query_document(call: ServiceCall, row: ServiceRow) -> dict[str, Any]:
 def _price(call: ServiceCall, row: ServiceRow) -> dict[str, Any] | None:
     """Return what the question costs; None if it would be another plan under the policy of today."""
     try:
-        kept = shelf_of(call.service).plan(call.service.dataset(row["dataset"]), json.loads(row["ask"]))
+        opened = call.service.dataset(row["dataset"])
+        kept = shelf_of(call.service).plan(opened, json.loads(row["ask"]), str(row["person"]))
     except TacitError:
         return None
     price: dict[str, Any] = kept.document["price"]

@@ -24,7 +24,8 @@ def settle(service: Service, row: ServiceRow, *, lost: str) -> str:
     Guarantee: a query whose answer is stored is finished. One whose charge is in the ledger without an answer
     is ``lost`` (``spent`` or ``failed``): it is never drawn again. One that was never charged waits again.
     A draw of days waits again too if the drawer ended: the next draw has its days, and what was drawn and not
-    stored is never drawn again. If the process of the data ended, it has failed, and the dataset pauses.
+    stored is never drawn again; under a new policy that makes it another plan, it is ``lost``. If the process
+    of the data ended, it has failed, and the dataset pauses.
 
     Parameters
     ----------
@@ -60,11 +61,24 @@ def settle(service: Service, row: ServiceRow, *, lost: str) -> str:
 def _is_lost(service: Service, row: ServiceRow, lost: str) -> bool:
     """Whether a query that has no stored answer was charged for nothing."""
     if not day_asked(json.loads(row["ask"])):
-        return service.ledger.keyed_receipt(row["account"], f"q:{row['id']}") is not None
+        return _is_charged(service, row)
     if lost != "failed":
-        return False
-    version = service.dataset(row["dataset"]).dataset.version
+        return _is_charged(service, row) and not _can_go_on(service, row)
+    version = service.dataset_under(row["dataset"], int(row["policy"])).dataset.version
     return service.ledger.paid_run(row["account"], row["plan"], version=version) is not None
+
+
+def _is_charged(service: Service, row: ServiceRow) -> bool:
+    return service.ledger.keyed_receipt(row["account"], f"q:{row['id']}") is not None
+
+
+def _can_go_on(service: Service, row: ServiceRow) -> bool:
+    """Whether the policy of today draws from the series that was charged."""
+    try:
+        plan = plan_of(service.dataset(row["dataset"]).dataset, json.loads(row["ask"]))
+    except TacitError:
+        return False
+    return bool(plan.hash == row["plan"])
 
 
 def stored_document(service: Service, row: ServiceRow) -> dict[str, Any] | None:

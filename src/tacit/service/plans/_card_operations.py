@@ -26,7 +26,7 @@ def planned(call: ServiceCall, body: AskBody) -> tuple[OpenDataset, KeptPlan, di
     MAY_PLAN.check(call.caller, body.dataset)
     ask = read_ask(body)
     opened = call.service.dataset(body.dataset)
-    kept = shelf_of(call.service).plan(opened, ask)
+    kept = shelf_of(call.service).plan(opened, ask, call.person.id)
     row = own_account(call.service.database, call.person.id, body.dataset, body.account, kept.hash)
     return opened, kept, account_part(call.service, opened, kept, None if row is None else str(row["name"]))
 

@@ -96,8 +96,9 @@ class Recent(Generic[V]):
 class PlanShelf:
     """The plans of a worker that were made last, by dataset, policy, question and parameters.
 
-    Guarantee: nothing in it depends on who asked. What is left and what was paid is kept by account,
-    together with the end of the log for which it holds.
+    Guarantee: nothing in it depends on who asked. Where a policy does not say which answers are stored, each
+    person's plans are kept apart, so that a quick answer does not tell that somebody else asked the same.
+    What is left and what was paid is kept by account, together with the end of the log for which it holds.
     """
 
     def __init__(self) -> None:
@@ -114,34 +115,42 @@ class PlanShelf:
             self._facts.keep(key, kept)
         return cast("V", kept[1])
 
-    def hash(self, service: Service, opened: OpenDataset, ask: dict[str, Any]) -> str:
+    def hash(self, service: Service, opened: OpenDataset, ask: dict[str, Any], person: str) -> str:
         """Return the hash of a question's plan: remembered, found with a question asked before, or planned.
 
         A repeated question then needs no planning.
         """
-        key = (opened.name, opened.number, ask_key(ask))
+        key = _shelf_key(opened, ask, person)
         found = self._hashes.get(key)
         if found is None:
+            whose = key[0]
             row = service.database.row(
-                "SELECT plan FROM queries WHERE asked = ? AND dataset = ? AND policy = ? LIMIT 1",
-                digest_of_ask(ask), opened.name, opened.number,
+                "SELECT plan FROM queries WHERE asked = ? AND dataset = ? AND policy = ?"
+                " AND (person = ? OR '' = ?) ORDER BY position DESC LIMIT 1",
+                digest_of_ask(ask), opened.name, opened.number, whose, whose,
             )  # fmt: skip
-            found = self.plan(opened, ask).hash if row is None else str(row["plan"])
+            found = self.plan(opened, ask, person).hash if row is None else str(row["plan"])
             self._hashes.keep(key, found)
         return found
 
-    def plan(self, opened: OpenDataset, ask: dict[str, Any]) -> KeptPlan:
+    def plan(self, opened: OpenDataset, ask: dict[str, Any], person: str = "") -> KeptPlan:
         """Return the plan of a question; refusals are not kept."""
-        key = (opened.name, opened.number, ask_key(ask))
+        key = _shelf_key(opened, ask, person)
         found = self._plans.get(key)
         if found is None:
             plan = plan_of(opened.dataset, ask)
             document = public_part(plan, opened)
             written = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
             found = KeptPlan(plan, plan.hash, plan.cost, document, written.encode("utf-8"))
+            self._hashes.keep(key, found.hash)
             if len(found.written) * _MOST_PLANS <= _MOST_BYTES:
                 self._plans.keep(key, found)
         return found
+
+
+def _shelf_key(opened: OpenDataset, ask: dict[str, Any], person: str) -> tuple[str, str, int, str]:
+    """Return under which key a plan is kept: for everybody, or for one person."""
+    return "" if opened.policy.get("shows_stored") else person, opened.name, opened.number, ask_key(ask)
 
 
 def shelf_of(service: Service) -> PlanShelf:

@@ -11,6 +11,12 @@ if TYPE_CHECKING:
 
 __all__ = ["own_account"]
 
+_ANSWERED = "EXISTS (SELECT 1 FROM releases r WHERE r.plan = ? AND r.account = a.name AND r.shown_from <= ?)"
+_FAILED_DAYS = (
+    "EXISTS (SELECT 1 FROM queries q JOIN datasets d ON d.name = q.dataset WHERE q.plan = ?"
+    " AND q.account = a.name AND q.state = 'failed' AND q.answer_at <= ? AND d.kind = 'stream')"
+)
+
 
 def own_account(
     database: Database, person: str, dataset: str, named: str | None = None, plan: str = ""
@@ -18,8 +24,8 @@ def own_account(
     """Return the account of a person that pays: its name and purpose; None if there is none.
 
     It is the account that was named; else one that was approved for exactly this plan; else the allotment
-    that has paid for the answer, so that a repeated question is free; else the newest allotment. A named
-    account that is not the person's, or is for another plan, is refused.
+    that has paid for the answer, or for a series whose draw failed, so that asking again is free; else the
+    newest allotment. A named account that is not the person's, or is for another plan, is refused.
 
     Parameters
     ----------
@@ -35,11 +41,12 @@ def own_account(
     from tacit.service.drawer import now  # which imports this room
 
     if named is None:
+        moment = now()
         return database.row(
-            "SELECT name, purpose, plan FROM accounts a WHERE dataset = ? AND person = ? AND plan IN ('', ?)"
-            " ORDER BY plan DESC, EXISTS (SELECT 1 FROM releases r WHERE r.plan = ? AND r.account = a.name"
-            " AND r.shown_from <= ?) DESC, created DESC, name DESC LIMIT 1",
-            dataset, person, plan, plan, now(),
+            "SELECT name, purpose, plan"  # noqa: S608 - constants only
+            " FROM accounts a WHERE dataset = ? AND person = ? AND plan IN ('', ?)"
+            f" ORDER BY plan DESC, ({_ANSWERED} OR {_FAILED_DAYS}) DESC, created DESC, name DESC LIMIT 1",
+            dataset, person, plan, plan, moment, plan, moment,
         )  # fmt: skip
     row = database.row(
         "SELECT name, purpose, plan FROM accounts WHERE name = ? AND dataset = ? AND person = ?",

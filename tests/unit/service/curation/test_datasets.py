@@ -279,7 +279,7 @@ def test_a_dataset_that_does_not_exist_is_not_found_even_by_whoever_may_do_every
     events = house.service.database.rows("SELECT * FROM events")
     given = {
         "reason": "x", "epsilon": "1", "purpose": "p", "name": "ana", "role": "analyst", "sql": "SELECT 1",
-        "person": house.people["all"], "user": house.people["ana"], "release": {},
+        "person": house.people["all"], "user": house.people["ana"], "release": {}, "through": "2026-01-31",
     }  # fmt: skip
     for operation in all_operations():
         if "{dataset}" not in operation.path or not operation.api:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
 import tacit as tc
 from html_checks import check_forms, findings
 from tacit.core import Release
+from tacit.errors import TacitError
 from tacit.ledger import LedgerRun
 from tacit.service import ListedSource
 from tacit.service._service import Service
@@ -19,7 +21,8 @@ from tacit.service.drawer import _days as day_files
 from tacit.service.drawer import now
 from tacit.service.drawer._timed_ledger import TimedRun
 from tacit.service.plans import plan_of, shelf_of
-from tacit.streams import _hosted
+from tacit.service.plans._cards import PlanShelf
+from tacit.streams import _hosted, hosted_stream
 from unit.service.conftest import Drawing
 from unit.service.curation.test_pages import Browser, step
 
@@ -262,6 +265,14 @@ def test_days_are_taken_in_order_and_a_bad_file_says_nothing_of_its_rows(place, 
     write_day(files, 2, rows=0)  # nobody came
     assert take(place, 3).status_code == 201
     assert len(days_of(drawn(place, 3))["count"]) == 6
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_file_without_a_header_shows_no_row_as_names_of_columns(place, files, number):
+    (files / f"{day(number)}.csv").write_text(f"{CANARY},north,37,positive\np2,north,37,positive\n")
+    found = take(place, 2)
+    assert CANARY not in found.text
+    assert found.json()["code"] == "rows-differ"
 
 
 def test_what_happens_to_the_files_later_changes_nothing(place, files):
@@ -615,3 +626,111 @@ def test_the_measures(place):
         card = place.post("/plans", body)
         assert card.status_code == 200, card.text
         assert len(card.json()["columns"]) == 3
+
+
+SAME = {name: STREAM[name] for name in ("keys", "bounds", "limits", "types")}
+
+
+def test_a_crash_between_charge_and_answer_under_an_older_version_is_not_called_free(place):
+    """The process ends, and meanwhile a policy with a new version came: the charge is found all the same."""
+    take(place, 1)
+    query = ask(place, 1).json()["query"]
+    [flight] = place.drawing.admit()
+    place.drawing.until(lambda: flight.slot.start_at in place.drawing.clock.asleep)
+    made = place.post("/datasets/flu/policies", {**SAME, "version": 2}, "cora")
+    assert made.status_code == 201, made.text
+    flight.child.connection.close()
+    place.drawing.until(lambda: flight.child.state == "dead")
+    place.drawing.move(flight.slot.answer_at)
+    assert entries(place, "run") == ["run"]
+    assert place.get(f"/queries/{query}").json()["state"] == "failed"
+
+
+def test_a_crash_of_the_drawer_under_an_older_version_is_spent(place, again):
+    """The next draw would be of another plan, so what was charged is lost, and nobody says that it is not."""
+    take(place, 1)
+    query = ask(place, 1).json()["query"]
+    [flight] = place.drawing.admit()
+    place.drawing.until(lambda: flight.slot.start_at in place.drawing.clock.asleep)
+    made = place.post("/datasets/flu/policies", {**SAME, "version": 2}, "cora")
+    assert made.status_code == 201, made.text
+    place.drawing.until(lambda: place.drawing.started[-1].state == "ready")
+    flight.child.kill()
+    second = again()
+    second.move(flight.slot.answer_at)
+    assert entries(place, "run") == ["run"]
+    assert place.get(f"/queries/{query}").json()["state"] == "spent"
+
+
+def test_days_whose_rows_are_gone_are_refused_before_the_charge(place):
+    """As after a restore: the database knows of the days, the folder with the rows is not in a backup."""
+    take(place, 2)
+    shutil.rmtree(place.service.settings.folder / "streams" / "flu" / "1" / "days")
+    head = place.service.ledger.head
+    query = ask(place, 2).json()["query"]
+    place.drawing.answer()
+    found = place.get(f"/queries/{query}").json()
+    assert (found["state"], found["problem"]["code"]) == ("refused", "day-missing")
+    assert str(place.service.settings.folder) not in json.dumps(found)
+    assert place.service.ledger.head == head
+    assert take(place, 2).status_code == 201  # the operator's files are there
+    assert len(days_of(drawn(place, 2))["count"]) == 4
+
+
+def test_a_failed_series_is_not_charged_again_to_a_newer_allotment(place, monkeypatch):
+    take(place, 1)
+
+    def broken(*_given):
+        raise ValueError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tacit.streams._task.StreamTask._integers", broken)
+        ask(place, 1)
+        place.drawing.answer()
+    place.post("/datasets/flu/resume", {"reason": "mended"}, "cora")
+    newer = allot(place, "ana", number=2)
+    drawn(place, 1)
+    ledger = place.service.ledger
+    assert [float(ledger.remaining(one).epsilon) for one in (place.accounts["ana"], newer)] == [1, 2]
+    assert entries(place, "run", "view") == ["run"]
+
+
+def test_a_process_of_an_older_declaration_takes_no_days_in(tmp_path):
+    """Marks of who counts follow one rule; a stream that was declared otherwise since is another one."""
+    told = {"name": "flu", "level": "person", "unit": "pid", "start": "2026-01-01", "days": 9}
+    told |= {"budget": tc.Budget(epsilon=1), "limits": {"rows": 1}}
+    old = hosted_stream(tmp_path / "flu", most_days=5, **told)
+    new = hosted_stream(tmp_path / "flu", most_days=1, **told)
+    with pytest.raises(TacitError) as refused:
+        old.append("2026-01-01", [{"pid": "a"}])
+    assert refused.value.code == "stream-differs"
+    new.append("2026-01-01", [{"pid": "a"}])
+
+
+def test_a_retry_is_known_although_another_version_of_tacit_planned_the_question_before(place):
+    """The hash of an older version must not hide what was asked and paid for since."""
+    take(place, 1)
+    drawn(place, 1)
+    with place.service.database.change() as change:
+        change.run("UPDATE queries SET plan = 'older'")
+        change.run("UPDATE releases SET plan = 'older'")
+    place.service.plan_shelf = PlanShelf()
+    asked = ask(place, 1, "ben", key="k")
+    assert asked.status_code == 202, asked.text
+    assert ask(place, 1, "ben", key="k").json()["query"] == asked.json()["query"]
+    place.drawing.answer()
+    query = place.get(f"/queries/{asked.json()['query']}", "ben").json()
+    assert ask(place, 1, "ben").json()["release"] == query["release"]
+    place.service.plan_shelf = PlanShelf()
+    assert ask(place, 1, "ben").json()["release"] == query["release"]
+
+
+def test_the_ledger_keeps_no_literal_of_a_series_if_the_policy_says_so(place):
+    made = place.post("/datasets/flu/policies", {**SAME, "record": "shape"}, "cora")
+    assert made.status_code == 201, made.text
+    place.drawing.ready()
+    take(place, 1)
+    drawn(place, 1, where=f"result = '{CANARY}'")
+    [run] = [one for one in place.service.ledger.history() if one.kind == "run"]
+    assert CANARY not in str(run)
+    assert run.body["asked"].startswith("each day: count")

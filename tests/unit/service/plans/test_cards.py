@@ -1,6 +1,7 @@
 """Plan cards: equal to the library's own plans, without a side effect, for those who may ask."""
 
 import logging
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
@@ -8,6 +9,7 @@ import pytest
 
 import tacit as tc
 from tacit.service._times import now_text
+from tacit.service.plans import _cards, plan_of
 
 SQL = "SELECT hospital, COUNT(*) AS n, AVG(length_of_stay) AS stay FROM visits GROUP BY hospital"
 ASK = {"dataset": "visits", "sql": SQL, "epsilon": "1/2"}
@@ -107,6 +109,25 @@ def test_a_policy_may_hide_that_somebody_else_has_asked(ward):
     hidden = card(ward).json()
     assert hidden["stored"] == {"paid": False, "exists": None}
     assert hidden["account"]["dataset_after"] == "epsilon 2 of 3"  # as if it had to be paid for
+
+
+@pytest.mark.parametrize("hides", [False, True])
+def test_where_a_policy_hides_what_others_asked_nobody_gains_time_by_it(ward, monkeypatch, hides):
+    """A question that somebody else asked is planned again, so that a quick answer tells nothing."""
+    planned = []
+
+    def counted(dataset, ask):
+        planned.append(ask)
+        return plan_of(dataset, ask)
+
+    monkeypatch.setattr(_cards, "plan_of", counted)
+    opened = ward.service.dataset("visits")
+    opened = replace(opened, policy={**opened.policy, "shows_stored": not hides})
+    ask, shelf = {"dataset": "visits", "sql": SQL, "epsilon": "1/2"}, _cards.PlanShelf()
+    for person in ("ana", "ana", "ben"):
+        shelf.plan(opened, ask, person)
+        shelf.hash(ward.service, opened, ask, person)
+    assert len(planned) == (2 if hides else 1)
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1/10", 0.1, "1e-1"])  # exact in each form

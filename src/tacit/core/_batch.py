@@ -273,7 +273,7 @@ def _facts(members: Sequence[tuple[str, Plan[Any]]]) -> list[tuple[str, str]]:
     return [
         ("batch", f"{len(members)} questions, charged once: {parts}"),
         *same,
-        *((f"{label} of {name}", text) for name, _, facts in each for label, text in facts
+        *((f"{name}, {label}", text) for name, _, facts in each for label, text in facts
           if (label, text) not in same),
     ]  # fmt: skip
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tacit.tables._lowering import ReleasedColumn
     from tacit.tables._steps import PaidStep
 
-__all__ = ["facts_of", "facts_of_blocks", "left_out", "limits_in_words", "limits_of", "rows_beyond"]
+__all__ = ["facts_of", "facts_of_blocks", "left_out", "limits_in_words", "limits_of", "rows_beyond", "without_unit"]
 
 _SUMMED = "sums of the smallest groups, free; a sum of k groups has about sqrt(k) times the noise"
 _TOGETHER = (
@@ -46,12 +46,20 @@ _TOGETHER = (
 )
 
 
+def without_unit(unit: Unit) -> list[str]:
+    """Say that rows without a unit do not count, where they can be."""
+    if not unit.columns:
+        return []
+    article = "an" if unit.columns[0][:1].lower() in {"a", "e", "i", "o"} else "a"
+    return [f"rows without {article} {' or '.join(unit.columns)}"]
+
+
 def left_out(
     question: TableQuestion, who: Contribution, paid: tuple[PaidStep, ...], dataset: TableDataset
 ) -> tuple[str, ...]:
     """Say which rows are not counted and which groups are not shown; a function of public facts."""
     unit = dataset.identity.unit
-    rows = [f"rows without a {' or '.join(unit.columns)}"] if unit.columns else []
+    rows = without_unit(unit)
     if where := _without_group(question):
         rows.append(f"rows whose {where}")
     said = [f"{' and '.join(rows)}, if any, are not counted"] if rows else []
@@ -250,7 +258,7 @@ def _limits(question: TableQuestion, who: Contribution, dataset: TableDataset) -
     marked = {rows: default for _, rows, default in read}
     verb = "counts" if who.total == 1 else "count"
     text = f"at most {_rows(who.total)} of each {owner} {verb}" + marked.get(who.total, "")
-    if who.grouped:
+    if who.grouped and who.total > 1:  # one row is in one group
         groups = "1 group" if who.groups == 1 else f"{who.groups:,} groups"
         text += f", in {groups}" if who.groups == 1 else f", in at most {groups}"
         if who.groups > 1 and who.per_group != who.total:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tacit.algebra import RowCounts, can_be_missing, contribution, document, scope
 from tacit.errors import TacitError
-from tacit.tables._captions import facts_of_blocks, limits_of, rows_beyond
+from tacit.tables._captions import facts_of_blocks, limits_of, rows_beyond, without_unit
 from tacit.tables._coded_rows import coded_question, coded_rows
 from tacit.tables._further_questions import rows_document
 from tacit.tables._task import unavailable_source
@@ -89,7 +89,7 @@ class CodedSource:
         absent = [
             a.name for a in self.axes if not a.missing and not a.other and can_be_missing(a.node, facts)
         ]
-        rows = [f"rows without a {' or '.join(unit.columns)}"] if unit.columns else []
+        rows = without_unit(unit)
         rows += [f"rows whose {' or '.join(listed)} is not among the keys"] if listed else []
         rows += [f"rows whose {' or '.join(absent)} is missing"] if absent else []
         said = [f"{' and '.join(rows)}, if any, are not counted"] if rows else []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.algebra import RowCounts, contribution, document
 from tacit.errors import TacitError
-from tacit.tables._captions import facts_of_blocks, limits_in_words
+from tacit.tables._captions import facts_of_blocks, limits_in_words, without_unit
 from tacit.tables._coded_rows import coded_question, coded_rows
 from tacit.tables._task import unavailable_source
 
@@ -68,7 +68,7 @@ def counted_question(rows: Rows, axes: tuple[Axis, ...]) -> CountedQuestion:
     )
     names = " or ".join(dict.fromkeys(axis.name for axis in axes))
     outside = "not listed" if any(not axis.cuts for axis in axes) else "missing"
-    said = [f"rows without a {' or '.join(unit.columns)}, if any, are not counted"] if unit.columns else []
+    said = [f"{one}, if any, are not counted" for one in without_unit(unit)]
     said.append(
         f"rows whose {names} is missing or {outside}, if any, are not counted".replace(" or missing", "")
     )

@@ -17,7 +17,7 @@ from tacit.exact import Number, count, rational, read_fraction
 from tacit.fixes import Choose, Either, Set
 from tacit.strategies import tables_up_to
 from tacit.tables._axes import Axis, BinsGiven, read_axes
-from tacit.tables._captions import facts_of_blocks, limits_of, rows_beyond
+from tacit.tables._captions import facts_of_blocks, limits_of, rows_beyond, without_unit
 from tacit.tables._coded_rows import coded_question
 from tacit.tables._cross_display import table_words
 from tacit.tables._cross_tables import CrossTables, TableName
@@ -256,7 +256,7 @@ class CrossQuestion:
         absent = [
             a.name for a in self.axes if not a.missing and not a.other and can_be_missing(a.node, facts)
         ]
-        rows = [f"rows without a {' or '.join(unit.columns)}"] if unit.columns else []
+        rows = without_unit(unit)
         rows += [f"rows whose {' or '.join(listed)} is not among the keys"] if listed else []
         rows += [f"rows whose {' or '.join(absent)} is missing"] if absent else []
         return [f"{' and '.join(rows)}, if any, are in no table"] if rows else []
@@ -271,7 +271,7 @@ class CrossQuestion:
             cells = " x ".join(str(self.axes[i].size) for i in table) or "1"
             spread = f"{law}, standard deviation {math.sqrt(paid.noise.variance(table)):.4g}"
             words = table_words(self._names(table))
-            made.append(Forecast(words, f"count, {cells} cells", spread, paid.noise.half_width(table, level)))
+            made.append(Forecast(words, f"count, {cells} {'cell' if cells == '1' else 'cells'}", spread, paid.noise.half_width(table, level)))
         rest = self.tables[len(made) :]
         if rest:
             worst = max(rest, key=paid.noise.variance)

@@ -5,9 +5,14 @@ import random
 from fractions import Fraction
 from itertools import product
 
+import numpy as np
 import pytest
 
 from tacit.accounting import Cost
+from tacit.accounting.numeric._bracket import NotConverged, U
+from tacit.accounting.numeric._fourier_line import LineChoice, evaluate
+from tacit.accounting.numeric._loss_sum import LossSum, log_moment
+from tacit.accounting.numeric._mgf import GaussianMgf, MgfLine
 
 F = Fraction
 
@@ -81,3 +86,45 @@ def test_an_outcome_just_above_the_level_counts():
     for digits in (14, 17, 18, 30):
         for cost in (Cost.pure, Cost.randomized_response, Cost.exponential):
             assert cost(F(1, 10) + F(1, 10**digits)).loss_exceeds(F(1, 10)) > 0
+
+
+@pytest.mark.parametrize("digits", [-280, -30, 8, 24, 25, 100, 154, 200, 290])
+def test_overflow_never_makes_a_cost_look_smaller(digits):
+    """Warnings are errors here: the accounting meets numbers beyond the doubles on purpose, and in silence."""
+    rho = F(10) ** digits
+    for more in (Cost.zcdp(rho), Cost.laplace(scale=1, sensitivity=1)):
+        cost = more + Cost.zcdp(rho)
+        gaussian = math.erf(math.sqrt(2 * float(rho)) / 2 / math.sqrt(2)) if digits < 20 else 1.0
+        assert cost.delta(epsilon=0) >= gaussian * (1 - 1e-9)
+        if digits >= 20:
+            assert cost.delta(epsilon=1) == 1
+
+
+class BrokenFactor(GaussianMgf):
+    """A Gaussian loss with one node, or the norm, lost to an overflow."""
+
+    def line(self, c, h, nodes):
+        norm, slip, phi, error = super().line(c, h, nodes)
+        if BROKEN == "norm":
+            return MgfLine(math.nan, slip, phi, error)
+        phi = phi.copy()
+        phi[-1] = complex(math.nan, 0) if BROKEN == "nan" else complex(math.inf, math.nan)
+        return MgfLine(norm, slip, phi, 32 * U + np.abs(phi) * slip)
+
+
+BROKEN = "nan"
+
+
+@pytest.mark.parametrize("broken", ["nan", "inf", "norm"])
+@pytest.mark.parametrize("period", [8.0, 4000.0])  # few nodes and many, which are multiplied in other ways
+def test_a_line_with_a_number_that_is_lost_certifies_nothing(broken, period, monkeypatch):
+    monkeypatch.setattr(f"{__name__}.BROKEN", broken)
+    choice = LineChoice(3.0, 6.0, period, -3.0, 1.0, -12.0)
+    whole = evaluate(LossSum(((GaussianMgf(1.0), 1),)), choice)
+    assert (len(whole.t) < 512) == (period < 100)
+    assert 0 < whole.delta(2.0).upper < 1
+    with np.errstate(invalid="ignore"), pytest.raises(NotConverged):
+        evaluate(LossSum(((BrokenFactor(1.0), 1),)), choice).delta(2.0)
+    if broken == "norm":
+        with pytest.raises(NotConverged):
+            log_moment(LossSum(((BrokenFactor(1.0), 1),)), 3.0)

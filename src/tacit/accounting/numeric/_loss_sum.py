@@ -61,7 +61,7 @@ def tiny(loss_sum: LossSum) -> float:
     log_m = steer(loss_sum, c)[0]
     bound = (log_m + c * np.log(c / (1 + c)) - np.log1p(c) + 14) / c
     at = int(np.argmin(np.where(np.isfinite(bound), bound, np.inf)))
-    return 1.5e-3 * math.sqrt(max(0.0, 2 * float(bound[at] / c[at])))
+    return 1.5e-3 * math.sqrt(max(0.0, 2 * float(bound[at]) / float(c[at])))
 
 
 def log_moment(loss_sum: LossSum, c: float) -> float:

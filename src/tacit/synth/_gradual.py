@@ -3,6 +3,9 @@
 After PrivSyn (Zhang and others 2021). Rows start as independent columns. Sweep after sweep, and table after
 table, rows move from cells that hold too many into cells that hold too few; the share that moves shrinks. It
 ends after a fixed number of sweeps; that it comes close is seen, not proven.
+
+No row has a combination that was declared impossible: the first rows are drawn from a model without them, and
+a move into one is not made.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit.synth._fit import NoisyTable, together, total_of
-from tacit.synth._model import Columns, summed
+from tacit.synth._model import Columns, GraphicalModel, model_of, summed
+from tacit.synth._rows import draw_codes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +28,7 @@ __all__ = ["gradual_codes", "nonnegative"]
 _SWEEPS = 40
 _FIRST = 1.0  # the share of the excess that moves in the first sweep
 _SHRINK = 0.84 ** (1 / 2)
+_LEAST = 1e-9  # of all rows, for a value that the noisy tables deny: it may be all that is possible
 
 
 def nonnegative(counts: NDArray[np.float64], total: float) -> NDArray[np.float64]:
@@ -56,16 +61,40 @@ def gradual_codes(
     wanted = {
         c: nonnegative(_without(t.counts, c, blocked), total) * (rows / total) for c, t in merged.items()
     }
-    codes = np.empty((rows, len(sizes)), np.int32)
-    for column, size in enumerate(sizes):
-        found = [summed(t, c, (column,)) for c, t in wanted.items() if column in c]
-        codes[:, column] = _dealt(np.mean(found, axis=0) if found else np.ones(size), rows, by)
+    codes = draw_codes(_independent(wanted, sizes, blocked), rows, by)
     share = _FIRST
     for _ in range(_SWEEPS):
         for columns, target in wanted.items():
-            _moved(codes, columns, target, sizes, share, by)
+            touched = {c: never for c, never in blocked.items() if not set(c).isdisjoint(columns)}
+            _moved(codes, columns, target, sizes, share, by, touched)
         share *= _SHRINK
     return codes[by.permutation(rows)]
+
+
+def _independent(
+    wanted: Mapping[Columns, NDArray[np.float64]],
+    sizes: Sequence[int],
+    zeros: Mapping[Columns, NDArray[np.bool_]],
+) -> GraphicalModel:
+    """Return the model of independent columns, apart from what can never be."""
+    weights = {}
+    for column, size in enumerate(sizes):
+        found = [summed(t, c, (column,)) for c, t in wanted.items() if column in c]
+        known = np.mean(found, axis=0) if found else np.ones(size)
+        weights[column,] = np.log(np.maximum(known, _LEAST * max(known.sum(), 1.0)))
+    model = model_of(weights, zeros, sizes, 1.0) or model_of({}, zeros, sizes, 1.0)
+    assert model is not None  # noqa: S101 - what can never be was checked to leave something
+    return model
+
+
+def _forbidden(
+    codes: NDArray[np.int32], zeros: Mapping[Columns, NDArray[np.bool_]]
+) -> NDArray[np.bool_]:
+    """Return which rows have a combination that can never be."""
+    found = np.zeros(len(codes), bool)
+    for columns, never in zeros.items():
+        found |= never[tuple(codes[:, column] for column in columns)]
+    return found
 
 
 def _without(
@@ -97,11 +126,12 @@ def _moved(
     sizes: Sequence[int],
     share: float,
     by: np.random.Generator,
+    zeros: Mapping[Columns, NDArray[np.bool_]],
 ) -> None:
     """Move rows from cells of one table that hold too many into cells that hold too few.
 
     Half of the moved rows become copies of rows that are in the new cell; the others change only the
-    columns of the table.
+    columns of the table. A row stays as it was where the move would make what can never be.
     """
     cell = np.zeros(len(codes), np.int64)
     for column in columns:
@@ -121,9 +151,12 @@ def _moved(
     known = cell[staying]  # rising
     low, high = np.searchsorted(known, places), np.searchsorted(known, places, side="right")
     copied = (by.random(len(leaving)) < 0.5) & (high > low)
+    moved = codes[leaving]
     if copied.any():
         pick = low[copied] + np.floor(by.random(int(copied.sum())) * (high - low)[copied]).astype(np.int64)
-        codes[leaving[copied]] = codes[staying[pick]]
+        moved[copied] = codes[staying[pick]]
     for column in reversed(columns):
-        codes[leaving, column] = places % sizes[column]
+        moved[:, column] = places % sizes[column]
         places = places // sizes[column]
+    held = ~_forbidden(moved, zeros)
+    codes[leaving[held]] = moved[held]

@@ -153,3 +153,22 @@ def test_weights_that_almost_vanish_leave_finite_tables():
         assert made is not None
         tables = [*made.beliefs, made.table((0, 3)), made.table((0, 2))]
     assert [one.sum() for one in tables] == pytest.approx([1e6] * len(tables))
+
+
+@pytest.mark.parametrize("never", ["a pair", "three columns", "nearly all"])
+def test_gradual_rows_never_have_what_was_declared_impossible(never):
+    """Also where no measured table holds the combination, and where the noisy tables want it."""
+    sizes, rng = (3, 3, 3), np.random.default_rng(3)
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    tables = [NoisyTable(c, rng.normal(100, 40, (3, 3)), 40.0) for c in pairs]
+    blocked = np.zeros((3, 3, 3) if never != "a pair" else (3, 3), bool)
+    if never == "nearly all":
+        blocked[:] = True
+        blocked[2, 0, 1] = False
+        tables = [NoisyTable(c, np.where(np.eye(3), 500.0, -50.0), 40.0) for c in pairs]
+    else:
+        blocked[(0,) * blocked.ndim] = blocked[(1,) * blocked.ndim] = True
+    columns = (0, 2) if never == "a pair" else (0, 1, 2)
+    codes = gradual_codes(tables, sizes, 900, np.random.default_rng(0), {columns: blocked})
+    assert codes.shape == (900, 3)
+    assert not blocked[tuple(codes[:, c] for c in columns)].any()

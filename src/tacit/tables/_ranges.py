@@ -146,7 +146,7 @@ def _check_given(listed: list[list[Any]]) -> None:
     if min(weights) <= 0 or max(weights) > _MOST_APART * min(weights):
         raise bad_parameter(
             "the weights of ranges", f"positive, and at most a factor of {_MOST_APART:,} apart",
-            f"{float(min(weights)):g} and {float(max(weights)):g}", fix="leave out the ranges that matter less",
+            f"{float(min(weights)):g} and {float(max(weights)):g}", fix="leave out ranges that matter less",
         )  # fmt: skip
 
 

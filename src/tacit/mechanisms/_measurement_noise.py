@@ -29,6 +29,9 @@ _STEP = math.log(1.01)  # more are rounded up, by less than this
 _FAINTEST = 1e-5  # weights below this part of the largest are rounded up to it
 
 
+_LARGEST = 1e150  # scales whose squares are numbers
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasurementNoise:
     """Independent whole-number noise on m measurements; the counts of n regions are linear in them.
@@ -262,6 +265,6 @@ def _from_runs(runs: Any) -> NDArray[np.float64]:
     if any(n < 0 for n in times) or sum(times) > 2**26:
         raise ValueError("not the noise of a surface")
     values = np.repeat([float(v) for v, _ in runs], times)
-    if not np.isfinite(values).all() or (values < 0).any():
+    if not ((values >= 0) & (values < _LARGEST)).all():
         raise ValueError("not the noise of a surface")
     return values

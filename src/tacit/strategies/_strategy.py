@@ -130,7 +130,11 @@ class RangeStrategy:
             return cls(_tree(n, branching, levels), branching, levels)
         size = 4 * (n * (n + 1) // 2)
         unpacking = zlib.decompressobj()
-        held = unpacking.decompress(base64.b64decode(document["triangle"], validate=True), size)
+        packed = base64.b64decode(document["triangle"], validate=True)
+        try:
+            held = unpacking.decompress(packed, size)
+        except zlib.error as error:
+            raise ValueError("not a strategy") from error
         if len(held) != size:
             raise ValueError("not a strategy")
         matrix = np.zeros((n, n), np.int64)

@@ -167,6 +167,7 @@ def _with_values(name: str, given: Sequence[object] | None, facts: Scope, *, gap
     by = ((name, Column(name)),)
     if given is None and facts[name].keys is None and facts[name].stored == "boolean":
         given = (False, True)
+    _check_places(name, 0 if given is None else len(given))
     lists = None if given is None else {name: list(given)}
     public = read_group_keys(by, lists, facts)
     if public is None:
@@ -212,6 +213,7 @@ def _with_cuts(name: str, given: object, facts: Scope, *, gaps: bool) -> Axis:
 
 def _numbers(name: str, given: object, facts: Scope) -> tuple[float, ...]:
     if isinstance(given, Sequence) and not isinstance(given, str):
+        _check_places(name, len(given) - 1)
         cuts = [float(rational(f"a cut of {name}", cut, zero=True, negative=True)) for cut in given]
         if len(cuts) < 2 or any(b <= a for a, b in pairwise(cuts)):
             raise bad_parameter(
@@ -239,6 +241,7 @@ def _dates(name: str, given: object) -> tuple[str, ...]:
     example = Set(bins={name: ["2026-01-01", "2026-02-01", "2026-03-01"]})
     if not isinstance(given, Sequence) or isinstance(given, str):
         raise bad_parameter(f"bins of {name}", "a list of dates, because it is a date", given, fix=example)
+    _check_places(name, len(given) - 1)
     cuts = [str(as_date(str(cut)).value) for cut in given]
     if len(cuts) < 2 or any(b <= a for a, b in pairwise(cuts)):
         raise bad_parameter(f"bins of {name}", "at least two rising dates", given, fix=example)

@@ -32,6 +32,7 @@ __all__ = ["CrossTables", "PlacedAxis", "TableName"]
 #: The columns of a table, in any order; one name for a table of one column.
 TableName: TypeAlias = "str | tuple[str, ...] | list[str]"
 
+_MOST_AXES = 32
 _SHOWN: dict[str, str] = {
     "nonnegative": "no count is below 0: each table is moved to the nearest one with the same total; small "
     "cells are too large and large ones too small on average, and tables no longer agree",
@@ -270,7 +271,7 @@ class CrossTables(Content):
 def _whole_numbers(document: Any) -> NDArray[Any]:
     """Read an array of whole numbers; raises ``ValueError`` where something else is in it."""
     made = np.array(document, dtype=object)
-    if any(type(one) is not int for one in made.flat):
+    if made.ndim > _MOST_AXES or any(type(one) is not int for one in made.flat):
         raise ValueError("not whole numbers")
     within = all(-(2**63) <= one < 2**63 for one in made.flat)
     return made.astype(np.int64) if within else made

@@ -87,6 +87,7 @@ def crosstabs(
 
 def rebuild(dataset: TableDataset, request: Any) -> Plan[CrossTables]:
     """Make a plan from its request again."""
+    _check_number(len(request["tables"]))
     tables = [tuple(one) for one in request["tables"]]
     weights = [read_fraction(one) for one in request["weights"]]
     question = crosstabs(
@@ -187,7 +188,8 @@ class CrossQuestion:
                 None if rho is None else rational("rho", rho),
             )
         else:
-            tight = tuple(float((min(allowed) / one) ** 2) for one in allowed)
+            least = min(allowed)
+            tight = tuple(float((least / one) ** 2) for one in allowed)
             numbers = np.array([float(one) for one in allowed])
             paid = replace(self._work(), weights=tight).within(numbers, small, float(level))
         goal = {"epsilon": epsilon, "delta": small, "rho": rho, "confidence": level}
@@ -205,7 +207,8 @@ class CrossQuestion:
         read = _per_table(within, names, self.tables, "within")
         if not read:
             raise bad_parameter("within", "an error for at least one table", within, fix=Set(within=50))
-        allowed = [read.get(one, max(read.values())) for one in self.tables]
+        widest = max(read.values())
+        allowed = [read.get(one, widest) for one in self.tables]
         _check_apart("within", allowed, math.isqrt(_MOST_APART))
         return allowed
 

@@ -171,7 +171,10 @@ class HierarchyCounts(Content):
         agree = noise.parents is not None and noise.parents.tolist() == tree.parents.tolist()
         if not agree or len(measured) != len(tree.paths) or not 0 < confidence < 1:
             raise ValueError("not the counts of a hierarchy")
-        if any(type(n) is not int for n in measured):
+        values = (one for path in tree.paths for one in path)
+        named = all(isinstance(name, str) for name in tree.names) and len(set(tree.names)) == len(tree.names)
+        plain = all(one is None or isinstance(one, str | int | float) for one in values)
+        if any(type(n) is not int for n in measured) or not (named and plain):
             raise ValueError("not the counts of a hierarchy")
         texts = [tuple(str(one) for one in document[name]) for name in ("left_out", "notes")]
         return cls(tree, measured, noise, confidence, *texts)

@@ -32,6 +32,9 @@ _MONOTONE = (
 )
 
 
+_LARGEST = 2.0**64  # no noise is larger
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class OrderedCounts(Content):
     """Counts of ordered cells, and of every range of them, each with an interval.
@@ -251,6 +254,8 @@ class OrderedCounts(Content):
             not (whole and sizes and len(places) == strategy.cells and 0 < confidence < 1)
             or len(cuts) not in (0, len(places) + 1)
             or len(law.laplace) > 1
+            or not all(0 <= size < _LARGEST for size in (*law.laplace, law.normal))
+            or not all(one is None or isinstance(one, str | int | float) for one in (*places, *groups, *cuts))
         ):
             raise ValueError("not ordered counts")
         texts = [tuple(str(one) for one in document[name]) for name in ("left_out", "notes")]

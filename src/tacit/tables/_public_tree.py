@@ -10,6 +10,7 @@ import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Set
+from tacit.tables._axes import MOST_PLACES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,6 +94,13 @@ def read_tree(levels: Sequence[str], given: TreeGiven) -> PublicTree:
     lines = list(dict.fromkeys(_lines(list(levels), given)))
     if not lines:
         raise bad_parameter("tree", "a tree with at least one value", given, fix=_EXAMPLE)
+    if len(lines) > MOST_PLACES:
+        raise bad_parameter(
+            "tree",
+            f"one with at most {MOST_PLACES:,} values",
+            f"{len(lines):,}",
+            fix="leave out its lowest level",
+        )
     lowest = [line[-1] for line in lines]
     if len(set(lowest)) != len(lowest):
         twice = next(one for one in lowest if lowest.count(one) > 1)

@@ -16,7 +16,7 @@ import numpy as np
 from tacit.algebra import kind_of
 from tacit.core import Forecast, Plan, PlanGoal
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import rational
+from tacit.exact import rational, read_fraction
 from tacit.fixes import Set
 from tacit.mechanisms import StrategyNoise, weighted_half_widths
 from tacit.strategies import MOST_CELLS, Workload, factored, trees_for
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RangesQuestion", "prefixes", "ranges", "read_within", "rebuild"]
 
+_MOST_GIVEN = 10_000  # ranges
+_MOST_APART = 10**9  # weights
 _LONG = 400  # cuts that fit into one expression
 #: The ends of ranges, or their ends with how much the error of each matters.
 RangesGiven = "Sequence[tuple[object, object]] | Mapping[tuple[object, object], Number] | None"
@@ -128,8 +130,24 @@ def _question(rows: Rows, asks: str, column: str, given: dict[str, Any]) -> Rang
         )
     if axis.size < 2:
         raise bad_parameter(f"the cells of {column}", "at least two", axis.size, fix=Set(bins=10))
+    if given["ranges"] is not None:
+        _check_given(given["ranges"])
     kept = {name: given[name] if not isinstance(given[name], tuple) else list(given[name]) for name in given}
     return RangesQuestion(rows, asks, (axis, *axes[1:]), kept)
+
+
+def _check_given(listed: list[list[Any]]) -> None:
+    """Refuse no ranges, too many of them, and weights that are not positive or too far apart."""
+    if not 0 < len(listed) <= _MOST_GIVEN:
+        raise bad_parameter(
+            "ranges", f"1 to {_MOST_GIVEN:,}, or None for all", f"{len(listed):,}", fix=Set(ranges=None)
+        )
+    weights = [read_fraction(weight) for _, _, weight in listed]
+    if min(weights) <= 0 or max(weights) > _MOST_APART * min(weights):
+        raise bad_parameter(
+            "the weights of ranges", f"positive, and at most a factor of {_MOST_APART:,} apart",
+            f"{float(min(weights)):g} and {float(max(weights)):g}", fix="leave out ranges that matter less",
+        )  # fmt: skip
 
 
 def _ordered(axis: Axis, values: Sequence[object] | None) -> Axis:
@@ -170,7 +188,7 @@ class RangesQuestion:
         if listed is None:
             return Workload(cells, "prefixes" if self.asks == "prefixes" else "ranges")
         frame = _frame(self.axes[0])
-        weighed = [(*frame.cells_of(low, high), float(Fraction(weight))) for low, high, weight in listed]
+        weighed = [(*frame.cells_of(low, high), float(read_fraction(weight))) for low, high, weight in listed]
         return Workload(cells, "given", tuple(weighed))
 
     def plan(

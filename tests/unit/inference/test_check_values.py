@@ -7,6 +7,7 @@ import pytest
 
 import tacit.inference._sampling_intervals as intervals
 from tacit.inference._contingency import _fit, _independence, chi_square_p, independence_p
+from tacit.inference._mean_tests import two_means_p
 from tacit.mechanisms import LinearNoise, linear_tail, mean_sets, variance_sets
 
 ONE = LinearNoise((1.0,))
@@ -103,3 +104,11 @@ def test_few_cases_with_narrow_gaussian_noise_keep_a_share_of_nothing():
     )
     assert low[:2].tolist() == [0.0, 0.0]
     assert low[2] > 0
+
+
+def test_a_small_group_that_misses_rare_large_values_is_not_told_apart():
+    """Of 30 rows, 21 % of all draws have none of the values that 5 % of a large group has."""
+    none, some = np.array([30.0, 0.0, 0.0]), np.array([950.0, 0.0, 50.0])
+    noise = LinearNoise((0.1,))
+    assert two_means_p(np.stack([none, some])[None], noise)[0] > 0.05
+    assert two_means_p(np.stack([10 * none, some])[None], noise)[0] < 0.01

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tacit.core import JSON
+    from tacit.mechanisms import LinearNoise
 
-__all__ = ["COVERED", "NOISE", "NOISE_AND_SAMPLING", "Estimate", "p_words", "percent_words"]
+__all__ = ["COVERED", "NOISE", "NOISE_AND_SAMPLING", "Estimate", "check_read", "p_words", "percent_words"]
 
 #: What an interval or a p-value covers.
 NOISE = "noise"
@@ -92,3 +93,10 @@ def percent_words(level: float) -> str:
 def p_words(p: float) -> str:
     """Write a p-value for people; very small ones as a bound."""
     return "p < 0.0001" if p < 1e-4 else f"p = {p:.2g}"
+
+
+def check_read(noise: LinearNoise, level: float) -> None:
+    """Raise ``ValueError`` where a document's noise or level of confidence is none."""
+    scales = (*noise.laplace, noise.normal)
+    if len(scales) > 20 or not all(0 <= one < 1e100 for one in scales) or not 0 < level < 1:
+        raise ValueError("not the noise of a release")

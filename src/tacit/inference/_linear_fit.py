@@ -332,7 +332,9 @@ class LinearFit:
             columns, tuple(map(int, document["shape"])), int(document["weight"]),
             tuple(map(int, document["integers"])), noise, float(document["level"]),
         )  # fmt: skip
-        if made.combinations.shape[-1] != len(made.integers):
+        pairs = len(made.shape) * (len(made.shape) + 1) // 2
+        size = math.prod(made.shape) if made.weight else pairs
+        if size != len(made.integers) or (made.weight and not set(made.shape) <= {2, 3}):
             raise ValueError("not a regression")
         return made
 

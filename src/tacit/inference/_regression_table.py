@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tacit.core import Content
-from tacit.inference._estimate import NOISE_AND_SAMPLING, p_words, percent_words
+from tacit.inference._estimate import NOISE_AND_SAMPLING, check_read, p_words, percent_words
 from tacit.inference._linear_fit import LinearFit
 from tacit.inference._logistic import LogisticFit
 from tacit.report import Report, ReportTable
@@ -71,7 +71,10 @@ class RegressionTable(Content):
     def from_json(cls, document: Any) -> Self:
         """Read the content back."""
         kinds: dict[str, type[LinearFit | LogisticFit]] = {"linear": LinearFit, "logistic": LogisticFit}
-        return cls(kinds[document["fit"]].from_json(document))
+        made = cls(kinds[document["fit"]].from_json(document))
+        check_read(made.model.noise, made.model.level)
+        made.report()  # raises now where a part of the document cannot be read
+        return made
 
     def report(self) -> Report:
         """Return the table of coefficients and what it covers."""

@@ -8,6 +8,8 @@ in rows; y in [0, 1] adds ((1-y)^2, 2y(1-y), y^2) to three parts.
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -42,6 +44,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Sets: TypeAlias = tuple[Floats, Floats, Floats]
 
 _FEW = 25.0  # cases up to which the binomial law is used
+_HALF_STEP = 0.5  # added to the deviation of Gaussian noise on whole numbers
 _COARSE = 3.0  # the largest scale of noise at which it matters
 _LEAST_VARIANCE = 1e-6  # in squared ranges
 _AT_ONCE = 512  # lines in one block
@@ -135,6 +138,8 @@ def _binomial_p(x: Floats, yes: Floats, no: Floats, noise: LinearNoise, others: 
     """Return twice the smaller tail of K - np + noise, K binomial, at the observed (1-p) yes - p no."""
     from scipy.special import gammaln, xlog1py, xlogy
 
+    if noise.normal > 0:  # whole numbers with a narrow Gaussian lie further out than the continuous law says
+        noise = replace(noise, normal=math.hypot(noise.normal, _HALF_STEP))
     flip = yes > no  # the rarer kind is counted
     cases, share = np.where(flip, no, yes), np.where(flip, 1 - x, x)
     rows = np.round(np.maximum(yes + no, 1.0))

@@ -26,6 +26,7 @@ __all__ = ["CurveSets", "LogRank", "curve_sets", "logrank", "rows_at_start"]
 
 _SEEN = 3.0  # a bin is read while those at risk are this many standard deviations of their noise
 _FALLEN = 2.0  # half-widths that -log S must have before the log-log scale serves
+_LEFT = 5.0  # rows that must be left after the events of a bin; and as many deviations as those at risk
 _START = 5.0  # and a curve only where it starts with so many
 
 
@@ -64,9 +65,13 @@ def _at_risk(cells: _Array) -> tuple[_Array, _Array, _Array]:
 
 
 def _seen(risk: _Array, weights: _Array, events: _Array, noise: LinearNoise) -> NDArray[np.bool_]:
-    """Say which bins are read: up to the first in which the noise hides those at risk."""
+    """Say which bins are read: up to the first in which the noise hides those at risk or those left.
+
+    Where nearly all have had the event, log S is not smooth in the counts, and a share near 0 would be shown
+    only where the noise happens to leave somebody.
+    """
     spread = np.sqrt(2.0) * noise.scale * np.sqrt((weights**2).sum(axis=1))
-    clear = (risk > _SEEN * spread) & (risk > np.maximum(events, 0.0)) & (risk > 0)
+    clear = (risk > _SEEN * spread) & (risk - np.maximum(events, 0.0) > np.maximum(_SEEN * spread, _LEFT))
     clear &= (risk[:, 0] > rows_at_start(len(weights), noise))[:, None]
     return np.asarray(np.logical_and.accumulate(clear, axis=1))
 

@@ -13,7 +13,7 @@ import numpy as np
 from tacit.core import Content
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Say
-from tacit.inference._estimate import NOISE_AND_SAMPLING, Estimate, p_words, percent_words
+from tacit.inference._estimate import NOISE_AND_SAMPLING, Estimate, check_read, p_words, percent_words
 from tacit.inference._survival import curve_sets, logrank, rows_at_start
 from tacit.mechanisms import LinearNoise
 from tacit.report import Report, ReportTable
@@ -242,7 +242,10 @@ class SurvivalCurves(Content):
             tuple(map(float, document["noise"]["laplace"])), float(document["noise"]["normal"])
         )
         time, event, by = (str(document[name]) for name in ("time", "event", "by"))
-        return cls(time, event, by, groups, cuts, integers, noise, float(document["level"]))
+        made = cls(time, event, by, groups, cuts, integers, noise, float(document["level"]))
+        check_read(made.noise, made.level)
+        made.report()  # raises now where a part of the document cannot be read
+        return made
 
 
 def _cell(one: Estimate) -> str:

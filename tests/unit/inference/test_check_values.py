@@ -7,6 +7,7 @@ import pytest
 
 import tacit.inference._sampling_intervals as intervals
 from tacit.inference._contingency import _fit, _independence, chi_square_p, independence_p
+from tacit.inference._mean_tests import two_means_p
 from tacit.mechanisms import LinearNoise, linear_tail, mean_sets, variance_sets
 
 ONE = LinearNoise((1.0,))
@@ -93,3 +94,21 @@ def test_a_proportion_with_a_public_number_of_rows(yes, rows, cautious, mid):
     assert above + at == pytest.approx(cautious, abs=1e-8)
     assert above + at / 2 == pytest.approx(mid, abs=1e-8)
     assert above + at + below == pytest.approx(1)
+
+
+def test_few_cases_with_narrow_gaussian_noise_keep_a_share_of_nothing():
+    """Of whole noise with sigma 1, 2 or more comes 5.8 % of the time: it must not exclude a share of 0."""
+    noise = LinearNoise((), 1.0)
+    _, low, _ = intervals.proportion_sets(
+        np.array([1.0, 2.0, 4.0]), np.array([50.0, 50.0, 50.0]), noise, 0.05
+    )
+    assert low[:2].tolist() == [0.0, 0.0]
+    assert low[2] > 0
+
+
+def test_a_small_group_that_misses_rare_large_values_is_not_told_apart():
+    """Of 30 rows, 21 % of all draws have none of the values that 5 % of a large group has."""
+    none, some = np.array([30.0, 0.0, 0.0]), np.array([950.0, 0.0, 50.0])
+    noise = LinearNoise((0.1,))
+    assert two_means_p(np.stack([none, some])[None], noise)[0] > 0.05
+    assert two_means_p(np.stack([10 * none, some])[None], noise)[0] < 0.01

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
+from tacit.inference._survival import curve_sets
+from tacit.mechanisms import LinearNoise
 
 CUTS = list(range(0, 53, 4))
 N = 900
@@ -96,3 +98,25 @@ def test_what_the_noise_hides_is_refused_with_the_rows_that_would_do(columns):
     assert "rows in each group" in str(refused.value.fix)
     assert "No log-rank test" in repr(release)
     assert release.plot() is not None
+
+
+def test_a_curve_stops_where_nearly_all_have_had_the_event():
+    """A share near 0 would be shown only where the noise happens to leave somebody."""
+    rng = np.random.default_rng(8)
+    noise = LinearNoise((1.0,))
+    cells = np.array([199.0, 0, 0, 0, 0, 0, 0, 0, 1]) + np.rint(rng.laplace(0, 1, (400, 9)))
+    assert np.isnan(curve_sets(cells, noise, 0.05).value).mean() > 0.97  # a fixed seed; 0.5 without the stop
+    left = np.array([150.0, 0, 0, 0, 0, 0, 0, 0, 50]) + np.rint(rng.laplace(0, 1, (400, 9)))
+    assert not np.isnan(curve_sets(left, noise, 0.05).value).any()
+
+
+@pytest.mark.parametrize(
+    "part", [{"level": 2}, {"noise": {"laplace": [math.nan], "normal": 0}}, {"cuts": "0123"}]
+)
+def test_forged_documents_of_curves_are_refused(part):
+    from tacit.inference._survival_curves import SurvivalCurves
+
+    made = SurvivalCurves("t", "e", "", ("all",), (0.0, 1.0), (40, 10, 50), LinearNoise((1.0,)), 0.95)
+    assert SurvivalCurves.from_json(made.to_json()).integers == (40, 10, 50)
+    with pytest.raises((ValueError, ArithmeticError)):
+        SurvivalCurves.from_json({**made.to_json(), **part})

@@ -126,7 +126,7 @@ _DAYS = """
 CREATE TABLE days (
     dataset TEXT NOT NULL, version INTEGER NOT NULL, through TEXT NOT NULL,
     shown_from DOUBLE PRECISION NOT NULL, person TEXT NOT NULL, created TEXT NOT NULL,
-    PRIMARY KEY (dataset, version, through)
+    files TEXT NOT NULL DEFAULT '{}', PRIMARY KEY (dataset, version, through)
 )
 """
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import hashlib
 import json
 import os
 import shutil
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from tacit.engines import Source
 
-__all__ = ["REPORTS", "STREAM_SCHEMA", "StreamFolder", "rows_as_source"]
+__all__ = ["REPORTS", "STREAM_SCHEMA", "StreamFolder", "file_digest", "rows_as_source"]
 
 STREAM_SCHEMA = "tacit/stream/1"
 #: Where a book of reports keeps the rows of days that have not closed.
@@ -162,6 +163,12 @@ class StreamFolder:
             yield draft
         finally:
             draft.unlink(missing_ok=True)
+
+
+def file_digest(path: Path) -> str:
+    """Return the digest of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def rows_as_source(rows: object, scratch: Path) -> Source | None:

@@ -16,14 +16,14 @@ from tacit.fixes import Choose, Say
 from tacit.ledger import Ledger
 from tacit.streams._admission import folder_lock
 from tacit.streams._declaration import stream
-from tacit.streams._folder import StreamFolder
+from tacit.streams._folder import StreamFolder, file_digest
 from tacit.streams._progress import BegunPlan
 from tacit.tables import count, count_units, mean
 from tacit.tables import sum as sum_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from tacit.core import Plan, Release
     from tacit.streams._series import Series
@@ -194,10 +194,14 @@ def stored_days(
     return begun.release_of(number) if number <= begun.through() else None
 
 
-def take_days(hosted: Stream, day: object, find: Callable[[str], Path | None]) -> None:
+def take_days(
+    hosted: Stream, day: object, find: Callable[[str], Path | None], before: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Take in the rows of all days up to one that did not come in before, in order.
 
-    Guarantee: a day that came in stays as it is. If a day is refused, those before it have come in.
+    Guarantee: a day that came in stays as it is. If a day is refused, those before it have come in. A day
+    that is taken in again, because the folder was lost, must have the file that it had: what was released
+    was drawn from it, and it decided on which days a person counts.
 
     Parameters
     ----------
@@ -205,6 +209,13 @@ def take_days(hosted: Stream, day: object, find: Callable[[str], Path | None]) -
         The stream, and the last day.
     find
         Returns the file with the rows of a day, or None if there is none.
+    before
+        The digests of files that came in before, by day.
+
+    Returns
+    -------
+    dict[str, str]
+        The digests of all files that have come in, by day; a day on which nobody came has none.
     """
     for number in range(1, hosted.horizon.number(day) + 1):
         name = hosted.horizon.name(number)
@@ -218,4 +229,16 @@ def take_days(hosted: Stream, day: object, find: Callable[[str], Path | None]) -
                 why="days come in in order; those before it were taken in",
                 fix=Say("write the file of this day; a file with columns and no rows says that nobody came"),
             )
+        _refuse_other_file(name, file, (before or {}).get(name))
         hosted.append(name, file)
+    return dict(hosted._session.files)  # noqa: SLF001
+
+
+def _refuse_other_file(name: str, file: Path, digest: str | None) -> None:
+    if digest is not None and file_digest(file) != digest:
+        raise TacitError(
+            "rows-differ",
+            f"the file of {name} is not the one that came in before",
+            why="days were released from it; nothing was stored",
+            fix=Say("put the earlier file back, or give the data a new version"),
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import tempfile
@@ -14,7 +13,7 @@ from tacit.engines import KEPT
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Code, Either, Say, Set
 from tacit.streams._admission import Admission
-from tacit.streams._folder import REPORTS, rows_as_source
+from tacit.streams._folder import REPORTS, file_digest, rows_as_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -143,8 +142,7 @@ class StreamRows:
         """Return the digest of a file, or refuse one that came in under another day; None for other rows."""
         if not isinstance(rows, str | os.PathLike) or not Path(rows).is_file():
             return None
-        with Path(rows).open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = file_digest(Path(rows))
         other = next((day for day, one in self._session.files.items() if one == digest and day != name), None)
         if other is not None and self._folder.has(other):
             raise TacitError(

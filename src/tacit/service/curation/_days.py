@@ -76,14 +76,14 @@ async def take_days(call: ServiceCall) -> Answer:
     dataset: Any = opened.dataset
     dataset.horizon.number(through)
     job = {"dataset": opened.name, "number": opened.number, "through": through}
-    await service.ask_drawer("days", job)
+    taken = await service.ask_drawer("days", job)
     shown_from = rung_after(started, service.settings.tick)
     with service.database.change() as change:
         needs_role(roles_now(change, person, opened.name), "curator")
         change.run(
-            "INSERT INTO days (dataset, version, through, shown_from, person, created)"
-            " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            opened.name, dataset.version, through, shown_from, person, now_text(),
+            "INSERT INTO days (dataset, version, through, shown_from, person, created, files)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            opened.name, dataset.version, through, shown_from, person, now_text(), json.dumps(taken["files"]),
         )  # fmt: skip
         service.record(change, person, "days-taken", f"{opened.name} {through}", call.id)
     document = {"dataset": opened.name, "through": through, "shown_from": moment_text(shown_from)}

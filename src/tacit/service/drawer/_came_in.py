@@ -6,6 +6,7 @@ count as come in from a rung of a coarse ladder after that request on.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import TacitError
@@ -15,7 +16,7 @@ from tacit.service.drawer._clock import now
 if TYPE_CHECKING:
     from tacit.service._service import OpenDataset, Service
 
-__all__ = ["came_in", "check_came_in"]
+__all__ = ["came_in", "check_came_in", "files_before"]
 
 
 def came_in(service: Service, opened: OpenDataset) -> str:
@@ -25,6 +26,17 @@ def came_in(service: Service, opened: OpenDataset) -> str:
         opened.name, opened.dataset.version, now(),
     )  # fmt: skip
     return "" if row is None or row["last"] is None else str(row["last"])
+
+
+def files_before(service: Service, dataset: str, version: int) -> dict[str, str]:
+    """Return the digests of the files of days that have come in, by day; for the process of the data alone.
+
+    A backup has no rows, and another machine has a folder of its own: days are taken in again there.
+    """
+    rows = service.database.rows(
+        "SELECT files FROM days WHERE dataset = ? AND version = ? ORDER BY created DESC", dataset, version
+    )
+    return {day: digest for row in rows for day, digest in json.loads(row["files"]).items()}
 
 
 def check_came_in(service: Service, opened: OpenDataset, day: str) -> None:

@@ -63,10 +63,11 @@ class DrawTask:
 
 @dataclass(frozen=True, slots=True)
 class DaysTask:
-    """Days of a stream that are to be taken in: for which job, and up to which day."""
+    """Days of a stream that are to be taken in: for which job, up to which day, and what came in before."""
 
     job: str
     through: str
+    before: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,13 +205,14 @@ def _answer(speaker: Speaker, opened: OpenDataset, task: DrawTask) -> None:
 
 def _take(speaker: Speaker, settings: ServiceSettings, opened: OpenDataset, task: DaysTask) -> None:
     """Take in days of a stream; its curator is told what was refused, without a value of the rows."""
+    what: dict[str, Any]
     try:
-        take_listed_days(settings, opened, task.through)
-        said, what = "taken", {"through": task.through}
+        files = take_listed_days(settings, opened, task.through, task.before)
+        said, what = "taken", {"through": task.through, "files": files}
     except TacitError as refusal:
-        said, what = "untaken", _told(refusal)
+        said, what = "untaken", {**_told(refusal)}
     except Exception:  # noqa: BLE001 - what went wrong may hold values
-        said, what = "untaken", _told(unread_day())
+        said, what = "untaken", {**_told(unread_day())}
     try:
         speaker.say(said, (task.job, what))
     except (OSError, ValueError):

@@ -46,15 +46,21 @@ def kept_days(settings: ServiceSettings, name: str, policy: Mapping[str, Any]) -
     return settings.folder / "streams" / name / str(int(policy.get("version", 1)))
 
 
-def take_listed_days(settings: ServiceSettings, opened: OpenDataset, through: str) -> None:
-    """Take in all days of a stream up to one; a refusal says nothing of values or files."""
+def take_listed_days(
+    settings: ServiceSettings, opened: OpenDataset, through: str, before: Mapping[str, str]
+) -> dict[str, str]:
+    """Take in all days of a stream up to one, and return the digests of files that are not in ``before``.
+
+    A refusal says nothing of values or files.
+    """
     from tacit.streams import take_days
 
     folder = days_folder(settings.sources[opened.policy["source"]])
     if folder is None:
         raise TacitError("unknown-table", "the source cannot be read now", fix="ask the operator")
     try:
-        take_days(opened.dataset, through, lambda day: day_file(folder, day))  # type: ignore[arg-type]
+        stream: Any = opened.dataset
+        taken = take_days(stream, through, lambda day: day_file(folder, day), before)
     except TacitError as refusal:
         if refusal.code not in _TOLD:
             raise unread_day() from None
@@ -62,6 +68,7 @@ def take_listed_days(settings: ServiceSettings, opened: OpenDataset, through: st
             fix = "ask the operator to write the file of this day, which has the rows of another one"
             raise TacitError("rows-twice", refusal.what, why=refusal.why, fix=fix) from None
         raise
+    return {day: digest for day, digest in taken.items() if day not in before}
 
 
 def unread_day() -> TacitError:

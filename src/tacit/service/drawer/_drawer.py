@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.service._pauses import UNOPENED
 from tacit.service._service import Service
 from tacit.service._times import now_text
+from tacit.service.drawer._came_in import files_before
 from tacit.service.drawer._children import DatasetChild, start_process
 from tacit.service.drawer._clock import Slot, boundary_after, now, rung_after
 from tacit.service.drawer._dataset_process import DaysTask, DrawTask, Opening
@@ -268,7 +269,9 @@ class Drawer:
             if taker is None or taker.state != "ready":
                 self._finish_job(job, "refused", _NOT_READY)
             else:
-                taker.tell(DaysTask(job, str(document.get("through", ""))))
+                version = int(taker.opening.policy.get("version", 1))
+                before = files_before(self.service, key[0], version)
+                taker.tell(DaysTask(job, str(document.get("through", "")), before))
         else:
             self._finish_job(job, "refused", _UNKNOWN)
 

@@ -291,8 +291,9 @@ def test_nobody_sees_how_long_reading_took(place, monkeypatch):
     for number, ticks in ((1, 0), (2, 5), (3, 20)):
 
         def slow(*given, ticks=ticks):
-            real(*given)
+            taken = real(*given)
             place.drawing.clock.move(now() + ticks * float(place.drawing.tick))
+            return taken
 
         monkeypatch.setattr("tacit.service.drawer._dataset_process.take_listed_days", slow)
         started = now()
@@ -734,3 +735,18 @@ def test_the_ledger_keeps_no_literal_of_a_series_if_the_policy_says_so(place):
     [run] = [one for one in place.service.ledger.history() if one.kind == "run"]
     assert CANARY not in str(run)
     assert run.body["asked"].startswith("each day: count")
+
+
+def test_days_that_are_taken_in_again_have_the_files_that_they_had(place, files):
+    """Otherwise somebody who counted on a released day could count once more on a later one."""
+    take(place, 1)
+    take(place, 2)
+    release = drawn(place, 2)
+    shutil.rmtree(place.service.settings.folder / "streams" / "flu" / "1" / "days")
+    kept = (files / f"{day(1)}.csv").read_text()
+    write_day(files, 1, rows=7)
+    refused = take(place, 3).json()
+    assert (refused["code"], day(1) in refused["title"]) == ("rows-differ", True)
+    (files / f"{day(1)}.csv").write_text(kept)
+    assert take(place, 3).status_code == 201
+    assert days_of(drawn(place, 3))["count"][:4] == days_of(release)["count"]

@@ -105,6 +105,33 @@ def test_a_batch_is_planned_here_and_answered_there_with_one_charge(connection):
         many.release(purpose="monthly report")
 
 
+def test_a_book_of_tables_is_planned_here_and_answered_there(people, connection):
+    """Cross tables, running totals and a survival curve in one batch: on the page and in the file."""
+    data = connection["visits"]
+    asked = tc.batch(
+        book=data.crosstabs(["hospital", "length_of_stay"], up_to=2, bins={"length_of_stay": 3}),
+        stays=data.prefixes("length_of_stay", bins=10),
+        curve=data.limit(rows=1)
+        .with_columns(out="length_of_stay < 20")
+        .survival(time="length_of_stay", event="out", bins=range(0, 21, 4)),
+    )
+    plan = asked.plan(epsilon=0.06)
+    release = plan.release(purpose="monthly report", key="book-1")
+    assert release.certificate.plan == plan.hash
+    assert len(release["book"].tables[("hospital", "length_of_stay")]) == 9 * 4
+    assert release["stays"].quantile(0.5)["length_of_stay"].low[0] >= 0
+    service, ana, _, _ = people
+    [found, *_] = connection.answers("visits")
+    status, page = service.call("GET", f"/releases/{found['release']}", ana)
+    assert status == 200
+    assert "book: hospital x length_of_stay" in page
+    status, lines = service.call("GET", f"/api/v1/releases/{found['release']}.csv", ana)
+    assert status == 200
+    assert "stays: running totals" in lines
+    with pytest.raises(TacitError, match="at most 200 are allowed"):
+        data.prefixes("length_of_stay", bins=300).plan(epsilon=0.01).release(purpose="monthly report")
+
+
 def test_many_kinds_of_questions_are_rebuilt_there(connection):
     """The plan's document crosses the strict reading of bodies unchanged."""
     data = connection["visits"]

@@ -106,7 +106,17 @@ class Dataset:
             )
         try:
             plan = self._from_request(document["request"])
-        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, TacitError):
+        except (
+            KeyError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            ArithmeticError,
+            RecursionError,
+            TacitError,
+        ) as e:
+            if isinstance(e, TacitError) and e.code == "question-too-large":  # readable, but not here
+                raise
             raise _unreadable() from None
         if plan.hash != document.get("plan"):
             raise TacitError(

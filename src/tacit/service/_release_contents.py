@@ -7,26 +7,35 @@ from typing import TYPE_CHECKING, Any, Final
 from tacit.core import AnswerTable, Release
 from tacit.service._interval_charts import intervals_chart
 from tacit.service._region_charts import region_chart
+from tacit.service._release_tables import joined, tables_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tacit.service._chart_panels import Chart
 
-__all__ = ["chart_of", "kind_words", "lines_of", "text_of", "value_table"]
+__all__ = ["chart_of", "kind_words", "lines_of", "text_of", "value_tables"]
 
 _MOST_LINES: Final = 500  # of a page; downloads have all
+_MOST_TABLES: Final = 40  # of a page
 _MOST_TEXT: Final = 20_000
 _WORDS: Final = {
     "answer-table": "a table of answers",
+    "batch": "several answers that were paid for together",
+    "cross-tables": "cross tables that agree with each other",
     "degree-table": "a table of degrees",
     "evaluation": "an evaluation of a model",
     "fitted-numbers": "a fitted model",
     "flow-table": "a table of trips between regions",
+    "hierarchy-counts": "counts of areas and their parts",
+    "ordered-counts": "counts along one column",
+    "regression": "a regression table",
     "series": "a series of a stream",
     "shape-functions": "an explainable model",
     "surface": "a surface over a map",
     "surface-difference": "the difference of two surfaces",
+    "survival-curves": "survival curves",
+    "synthetic-table": "the noisy tables from which synthetic rows are made",
     "trained-model": "a trained model",
 }
 
@@ -43,18 +52,8 @@ def kind_words(kind: str) -> str:
 
 
 def lines_of(document: Mapping[str, Any]) -> AnswerTable | None:
-    """Return the lines of a release: its content, all regions of a surface, all days of a series."""
-    return _lines(Release.from_json(document).content)
-
-
-def _lines(content: Any) -> AnswerTable | None:
-    if isinstance(content, AnswerTable):
-        return content
-    for name in ("table", "history"):
-        found = getattr(content, name, None)
-        if isinstance(found, AnswerTable):
-            return found
-    return None
+    """Return the lines of a release: its content, all regions of a surface, all tables of a book."""
+    return joined(tables_of(Release.from_json(document).content))
 
 
 def text_of(document: Mapping[str, Any]) -> str:
@@ -72,24 +71,41 @@ def chart_of(document: Mapping[str, Any]) -> Chart | None:
         return region_chart(content)
     if isinstance(content, AnswerTable):
         return intervals_chart(content.to_json())  # type: ignore[arg-type]
-    lines = getattr(content, "daily", None)
+    lines = content.distribution if content.kind == "ordered-counts" else getattr(content, "daily", None)
     return intervals_chart(lines.to_json()) if isinstance(lines, AnswerTable) else None  # type: ignore[arg-type]
 
 
-def value_table(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values and intervals of a release as a page shows them; of one without lines, nothing."""
-    lines = lines_of(document)
-    if lines is None:
-        return {"header": [], "rows": [], "numeric": [], "more": 0}
-    columns = [lines.shown_keys(name)[:_MOST_LINES] for name in lines.keys]
+def value_tables(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the values and intervals of a release as a page shows them; of one without lines, nothing.
+
+    A page has a few hundred lines. The last table says how many lines it leaves out, or that more follow.
+    """
+    shown: list[dict[str, Any]] = []
+    room = _MOST_LINES
+    for caption, lines in tables_of(Release.from_json(document).content):
+        if room <= 0 or len(shown) == _MOST_TABLES:
+            shown[-1]["tables"] = True
+            break
+        shown.append({"caption": _headed(caption), **_page_lines(lines, room), "tables": False})
+        room -= len(lines)
+    return shown
+
+
+def _headed(caption: str) -> str:
+    return f"Values and intervals: {caption}" if caption else "Values and intervals"
+
+
+def _page_lines(lines: AnswerTable, most: int) -> dict[str, Any]:
+    columns = [lines.shown_keys(name)[:most] for name in lines.keys]
     header, numeric = list(lines.keys), []
     for name, cells in lines.columns.items():
-        for head, values in ((name, cells.value), ("low", cells.low), ("high", cells.high)):
+        ends = (name, cells.value), ("low", cells.low), ("high", cells.high)
+        for head, values in ends if any(v is not None for v in cells.low) or name != "p" else ends[:1]:
             numeric.append(len(header))
             header.append(head if head == name else f"{name}, {head}")
-            columns.append([_shown(value) for value in values[:_MOST_LINES]])
+            columns.append([_shown(value) for value in values[:most]])
     rows = [list(line) for line in zip(*columns, strict=True)]
-    return {"header": header, "rows": rows, "numeric": numeric, "more": max(0, len(lines) - _MOST_LINES)}
+    return {"header": header, "rows": rows, "numeric": numeric, "more": max(0, len(lines) - most)}
 
 
 def _shown(value: object) -> str:

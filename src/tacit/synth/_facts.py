@@ -73,7 +73,9 @@ def plan_facts(
     if design.zeros:
         cells = sum(int(mask.sum()) for mask in design.zeros.values())
         what = "1 combination is" if cells == 1 else f"{cells:,} combinations are"
-        facts.append(("never", f"{what} declared impossible: no synthetic row has {'it' if cells == 1 else 'one'}"))
+        facts.append(
+            ("never", f"{what} declared impossible: no synthetic row has {'it' if cells == 1 else 'one'}")
+        )
     if invented := [column.name for column in columns if column.invented]:
         facts.append(("invented", f"values of {', '.join(invented)} inside a cell are made up evenly"))
     return facts

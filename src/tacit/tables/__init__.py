@@ -36,7 +36,7 @@ from tacit.tables._examples import EXAMPLE_HOSPITALS, example_visits
 from tacit.tables._further_questions import read_rows, rows_document
 from tacit.tables._hierarchy_counts import HierarchyCounts
 from tacit.tables._invented import InventedTables, StepChange, TablePair
-from tacit.tables._keys import at_most_groups
+from tacit.tables._keys import at_most_cells, at_most_groups
 from tacit.tables._level_task import LevelTask
 from tacit.tables._open_facts import open_facts
 from tacit.tables._ordered_counts import OrderedCounts
@@ -71,6 +71,7 @@ __all__ = [
     "TableDataset",
     "TablePair",
     "TableTask",
+    "at_most_cells",
     "at_most_groups",
     "best",
     "col",

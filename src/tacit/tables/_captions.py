@@ -37,7 +37,15 @@ if TYPE_CHECKING:
     from tacit.tables._lowering import ReleasedColumn
     from tacit.tables._steps import PaidStep
 
-__all__ = ["facts_of", "facts_of_blocks", "left_out", "limits_in_words", "limits_of", "rows_beyond", "without_unit"]
+__all__ = [
+    "facts_of",
+    "facts_of_blocks",
+    "left_out",
+    "limits_in_words",
+    "limits_of",
+    "rows_beyond",
+    "without_unit",
+]
 
 _SUMMED = "sums of the smallest groups, free; a sum of k groups has about sqrt(k) times the noise"
 _TOGETHER = (

@@ -274,7 +274,14 @@ class CrossQuestion:
             cells = " x ".join(str(self.axes[i].size) for i in table) or "1"
             spread = f"{law}, standard deviation {math.sqrt(paid.noise.variance(table)):.4g}"
             words = table_words(self._names(table))
-            made.append(Forecast(words, f"count, {cells} {'cell' if cells == '1' else 'cells'}", spread, paid.noise.half_width(table, level)))
+            made.append(
+                Forecast(
+                    words,
+                    f"count, {cells} {'cell' if cells == '1' else 'cells'}",
+                    spread,
+                    paid.noise.half_width(table, level),
+                )
+            )
         rest = self.tables[len(made) :]
         if rest:
             worst = max(rest, key=paid.noise.variance)

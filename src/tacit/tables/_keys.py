@@ -25,11 +25,13 @@ __all__ = [
     "MOST_KEYS",
     "KeysGiven",
     "MissingKeys",
+    "at_most_cells",
     "at_most_groups",
     "example_keys",
     "from_public_tables",
     "key_node",
     "key_nodes",
+    "most_cells",
     "public_column",
     "read_column_keys",
     "read_group_keys",
@@ -41,6 +43,7 @@ MissingKeys: TypeAlias = Literal["drop", "group"]
 
 MOST_KEYS = 1_000_000
 _MOST_GROUPS: ContextVar[int] = ContextVar("most_groups", default=MOST_KEYS)
+_MOST_CELLS: ContextVar[int | None] = ContextVar("most_cells", default=None)
 
 
 @contextmanager
@@ -64,6 +67,40 @@ def at_most_groups(number: int) -> Iterator[None]:
         yield
     finally:
         _MOST_GROUPS.reset(before)
+
+
+@contextmanager
+def at_most_cells(number: int) -> Iterator[None]:
+    """Refuse ranges of columns with more cells than this, before they are planned.
+
+    A service plans for people whom it does not trust, and the best sums of many cells take time to find.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> visits = tc.protect(
+    ...     tc.tables.example_visits(),
+    ...     unit="patient_id",
+    ...     bounds={"age": (0, 100)},
+    ...     budget=tc.Budget(epsilon=1),
+    ... )
+    >>> with tc.tables.at_most_cells(10):
+    ...     visits.ranges("age", bins=50)
+    Traceback (most recent call last):
+    tacit.errors.TacitError: age has 50 cells, and at most 10 are allowed
+    ...
+    """
+    before = _MOST_CELLS.set(number)
+    try:
+        yield
+    finally:
+        _MOST_CELLS.reset(before)
+
+
+def most_cells(own: int) -> int:
+    """Return how many cells a column may have: a question's own limit, or a smaller one around it."""
+    around = _MOST_CELLS.get()
+    return own if around is None else min(own, around)
 
 
 def key_node(node: Node, facts: Scope, kind: Kind | None) -> Node:

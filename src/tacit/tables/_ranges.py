@@ -24,6 +24,7 @@ from tacit.tables._axes import in_order, read_axes
 from tacit.tables._coded_rows import CodedRows
 from tacit.tables._counted_task import CountedTask, counted_question
 from tacit.tables._further_questions import read_rows, rows_document
+from tacit.tables._keys import most_cells
 from tacit.tables._ordered_counts import OrderedCounts
 from tacit.tables._pricing import smallest_epsilon
 from tacit.tables._words import counted_in_words
@@ -120,13 +121,13 @@ def _question(rows: Rows, asks: str, column: str, given: dict[str, Any]) -> Rang
         missing=False,
     )
     axis = _ordered(axes[0], values)
-    if axis.size > MOST_CELLS:
-        raise bad_parameter(
-            f"the cells of {column}",
-            f"at most {MOST_CELLS:,}",
-            f"{axis.size:,}",
+    most = most_cells(MOST_CELLS)
+    if axis.size > most:
+        raise TacitError(
+            "question-too-large",
+            f"{column} has {axis.size:,} cells, and at most {most:,} are allowed",
             why="the best sums of more cells take too long to find",
-            fix=Set(bins=MOST_CELLS),
+            fix=Set(bins=most),
         )
     if axis.size < 2:
         raise bad_parameter(f"the cells of {column}", "at least two", axis.size, fix=Set(bins=10))

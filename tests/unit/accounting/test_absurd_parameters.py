@@ -90,7 +90,7 @@ def test_an_outcome_just_above_the_level_counts():
 
 @pytest.mark.parametrize("digits", [-280, -30, 8, 24, 25, 100, 154, 200, 290])
 def test_overflow_never_makes_a_cost_look_smaller(digits):
-    """Warnings are errors here: the accounting meets numbers beyond the doubles on purpose, and in silence."""
+    """Warnings are errors here: accounting meets numbers beyond the doubles on purpose, and in silence."""
     rho = F(10) ** digits
     for more in (Cost.zcdp(rho), Cost.laplace(scale=1, sensitivity=1)):
         cost = more + Cost.zcdp(rho)

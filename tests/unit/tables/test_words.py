@@ -5,6 +5,7 @@ import sys
 from dataclasses import replace
 from fractions import Fraction
 
+import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -131,3 +132,19 @@ def test_screen_and_csv_tell_the_same_interval():
     release = replace(paid, content=AnswerTable({}, {"n": cells}, 0.95))
     assert "[1,907, 6,555]" in repr(release)
     assert release.to_csv() == "n,n_low,n_high\n4231,1907,6555\n"
+
+
+def test_words_about_units_read_well():
+    table = pa.table({"id": [1, 2], "g": ["a", "b"]})
+    data = tc.protect(
+        table, unit="id", limits={"rows": 1}, keys={"g": ["a", "b"]}, budget=tc.Budget(epsilon=1)
+    )
+    asked = {"one": data.group_by("g").agg(n=tc.count()), "book": data.crosstabs(["g"], tables=[("g",), ()])}
+    for question in (*asked.values(), data.ranges("g", values=["a", "b"]), tc.batch(**asked)):
+        text = f"{question.plan(epsilon=0.1)}".replace("\n", " ")
+        assert "at most 1 row of each id counts" in text
+        assert "in 1 group" not in text
+        assert "without a id" not in text
+        assert "1 cells" not in text
+    assert "book, agreement: all tables agree" in text
+    assert "of book" not in text

@@ -82,8 +82,8 @@ def no_decay(_: float) -> float:
 def _beyond_doubles() -> np.errstate:
     """Return a context in which numbers beyond the doubles become infinite or NaN without a warning.
 
-    Neither can make a cost look smaller. Cumulants only steer the search, which skips them. On a line, a NaN or
-    an infinity in a value is one in its error too, and `Spectrum.delta` and `log_moment` take no such line.
+    Neither can make a cost look smaller. Cumulants only steer the search, which skips them. On a line, a NaN
+    or an infinity in a value is one in its error too, and `Spectrum.delta` and `log_moment` refuse the line.
     """
     return np.errstate(over="ignore", invalid="ignore")
 

@@ -21,7 +21,7 @@ from tacit.errors import TacitError
 from tacit.service._bodies import UNREADABLE, Body, json_field
 from tacit.service._operations import Answer
 from tacit.service._registrations import CHARGE_WORDS, registration_of
-from tacit.service._release_contents import chart_of, kind_words, text_of, value_table
+from tacit.service._release_contents import chart_of, kind_words, text_of, value_tables
 from tacit.service._times import new_id, now_text
 from tacit.service.curation._fields import Sentence  # noqa: TC001 - pydantic reads it
 from tacit.service.curation._meaning import promise_of
@@ -132,7 +132,7 @@ def _check_certificate(certificate: Certificate) -> None:
 def _try(document: dict[str, Any]) -> None:
     """Do what the pages of a release do, so that none of them fails later."""
     shown_release(document)
-    value_table(document)
+    value_tables(document)
     text_of(document)
     chart_of(document)
 

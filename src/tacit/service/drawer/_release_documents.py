@@ -16,6 +16,11 @@ __all__ = ["document_of", "has_columns", "release_words", "shown_release"]
 _MOST_WORDS = 10_000
 _WORDS: dict[str, dict[str, Any]] = {}
 _COVERS = "the noise; not what limits and bounds drop or clip"
+_ALSO = {  # kinds whose intervals cover more, or that have several kinds of answers
+    "batch": "what each answer says",
+    "regression": "the noise and chance in who was included; not what limits and bounds drop or clip",
+    "survival-curves": "the noise and chance in who was included; not what limits and bounds drop or clip",
+}
 
 
 def document_of(release: Release[Any]) -> dict[str, Any]:
@@ -45,7 +50,7 @@ def shown_release(document: Mapping[str, Any]) -> dict[str, Any]:
         "keys": content.get("keys", {}),
         "columns": content.get("columns", {}),
         "confidence": content.get("confidence"),
-        "covers": _COVERS,
+        "covers": _ALSO.get(document["kind"], _COVERS),
         "marks": list(document["marks"]),
         "notes": content.get("notes", {}),
         "left_out": content.get("left_out", []),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.errors import TacitError
 from tacit.service._operations import Answer, Download, Operation, needs
-from tacit.service._release_contents import chart_of, kind_words, lines_of, text_of, value_table
+from tacit.service._release_contents import chart_of, kind_words, lines_of, text_of, value_tables
 from tacit.service.drawer._clock import now
 from tacit.service.drawer._queries import read_page
 from tacit.service.drawer._release_documents import release_words
@@ -31,7 +31,11 @@ def get_release(call: ServiceCall) -> Answer:
     document = release_document(call, row)
     if call.is_page:
         kept = document["document"]
-        document |= {"table": value_table(kept), "text": text_of(kept), "words": kind_words(document["kind"])}
+        document |= {
+            "tables": value_tables(kept),
+            "text": text_of(kept),
+            "words": kind_words(document["kind"]),
+        }
     return Answer(document, headers={"etag": f'"{row["id"]}"'})
 
 

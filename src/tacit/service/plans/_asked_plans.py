@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.errors import TacitError
 from tacit.exact import count
 from tacit.service.plans._asks import MOST_KEYS
+from tacit.service.plans._plan_effort import range_cells
 
 if TYPE_CHECKING:
     from tacit.core import Dataset, Plan
@@ -46,19 +47,28 @@ def plan_of(dataset: Dataset, ask: Mapping[str, Any]) -> Plan[Any]:
     """
     if "plan" in ask:
         _check_takes_plans(dataset)
-        match ask["plan"]:
-            case {"request": {"question": {"aggregates": list(aggregates)} as question}}:
-                _check_columns(aggregates)
-                _check_groups(question.get("keys"))
-            case {"request": {"batch": list(members)}}:
-                _check_columns([column for member in members for column in _columns_of(member)])
-        plan = dataset.plan_from(ask["plan"])
+        plan = _plan_of_document(dataset, ask["plan"])
     elif "sql" in ask:
         plan = _plan_of_sql(dataset, ask)
     else:
         from tacit.service._kinds import plan_of_method
 
         plan = plan_of_method(dataset, ask["method"], exact_values(ask.get("arguments", {})), _totals(ask))
+    return plan
+
+
+def _plan_of_document(dataset: Any, document: Mapping[str, Any]) -> Plan[Any]:
+    """Rebuild a plan that was made elsewhere, if the effort is one that a worker may take."""
+    from tacit.tables import at_most_cells, at_most_groups
+
+    match document:
+        case {"request": {"question": {"aggregates": list(aggregates)} as question}}:
+            _check_columns(aggregates)
+            _check_groups(question.get("keys"))
+        case {"request": {"batch": list(members)}}:
+            _check_columns([column for member in members for column in _columns_of(member)])
+    with at_most_groups(MOST_KEYS), at_most_cells(range_cells(document)):
+        plan: Plan[Any] = dataset.plan_from(document)
     return plan
 
 

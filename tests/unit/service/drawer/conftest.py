@@ -36,11 +36,17 @@ def allot(house: Any, name: str, epsilon: float = 2, number: int = 1, **more: st
 
 
 @pytest.fixture
-def ward(house: House, drawing: Drawing) -> Any:
+def declared() -> dict[str, Any]:
+    """What the curator declares of the dataset ``visits``."""
+    return DECLARED
+
+
+@pytest.fixture
+def ward(house: House, drawing: Drawing, declared: dict[str, Any]) -> Any:
     """The service with the dataset ``visits``, opened by the drawer; ana and ben have allotments."""
     house.person("cora", everywhere="curator")
     house.tokens = {"cora": house.token("cora")}
-    made = house.call("POST", "/api/v1/datasets", house.tokens["cora"], json=DECLARED)
+    made = house.call("POST", "/api/v1/datasets", house.tokens["cora"], json=declared)
     assert made.status_code == 201, made.text
     for name, role in {"ana": "analyst", "ben": "analyst", "dora": "auditor", "cem": "curator"}.items():
         house.person(name, visits=role)

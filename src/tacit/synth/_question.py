@@ -13,28 +13,29 @@ from tacit.core import Plan, PlanGoal
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count
 from tacit.fixes import Choose, Either, Set
-from tacit.mechanisms import AdaptiveTables, DiscreteGaussian
+from tacit.mechanisms import AdaptiveTables, DiscreteGaussian, ResidualNoise
 from tacit.synth._columns import SyntheticColumn
-from tacit.synth._design import SynthDesign
+from tacit.synth._design import MOST_CELLS, SynthDesign
 from tacit.synth._facts import plan_facts, plan_forecast
 from tacit.synth._junction_tree import tree_cells
 from tacit.synth._model import model_of
 from tacit.synth._task import SynthTask
-from tacit.tables import BinsGiven, CodedSource, read_axes, read_rows
+from tacit.tables import BinsGiven, CodedSource, CrossWorkload, read_axes, read_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tacit.algebra import Contribution
     from tacit.core import JSON
     from tacit.synth._model import Columns
     from tacit.synth._synthetic_table import SyntheticTable
+    from tacit.synth._task import SynthMechanism
     from tacit.tables import Rows, TableDataset
 
 __all__ = ["SynthQuestion", "rebuild", "synthesize"]
 
 SynthMethod: TypeAlias = Literal["auto", "aim", "mst", "tables"]
 _METHODS = ("auto", "aim", "mst", "tables")
-_MOST_CELLS = 2_000_000
 _FEW = 3  # wanted tables up to which all are measured
 _MOST_FOR_AIM = 40  # columns: each round compares all wanted tables with the model
 _MOST_FOR_TRIPLES = 24
@@ -61,8 +62,8 @@ def synthesize(
             "method", "auto, aim, mst or tables", method, fix=Choose(_METHODS, given=str(method))
         )
     most = count("size", size, zero=False)
-    if most > _MOST_CELLS:
-        raise bad_parameter("size", f"at most {_MOST_CELLS:,} cells", size, fix=Set(size=200_000))
+    if most > MOST_CELLS:
+        raise bad_parameter("size", f"at most {MOST_CELLS:,} cells", size, fix=Set(size=200_000))
     made = tuple(SyntheticColumn.of(axis) for axis in source.axes)
     names = [column.name for column in made]
     kept = tuple(dict.fromkeys(_columns_of(one, names, "keep") for one in keep))
@@ -132,8 +133,7 @@ class SynthQuestion:
     def planned(self, goal: PlanGoal) -> Plan[SyntheticTable]:
         """Plan the measurements for a goal; see `plan`."""
         who, dataset = self.source.contribution, self.source.dataset
-        mechanism = AdaptiveTables(rho=_rho(goal), rows=who.total, adjacency=who.adjacency)
-        self.design.check_noise(mechanism)
+        mechanism = _mechanism(self.design, _rho(goal), who)
         task = SynthTask(self.source, self.columns, self.design, mechanism)
         _ = task.sql  # what cannot be written is refused now
         return Plan.of(
@@ -159,6 +159,19 @@ class SynthQuestion:
             "size": self.design.size,
             "goal": goal.to_json(),
         }
+
+
+def _mechanism(design: SynthDesign, rho: Fraction, who: Contribution) -> SynthMechanism:
+    """Return what measures: steps, or the residuals of all tables at once; refuse noise that is too large."""
+    if design.method == "tables":
+        tables = tuple(design.all_tables())
+        work = CrossWorkload(design.sizes, tables, (1.0,) * len(tables), "sum", who)
+        [together] = work.gaussian(rho, {}).mechanisms
+        assert isinstance(together, ResidualNoise)  # noqa: S101 - the noise is Gaussian
+        return together
+    mechanism = AdaptiveTables(rho=rho, rows=who.total, adjacency=who.adjacency)
+    design.check_noise(mechanism)
+    return mechanism
 
 
 def _rho(goal: PlanGoal) -> Fraction:
@@ -221,8 +234,8 @@ def _zeros(
             )
         at = _columns_of(list(one), names, "never")
         shape = tuple(columns[c].size for c in at)
-        if int(np.prod(shape, dtype=object)) > _MOST_CELLS:
-            raise bad_parameter("never", f"of columns with at most {_MOST_CELLS:,} cells", list(one))
+        if int(np.prod(shape, dtype=object)) > MOST_CELLS:
+            raise bad_parameter("never", f"of columns with at most {MOST_CELLS:,} cells", list(one))
         mask = found.setdefault(at, np.zeros(shape, bool))
         places = [_places(columns[c], one[names[c]]) for c in at]
         mask[np.ix_(*places)] = True
@@ -253,12 +266,15 @@ def _check_room(design: SynthDesign, names: list[str]) -> None:
         if design.cells(columns) > design.size:
             raise bad_parameter(
                 "keep", f"of tables with at most {design.size:,} cells", [names[c] for c in columns],
-                fix=Set(size=min(_MOST_CELLS, design.cells(columns))),
+                fix=Set(size=min(MOST_CELLS, design.cells(columns))),
             )  # fmt: skip
-    if design.method == "tables" and (cells := sum(map(design.cells, design.all_tables()))) > _MOST_CELLS:
+    cells = design.parts() if design.method == "tables" else 0
+    if design.method == "tables" and cells <= MOST_CELLS:
+        cells = sum(map(design.cells, design.all_tables()))
+    if cells > MOST_CELLS:
         raise TacitError(
             "question-too-large",
-            f"all tables of {design.up_to} columns have {cells:,} cells, and the limit is {_MOST_CELLS:,}",
+            f"all tables of {design.up_to} columns have {cells:,} cells or more; the limit is {MOST_CELLS:,}",
             why="every one of them would be measured",
             fix=Either(Set(method="aim"), Set(up_to=1)),
         )
@@ -270,7 +286,7 @@ def _check_room(design: SynthDesign, names: list[str]) -> None:
             f"the tables in keep and never need a model of {cells:,} cells, and the limit is {design.size:,}",
             why="columns that are tied together in a circle must be modelled together",
             fix=Set(size=cells)
-            if cells <= _MOST_CELLS
+            if cells <= MOST_CELLS
             else "name fewer tables in keep and never, or wider bins",
         )
     if model_of({}, design.zeros, design.sizes, 1.0) is None:

@@ -213,8 +213,8 @@ def compare(
         except subprocess.CalledProcessError as failed:
             told = (failed.stderr or "no message").strip().splitlines()[-1:]
             ended = -failed.returncode in {signal.SIGXCPU, signal.SIGKILL}
-            print(f"{name} {method} at epsilon 1: " + (
-                f"did not finish in {LIMIT} CPU s" if ended else f"failed here ({told})"), flush=True)  # fmt: skip
+            why = f"did not finish in {LIMIT} CPU s" if ended else f"failed here ({told})"
+            print(f"{name} {method} at epsilon 1: {why}", flush=True)
         else:
             print(f"{name} {method} at epsilon 1: {judged(np.array(found['codes']), train, test, sizes)}  "
                   f"{found['cpu']:.1f} CPU s  {found['memory']:.0f} MB{ratio(found, ours.get(method))}",

@@ -49,7 +49,8 @@ def covered(method, rho, releases):
         pytest.param("mst", 0.0005, 150, marks=pytest.mark.long),
         pytest.param("aim", 0.005, 100, marks=pytest.mark.long),
         pytest.param("aim", 0.5, 100, marks=pytest.mark.long),
-        pytest.param("tables", 0.05, 100, marks=pytest.mark.long),
+        ("tables", 0.05, 40),
+        pytest.param("tables", 0.0005, 100, marks=pytest.mark.long),
     ],
 )
 def test_intervals_of_measured_cells_cover_95_percent(method, rho, releases):

@@ -1,4 +1,4 @@
-"""The steps of synthetic rows: AIM, MST or all tables, from noisy results alone.
+"""The steps of synthetic rows: AIM or MST, from noisy results alone.
 
 Each is a generator of steps for `tacit.mechanisms.AdaptiveTables`. It gets the noisy counts of a table or the
 number of the chosen candidate, with the rho that is left. None of them sees the data.
@@ -76,7 +76,7 @@ def steps_of(design: SynthDesign, mechanism: AdaptiveTables) -> TableStepper:
         return _aim(design, mechanism)
     if design.method == "mst" and len(design.sizes) > 1:
         return _mst(design, mechanism)
-    return _all_tables(design, mechanism)
+    return _one_table(design, mechanism)
 
 
 def _measured(columns: Columns, sigma: Fraction, noisy: NDArray[np.int64]) -> NoisyTable:
@@ -94,7 +94,7 @@ def _certain(
     return tables, left
 
 
-def _all_tables(design: SynthDesign, mechanism: AdaptiveTables) -> TableStepper:
+def _one_table(design: SynthDesign, mechanism: AdaptiveTables) -> TableStepper:
     yield from _certain(design, mechanism)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tacit.mechanisms import AdaptiveTables
     from tacit.synth._model import Columns
 
-__all__ = ["KEPT_SHARE", "MOST_CELLS", "NOISE_L1", "SynthDesign", "columns_in"]
+__all__ = ["KEPT_SHARE", "MOST_CELLS", "NOISE_L1", "SynthDesign", "columns_in", "subsets_of"]
 
 MOST_CELLS = 2_000_000  # that a model, or a table, may have
 KEPT_SHARE = Fraction(1, 5)  # of rho, for the tables that are kept
@@ -97,17 +97,19 @@ class SynthDesign:
         return sum(math.comb(len(self.sizes), n) for n in range(1, (2 if self.method == "mst" else wide) + 1))
 
     def all_tables(self) -> list[Columns]:
-        """Return the tables that the method "tables" measures: all of the widest kind, and those kept."""
+        """Return the tables of the method "tables": all of the widest kind, and those kept."""
         wide = min(self.up_to, len(self.sizes))
         made = [*combinations(range(len(self.sizes)), wide)]
         return [*made, *(c for c in self.keep if not any(set(c) <= set(one) for one in made))]
 
+    def parts(self) -> int:
+        """Return how many pairs of a table of the method "tables" and a set of its columns there are."""
+        wide = min(self.up_to, len(self.sizes))
+        return (math.comb(len(self.sizes), wide) << wide) + sum(1 << len(one) for one in self.keep)
+
     def certain(self, mechanism: AdaptiveTables) -> list[tuple[Columns, Fraction]]:
-        """Return the tables that are measured for certain, in their order, each with its sigma."""
+        """Return the tables that AIM and MST measure for certain, in their order, each with its sigma."""
         rho = mechanism.rho
-        if self.method == "tables":
-            every = self.all_tables()
-            return [(c, mechanism.sigma_for(rho / len(every))) for c in every]
         kept = [(c, mechanism.sigma_for(rho * KEPT_SHARE / len(self.keep))) for c in self.keep]
         sigma = mechanism.sigma_for(self.one_way_rho(mechanism))
         return [*kept, *(((i,), sigma) for i in range(len(self.sizes)) if (i,) not in self.keep)]
@@ -137,10 +139,9 @@ class SynthDesign:
         """Refuse a rho so small that the noise of some step cannot be drawn: before anything is charged."""
         for sigma in {sigma for _, sigma in self.certain(mechanism)}:
             DiscreteGaussian(sigma=sigma, sensitivity_squared=mechanism.moved_squared)
-        if self.method != "tables":
-            weight = max(self.workload().values()) if self.method == "aim" else 1
-            epsilon = mechanism.epsilon_for(self.choice_rho(mechanism))
-            Exponential(epsilon, sensitivity=mechanism.moved * weight, grid=1)
+        weight = max(self.workload().values()) if self.method == "aim" else 1
+        epsilon = mechanism.epsilon_for(self.choice_rho(mechanism))
+        Exponential(epsilon, sensitivity=mechanism.moved * weight, grid=1)
 
     def to_json(self) -> dict[str, JSON]:
         """Return the design as JSON; impossible cells by their numbers."""
@@ -188,3 +189,15 @@ def _whole(given: Any, least: int) -> int:
     if type(given) is not int or given < least:
         raise ValueError("not a whole number")
     return given
+
+
+def subsets_of(columns: Columns, sizes: tuple[int, ...]) -> list[Columns]:
+    """Return all subsets of the columns that have more than one place.
+
+    Examples
+    --------
+    >>> subsets_of((0, 1), (2, 1))
+    [(), (0,)]
+    """
+    wide = [c for c in columns if sizes[c] > 1]
+    return [part for n in range(len(wide) + 1) for part in combinations(wide, n)]

@@ -5,23 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tacit.core import Forecast
-from tacit.mechanisms import DiscreteGaussian
+from tacit.mechanisms import DiscreteGaussian, ResidualNoise
 from tacit.synth._design import KEPT_SHARE
+from tacit.synth._table_views import interval_level
+from tacit.tables import CrossNoise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-    from tacit.mechanisms import AdaptiveTables
     from tacit.synth._columns import SyntheticColumn
     from tacit.synth._design import SynthDesign
+    from tacit.synth._model import Columns
+    from tacit.synth._task import SynthMechanism
 
 __all__ = ["METHODS", "plan_facts", "plan_forecast", "table_name"]
 
 METHODS = {
     "aim": "AIM: the table that the model misses most is chosen privately and measured, round after round",
     "mst": "MST: a tree of pairs of columns is chosen privately, then measured",
-    "tables": "all tables are measured, none is chosen",
+    "tables": "all tables are measured together, none is chosen",
 }
 _LISTED = 40
 
@@ -39,33 +42,38 @@ def table_name(columns: Sequence[SyntheticColumn], at: Sequence[int]) -> str:
 
 
 def plan_forecast(
-    columns: Sequence[SyntheticColumn], design: SynthDesign, mechanism: AdaptiveTables, confidence: Fraction
+    columns: Sequence[SyntheticColumn], design: SynthDesign, mechanism: SynthMechanism, confidence: Fraction
 ) -> list[Forecast]:
     """Return the tables that are measured for certain, each with its error."""
-    made = []
-    for at, sigma in design.certain(mechanism)[:_LISTED]:
-        law = DiscreteGaussian(sigma=sigma, sensitivity_squared=mechanism.moved_squared)
-        made.append(
-            Forecast(
-                table_name(columns, at),
-                f"rows in each of {design.cells(at):,} cells" + (" (kept)" if at in design.keep else ""),
-                law.describe(),
-                law.half_width(confidence),
-            )
+
+    def line(at: Columns, noise: str, error: float) -> Forecast:
+        kept = " (kept)" if at in design.keep else ""
+        return Forecast(
+            table_name(columns, at), f"rows in each of {design.cells(at):,} cells{kept}", noise, error
         )
-    return made
+
+    if isinstance(mechanism, ResidualNoise):
+        noise = CrossNoise(design.sizes, "gaussian", mechanism.sets, mechanism.sigmas)
+        wide = [(at, noise.half_width(at, float(confidence))) for at in design.all_tables()[:_LISTED]]
+        return [line(at, mechanism.describe(), error) for at, error in wide]
+    level = interval_level(design.method, confidence)
+    laws = [
+        (at, DiscreteGaussian(sigma=sigma, sensitivity_squared=mechanism.moved_squared))
+        for at, sigma in design.certain(mechanism)[:_LISTED]
+    ]
+    return [line(at, law.describe(), law.half_width(level)) for at, law in laws]
 
 
 def plan_facts(
-    columns: Sequence[SyntheticColumn], design: SynthDesign, mechanism: AdaptiveTables
+    columns: Sequence[SyntheticColumn], design: SynthDesign, mechanism: SynthMechanism
 ) -> list[tuple[str, str]]:
     """Return what may be chosen, how large the model may become, and what stays uncovered."""
     facts = [("method", METHODS[design.method])]
-    if design.keep:
+    if design.keep and design.method != "tables":
         facts.append(("kept tables", f"{float(KEPT_SHARE):.0%} of rho is reserved for them"))
-    certain = len(design.certain(mechanism))
+    certain = len(design.all_tables() if isinstance(mechanism, ResidualNoise) else design.certain(mechanism))
     if certain > _LISTED:
-        facts.append(("also measured", f"{certain - _LISTED:,} more tables, with the same noise"))
+        facts.append(("also measured", f"{certain - _LISTED:,} more tables"))
     if design.method == "tables":
         facts.append(("not covered", f"tables of more than {design.up_to} columns have no interval"))
     elif len(design.sizes) > 1:

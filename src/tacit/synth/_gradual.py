@@ -77,7 +77,7 @@ def _independent(
     zeros: Mapping[Columns, NDArray[np.bool_]],
 ) -> GraphicalModel:
     """Return the model of independent columns, apart from what can never be."""
-    weights = {}
+    weights: dict[Columns, NDArray[np.float64]] = {}
     for column, size in enumerate(sizes):
         found = [summed(t, c, (column,)) for c, t in wanted.items() if column in c]
         known = np.mean(found, axis=0) if found else np.ones(size)
@@ -87,9 +87,7 @@ def _independent(
     return model
 
 
-def _forbidden(
-    codes: NDArray[np.int32], zeros: Mapping[Columns, NDArray[np.bool_]]
-) -> NDArray[np.bool_]:
+def _forbidden(codes: NDArray[np.int32], zeros: Mapping[Columns, NDArray[np.bool_]]) -> NDArray[np.bool_]:
     """Return which rows have a combination that can never be."""
     found = np.zeros(len(codes), bool)
     for columns, never in zeros.items():

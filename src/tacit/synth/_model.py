@@ -25,6 +25,7 @@ _EINSUM: Any = np.einsum  # quicker than a sum over axes; its types do not know 
 
 #: The numbers of some columns, rising.
 Columns: TypeAlias = "tuple[int, ...]"
+_NOTHING = 1e-280  # expected counts below it are none: one over them would leave the floats
 
 
 def summed(table: NDArray[np.float64], columns: Sequence[int], kept: Sequence[int]) -> NDArray[np.float64]:
@@ -55,8 +56,8 @@ def spread(table: NDArray[np.float64], columns: Sequence[int], wide: Sequence[in
 
 
 def _over(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Divide; nothing over nothing is nothing."""
-    return np.divide(a, b, out=np.zeros_like(a), where=b > 0)
+    """Divide; what is over nothing, or over next to nothing, is nothing."""
+    return np.divide(a, b, out=np.zeros_like(a), where=b > _NOTHING)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,9 +205,9 @@ def model_of(
         top = message.max()
         if not (top > 0 and np.isfinite(top)):
             return None
-        sent[place] = message
+        sent[place], beliefs[place] = message / top, beliefs[place] / top
         parent = parents[place]
-        beliefs[parent] = beliefs[parent] * spread(message / top, separators[place], cliques[parent])
+        beliefs[parent] = beliefs[parent] * spread(sent[place], separators[place], cliques[parent])
     mass = float(beliefs[0].sum())
     if not (mass > 1e-200 and math.isfinite(mass)):  # next to nothing is left: the rounding would decide
         return None

@@ -11,7 +11,7 @@ from tacit.core import about_release, visible
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose
 from tacit.synth._facts import table_name
-from tacit.synth._table_views import half_width, source_of
+from tacit.synth._table_views import source_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,15 +75,10 @@ def _draw(axes: Axes, held: SyntheticTable, columns: Columns) -> None:
     source = source_of(held, columns)
     if source is None:  # pragma: no cover - only measured tables are drawn
         raise TacitError("bad-parameter", "this table was not measured")
-    noisy, times = source
-    over = tuple(i for i, c in enumerate(noisy.columns) if c not in columns)
-    values = noisy.counts.sum(axis=over) if over else noisy.counts
-    cells = noisy.counts.size // values.size
-    sigma = noisy.sigma * math.sqrt(cells)
+    values, sigma = source.counts, source.sigma
     labels = [[_plain(visible(one))[:_LETTERS] for one in held.columns[c].labels] for c in columns]
     if len(columns) == 1:
-        width = half_width(noisy.sigma, cells, held.confidence, times)
-        axes.bar(range(values.size), values, yerr=width, color=_COLOUR, ecolor="#333333", capsize=2)
+        axes.bar(range(values.size), values, yerr=source.width, color=_COLOUR, ecolor="#333333", capsize=2)
         axes.set_xticks(range(values.size), labels[0], rotation=45, ha="right", fontsize=7)
         axes.spines[["top", "right"]].set_visible(False)
         return

@@ -13,20 +13,22 @@ from tacit.core import Plan, PlanGoal
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count
 from tacit.fixes import Choose, Either, Fix, Say, Set
-from tacit.mechanisms import AdaptiveTables, DiscreteGaussian
+from tacit.mechanisms import AdaptiveTables, DiscreteGaussian, ResidualNoise
 from tacit.synth._columns import SyntheticColumn
 from tacit.synth._design import MOST_CELLS, SynthDesign
 from tacit.synth._facts import plan_facts, plan_forecast
 from tacit.synth._junction_tree import tree_cells
 from tacit.synth._task import SynthTask
-from tacit.tables import BinsGiven, CodedSource, read_axes, read_rows
+from tacit.tables import BinsGiven, CodedSource, CrossWorkload, read_axes, read_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tacit.algebra import Contribution
     from tacit.core import JSON
     from tacit.synth._model import Columns
     from tacit.synth._synthetic_table import SyntheticTable
+    from tacit.synth._task import SynthMechanism
     from tacit.tables import Rows, TableDataset
 
 __all__ = ["SynthQuestion", "rebuild", "synthesize"]
@@ -132,8 +134,7 @@ class SynthQuestion:
     def planned(self, goal: PlanGoal) -> Plan[SyntheticTable]:
         """Plan the measurements for a goal; see `plan`."""
         who, dataset = self.source.contribution, self.source.dataset
-        mechanism = AdaptiveTables(rho=_rho(goal), rows=who.total, adjacency=who.adjacency)
-        self.design.check_noise(mechanism)
+        mechanism = _mechanism(self.design, _rho(goal), who)
         task = SynthTask(self.source, self.columns, self.design, mechanism)
         _ = task.sql  # what cannot be written is refused now
         return Plan.of(
@@ -159,6 +160,19 @@ class SynthQuestion:
             "size": self.design.size,
             "goal": goal.to_json(),
         }
+
+
+def _mechanism(design: SynthDesign, rho: Fraction, who: Contribution) -> SynthMechanism:
+    """Return what measures: steps, or the residuals of all tables at once; refuse noise that is too large."""
+    if design.method == "tables":
+        tables = tuple(design.all_tables())
+        work = CrossWorkload(design.sizes, tables, (1.0,) * len(tables), "sum", who)
+        [together] = work.gaussian(rho, {}).mechanisms
+        assert isinstance(together, ResidualNoise)  # noqa: S101 - the noise is Gaussian
+        return together
+    mechanism = AdaptiveTables(rho=rho, rows=who.total, adjacency=who.adjacency)
+    design.check_noise(mechanism)
+    return mechanism
 
 
 def _rho(goal: PlanGoal) -> Fraction:
@@ -286,10 +300,13 @@ def _check_tables(design: SynthDesign, names: list[str]) -> None:
             why="each of these tables is counted and compared" + (", round after round" if adaptive else ""),
             fix=smaller if design.method == "mst" else Either(smaller, Set(method="mst")),
         )
-    if design.method == "tables" and (cells := sum(map(design.cells, design.all_tables()))) > MOST_CELLS:
+    cells = design.parts() if design.method == "tables" else 0
+    if design.method == "tables" and cells <= MOST_CELLS:
+        cells = sum(map(design.cells, design.all_tables()))
+    if cells > MOST_CELLS:
         raise TacitError(
             "question-too-large",
-            f"all tables of {design.up_to} columns have {cells:,} cells, and the limit is {MOST_CELLS:,}",
+            f"all tables of {design.up_to} columns have {cells:,} cells or more; the limit is {MOST_CELLS:,}",
             why="every one of them would be measured",
             fix=Either(Set(method="aim"), Set(up_to=1)),
         )

@@ -78,7 +78,7 @@ def _listed(held: SyntheticTable, away: Callable[[NoisyTable], float] | None) ->
     header = ("table", "cells", "+/-", "cells below 2 sigma")
     rows = []
     for table in held.measured[:_LISTED]:
-        width = half_width(table.sigma, 1, held.confidence)
+        width = _width(held, table)
         small = int((table.counts < 2 * table.sigma).sum())
         line = [
             table_name(held.columns, table.columns), f"{table.counts.size:,}", f"{width:,.0f}", f"{small:,}",
@@ -87,6 +87,13 @@ def _listed(held: SyntheticTable, away: Callable[[NoisyTable], float] | None) ->
     more = len(held.measured) - _LISTED
     title = "Measured tables" + (f" (the first {_LISTED}; {more:,} more)" if more > 0 else "")
     return ReportTable(title, (*header, "distance in sigma") if away else header, tuple(rows))
+
+
+def _width(held: SyntheticTable, table: NoisyTable) -> float:
+    """Return the half-width of one cell of one measurement; tables that agree have theirs from residuals."""
+    if held.together is not None:
+        return held.together.half_width(table.columns, held.confidence)
+    return half_width(table.sigma, 1, held.confidence)
 
 
 def _notes(held: SyntheticTable) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -15,11 +16,12 @@ import numpy as np
 from tacit.core import Content, needs
 from tacit.exact import count, read_fraction
 from tacit.synth._columns import SyntheticColumn
-from tacit.synth._design import SynthDesign, columns_in
+from tacit.synth._design import MOST_CELLS, SynthDesign, columns_in, subsets_of
 from tacit.synth._fit import NoisyTable, fit, total_of
 from tacit.synth._gradual import gradual_codes
 from tacit.synth._rows import draw_codes
 from tacit.synth._table_views import MeasuredViews
+from tacit.tables import CrossNoise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,23 +69,47 @@ class SyntheticTable(Content):
     left_out: tuple[str, ...] = ()
 
     @cached_property
+    def together(self) -> CrossNoise | None:
+        """The noise of tables whose residuals were measured at once; None where there were steps."""
+        sets = [(tuple(at), Fraction(level)) for kind, at, level, *_ in self.steps if kind == "residual"]
+        if not sets:
+            return None
+        columns, sigmas = zip(*sets, strict=True)
+        return CrossNoise(self.design.sizes, "gaussian", columns, sigmas)
+
+    @cached_property
+    def numbers(self) -> tuple[NDArray[np.float64], ...]:
+        """The noisy numbers of each step that has some."""
+        held = [(at, cells[0]) for _, at, _, *cells in self.steps if cells]
+        return tuple(np.array(c, np.float64).reshape([self.design.sizes[i] for i in at]) for at, c in held)
+
+    @cached_property
     def measured(self) -> tuple[NoisyTable, ...]:
-        """The noisy tables, in the order in which they were measured."""
+        """The noisy tables, in the order in which they were measured; or rebuilt from residuals."""
+        if self.together is not None:
+            noise = self.together
+            return tuple(
+                NoisyTable(at, noise.estimate(at, self.numbers), math.sqrt(noise.variance(at)))
+                for at in self.design.all_tables()
+            )
         found = []
-        for kind, columns, level, *cells in self.steps:
-            if kind == "table":
-                counts = np.array(cells[0], np.float64).reshape([self.design.sizes[c] for c in columns])
-                found.append(NoisyTable(tuple(columns), counts, float(Fraction(level))))
+        steps = [(columns, level) for kind, columns, level, *_ in self.steps if kind == "table"]
+        for (columns, level), counts in zip(steps, self.numbers, strict=True):
+            found.append(NoisyTable(tuple(columns), counts, float(Fraction(level))))
         return tuple(found)
 
     @cached_property
     def total(self) -> float:
         """The noisy number of rows: the mean of the tables' sums by precision; it may be negative."""
+        if self.together is not None:
+            return float(self.together.estimate((), self.numbers))
         return total_of(self.measured)
 
     @property
     def total_error(self) -> float:
         """The standard deviation of the noise on the total."""
+        if self.together is not None:
+            return math.sqrt(self.together.variance(()))
         return float(sum(1 / (t.sigma**2 * t.counts.size) for t in self.measured) ** -0.5)
 
     @cached_property
@@ -213,7 +239,8 @@ class SyntheticTable(Content):
         if not 0 < confidence < 1 or len({column.name for column in columns}) < len(columns):
             raise ValueError("not a synthetic table")
         measured = [tuple(step[1]) for step in steps if step[0] == "table"]
-        if not measured or not (design.method == "tables" or design.fits(measured, 4.0)):
+        fits = design.method == "tables" or (bool(measured) and design.fits(measured, 4.0))
+        if not fits or not _complete(steps, design):
             raise ValueError("not a synthetic table")
         return cls(columns, design, steps, confidence, tuple(str(one) for one in document["left_out"]))
 
@@ -221,8 +248,10 @@ class SyntheticTable(Content):
 def _step(written: Any, design: SynthDesign) -> list[Any]:
     """Read a choice or a noisy table."""
     kind, columns, level, *cells = written
-    at, exact = list(columns_in(columns, len(design.sizes))), read_fraction(level)
-    if not 2**-100 < exact < 2**100 or (kind, len(cells)) not in {("choice", 0), ("table", 1)}:
+    whole = kind == "residual" and columns == []  # the number of rows
+    at, exact = [] if whole else list(columns_in(columns, len(design.sizes))), read_fraction(level)
+    kinds = {("choice", 0), ("table", 1), ("residual", 1)}
+    if not 2**-100 < exact < 2**100 or (kind, len(cells)) not in kinds:
         raise ValueError("not a step")
     if kind == "choice":
         return [kind, at, str(exact)]
@@ -232,3 +261,15 @@ def _step(written: Any, design: SynthDesign) -> list[Any]:
     ):
         raise ValueError("not a noisy table")
     return [kind, at, str(exact), list(counts)]
+
+
+def _complete(steps: tuple[list[Any], ...], design: SynthDesign) -> bool:
+    """Return whether there is a table, or each residual that the tables of the design need, once."""
+    if design.method != "tables":
+        kinds = {step[0] for step in steps}
+        return "table" in kinds and "residual" not in kinds
+    if design.parts() > MOST_CELLS:
+        return False
+    residuals = [tuple(step[1]) for step in steps if step[0] == "residual"]
+    needed = {part for one in design.all_tables() for part in subsets_of(one, design.sizes)}
+    return len(residuals) == len(steps) == len(needed) and set(residuals) == needed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from statistics import NormalDist
@@ -21,11 +22,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tacit.synth._fit import NoisyTable
     from tacit.synth._model import Columns
     from tacit.synth._synthetic_table import SyntheticTable
 
-__all__ = ["MeasuredViews", "half_width", "source_of"]
+__all__ = ["CoveredTable", "MeasuredViews", "half_width", "interval_level", "source_of"]
+
+_FIRST = Fraction(19, 20)  # of the allowed error, for the first measurement of a table
 
 
 class MeasuredViews:
@@ -66,9 +68,7 @@ class MeasuredViews:
             ends = ((None,) * values.size,) * 2
             note = "not covered: this table was not measured; its numbers come from the model"
         else:
-            noisy, times = source
-            values = summed(noisy.counts, noisy.columns, rising)
-            width = half_width(noisy.sigma, noisy.counts.size // values.size, held.confidence, times)
+            values, width = source.counts, source.width
             ends = _flat(values - width, order), _flat(values + width, order)
             note = f"{held.confidence * 100:.4g} % intervals for the noise, one cell at a time"
         keys = list(zip(*product(*(held.columns[c].places for c in given)), strict=True))
@@ -110,30 +110,73 @@ def _flat(values: NDArray[np.float64], order: list[int]) -> tuple[float, ...]:
     return tuple(np.transpose(values, order).ravel().tolist())
 
 
-def source_of(held: SyntheticTable, rising: Columns) -> tuple[NoisyTable, int] | None:
-    """Return the measurement that covers a table, and how often its columns were measured; None if none does.
+@dataclass(frozen=True, slots=True, eq=False)
+class CoveredTable:
+    """A measured table, or a sum of one: its noisy counts, their standard deviation and half-width."""
 
-    A measurement of the table itself comes first, the last one where there are several; then the one whose
-    sums have the least noise.
+    counts: NDArray[np.float64]
+    sigma: float
+    width: float
+
+
+def source_of(held: SyntheticTable, rising: Columns) -> CoveredTable | None:
+    """Return what covers a table; None if nothing does.
+
+    Of several measurements that hold the table, AIM shows the one with the narrowest interval. Otherwise the
+    table's own comes first, then the one whose sums have the least noise.
     """
-    same = [table for table in held.measured if table.columns == rising]
-    if same:
-        return same[-1], len(same)
-    wider = [table for table in held.measured if set(rising) < set(table.columns)]
-    if not wider:
-        return None
+    if held.together is not None:
+        if not held.together.covers(rising):
+            return None
+        counts = held.together.estimate(rising, held.numbers)
+        wide = held.together.half_width(rising, held.confidence)
+        return CoveredTable(counts, math.sqrt(held.together.variance(rising)), wide)
     cells = held.design.cells(rising)
-    return min(wider, key=lambda t: t.sigma**2 * (t.counts.size // cells)), 1
+    found = [table for table in held.measured if set(rising) <= set(table.columns)]
+    if not found:
+        return None
+    levels = [interval_level(held.design.method, held.confidence, i) for i in range(1, len(found) + 1)]
+    if held.design.method == "aim":
+        about = [
+            NormalDist().inv_cdf((1 + float(level)) / 2) * table.sigma * math.sqrt(table.counts.size / cells)
+            for table, level in zip(found, levels, strict=True)
+        ]
+        best = int(np.argmin(about))
+    else:
+        best = min(
+            range(len(found)),
+            key=lambda i: (found[i].columns != rising, found[i].sigma ** 2 * found[i].counts.size),
+        )
+    table, many = found[best], found[best].counts.size // cells
+    counts = summed(table.counts, table.columns, rising)
+    return CoveredTable(counts, table.sigma * math.sqrt(many), half_width(table.sigma, many, levels[best]))
 
 
-def half_width(sigma: float, cells: int, confidence: float, times: int = 1) -> float:
-    """Return the half-width of an interval for a sum of noisy cells.
+def interval_level(method: str, confidence: float | Fraction, order: int = 1) -> Fraction:
+    """Return the level of the interval of the first, second ... measurement that holds a table.
 
-    One cell: exactly that of the discrete Gaussian. A sum of several: that of the normal law, rounded up. A
-    table that was measured several times shows its last measurement; whether there is another one depends on
-    the noise of those before, so each interval then gets its part of the allowed error.
+    Whether AIM measures a table again depends on the noise before. So the allowed error is shared out: 19/20
+    to the first measurement, half of the rest to the second, and so on. All these intervals hold together
+    with the stated confidence, and any of them may be shown. The other methods measure once.
+
+    Examples
+    --------
+    >>> interval_level("mst", 0.95), interval_level("aim", 0.95), interval_level("aim", 0.95, 2)
+    (Fraction(19, 20), Fraction(381, 400), Fraction(799, 800))
     """
-    level = 1 - (1 - Fraction(confidence).limit_denominator(10**9)) / times
+    exact = Fraction(confidence).limit_denominator(10**9)
+    if method != "aim":
+        return exact
+    share = _FIRST if order == 1 else (1 - _FIRST) / 2 ** (order - 1)
+    return 1 - (1 - exact) * share
+
+
+def half_width(sigma: float, cells: int, confidence: float | Fraction) -> float:
+    """Return the half-width of an interval for a sum of noisy cells of one measurement.
+
+    One cell: exactly that of the discrete Gaussian. A sum of several: that of the normal law, rounded up.
+    """
+    level = Fraction(confidence).limit_denominator(10**12)
     if cells == 1:
         return float(DiscreteGaussian(sigma=Fraction(sigma), sensitivity=1).half_width(level))
     z = NormalDist().inv_cdf((1 + float(level)) / 2)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
+from tacit.mechanisms import AdaptiveTables, ResidualNoise
 from tacit.synth._choosing import SteppedTables, steps_of
 from tacit.synth._synthetic_table import SyntheticTable
 
@@ -14,22 +17,23 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON
     from tacit.errors import TacitError
-    from tacit.mechanisms import AdaptiveTables
     from tacit.synth._columns import SyntheticColumn
     from tacit.synth._design import SynthDesign
     from tacit.tables import CodedSource
 
-__all__ = ["SynthTask"]
+__all__ = ["SynthMechanism", "SynthTask"]
+
+SynthMechanism: TypeAlias = AdaptiveTables | ResidualNoise
 
 
 @dataclass(frozen=True, slots=True)
 class SynthTask:
-    """A `tacit.core.Task` with one mechanism, which takes all steps."""
+    """A `tacit.core.Task` with one mechanism: it takes all steps, or measures all residuals at once."""
 
     source: CodedSource
     columns: tuple[SyntheticColumn, ...]
     design: SynthDesign
-    mechanism: AdaptiveTables
+    mechanism: SynthMechanism
 
     @property
     def question(self) -> JSON:
@@ -44,6 +48,8 @@ class SynthTask:
     @property
     def labels(self) -> tuple[dict[str, JSON], ...]:
         """What the integers are."""
+        if isinstance(self.mechanism, ResidualNoise):
+            return ({"statistic": "residuals of cross tables"},)
         return ({"statistic": "cells of chosen cross tables"},)
 
     @property
@@ -61,12 +67,22 @@ class SynthTask:
         return self.source.unavailable()
 
     def integers(self) -> Generator[Any, Any, None]:
-        """Yield the exact tables with the steps; the mechanism alone asks them."""
+        """Yield the exact tables, all of them or with the steps; the mechanism alone asks these."""
+        if isinstance(self.mechanism, ResidualNoise):
+            rows = self.source.read()
+            yield [rows.table(one) for one in self.mechanism.sets]
+            return
         yield SteppedTables(self.source.read(), steps_of(self.design, self.mechanism))
 
     def read(self, noisy: Sequence[Any], confidence: Fraction) -> SyntheticTable:
         """Keep the noisy tables and choices with the public design."""
         [steps] = noisy
+        if isinstance(self.mechanism, ResidualNoise):
+            parts = zip(self.mechanism.sets, self.mechanism.sigmas, steps, strict=True)
+            steps = [
+                ["residual", list(at), str(sigma), np.array(drawn).ravel().tolist()]
+                for at, sigma, drawn in parts
+            ]
         return SyntheticTable(
             self.columns, self.design, tuple(steps), float(confidence), self.source.left_out()
         )

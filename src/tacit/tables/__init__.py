@@ -30,7 +30,9 @@ from tacit.tables._coded_rows import CodedRows
 from tacit.tables._coded_source import CodedSource
 from tacit.tables._config import Config, load_config, open_config, read_config
 from tacit.tables._consortium import Consortium, consortium
+from tacit.tables._cross_noise import CrossNoise
 from tacit.tables._cross_tables import CrossTables
+from tacit.tables._cross_workload import CrossWorkload
 from tacit.tables._dataset import TableDataset
 from tacit.tables._examples import EXAMPLE_HOSPITALS, example_visits
 from tacit.tables._further_questions import read_rows, rows_document
@@ -58,7 +60,9 @@ __all__ = [
     "Config",
     "Consortium",
     "Contribution",
+    "CrossNoise",
     "CrossTables",
+    "CrossWorkload",
     "Expr",
     "HierarchyCounts",
     "InventedTables",

@@ -172,3 +172,12 @@ def test_gradual_rows_never_have_what_was_declared_impossible(never):
     codes = gradual_codes(tables, sizes, 900, np.random.default_rng(0), {columns: blocked})
     assert codes.shape == (900, 3)
     assert not blocked[tuple(codes[:, c] for c in columns)].any()
+
+
+def test_a_model_with_next_to_nothing_in_a_separator_gives_finite_tables():
+    away = np.array([[0.0, 0.0], [-730.0, -725.0]])  # its exponential is next to nothing
+    model = model_of({(0, 1): away, (0, 2): np.zeros((2, 2))}, {}, (2, 2, 2), 100.0)
+    assert model is not None
+    with np.errstate(all="raise", under="ignore"):
+        for pair in itertools.combinations(range(3), 2):
+            assert np.isclose(model.table(pair).sum(), 100.0)

@@ -1,6 +1,7 @@
 """What a user relies on: plans, refusals, rows that repeat, and a release that holds noisy integers alone."""
 
 import json
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 import tacit as tc
 from tacit.errors import TacitError
 from tacit.synth import SyntheticTable
+from tacit.synth._table_views import interval_level
 
 RNG = np.random.default_rng(11)
 MANY = 3000
@@ -249,3 +251,38 @@ def test_types_of_columns_do_not_depend_on_the_draw(release):
         str(release.to_pandas(rows=rows, draw=draw).dtypes.age) for rows, draw in [(1, 0), (2, 5), (400, 1)]
     ]
     assert len(set(kinds)) == 1
+
+
+def test_all_tables_are_measured_together_and_agree():
+    plan = protected(unit=None).synthesize(COLUMNS, bins=BINS, method="tables").plan(rho=1)
+    release = plan.release()
+    assert {step[0] for step in release.steps} == {"residual"}
+    sums = [np.sum(release.tables[pair].columns["rows"].value) for pair in release.tables]
+    assert len(sums) == 10
+    assert np.ptp(sums) < 1e-6  # tables that are measured one by one differ by their noise
+    assert abs(sums[0] - release.total) < 1e-6
+    alone = tc.mechanisms.AdaptiveTables(rho=1, rows=1).sigma_for(Fraction(1, 10))
+    cells = sum(table.counts.size for table in release.measured)
+    square = sum(table.counts.size * table.sigma**2 for table in release.measured) / cells
+    assert square < 0.8 * float(alone) ** 2  # and have more of it
+    again = type(release.content).from_json(json.loads(json.dumps(release.content.to_json())))
+    assert (again.codes() == release.codes()).all()
+
+
+def test_a_document_without_one_of_its_residuals_is_refused():
+    release = protected(unit=None).synthesize(COLUMNS, bins=BINS, method="tables").plan(rho=1).release()
+    document = json.loads(json.dumps(release.content.to_json()))
+    kind = type(release.content)
+    for steps in (document["steps"][1:], [*document["steps"], document["steps"][0]], []):
+        with pytest.raises(ValueError, match="not a synthetic table"):
+            kind.from_json({**document, "steps": steps})
+    many = {**document["design"], "up_to": 4, "method": "aim"}
+    with pytest.raises(ValueError, match="not a synthetic table"):
+        kind.from_json({**document, "design": many})
+
+
+def test_intervals_of_one_table_hold_together():
+    """The errors of all measurements of a table add up to at most what is allowed."""
+    levels = [interval_level("aim", 0.9, i) for i in range(1, 200)]
+    assert sum(1 - level for level in levels) <= Fraction(1, 10)
+    assert all(interval_level(one, 0.9, 3) == Fraction(9, 10) for one in ("mst", "tables"))

@@ -17,7 +17,7 @@ same columns with the same public sizes. OpenDP takes rho, because with all keys
 
 Measured on 2026-11-16 with --peers --epsilons 1, one run each, 2 cores, busy machine: Tacit MST TV2 .0387,
 TV3 .0841, LR 80.8 %, 1.0 CPU s; dpmm 0.1.9 MST .0388, .0846, 81.0 %, 96.9 CPU s (94 times Tacit), 196 MB
-(0.8 times); OpenDP 0.16.0 MST with its defaults .1179, .2607, 77.1 %, 63.6 CPU s (64 times), 2,369 MB (10
+(0.8 times); OpenDP 0.16.0 MST with its defaults .1179, .2607, 77.1 %, 63.6 CPU s (62 times), 2,369 MB (10
 times), at rho 0.014968872, because at 0.014973058 it ended with "insufficient budget for query:
 0.0007486528999999997 > 0.0007486528999999995"; why its tables are so far off was not looked into; rows with
 its value for "none of the keys" (82 of 36,179) are left out.

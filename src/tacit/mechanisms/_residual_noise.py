@@ -33,6 +33,7 @@ _STEPS = 2**96  # costs are whole numbers of 1/_STEPS, rounded up
 _BITS = 24  # of a sigma, rounded up: at most a part in 2^23 more noise
 _SHOWN = 2_000  # sets whose sigma the document lists; of more it has a digest
 _SAFE = 2**62
+_FLOATS = 1e-9  # more than rounding can take off a sum in floats
 
 
 def residual(table: NDArray[Any]) -> NDArray[Any]:
@@ -169,7 +170,8 @@ class ResidualNoise(Mechanism):
         added = Fraction(total, _STEPS)
         if self.adjacency == "add/remove":
             return added
-        replaced = Fraction(replace_cost(self.sizes, self.sets, self.squares)) * self.rows**2
+        largest = replace_cost(self.sizes, self.sets, self.squares) * (1 + _FLOATS)
+        replaced = Fraction(largest) * self.rows**2
         return max(added, Fraction(math.ceil(replaced * _STEPS), _STEPS))
 
     def norm(self, one: ColumnSet) -> int:

@@ -189,7 +189,7 @@ class StrategyNoise(IntegerMechanism):
 
 
 def weighted_half_widths(law: LinearNoise, weights: ArrayLike, failing: float) -> NDArray[np.float64]:
-    """Return the t with P(|sum_i weights_i noise_i| > t) at most ``failing``, for many sums of integer noise.
+    """Return the t with ``P(|sum_i weights_i noise_i| > t)`` at most ``failing``, for many sums of noise.
 
     The weights run along the last axis. Half of the largest weight is added, because noise is in whole steps
     (docs/proofs/maps.md, section 6). Of Laplace noise the largest terms keep their law, and the others join

@@ -7,7 +7,8 @@ import tacit as tc
 from small_maps import BOX, integers
 from tacit.audit import audit
 from tacit.core import members_of
-from tacit.maps import BoxRegions, MeasurementNoise, Surface
+from tacit.maps import BoxRegions, Surface
+from tacit.mechanisms import MeasurementNoise
 from twins import maps as twins
 
 

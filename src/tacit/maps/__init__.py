@@ -12,7 +12,6 @@ from tacit.maps._polygon_regions import PolygonRegions
 from tacit.maps._regions import BoxRegions, GridRegions, Regions
 from tacit.maps._surface import Surface
 from tacit.maps._trips import Trips, trips
-from tacit.mechanisms import MeasurementNoise
 from tacit.strategies import consistent
 
 __all__ = [
@@ -21,7 +20,6 @@ __all__ = [
     "BoxRegions",
     "FlowTable",
     "GridRegions",
-    "MeasurementNoise",
     "PointMap",
     "PolygonRegions",
     "Regions",

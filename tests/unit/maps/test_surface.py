@@ -5,8 +5,9 @@ import pytest
 
 import tacit as tc
 from tacit import TacitError
-from tacit.maps import Box, GridRegions, MeasurementNoise, Surface, consistent
+from tacit.maps import Box, GridRegions, Surface, consistent
 from tacit.maps._areas import Circle
+from tacit.mechanisms import MeasurementNoise
 from tacit.strategies import variances_of, weights_of
 
 LAW = tc.mechanisms.DiscreteLaplace(epsilon=1, sensitivity=1)

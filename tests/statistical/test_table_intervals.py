@@ -62,7 +62,7 @@ def asked_of(values, **target):
     data = tc.protect(
         frame, unit="pid", bounds={"x": (0, 1)}, limits={"rows": 1}, budget=tc.Budget(epsilon=10**6)
     )
-    alone = cells_of(data.agg(m=tc.mean("x")).plan(**target), MANY)["m"]
+    alone = cells_of(data.agg(m=tc.mean("x", spread=False)).plan(**target), MANY)["m"]
     return alone, cells_of(data.agg(m=tc.mean("x"), sd=tc.std("x")).plan(**target), MANY)
 
 

@@ -53,6 +53,7 @@ ADVICE: Final[dict[str, str]] = {
     "cannot-write": "choose another file or folder",
     "missing-bounds": "declare a range for the column under [datasets.NAME.bounds] in tacit.toml",
     "missing-limit": "declare rows = 10 under [datasets.NAME.limits] in tacit.toml",
+    "too-noisy": "ask with a larger epsilon, in fewer and larger groups, or with narrower bounds",
     "question-too-large": "ask in smaller parts, or aggregate the rows of each unit before you join them",
     "keys-missing": "declare the groups under [datasets.NAME.keys] in tacit.toml, or give --delta 1e-7",
     "unknown-column": "use a column of the table; tacit.toml lists them",

@@ -11,7 +11,7 @@ from tacit.algebra import Call, Column, Literal, RowCounts, TableQuestion, lit, 
 from tacit.core import Forecast, Plan, PlanGoal
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational
-from tacit.fixes import Set
+from tacit.fixes import Code, Set
 from tacit.inference._measured_rows import check_one_row, contribution_of, noise_of, task_of
 from tacit.inference._survival_curves import SurvivalCurves
 from tacit.tables import read_axes, read_rows, rows_document
@@ -186,7 +186,7 @@ def _cell(relation: Relation, time: str, event: str, cuts: tuple[float, ...]) ->
         raise TacitError(
             "bad-parameter",
             f"{event} is text; an event is true or false, or 1 or 0",
-            fix=f"make a yes/no column with with_columns, such as event=\"{event} = 'yes'\"",
+            fix=Code(f"rows.with_columns(happened=\"{event} = 'yes'\")"),
         )
     number = facts[event].kind == "number" and facts[event].stored != "boolean"
     happened = resolve(Column(event), facts, "number" if number else "boolean")

@@ -30,6 +30,7 @@ SERVICE_ADVICE: Final[dict[str, str]] = {
     "charge-too-large": "ask with a smaller epsilon",
     "key-reused": "send a new idempotency key",
     "spent": "ask again with another epsilon; the earlier charge stays",
+    "too-noisy": "ask with a larger epsilon, in fewer and larger groups, or with narrower bounds",
     "release-failed": "ask the curator to check the source; the charge stays",
     "run-finished": "plan another run; it is charged again",
     "instalment-lost": "draw the next instalment",

@@ -70,7 +70,7 @@ def plan_facts(
     """Return what may be chosen, how large the model may become, and what stays uncovered."""
     facts = [("method", METHODS[design.method])]
     if design.keep and design.method != "tables":
-        facts.append(("kept tables", f"{float(KEPT_SHARE):.0%} of rho is reserved for them"))
+        facts.append(("kept tables", f"{100 * float(KEPT_SHARE):.0f} % of rho is reserved for them"))
     certain = len(design.all_tables() if isinstance(mechanism, ResidualNoise) else design.certain(mechanism))
     if certain > _LISTED:
         facts.append(("also measured", f"{certain - _LISTED:,} more tables"))

@@ -100,7 +100,7 @@ class SyntheticTable(Content):
 
     @cached_property
     def total(self) -> float:
-        """The noisy number of rows: the mean of the tables' sums by precision; it may be negative."""
+        """The noisy number of rows, the mean of the tables' sums by precision; it may be negative."""
         if self.together is not None:
             return float(self.together.estimate((), self.numbers))
         return total_of(self.measured)

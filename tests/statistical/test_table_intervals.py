@@ -63,7 +63,8 @@ def asked_of(values, **target):
         frame, unit="pid", bounds={"x": (0, 1)}, limits={"rows": 1}, budget=tc.Budget(epsilon=10**6)
     )
     alone = cells_of(data.agg(m=tc.mean("x", spread=False)).plan(**target), MANY)["m"]
-    return alone, cells_of(data.agg(m=tc.mean("x"), sd=tc.std("x")).plan(**target), MANY)
+    usual = cells_of(data.agg(m=tc.mean("x")).plan(**target), MANY)["m"]
+    return alone, usual, cells_of(data.agg(m=tc.mean("x"), sd=tc.std("x")).plan(**target), MANY)
 
 
 def covered(cells, truth):
@@ -78,26 +79,27 @@ def on_grid(values, bits):
 def check_mean_and_std(law, n, target, noise):
     """Check coverage and width; ``noise`` is the scale of the Laplace noise, or its match in variance."""
     values = LAWS[law](np.random.default_rng(n), n)
-    alone, both = asked_of(values, **target)
+    alone, usual, both = asked_of(values, **target)
     mean, coarse = on_grid(values, 30).mean(), on_grid(values, 16)
     # a mean at a bound fails on one side only: 97.5 %; where noise swamps the rows, sets may be whole
     most = 1 if n / noise < 20 else 0.985 if mean in {0, 1} or n / noise < 200 else 0.965
-    for cells, truth in ((alone, mean), (both["m"], coarse.mean())):
+    for cells, truth in ((alone, mean), (usual, coarse.mean()), (both["m"], coarse.mean())):
         assert all(0 <= c.low <= c.value <= c.high <= 1 for c in cells)
         assert 0.935 <= covered(cells, truth) <= most
     assert all(0 <= c.low <= c.value <= c.high <= 0.75 for c in both["sd"])
     assert 0.925 <= covered(both["sd"], coarse.std(ddof=1)) <= (0.99 if n / noise >= 20 else 1)
     if n / noise >= 200 and mean > 0.05:
-        widths = [(c.high - c.low) / 2 for c in alone]
-        weights = np.array([mean, 1 - mean]) * noise
-        known = (
-            linear_half_width(0.05, weights) if "epsilon" in target else 1.96 * np.sqrt(2) * noise_of(weights)
-        )
-        assert np.median(widths) == pytest.approx(known / n, rel=0.03)
+        # two parts hold a mean; three hold its spread too
+        for cells, parts in ((alone, [mean, 1 - mean]), (usual, [mean, abs(0.5 - mean), 1 - mean])):
+            widths = [(c.high - c.low) / 2 for c in cells]
+            assert np.median(widths) == pytest.approx(width_of(np.array(parts) * noise, target) / n, rel=0.03)
 
 
-def noise_of(weights):
-    return np.sqrt((weights**2).sum())
+def width_of(weights, target):
+    """Return the half-width of a weighted sum of noises."""
+    if "epsilon" in target:
+        return linear_half_width(0.05, weights)
+    return 1.96 * np.sqrt(2) * np.sqrt((weights**2).sum())
 
 
 @pytest.mark.parametrize("law", LAWS)

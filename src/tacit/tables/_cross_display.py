@@ -22,6 +22,7 @@ __all__ = ["cross_html", "cross_text", "plot_cross", "table_words"]
 _LISTED = 40
 _HATCHED = 10_000
 _WRITTEN = 400  # cells of a heat map that have room for their number
+_BRIGHT = 0.5  # how bright a cell is from which black numbers are read more easily than white ones
 
 
 def table_words(names: tuple[str, ...]) -> str:
@@ -121,9 +122,9 @@ def _heat_map(tables: CrossTables, columns: list[int], axes: Axes, certificate: 
         for i, j in np.argwhere(np.abs(values) <= wide):
             axes.add_patch(Rectangle((j, i), 1, 1, fill=False, hatch="///", edgecolor="grey", linewidth=0))
     if values.size <= _WRITTEN:
-        middle = (values.max() + values.min()) / 2
+        bright = np.asarray(drawn.to_rgba(values))[..., :3] @ np.array([0.299, 0.587, 0.114])
         for (i, j), value in np.ndenumerate(values):
-            colour = "black" if value > middle else "white"
+            colour = "black" if bright[i, j] > _BRIGHT else "white"
             axes.text(j + 0.5, i + 0.5, f"{value:.0f}", ha="center", va="center", fontsize=7, color=colour)
     for axis, label, ticks in (
         (down, axes.set_ylabel, axes.set_yticks),

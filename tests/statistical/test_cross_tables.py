@@ -42,9 +42,9 @@ def test_exact_numbers_of_rows_and_values_from_the_data_are_caught(twin):
 
 
 def test_a_column_norm_that_is_too_small_is_caught():
-    assert not audit(twins.TOO_CHEAP, samples=30_000, delta=1e-3).holds
+    assert not audit(twins.TOO_CHEAP, samples=60_000, delta=2e-2).holds  # shows about 1.2, claims 0.9
     honest = ResidualNoise(twins.SIZES, dict(zip(twins.TOO_CHEAP.sets, twins.TOO_CHEAP.sigmas, strict=True)))
-    assert audit(honest, samples=30_000, delta=1e-3).holds
+    assert audit(honest, samples=60_000, delta=2e-2, confidence=1 - 1e-9).holds
 
 
 SIZES = (2, 3, 4)

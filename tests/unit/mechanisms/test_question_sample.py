@@ -14,7 +14,7 @@ NUMBER = m.NumberWindow(epsilon=0.5, steps=10)
 
 def test_every_question_is_drawn_alike():
     drawn = m.QuestionSample([COIN, STATES, NUMBER]).draw(30_000)
-    assert chisquare(np.bincount(drawn, minlength=3)).pvalue > 1e-6
+    assert chisquare(np.bincount(drawn, minlength=3)).pvalue > 1e-7
 
 
 def test_the_report_belongs_to_the_question():

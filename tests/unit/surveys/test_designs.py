@@ -86,7 +86,7 @@ def test_regression_uses_the_designs_chances():
     x = rng.integers(0, 2, 20_000)
     truth = np.where(rng.random(len(x)) < np.where(x == 1, 0.6, 0.3), "yes", "no")
     reports = poll(FORCED).randomize({"used": truth, "x": x}, public=["x"])
-    fit = reports.logistic("used", on=["x"], confidence=0.999999)
+    fit = reports.logistic("used", on=["x"], confidence=0.9999999)
     expected = np.log(0.6 / 0.4) - np.log(0.3 / 0.7)
     assert fit.interval("x")[0] < expected < fit.interval("x")[1]
     turned = reports.logistic("used", on=["x"], answer="no")

@@ -30,7 +30,7 @@ def test_a_public_list(make):
     randomizer = make(epsilon=2, size=300)
     truths = np.concatenate([np.repeat([5, 250], [4000, 2500]), rng.integers(0, 300, 13_500)])
     labels = [f"item {i}" for i in range(300)]
-    found = find_heavy(randomizer.release(truths), randomizer, labels=labels)
+    found = find_heavy(randomizer.release(truths), randomizer, 0.9999999, labels=labels)
     assert found.answers[:2] == ["item 5", "item 250"]
     for row in found.rows[:2]:
         true = np.mean(truths == int(row.answer.split()[1]))
@@ -93,9 +93,8 @@ def test_unknown_strings_are_found(steps):
     names = strings(rng, 2000)
     truths = zipf(rng, 40_000, 2000)
     plan = StringHashing(epsilon=4, steps=steps)
-    found = plan.find(
-        plan.release([names[i] for i in truths]), 0.99999
-    )  # at 95 %, 1 of 20 runs has a stranger
+    # at 95 %, 1 of 20 runs has a stranger
+    found = plan.find(plan.release([names[i] for i in truths]), 0.9999999)
     real = [answer.removesuffix("…") for answer in found.answers]
     assert set(names[:3]) <= set(real)
     assert set(real) <= set(names)
@@ -116,14 +115,14 @@ def test_recall_among_a_million_reports(epsilon, least):
 
 
 def test_strings_that_only_look_alike_are_not_reported():
-    """Everybody has another text: nothing stands out, in nearly every survey."""
+    """Everybody has another text: nothing stands out, in at least 95 % of surveys."""
     rng = np.random.default_rng(1)
     reported = 0
     for _ in range(30):
         plan = StringHashing(epsilon=1, length=2, steps=(8, 8))
         texts = ["".join(pair) for pair in rng.choice(LETTERS, (3000, 2))]
         reported += len(plan.find(plan.release(texts))) > 0
-    assert reported <= 6
+    assert reported <= 10  # more happen with a chance of 1.1e-7
 
 
 def test_the_group_follows_from_the_invitation_alone():

@@ -78,7 +78,7 @@ def test_a_memory_belongs_to_one_survey():
 
 def test_reports_of_a_memo_are_estimated_like_those_of_one_coin(tmp_path):
     reports = POLL.randomize(["yes"] * 600 + ["no"] * 1400)
-    row = reports.estimate(of="respondents", confidence=0.999999)["yes"]
+    row = reports.estimate(of="respondents", confidence=0.9999999)["yes"]
     assert row.low < 0.3 < row.high
     reports.save(tmp_path / "r.jsonl")
     assert POLL.collect(tmp_path / "r.jsonl").estimate().rows == reports.estimate().rows
@@ -97,11 +97,11 @@ def waves(people):
 
 
 def test_a_change_is_estimated_person_by_person():
-    found = change(*waves(2500), confidence=0.999999)["second wave", "yes"]
+    found = change(*waves(2500), confidence=0.9999999)["second wave", "yes"]
     assert found.low < 0 < found.high
     fresh = tc.survey("fresh", ["no", "yes"], epsilon=1)
     both = [fresh.randomize(["yes"] * 2500, invitations=range(2500)) for _ in range(2)]
-    other = change(*both, confidence=0.999999)["second wave", "yes"]
+    other = change(*both, confidence=0.9999999)["second wave", "yes"]
     # At the same epsilon for one report; 2,500 people keep the widths six standard deviations apart.
     assert found.high - found.low < other.high - other.low
 
@@ -135,7 +135,7 @@ def test_a_real_change_is_found():
     fresh = tc.survey("fresh", ["no", "yes"], epsilon=3)
     before = fresh.randomize(["no"] * 3000, invitations=range(3000))
     after = fresh.randomize(["no"] * 2000 + ["yes"] * 1000, invitations=range(3000))
-    row = change(before, after, confidence=0.999999)["second wave", "yes"]
+    row = change(before, after, confidence=0.9999999)["second wave", "yes"]
     assert row.low < 1 / 3 < row.high
     assert row.low > 0.1
 
@@ -175,4 +175,4 @@ def test_a_permanent_answer_follows_its_law():
     question = POLL.questions[0]
     drawn = [Memory(POLL.digest).permanent(question, 1) for _ in range(3000)]
     chance = float(question.randomizer.kept)
-    assert abs(np.mean(drawn) - chance) < 5 * np.sqrt(chance * (1 - chance) / 3000)
+    assert abs(np.mean(drawn) - chance) < 6 * np.sqrt(chance * (1 - chance) / 3000)

@@ -29,11 +29,11 @@ def test_weights_follow_the_predicted_variance():
 
 def test_means_are_pooled_too():
     ages = [tc.survey("ages", (18, 90), epsilon=e).randomize([54] * 5000) for e in (1, 4)]
-    table = tc.surveys.pool(*ages, confidence=0.999999)
+    table = tc.surveys.pool(*ages, confidence=0.9999999)
     assert table.low < 54 < table.high
     assert (
         table.high - table.low
-        < ages[0].mean(confidence=0.999999).high - ages[0].mean(confidence=0.999999).low
+        < ages[0].mean(confidence=0.9999999).high - ages[0].mean(confidence=0.9999999).low
     )
 
 

@@ -32,7 +32,7 @@ def reports():
 
 
 def test_shares_are_near_the_truth(reports):
-    table = reports.estimate("smokes", of="respondents", confidence=0.999999)
+    table = reports.estimate("smokes", of="respondents", confidence=0.9999999)
     row = table["yes"]
     assert row.low <= (SMOKES == "yes").mean() <= row.high
     assert row.high - row.low < 0.1
@@ -79,7 +79,7 @@ def test_a_cross_table_has_every_cell_both_ways_round(reports):
     assert len(table) == 6
     assert table["yes", "f"][2:] == turned["f", "yes"][2:]
     truth = ((SMOKES == "yes") & (SEX == "f")).mean()
-    wide = reports.crosstab("smokes", "sex", confidence=0.999999)["yes", "f"]
+    wide = reports.crosstab("smokes", "sex", confidence=0.9999999)["yes", "f"]
     assert wide.low <= truth <= wide.high
     margin = reports.estimate("smokes")["yes"].value
     assert sum(table["yes", sex].value for sex in "fmx") == pytest.approx(margin)
@@ -90,7 +90,7 @@ def test_a_cross_table_has_every_cell_both_ways_round(reports):
 
 def test_means_are_near_the_truth(reports):
     for name, values in (("age", AGE), ("rating", RATING)):
-        table = reports.mean(name, of="respondents", confidence=0.999999)
+        table = reports.mean(name, of="respondents", confidence=0.9999999)
         assert table.low <= values.mean() <= table.high
         assert table.value == table[""].value
     by = reports.mean("age", by="region")
@@ -102,7 +102,7 @@ def test_means_are_near_the_truth(reports):
 def test_a_scale_of_shares_also_has_a_mean():
     asked = {"rating": tc.surveys.question(range(1, 6), wants="shares")}
     reports = tc.survey("scale", asked, epsilon=4).randomize({"rating": RATING})
-    table = reports.mean("rating", of="respondents", confidence=0.999999)
+    table = reports.mean("rating", of="respondents", confidence=0.9999999)
     assert table.low <= RATING.mean() <= table.high
     assert len(reports.estimate("rating")) == 5
 
@@ -118,12 +118,12 @@ def test_numbers_have_no_shares_and_lists_no_mean(reports):
 
 
 def test_differences_compare_groups(reports):
-    shares = reports.difference("smokes", by="region", confidence=0.999999)
+    shares = reports.difference("smokes", by="region", confidence=0.9999999)
     truth = (SMOKES[REGION == "south"] == "yes").mean() - (SMOKES[REGION == "north"] == "yes").mean()
     row = shares["south", "yes"]
     assert (row.group, row.other) == ("south", "north")
     assert row.low <= truth <= row.high
-    ages = reports.difference("age", by="region", confidence=0.999999)["south"]
+    ages = reports.difference("age", by="region", confidence=0.9999999)["south"]
     assert ages.low <= AGE[REGION == "south"].mean() - AGE[REGION == "north"].mean() <= ages.high
     assert "south minus north" in str(shares)
     same = POLL.randomize(FRAME | {"region": ["north"] * N}, public=["region"])
@@ -220,11 +220,11 @@ def test_regression_sees_through_the_coin():
     }
     poll = tc.survey("smoking", {"smokes": ["no", "yes"]}, epsilon=2)
     reports = poll.randomize(frame, public=["age", "income", "town"])
-    fit = reports.logistic("smokes", on=["age", "town"], confidence=0.999999)
+    fit = reports.logistic("smokes", on=["age", "town"], confidence=0.9999999)
     assert fit.names == ("intercept", "age", "town=b")
     assert fit.interval("age")[0] < 0.8 < fit.interval("age")[1]
     assert fit.interval("town=b")[0] < 0 < fit.interval("town=b")[1]
-    line = reports.linear("income", on=["age", "smokes"], confidence=0.999999)
+    line = reports.linear("income", on=["age", "smokes"], confidence=0.9999999)
     assert line.interval("smokes=yes")[0] < 2 < line.interval("smokes=yes")[1]
     assert line.interval("age")[0] < 0.5 < line.interval("age")[1]
     turned = reports.logistic("smokes", on=["age"], answer="no")
@@ -246,7 +246,7 @@ def test_a_list_of_many_answers_can_be_an_outcome():
     x = rng.integers(0, 2, n)
     truth = np.where(rng.random(n) < np.where(x == 1, 0.5, 0.2), 0, rng.integers(1, 51, n))
     reports = tc.survey("states", 51, epsilon=3).randomize({"answer": truth, "x": x}, public=["x"])
-    fit = reports.logistic("answer", on=["x"], answer=0, confidence=0.999999)
+    fit = reports.logistic("answer", on=["x"], answer=0, confidence=0.9999999)
     expected = np.log(0.5 / 0.5) - np.log(0.2 / 0.8)
     assert fit.interval("x")[0] < expected < fit.interval("x")[1]
 
@@ -257,7 +257,7 @@ def test_a_randomized_number_can_be_an_outcome():
     reports = tc.survey("ages", {"age": (0, 100)}, epsilon=3).randomize(
         {"age": 20 + 50 * x + rng.normal(0, 5, len(x)), "x": x}, public=["x"]
     )
-    fit = reports.linear("age", on=["x"], confidence=0.999999)
+    fit = reports.linear("age", on=["x"], confidence=0.9999999)
     assert fit.interval("x")[0] < 50 < fit.interval("x")[1]
 
 

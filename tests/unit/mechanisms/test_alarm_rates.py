@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import tacit as tc
 
@@ -34,9 +35,9 @@ def test_the_rate_of_the_sparse_vector_is_what_runs_show():
     vector = tc.mechanisms.SparseVector(1, threshold=10, sensitivity=1, monotone=True, grid=1)
     rings = (vector.release_many([0] * 30, 8000) == 1).any(axis=1).mean()
     expected = vector.false_yes(10, queries=30)
-    assert abs(rings - expected) < 4 * (expected * (1 - expected) / 8000) ** 0.5
+    assert abs(rings - expected) < 6 * (expected * (1 - expected) / 8000) ** 0.5
     vector = tc.mechanisms.SparseVector(1, threshold=10, sensitivity=1, monotone=True, grid=1)
-    assert abs((vector.release_many([13], 8000) == 1).mean() - vector.true_yes(3)) < 0.02
+    assert abs((vector.release_many([13], 8000) == 1).mean() - vector.true_yes(3)) < 0.025  # six deviations
 
 
 @pytest.mark.parametrize("height", [0.5, 2, 6])
@@ -49,7 +50,6 @@ def test_the_chance_above_a_height_is_never_too_small(height, weights, gaussian)
         else tc.mechanisms.DiscreteLaplace(epsilon=1, sensitivity=1)
     )
     draws = noise.release_many([0] * len(weights), 20000) @ np.array(weights)
-    often, bound = (draws >= height - 1e-12).mean(), tc.mechanisms.chance_above(noise, weights, height)
-    spread = 4 * (often * (1 - often) / 20000) ** 0.5 + 1e-4
-    assert often <= bound + spread
-    assert len(weights) > 1 or abs(often - bound) <= spread
+    above, bound = (draws >= height - 1e-12).sum(), tc.mechanisms.chance_above(noise, weights, height)
+    assert binom.sf(above - 1, 20000, bound) > 1e-8  # the tails of the binomial law: P < 1e-8
+    assert len(weights) > 1 or binom.cdf(above, 20000, bound) > 1e-8

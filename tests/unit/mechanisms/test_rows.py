@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 import tacit as tc
 from tacit.accounting import Cost
@@ -109,7 +110,7 @@ def test_exact_statistics_are_those_of_the_clipped_values():
 
 @pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
 def test_intervals_of_sums_means_and_variances_cover(confidence):
-    """300 releases each; at least nominal up to six standard deviations of the binomial."""
+    """300 releases each; nine binomial numbers below the cut have a chance of 1e-8 together."""
     rows = np.clip(np.random.default_rng(2).normal(12, 5, 400), 0, 30)
     truths = {
         m.Sum(epsilon=0.5, bounds=(0, 30)): rows.sum(),
@@ -122,7 +123,7 @@ def test_intervals_of_sums_means_and_variances_cover(confidence):
         m.Variance(epsilon=0.5, bounds=(0, 30), n=400): rows.var(),
         m.Count(epsilon=0.5): 400,
     }
-    least = 300 * confidence - 6 * math.sqrt(300 * confidence * (1 - confidence))
+    least = binom.ppf(1e-9, 300, confidence)
     for mechanism, truth in truths.items():
         covered = 0
         for _ in range(300):

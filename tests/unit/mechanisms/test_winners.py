@@ -90,7 +90,7 @@ def test_all_picks_are_right_with_their_lead():
     lead = top.lead_for(0.8, 6)
     scores = [3 * lead, 2 * lead, lead, 0, 0, 0]
     right = (top.release_many(scores, 2000) == [0, 1, 2]).all(axis=1).mean()
-    assert right >= 0.77  # 3.4 standard deviations
+    assert right >= 0.75  # 5.6 standard deviations below 80 %; the chance is 95 %
     assert top.chance_of_best(scores) == top.each.chance_of_best(scores)
 
 
@@ -99,7 +99,7 @@ def test_drawn_winners_follow_the_chance():
         mechanism = vote(kind, 0.3)
         scores = [20, 17, 16, 9]
         drawn = (mechanism.release_many(scores, 20_000) == 0).mean()
-        assert drawn == pytest.approx(mechanism.chance_of_best(scores), abs=0.016)  # 4.5 deviations
+        assert drawn == pytest.approx(mechanism.chance_of_best(scores), abs=0.023)  # 6.5 deviations
 
 
 def test_the_exponential_mechanism_in_place_of_permute_and_flip_is_caught():

@@ -69,8 +69,8 @@ def test_samples_are_poisson_and_fresh():
     plan = protected().sql("SELECT COUNT(DISTINCT pid) AS u FROM d TABLESAMPLE 5 PERCENT").plan(epsilon=0.5)
     counts = [exact(plan)["UnitCounts"] for _ in range(120)]
     mean, sd = N * 0.05, math.sqrt(N * 0.05 * 0.95)
-    assert abs(np.mean(counts) - mean) < 5 * sd / math.sqrt(len(counts))
-    assert 0.7 < np.std(counts) / sd < 1.3
+    assert abs(np.mean(counts) - mean) < 6 * sd / math.sqrt(len(counts))
+    assert 0.6 < np.std(counts) / sd < 1.45  # P < 1e-10 beyond either end
     assert len(set(counts)) > 10
 
 

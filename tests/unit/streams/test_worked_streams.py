@@ -29,7 +29,7 @@ def test_daily_positive_tests_for_a_year_cost_what_one_day_costs(days):
             year = tests.release(tests.horizon.name(number))
     assert tests.remaining.epsilon == 0
     errors = np.array(year.daily["positive"].value) - truth
-    room = 6 * 1.3 / days**0.5  # of the mean; an absolute error has a standard deviation of 1.3
+    room = 7 * 1.3 / days**0.5  # of the mean; an absolute error has a standard deviation of 1.3
     assert np.abs(errors).mean() == pytest.approx(1.12, abs=max(room, 0.35))  # 1.25 if continuous
     low, high = (np.array(getattr(year.totals["positive"], end)) for end in ("low", "high"))
     assert low[-1] - 40 <= sum(truth) <= high[-1] + 40

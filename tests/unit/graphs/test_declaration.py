@@ -120,17 +120,17 @@ def test_loops_duplicates_and_missing_names_follow_fixed_rules(bad):
 def test_weights_of_a_pair_are_added_up_and_clipped():
     rows = pd.DataFrame({"a": [0, 1, 0, 2, 3], "b": [1, 0, 2, 3, 4], "minutes": [3, 4, 100, None, -5]})
     graph = tc.graph(rows, unit="edge", nodes=5, weight=("minutes", (0, 10)), budget=BUDGET)
-    assert abs(graph.weights(**E).release().value - 17) < 1
+    assert abs(graph.weights(epsilon=400).release().value - 17) < 1
     symmetric = scipy.sparse.csr_array(np.array([[0, 3.0], [3.0, 0]]))
     same = tc.graph(symmetric, unit="edge", weight=("weight", (0, 10)), budget=BUDGET)
-    assert abs(same.weights(**E).release().value - 3) < 1
+    assert abs(same.weights(epsilon=400).release().value - 3) < 1
 
 
 def test_the_weight_is_not_one_of_the_first_two_columns():
     rows = pd.DataFrame({"minutes": [3, 4], "a": ["ana", "ben"], "b": ["ben", "eva"]})
     graph = tc.graph(rows, unit="edge", weight=("minutes", (0, 10)), budget=BUDGET)
     assert graph.facts.columns == ("a", "b")
-    assert abs(graph.weights(**E).release().value - 7) < 1
+    assert abs(graph.weights(epsilon=400).release().value - 7) < 1
 
 
 def test_rows_of_a_list_are_pairs_with_or_without_more_values():

@@ -199,7 +199,7 @@ def test_of_many_groups_few_lines_return_however_many_there_are(monkeypatch, mos
     task = task_of(asked(["word"], frame=frame, limits={"rows": 1}, epsilon=10))
     engine = Counted(task.engine)
     mechanisms = [*task.mechanisms]
-    mechanisms[0] = KeySelection(5, delta=1e-9, groups=1)
+    mechanisms[0] = KeySelection(5, delta=1e-12, groups=1)
     from tacit.core import measure
 
     noisy, _ = measure(mechanisms, replace(task, engine=engine, mechanisms=tuple(mechanisms)).integers())

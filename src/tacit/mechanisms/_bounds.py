@@ -54,7 +54,7 @@ class Bounds(RowMechanism):
     Examples
     --------
     >>> import tacit as tc
-    >>> tc.mechanisms.Bounds(epsilon=1).release([float(x) for x in range(100, 1000)])
+    >>> tc.mechanisms.Bounds(epsilon=5).release([float(x) for x in range(100, 1000)])
     (64.0, 1024.0)
     """
 

@@ -1,6 +1,6 @@
 """Intervals of a consortium cover the sum of its members' noise, whatever each member pays.
 
-2,000 draws per column; with true coverage 95 % fewer than 1,840 hits have probability below 1e-9.
+2,000 draws per column; with true coverage 95 % fewer than 1,840 hits have probability below 1e-8.
 """
 
 from __future__ import annotations
@@ -92,12 +92,12 @@ def test_added_noise_is_covered_as_often_as_stated_and_not_more(name, price):
     cells = cells_of(consortium(disjoint).agg(a=asked).plan(**target), 4_000)["a"]
     slack = 1e-4 * abs(truth)
     hits = np.mean([c.low - slack <= truth <= c.high + slack for c in cells])
-    assert 0.935 <= hits <= 0.97
+    assert 0.93 <= hits <= 0.975  # of 4,000; P < 1e-7
 
 
 def test_a_quantile_of_all_members_is_tested_one_candidate_at_a_time():
     asked, _ = ASKED["q"]
     truth = np.floor(FRAME["x"] + 0.5).quantile(0.5, interpolation="lower")  # values go to their candidates
     cells = cells_of(consortium(True).agg(a=asked).plan(epsilon=1), 2_000)["a"]
-    assert np.mean([c.low <= truth <= c.high for c in cells]) >= 0.935
+    assert np.mean([c.low <= truth <= c.high for c in cells]) >= 0.92  # of 2,000; P < 1e-8
     assert np.mean([c.high - c.low for c in cells]) <= 4

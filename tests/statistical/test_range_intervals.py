@@ -1,7 +1,7 @@
 """Ranges, quantiles and hierarchies: intervals cover, and the audits see the promised loss and not more.
 
 Chances of a false alarm: every coverage here is at least 95 % by its proof, over 4,000 or more independent
-draws; 93.2 % lies more than five standard deviations below. Audits are at confidence 1 - 1e-9.
+draws; 92.8 % lies more than six standard deviations below. Audits are at confidence 1 - 1e-9.
 """
 
 import numpy as np
@@ -53,7 +53,7 @@ def test_quantiles_lie_in_their_intervals(name, shape):
         cell = true_cell(x, q)
         ends = [kept_cells(one, q, widths) for one in running]
         covered = np.mean([low <= cell <= high for low, high in ends])
-        assert covered > 0.932, (q, covered)
+        assert covered > 0.928, (q, covered)
 
 
 @pytest.mark.parametrize("name", NOISES)
@@ -65,9 +65,9 @@ def test_ranges_lie_in_their_intervals(name):
     drawn = noise.release_many(x, RUNS).astype(float) @ weights.T
     truth = np.r_[0, np.cumsum(x)][end] - np.r_[0, np.cumsum(x)][first]
     covered = (np.abs(drawn - truth) <= widths).mean(axis=0)
-    assert (covered > 0.932).all(), covered
+    assert (covered > 0.928).all(), covered
     if "rho" in name:
-        assert (covered < 0.968).all(), covered  # and they are not wider than they need be
+        assert (covered < 0.972).all(), covered  # and they are not wider than they need be
 
 
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
@@ -88,7 +88,7 @@ def test_nodes_of_a_hierarchy_lie_in_their_intervals(law):
     found = np.array([consistent(one, tree.parents, noise.variances) for one in drawn])
     widths = node_half_widths(tree, noise, 0.05)
     covered = (np.abs(found - truth) <= widths).mean(axis=0)
-    assert (covered > 0.932).all(), covered
+    assert (covered > 0.928).all(), covered
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_an_attack_reaches_most_of_the_promised_epsilon(noise):
 def test_intervals_cover_the_truth_as_often_as_stated(goal):
     """Many streams in one, as groups. Totals of one group depend on each other: 1,600 groups are independent.
 
-    Even if all intervals of a group failed together, 93 % would lie 3.7 standard deviations below 95 %.
+    Even if all intervals of a group failed together, fewer than 92 % would have a probability below 2e-7.
     """
     groups, days = 1600, 40
     stream = tc.stream(
@@ -80,4 +80,4 @@ def test_intervals_cover_the_truth_as_often_as_stated(goal):
     for table in (series.daily, series.weekly, series.totals):
         low, high = (np.array(getattr(table["n"], end), dtype=float) for end in ("low", "high"))
         covered = ((low <= 0) & (high >= 0)).mean()
-        assert 0.93 <= covered <= 0.985, covered  # whole-number noise covers a little more
+        assert 0.92 <= covered <= 0.985, covered  # whole-number noise covers a little more

@@ -1,6 +1,7 @@
 """Intervals cover what they say they cover: the answer without noise, at least as often as stated.
 
-2,000 draws per column; with true coverage 95 % fewer than 1,840 hits have probability below 1e-9.
+2,000 draws per column; with true coverage 95 % fewer than 1,840 hits have probability below 1e-8. Of 4,000
+draws, fewer than 93 % or more than 97 % have probability below 2e-8.
 """
 
 from __future__ import annotations
@@ -82,10 +83,10 @@ def check_mean_and_std(law, n, target, noise):
     alone, usual, both = asked_of(values, **target)
     mean, coarse = on_grid(values, 30).mean(), on_grid(values, 16)
     # a mean at a bound fails on one side only: 97.5 %; where noise swamps the rows, sets may be whole
-    most = 1 if n / noise < 20 else 0.985 if mean in {0, 1} or n / noise < 200 else 0.965
+    most = 1 if n / noise < 20 else 0.985 if mean in {0, 1} or n / noise < 200 else 0.97
     for cells, truth in ((alone, mean), (usual, coarse.mean()), (both["m"], coarse.mean())):
         assert all(0 <= c.low <= c.value <= c.high <= 1 for c in cells)
-        assert 0.935 <= covered(cells, truth) <= most
+        assert 0.93 <= covered(cells, truth) <= most
     assert all(0 <= c.low <= c.value <= c.high <= 0.75 for c in both["sd"])
     assert 0.925 <= covered(both["sd"], coarse.std(ddof=1)) <= (0.99 if n / noise >= 20 else 1)
     if n / noise >= 200 and mean > 0.05:
@@ -156,7 +157,7 @@ def test_quantiles_from_counts_are_tested_one_candidate_at_a_time(law, level):
     asked = tc.quantiles("x", [level], candidates=range(200))
     (cells,) = cells_of(data.agg(q=asked).plan(epsilon=1), MANY).values()
     truth = np.quantile(x, level, method="inverted_cdf")
-    assert covered(cells, truth) >= 0.935
+    assert covered(cells, truth) >= 0.93
     if law == "spread":  # the noise in half of 200 counts: 1.96 sqrt(200 0.25 2) = 20 rows, or 2 candidates
         assert np.mean([c.high - c.low for c in cells]) <= 8
 
@@ -170,7 +171,7 @@ def test_two_picks_enclose_a_quantile(n):
     asked = tc.median("x", candidates=range(200), interval=True)
     cells = cells_of(data.where("x < 400").agg(q=asked).plan(epsilon=1), MANY)["q"]
     truth = np.quantile(x, 0.5, method="inverted_cdf") if n else 100
-    assert covered(cells, truth) >= 0.935
+    assert covered(cells, truth) >= 0.93
 
 
 def test_a_single_pick_states_its_rank_and_not_an_interval():

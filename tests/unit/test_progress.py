@@ -47,11 +47,11 @@ def _on_a_terminal(seconds: float, work: str = _WORK) -> str:
 
 
 def test_a_long_operation_is_shown_on_a_terminal():
-    assert "Counting" in _on_a_terminal(1.8)
+    assert "Counting" in _on_a_terminal(3)
 
 
 def test_a_label_may_change_on_the_way():
-    shown = _on_a_terminal(2.4, _CHANGING)
+    shown = _on_a_terminal(4, _CHANGING)
     assert "Step 1." in shown
     assert "Step 2." in shown
 

@@ -92,7 +92,7 @@ def test_the_readings_of_tables_are_tight_and_quick(n):
     least, most, _ = cost.bounds(epsilon=0)
     assert least <= cost.advantage == most <= least * (1 + 1e-5)
     assert 0.85 < cost.tradeoff(0.05) < 0.95
-    assert time.process_time() - start < 1  # 0.3 s; it was 8 s
+    assert time.process_time() - start < 3  # 0.3 s; it was 8 s
 
 
 def test_uneven_tables_are_bracketed():

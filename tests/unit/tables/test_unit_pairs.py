@@ -52,7 +52,7 @@ def test_each_pair_counts_with_its_own_rows(rows):
     assert release["n"].value == (6 * min(rows, 5),)
     assert release["u"].value == (6,)
     if rows >= 5:
-        assert release["s"].value[0] == pytest.approx(VISITS["stay"].sum(), abs=1e-3)
+        assert release["s"].value[0] == pytest.approx(VISITS["stay"].sum(), abs=1e-2)
 
 
 def test_the_patient_alone_would_count_with_fewer_rows():

@@ -92,10 +92,9 @@ class Source:
     @property
     def is_folder(self) -> bool:
         """Whether the place stands for any number of Parquet files: a folder, or a pattern."""
-        if self.kind != "parquet" or self.is_remote:
+        if self.kind != "parquet" or not isinstance(self.place, Path):
             return False
-        place = Path(str(self.place))
-        return is_pattern(place) or place.is_dir()
+        return is_pattern(self.place) or self.place.is_dir()
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -108,8 +107,8 @@ class Source:
 
     @property
     def is_remote(self) -> bool:
-        """Whether the file is in object storage, read by its address."""
-        return self.copy is None and is_remote(self.place)
+        """Whether the file is in object storage, read by its address; other files have a path."""
+        return self.kind == "parquet" and self.copy is None and isinstance(self.place, str)
 
     @property
     def shown(self) -> str:

@@ -105,7 +105,7 @@ class TableTask:
     def _selection(self) -> KeySelection | None:
         """The mechanism that selects the groups; None where they are public."""
         first = self.mechanisms[0]
-        return first if self.asked.private_keys and isinstance(first, KeySelection) else None
+        return first if isinstance(first, KeySelection) else None
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
@@ -148,7 +148,7 @@ class TableTask:
 
     def read(self, noisy: Sequence[Any], confidence: Fraction) -> AnswerTable:
         """Read values and intervals off the noisy integers."""
-        if self.asked.private_keys:
+        if self._selection is not None:
             keys = [key for key, _ in noisy[0]]
             noisy = [[[units] for _, units in noisy[0]], *noisy[1:]]
         else:

@@ -73,7 +73,7 @@ def with_members(source: FromClause, asked: AskedMember, members: Rows) -> FromC
     one_line = Project(PerUnit(members.relation, (), ()), ((asked.marker, lit(value=True)),))
     joined = replace(rows, relation=JoinUnits(rows.relation, one_line, "left", None))
     facts = scope(joined.relation)
-    return replace(source, rows=joined, names=tuple(facts), is_open=facts.open)
+    return replace(source, rows=joined, names=frozenset(facts), is_open=facts.open)
 
 
 def _plain(node: exp.Expr) -> exp.Expr:

@@ -121,7 +121,7 @@ class FromClause:
     rows: Rows
     columns: dict[tuple[str, str], str]
     aliases: frozenset[str]
-    names: tuple[str, ...]
+    names: frozenset[str]
     is_open: bool
 
     @classmethod
@@ -129,12 +129,12 @@ class FromClause:
         """Offer the columns of one table under its alias."""
         facts = scope(rows.relation)
         columns = {(alias.lower(), c.lower()): c for c in facts}
-        return cls(rows, columns, frozenset({alias.lower()}), tuple(facts), facts.open)
+        return cls(rows, columns, frozenset({alias.lower()}), frozenset(facts), facts.open)
 
     def with_table(self, rows: Rows, columns: dict[tuple[str, str], str], alias: str) -> FromClause:
         """Add a joined table."""
         aliases, facts = self.aliases | {alias.lower()}, scope(rows.relation)
-        return FromClause(rows, self.columns | columns, aliases, tuple(facts), facts.open)
+        return FromClause(rows, self.columns | columns, aliases, frozenset(facts), facts.open)
 
     def find(self, table: str, name: str) -> str:
         """Find a column by its written name, ignoring case where that is unique."""

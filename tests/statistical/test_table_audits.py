@@ -45,8 +45,7 @@ class Kept:
     def integers(self, question, statistics, tables):
         key = (statistics, repr(tables))
         if key not in self.seen:
-            with self.engine.transaction() as data:
-                self.seen[key] = data.integers(question, statistics, tables)
+            self.seen[key] = self.engine.integers(question, statistics, tables)
         return self.seen[key]
 
 

@@ -239,6 +239,15 @@ class DuckDB:
                 self._drop()
                 raise
 
+    def integers(
+        self, question: TableQuestion, statistics: tuple[Statistic, ...], tables: SmallTables
+    ) -> list[StatementRows]:
+        """Compute the exact integers of a question. The plan reports every failure as one opaque error."""
+        return [
+            (one.statistics, self.rows(one.sql, tables, one.limited))
+            for one in statements(self._writer, question, statistics)
+        ]
+
     def rows(
         self, sql: str, tables: SmallTables | None = None, limited: Iterable[tuple[str, int]] = ()
     ) -> list[tuple[object, ...]]:
@@ -439,10 +448,8 @@ class _Reading:
         self, question: TableQuestion, statistics: tuple[Statistic, ...], tables: SmallTables
     ) -> list[StatementRows]:
         """Compute exact integers, of the files that the first statement read."""
-        engine = self._engine
-        written = statements(engine.writer(), question, statistics)
-        found = [(one.statistics, engine.rows(one.sql, tables, one.limited)) for one in written]
-        now = engine._stamps  # noqa: SLF001 - the engine's own reading
+        found = self._engine.integers(question, statistics, tables)
+        now = self._engine._stamps  # noqa: SLF001 - the engine's own reading
         if self._stamps is not None and self._stamps != now:
             raise OSError("a source changed while a plan was reading it")
         self._stamps = now

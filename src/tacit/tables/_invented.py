@@ -269,8 +269,7 @@ class _Kept:
         """Return the exact integers of a question."""
         key = (statistics, repr(tables))
         if key not in self._seen:
-            with self._engine.transaction() as data:
-                self._seen[key] = data.integers(question, statistics, tables)
+            self._seen[key] = self._engine.integers(question, statistics, tables)
         return self._seen[key]
 
 

@@ -7,9 +7,9 @@ import re
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tacit.engines._duckdb import DuckDB, SourceTable
+from tacit.engines._duckdb import DuckDB
 from tacit.engines._source_arguments import is_spark_frame, not_a_spark_frame, read_source
-from tacit.engines._sources import Source
+from tacit.engines._sources import Source, SourceTable
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Either, Set, as_fix
 

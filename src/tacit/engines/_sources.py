@@ -16,11 +16,14 @@ from tacit.engines._values import GENERATED, UNREADABLE, quote, string
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import duckdb
 
+    from tacit.algebra import ValueGrid
     from tacit.engines._values import ColumnTypes
 
-__all__ = ["Source", "column_names"]
+__all__ = ["Source", "SourceTable", "column_names"]
 
 _DELIMITERS = (",", ";", "\t", "|")
 _COARSE = (
@@ -88,6 +91,11 @@ class Source:
         if not self.is_folder:
             return (self.file,)
         return tuple(map(str, parquet_files(self.copy or Path(str(self.place)))))
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the rows are in files, on this machine or in object storage."""
+        return self.kind in {"parquet", "csv", "database"}
 
     @property
     def is_remote(self) -> bool:
@@ -169,6 +177,19 @@ class Source:
             return remote_stamp(str(self.place)) is not None
         return bool(self.files) if self.is_folder else Path(str(self.place)).exists()
 
+    def stamp(self) -> object:
+        """Return what changes when a file changes; it stays inside the engine. None where it is unknown."""
+        if self.is_remote:
+            return remote_stamp(str(self.place))
+        if not self.is_file:
+            return None
+        try:
+            files = self.files or (str(self.place),)
+            seen = [(file, Path(file).stat()) for file in files]
+        except (OSError, TacitError):
+            return None
+        return [(file, s.st_mtime_ns, s.st_size, s.st_ino) for file, s in seen]
+
     def described(self, con: duckdb.DuckDBPyConnection, name: str) -> ColumnTypes:
         """Return the columns with their types, as a connection that has this source sees them.
 
@@ -248,6 +269,31 @@ class Source:
                 return f"SELECT * FROM {'.'.join(map(quote, self.within or (self.table or name,)))}"
             case _:
                 return f"SELECT * FROM {quote('tacit raw ' + name)}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SourceTable:
+    """A declared table: its source, and the columns that name the owner of each row.
+
+    Parameters
+    ----------
+    source
+        Where the rows are.
+    unit
+        The columns that name the owner: one (``("patient_id",)``) or several, whose values together name it
+        (``("patient_id", "day")``); none where each row stands for itself. None for a public table.
+    grids
+        Further columns by name: a column of the table and the public grid on which they hold its values. A
+        snapshot stores them as integers.
+    """
+
+    source: Source
+    unit: tuple[str, ...] | None
+    grids: Mapping[str, tuple[str, ValueGrid]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.unit, str):
+            raise TypeError("unit must be a tuple of column names")
 
 
 def _coarse(con: duckdb.DuckDBPyConnection, file: str) -> dict[str, str]:

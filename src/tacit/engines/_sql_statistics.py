@@ -51,7 +51,7 @@ def arguments_of(statistic: Statistic) -> tuple[Node, ...]:
 def quantity_sql(
     writer: SqlWriter, statistic: Statistic, column: str | None, value: Mapping[Node, str]
 ) -> str:
-    """Write what a row has of a statistic: its column on the grid if there is one, else from its arguments."""
+    """Write what a row has of a statistic: its column on the grid if there is one, or from its arguments."""
     if column is not None:
         return writer.dialect.quote(column)
     argument = statistic.argument

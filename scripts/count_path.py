@@ -5,6 +5,7 @@ Run: python scripts/count_path.py [--list]
 For each stage (protect, sql, plan, release) of one question on the bundled visits it prints how many
 different functions of Tacit run, in how many modules they stand, how many different calls lead from one room
 into another, and how often, in the order of calls, a function runs in another room than the one before it.
+Methods and properties count; lambdas, comprehensions and what a dataclass generates do not.
 All modules are imported before. Cold is the first question of a process, and warm is the second, which finds
 what the first one worked out. With --list it prints, for the first question, each function under its module,
 in the order of their first calls, with the number of calls.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
@@ -10,10 +9,9 @@ from importlib import import_module
 from operator import add
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from tacit.core._certificate import Certificate, certificate_body
-from tacit.core._plan_run import Member, add_up, check_source, digest_of, together_hash
-from tacit.core._plan_run import run as run_once
-from tacit.core._refusal_words import in_promised_words
+from tacit.core._certificate import Certificate
+from tacit.core._draws import draw, held_run, stored_draw
+from tacit.core._plan_run import Member, add_up, check_source, together_hash
 from tacit.core._release import Content, Release
 from tacit.core._remote_answers import answer_of, service_of
 from tacit.errors import TacitError, bad_parameter
@@ -266,9 +264,7 @@ class Plan(Generic[C]):
             return cast("Release[C]", asked)
         for member in self._members:  # before the first of them pays
             check_source(member)
-        drawn = [
-            self._draw(member, who=who, purpose=purpose, account=account, key=key) for member in self._members
-        ]
+        drawn = [draw(member, who=who, purpose=purpose, account=account, key=key) for member in self._members]
         return self._read(drawn)
 
     def stored(self, *, account: str | None = None) -> Release[C] | None:
@@ -297,15 +293,9 @@ class Plan(Generic[C]):
             return answer_of(service, self, account=account, stored=True)
         drawn = []
         for member in self._members:
-            if member.ledger is None:
+            if (found := stored_draw(member, account)) is None:
                 return None
-            identity = member.identity
-            found = member.ledger.paid_release(
-                account or identity.name, member.hash, version=identity.version
-            )
-            if found is None:
-                return None
-            drawn.append(_noisy_of(found, certificate_body(member)))
+            drawn.append(found)
         return self._read(drawn)
 
     def power(self, **assumed: Any) -> Any:
@@ -335,34 +325,10 @@ class Plan(Generic[C]):
         [member, *_] = self._members
         if self.instalments is None or member.ledger is None:
             raise _wrong_shape("the plan is one draw and has no instalments", "release")
-        body = certificate_body(member)
-        try:
-            held = member.ledger.run(
-                account or member.identity.name,
-                member.cost,
-                instalments=self.instalments,
-                **_recorded(member, body, who, purpose, key),
-            )
-        except TacitError as refusal:
-            raise in_promised_words(refusal, member.promised) from None
+        held, body = held_run(
+            member, member.ledger, self.instalments, who=who, purpose=purpose, account=account, key=key
+        )
         return Run(self, held, body)
-
-    def _draw(
-        self, member: Member, *, who: str, purpose: str, account: str | None, key: str | None
-    ) -> tuple[list[Any], Certificate]:
-        if member.ledger is None:
-            return json.loads(run_once(member.task))["noisy"], Certificate.of_local(member)
-        body = certificate_body(member)
-        try:
-            drawn = member.ledger.draw(
-                account or member.identity.name,
-                member.cost,
-                compute=lambda _: run_once(member.task, body),
-                **_recorded(member, body, who, purpose, key),
-            )
-        except TacitError as refusal:
-            raise in_promised_words(refusal, member.promised) from None
-        return _noisy_of(drawn, body)
 
     def _read(self, drawn: list[tuple[list[Any], Certificate]]) -> Release[C]:
         noisy, certificate = drawn[0]
@@ -408,28 +374,6 @@ def members_of(plan: Plan[Any]) -> tuple[Member, ...]:
 def with_audit(plan: Plan[C], found: Mapping[str, JSON]) -> Plan[C]:
     """Return the same plan (same hash, same cost), whose certificate says what an audit found."""
     return replace(plan, _members=tuple(replace(member, audit=found) for member in plan._members))  # noqa: SLF001
-
-
-def _recorded(member: Member, body: Any, who: str, purpose: str, key: str | None) -> dict[str, Any]:
-    """Return what the ledger records of a charge, whether it pays for one draw or for a run."""
-    return {
-        "plan": member.hash,
-        "who": who,
-        "purpose": purpose,
-        "asked": member.asked,
-        "record": member.record,
-        "key": key,
-        "dataset": member.identity.name,
-        "version": member.identity.version,
-        "certificate": digest_of(body),
-        **({"blocks": member.blocks} if member.blocks else {}),
-    }
-
-
-def _noisy_of(drawn: Any, body: Any) -> tuple[list[Any], Certificate]:
-    """Return the noisy integers that a ledger has stored, and the certificate with them."""
-    stored = json.loads(drawn.payload)
-    return stored["noisy"], Certificate.of_draw(drawn.receipt, stored.get("certificate"), body)
 
 
 def _wrong_shape(what: str, call: str) -> TacitError:

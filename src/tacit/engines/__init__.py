@@ -5,11 +5,12 @@ from tacit.engines._columns import ColumnRole, ReadColumns, SourceColumns
 from tacit.engines._connections import limit_connections
 from tacit.engines._declared import DIALECTS, DeclaredColumns, DeclaredTables, dialect_named
 from tacit.engines._dialect import STORED_TYPES, Dialect
-from tacit.engines._duckdb import DuckDB, SourceTable
+from tacit.engines._duckdb import DuckDB
 from tacit.engines._protocol import Engine, EngineTransaction, SmallTables, StatementRows
 from tacit.engines._remote_files import is_remote
 from tacit.engines._row_files import KEPT, read_kept, read_note, write_rows
-from tacit.engines._sources import Source, csv_file, read_source
+from tacit.engines._source_arguments import csv_file, read_source
+from tacit.engines._sources import Source, SourceTable
 from tacit.engines._sql_expressions import grid_columns
 from tacit.engines._values import MOST_TEXT, TYPE_FAMILIES, quote
 

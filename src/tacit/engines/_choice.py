@@ -7,8 +7,9 @@ import re
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tacit.engines._duckdb import DuckDB, SourceTable
-from tacit.engines._sources import Source, is_spark_frame, not_a_spark_frame, read_source
+from tacit.engines._duckdb import DuckDB
+from tacit.engines._source_arguments import is_spark_frame, not_a_spark_frame, read_source
+from tacit.engines._sources import Source, SourceTable
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Either, Set, as_fix
 
@@ -138,7 +139,8 @@ def _refuse_address(given: object) -> None:
 
 def open_engine(tables: Mapping[str, SourceTable], *, key: int) -> Engine:
     """Open the engine on which all tables are; refuse tables on several engines. No row is read."""
-    names = {_name_of(table.source) for table in tables.values()}
+    kinds = {table.source.kind for table in tables.values()}
+    names = {kind if kind in _OTHERS else "duckdb" for kind in kinds}
     if len(names) > 1:
         raise TacitError(
             "bad-parameter",
@@ -152,7 +154,3 @@ def open_engine(tables: Mapping[str, SourceTable], *, key: int) -> Engine:
         return DuckDB(tables, key=key)
     opened: Engine = import_module(_OTHERS[name]).open_engine(tables, key=key)
     return opened
-
-
-def _name_of(source: Source) -> str:
-    return source.kind if source.kind in _OTHERS else "duckdb"

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from tacit.engines._duckdb import DuckDB, SourceTable
-from tacit.engines._sources import read_source
+from tacit.engines._duckdb import DuckDB
+from tacit.engines._source_arguments import read_source
+from tacit.engines._sources import SourceTable
 from tacit.engines._values import quote
 from tacit.errors import TacitError
 from tacit.fixes import Choose

@@ -16,28 +16,17 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.algebra import Column
-from tacit.engines._connections import (
-    are_apart,
-    check_collation,
-    compare_bytes,
-    copy_table,
-    lock,
-    open_private,
-)
-from tacit.engines._csv_files import copy_with_coded_cells
+from tacit.engines._attached_sources import attach_sources, stamps_of
+from tacit.engines._connections import are_apart, check_collation, compare_bytes, lock, open_private
 from tacit.engines._duckdb_dialect import DUCKDB, PORTABLE_DUCKDB
-from tacit.engines._frames import register
-from tacit.engines._parquet_footers import copy_with_bytes
-from tacit.engines._remote_files import download, load_extension, remote_stamp
+from tacit.engines._remote_files import load_extension
 from tacit.engines._scratch import scratch_folder
 from tacit.engines._sql_expressions import SqlWriter
 from tacit.engines._sql_statements import public_values_sql, statements
-from tacit.engines._values import GENERATED, MACROS, family, quote, string
+from tacit.engines._values import MACROS, family
 from tacit.engines._views import (
     limited_view,
     portable_rank_sql,
@@ -56,41 +45,15 @@ if TYPE_CHECKING:
     import duckdb
     from numpy.typing import NDArray
 
-    from tacit.algebra import Node, Statistic, TableQuestion, ValueGrid
+    from tacit.algebra import Node, Statistic, TableQuestion
     from tacit.engines._protocol import EngineTransaction, SmallTables, StatementRows
-    from tacit.engines._sources import Source
+    from tacit.engines._sources import Source, SourceTable
     from tacit.engines._values import ColumnTypes, TypeFamily
 
-__all__ = ["DuckDB", "SourceTable"]
+__all__ = ["DuckDB"]
 
 T = TypeVar("T")
-_FILES = {"parquet", "csv", "database"}
 _KINDS = {str: "VARCHAR", float: "DOUBLE", bool: "BOOLEAN"}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SourceTable:
-    """A declared table: its source, and the columns that name the owner of each row.
-
-    Parameters
-    ----------
-    source
-        Where the rows are.
-    unit
-        The columns that name the owner: one (``("patient_id",)``) or several, whose values together name it
-        (``("patient_id", "day")``); none where each row stands for itself. None for a public table.
-    grids
-        Further columns by name: a column of the table and the public grid on which they hold its values. A
-        snapshot stores them as integers.
-    """
-
-    source: Source
-    unit: tuple[str, ...] | None
-    grids: Mapping[str, tuple[str, ValueGrid]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if isinstance(self.unit, str):
-            raise TypeError("unit must be a tuple of column names")
 
 
 class DuckDB:
@@ -154,7 +117,7 @@ class DuckDB:
         if typed is None:
             return None
         self._stored[table] = typed
-        if source.kind in _FILES:
+        if source.is_file:
             self._declared.setdefault(table, {name.lower() for name, _ in typed})
         return {name: kind if kind and family(kind) is None else "" for name, kind in typed}
 
@@ -170,7 +133,7 @@ class DuckDB:
     def missing_file(self, table: str) -> str:
         """Return the path of a table's file if it does not exist now; empty for every other source."""
         source = self._tables[table].source
-        return "" if source.kind not in _FILES or source.is_there else source.shown
+        return "" if not source.is_file or source.is_there else source.shown
 
     def public_values(
         self, table: str, value: Node, most: int, *, where: Node | None = None, aggregate: str | None = None
@@ -266,7 +229,7 @@ class DuckDB:
     def _guarded(self, work: Callable[[], T]) -> T:
         """Work with the connection, on the sources as they are now; open it again after any failure."""
         with self._lock:
-            if self._connection is not None and self._stamps != self._stamped():
+            if self._connection is not None and self._stamps != stamps_of(self._tables):
                 self._drop()
                 self._as_bytes = False
             while True:
@@ -314,28 +277,12 @@ class DuckDB:
             con.close()
         self._discard()
 
-    def _stamped(self) -> dict[str, object]:
-        """Return what changes when a file changes; it stays inside the engine."""
-        stamps: dict[str, object] = {}
-        for name, table in self._tables.items():
-            if table.source.is_remote:
-                stamps[name] = remote_stamp(str(table.source.place))
-            elif table.source.kind in _FILES:
-                try:
-                    files = table.source.files or (str(table.source.place),)
-                    seen = [(file, Path(file).stat()) for file in files]
-                except (OSError, TacitError):
-                    stamps[name] = None
-                else:
-                    stamps[name] = [(file, s.st_mtime_ns, s.st_size, s.st_ino) for file, s in seen]
-        return stamps
-
     def _opened(self) -> duckdb.DuckDBPyConnection:
         """Return the connection; open it with all its sources and views if there is none."""
         if self._connection is not None:
             return self._connection
         folder, self._discard = scratch_folder(self)
-        self._stamps = self._stamped()
+        self._stamps = stamps_of(self._tables)
         if self._shared is not None:
             con: duckdb.DuckDBPyConnection = self._shared.cursor()  # type: ignore[attr-defined]
             self._connection = con
@@ -344,7 +291,9 @@ class DuckDB:
             con = self._connection = open_private(folder, self._memory)
         if any(table.source.is_remote for table in self._tables.values()):
             load_extension(con)
-        sources = self._attached(con, folder)
+        sources = attach_sources(
+            con, self._tables, folder, shared=self._shared is not None, as_bytes=self._as_bytes
+        )
         if self._shared is None:
             lock(con, [file for source in sources.values() for file in source.files])
         con.execute(MACROS)
@@ -353,45 +302,11 @@ class DuckDB:
             self._lay_view(con, name, source)
         return con
 
-    def _attached(self, con: duckdb.DuckDBPyConnection, folder: Path) -> dict[str, Source]:
-        """Give the connection its sources; return them as the connection finds them."""
-        found: dict[str, Source] = {}
-        for i, (name, table) in enumerate(self._tables.items()):
-            source = found[name] = table.source
-            match source.kind:
-                case "parquet" if self._as_bytes:
-                    found[name] = _with_bytes(source, folder / f"{i}.parquet")
-                case "csv":
-                    copy = folder / f"{i}.csv"
-                    if copy_with_coded_cells(Path(source.file), copy, source.encoding):
-                        found[name] = replace(source, copy=copy)
-                case "connection":
-                    found[name] = self._from_connection(con, name, folder / f"{i}.duckdb")
-                case "frame":
-                    register(con, f"tacit raw {name}", source.place)
-                case "database":
-                    database = quote("tacit db " + name)
-                    con.execute(f"ATTACH IF NOT EXISTS {string(source.file)} AS {database} (READ_ONLY)")
-                    found[name] = source.found(con, name)
-        return found
-
-    def _from_connection(self, con: duckdb.DuckDBPyConnection, name: str, copy: Path) -> Source:
-        """Look a table up in its own connection; copy it where the connections lead to several databases."""
-        source = self._tables[name].source
-        own: duckdb.DuckDBPyConnection = source.place.cursor()  # type: ignore[attr-defined]
-        found = source.found(own, name)
-        if self._shared is not None:
-            return found
-        stored = [column for column, kind in found.described(own, name) if kind != GENERATED]
-        copy_table(own, found.within, stored, copy)
-        con.execute(f"ATTACH {string(str(copy))} AS {quote('tacit db ' + name)} (READ_ONLY)")
-        return replace(source, within=(f"tacit db {name}", "main", "t"))
-
     def _lay_view(self, con: duckdb.DuckDBPyConnection, name: str, source: Source) -> None:
         """Lay the view of a table over its source; refuse a file whose columns have other names now."""
         table, types = self._tables[name], source.described(con, name)
         names = {column.lower() for column, _ in types}
-        if self._declared.setdefault(name, names) != names and source.kind in _FILES:
+        if self._declared.setdefault(name, names) != names and source.is_file:
             raise OSError(f"the columns of {name} are not the declared ones")
         have = {column for column, _ in types}  # a grid column needs its own column
         grids = {
@@ -454,22 +369,3 @@ class _Reading:
             raise OSError("a source changed while a plan was reading it")
         self._stamps = now
         return found
-
-
-def _with_bytes(source: Source, copy: Path) -> Source:
-    """Copy a Parquet file, or all files of a folder, to one that has bytes in place of text.
-
-    A file in object storage is fetched for it, through memory.
-    """
-    if source.is_remote:
-        fetched = copy.with_suffix(".fetched")
-        download(source.file, fetched)
-        copy_with_bytes(fetched, copy)
-        fetched.unlink()
-    elif not source.is_folder:
-        copy_with_bytes(Path(source.file), copy)
-    else:
-        copy.mkdir()
-        for j, file in enumerate(source.files):
-            copy_with_bytes(Path(file), copy / f"{j}.parquet")
-    return replace(source, copy=copy)

@@ -42,11 +42,8 @@ class DuckDBDialect(Dialect):
     def __init__(self, *, portable: bool = False) -> None:
         self.portable = portable
 
-    def quote(self, name: str) -> str:
-        return quote(name)
-
-    def string(self, text: str) -> str:
-        return string(text)
+    quote = staticmethod(quote)
+    string = staticmethod(string)
 
     def number(self, value: float) -> str:
         written = repr(float(value))

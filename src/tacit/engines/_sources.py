@@ -3,41 +3,28 @@
 from __future__ import annotations
 
 import csv
-import os
 import re
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.engines._csv_files import cell_sql, header_bytes, in_utf8, read_encoding
-from tacit.engines._parquet_folders import check_same_schema, is_pattern, parquet_files, refuse_lake
-from tacit.engines._remote_files import (
-    is_remote,
-    load_extension,
-    read_address,
-    remote_stamp,
-    shown_address,
-)
+from tacit.engines._csv_files import cell_sql, header_bytes, in_utf8
+from tacit.engines._parquet_folders import check_same_schema, is_pattern, parquet_files
+from tacit.engines._remote_files import is_remote, load_extension, remote_stamp, shown_address
 from tacit.engines._values import GENERATED, UNREADABLE, quote, string
-from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Code, Declare, Either, Say, Set
+from tacit.errors import TacitError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import duckdb
 
+    from tacit.algebra import ValueGrid
     from tacit.engines._values import ColumnTypes
 
-__all__ = ["Source", "column_names", "csv_file", "read_source"]
+__all__ = ["Source", "SourceTable", "column_names"]
 
-_FILES = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".duckdb": "database",
-    ".db": "database",
-}
 _DELIMITERS = (",", ";", "\t", "|")
 _COARSE = (
     "SELECT name FROM parquet_schema($path) WHERE converted_type = 'TIMESTAMP_MILLIS' "
@@ -92,10 +79,9 @@ class Source:
     @property
     def is_folder(self) -> bool:
         """Whether the place stands for any number of Parquet files: a folder, or a pattern."""
-        if self.kind != "parquet" or self.is_remote:
+        if self.kind != "parquet" or not isinstance(self.place, Path):
             return False
-        place = Path(str(self.place))
-        return is_pattern(place) or place.is_dir()
+        return is_pattern(self.place) or self.place.is_dir()
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -107,9 +93,14 @@ class Source:
         return tuple(map(str, parquet_files(self.copy or Path(str(self.place)))))
 
     @property
+    def is_file(self) -> bool:
+        """Whether the rows are in files, on this machine or in object storage."""
+        return self.kind in {"parquet", "csv", "database"}
+
+    @property
     def is_remote(self) -> bool:
-        """Whether the file is in object storage, read by its address."""
-        return self.copy is None and is_remote(self.place)
+        """Whether the file is in object storage, read by its address; other files have a path."""
+        return self.kind == "parquet" and self.copy is None and isinstance(self.place, str)
 
     @property
     def shown(self) -> str:
@@ -185,6 +176,19 @@ class Source:
         if self.is_remote:
             return remote_stamp(str(self.place)) is not None
         return bool(self.files) if self.is_folder else Path(str(self.place)).exists()
+
+    def stamp(self) -> object:
+        """Return what changes when a file changes; it stays inside the engine. None where it is unknown."""
+        if self.is_remote:
+            return remote_stamp(str(self.place))
+        if not self.is_file:
+            return None
+        try:
+            files = self.files or (str(self.place),)
+            seen = [(file, Path(file).stat()) for file in files]
+        except (OSError, TacitError):
+            return None
+        return [(file, s.st_mtime_ns, s.st_size, s.st_ino) for file, s in seen]
 
     def described(self, con: duckdb.DuckDBPyConnection, name: str) -> ColumnTypes:
         """Return the columns with their types, as a connection that has this source sees them.
@@ -267,6 +271,31 @@ class Source:
                 return f"SELECT * FROM {quote('tacit raw ' + name)}"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SourceTable:
+    """A declared table: its source, and the columns that name the owner of each row.
+
+    Parameters
+    ----------
+    source
+        Where the rows are.
+    unit
+        The columns that name the owner: one (``("patient_id",)``) or several, whose values together name it
+        (``("patient_id", "day")``); none where each row stands for itself. None for a public table.
+    grids
+        Further columns by name: a column of the table and the public grid on which they hold its values. A
+        snapshot stores them as integers.
+    """
+
+    source: Source
+    unit: tuple[str, ...] | None
+    grids: Mapping[str, tuple[str, ValueGrid]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.unit, str):
+            raise TypeError("unit must be a tuple of column names")
+
+
 def _coarse(con: duckdb.DuckDBPyConnection, file: str) -> dict[str, str]:
     """Mark the columns of a Parquet file that keep moments in milliseconds."""
     return {str(c): UNREADABLE for (c,) in con.execute(_COARSE, {"path": file}).fetchall()}
@@ -284,114 +313,6 @@ def _schema_reader() -> duckdb.DuckDBPyConnection:
     import duckdb
 
     return duckdb.connect(config={"threads": 1})
-
-
-def read_source(source: object, *, table: str = "") -> Source:
-    """Recognise a source: a path, a frame, a DuckDB connection, or a pair (database or connection, table)."""
-    if isinstance(source, Source):
-        return source
-    if isinstance(source, tuple) and len(source) == 2 and isinstance(source[1], str):
-        return read_source(source[0], table=source[1])
-    if is_remote(source):
-        return Source("parquet", read_address(str(source)))
-    if isinstance(source, str) and source.startswith(("postgresql://", "postgres://")):
-        raise TacitError(
-            "bad-parameter",
-            "the address of a database server is not a source here",
-            why="only tables declared with an engine are read on a server; its address may hold a password",
-            fix=Say("name the table and its engine in protect, or give a file"),
-        )
-    if isinstance(source, str) and "://" in source:
-        raise bad_parameter(
-            "source",
-            "a file, a frame, or a table on an engine",
-            source.partition("://")[0] + "://...",  # the rest may hold a password
-            fix=Declare("source", "visits.parquet"),
-        )
-    if isinstance(source, str | os.PathLike):
-        return _read_path(Path(source), table)
-    if type(source).__name__ == "DuckDBPyConnection":
-        return Source("connection", source, table)
-    if type(source).__name__ == "LazyFrame":
-        raise TacitError(
-            "bad-parameter",
-            "a lazy frame is not a source",
-            why="asking for its columns may read rows, and its later computations may fail on one of them",
-            fix=Either(Code("tc.protect(frame.collect(), ...)"), Say("the file that it reads")),
-        )
-    if is_spark_frame(source):
-        raise not_a_spark_frame()
-    if column_names(source) is not None:
-        return Source("frame", source)
-    raise TacitError(
-        "bad-parameter",
-        f"an object of the type {type(source).__name__} is not a source",
-        why="Tacit reads Parquet, CSV, DuckDB, Arrow, pandas and Polars",
-        fix=Declare("source", "visits.parquet"),
-    )
-
-
-def is_spark_frame(given: object) -> bool:
-    """Return whether an object is a DataFrame of Spark, which computes its rows when it is read."""
-    packages = {base.__module__.partition(".")[0] for base in type(given).__mro__}
-    return "pyspark" in packages and "DataFrame" in type(given).__name__
-
-
-def not_a_spark_frame() -> TacitError:
-    """Refuse a DataFrame of Spark."""
-    return TacitError(
-        "bad-parameter",
-        "a DataFrame of Spark is not a source",
-        why="it computes its rows when it is read; it can mix the rows of several people, "
-        "and a row on which it fails would make every query fail, which reveals the row",
-        fix=Code('frame.write.saveAsTable("visits_rows"), then tc.protect("visits_rows", engine=spark, ...)'),
-    )
-
-
-def _read_path(path: Path, table: str) -> Source:
-    """Recognise a file by how its name ends, and a folder or a pattern of Parquet files."""
-    place = path.absolute()
-    kind = "parquet" if place.is_dir() else _FILES.get(path.suffix.lower())
-    if kind is None:
-        raise bad_parameter(
-            "source",
-            f"a file that ends in {', '.join(_FILES)}, or a folder of Parquet files",
-            str(path),
-            fix=Declare("source", "visits.parquet"),
-        )
-    made = Source(kind, place, table)
-    if made.is_folder:
-        refuse_lake(place)
-    return made
-
-
-def csv_file(path: str | os.PathLike[str], *, decimal: str = ".", encoding: str = "utf-8") -> Source:
-    """Declare how a CSV file is written, for `tacit.protect`. The file is not read.
-
-    Parameters
-    ----------
-    path
-        The file.
-    decimal
-        The character before the decimals of a number: a point, or a comma, as in ``3,5``. With a comma, a
-        cell such as this is ``3.5`` in every question. Separators between thousands are not read.
-    encoding
-        How bytes stand for text: ``"utf-8"``, or an encoding with one byte for each character, such as
-        ``"latin-1"`` or ``"windows-1252"``.
-
-    Examples
-    --------
-    >>> import tacit as tc
-    >>> file = tc.tables.csv_file("visits.csv", decimal=",", encoding="latin-1")
-    >>> tc.protect(file, unit="patient_id", budget=tc.Budget(epsilon=1)).name
-    'data'
-    """
-    source = read_source(path)
-    if source.kind != "csv":
-        raise bad_parameter("a CSV file", "a file that ends in .csv or .tsv", str(path), fix="visits.csv")
-    if decimal not in {".", ","}:
-        raise bad_parameter("decimal", "a point or a comma", decimal, fix=Set(decimal=","))
-    return replace(source, decimal=decimal, encoding=read_encoding(encoding))
 
 
 def column_names(frame: object) -> tuple[str, ...] | None:

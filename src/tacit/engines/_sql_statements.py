@@ -14,48 +14,39 @@ from typing import TYPE_CHECKING
 from tacit.algebra import (
     BinCounts,
     Column,
-    CutSums,
     DistinctCounts,
-    EdgeBins,
-    EvenBins,
     FewGroups,
     GroupsAtRanks,
     GroupsBySize,
-    ListedBins,
     ListedGroups,
-    MomentProducts,
-    MomentSums,
     PartialQuestion,
-    PartProducts,
     ProductSums,
-    RowCounts,
     Scan,
-    ScoreSums,
     SquareSums,
     Statistic,
-    Sums,
     TableQuestion,
-    UnitCounts,
-    UnitsWith,
-    ValueBins,
     Where,
     grid_for,
     kind_of,
-    lit,
     names,
     rows_per_unit,
 )
 from tacit.engines._dialect import STORED
 from tacit.engines._sql_expressions import ON_GRID, SqlWriter
 from tacit.engines._sql_groups import at_ranks_sql, by_size_sql
-from tacit.engines._sql_products import listed_values, packed_values, pair_products, part_products
 from tacit.engines._sql_relations import limited_tables, relation_sql, stored_types
+from tacit.engines._sql_statistics import (
+    arguments_of,
+    cell_index_sql,
+    over_rows,
+    per_pair,
+    present_sql,
+    quantity_sql,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tacit.algebra import Node
-    from tacit.engines._dialect import Dialect, Part, StoredType
+    from tacit.engines._dialect import Part, StoredType
 
 __all__ = ["Statement", "public_values_sql", "statements"]
 
@@ -206,9 +197,9 @@ def _alone(writer: SqlWriter, question: TableQuestion, statistic: BinCounts | Di
     ks = _names(question)
     rows = _known(writer, question, _rows(writer, question, (argument,)))
     value = (
-        _cell(writer, "v0", statistic)
+        cell_index_sql(writer, "v0", statistic)
         if isinstance(statistic, BinCounts)
-        else dialect.distinct_text(_present(dialect, "v0", argument), STORED[kind_of(argument) or "text"])
+        else dialect.distinct_text(present_sql(dialect, "v0", argument), STORED[kind_of(argument) or "text"])
     )
     columns = ["tacit_u", *ks, "c"]
     rows = f"SELECT {', '.join(columns[:-1])}, {value} AS c FROM ({rows})"
@@ -235,40 +226,13 @@ def _group_by(columns: list[str]) -> str:
     return f" GROUP BY {', '.join(columns)}" if columns else ""
 
 
-def _cell(writer: SqlWriter, value: str, statistic: BinCounts) -> str:
-    """Write the index of the cell a value falls into, NULL outside."""
-    number = writer.dialect.number
-    missing = writer.dialect.is_missing(value)
-    match statistic.bins:
-        case EdgeBins(ends):
-            edges = [number(e) for e in ends]
-            whens = " ".join(f"WHEN {value} < {e} THEN {i}" for i, e in enumerate(edges[1:-1]))
-            whens += f" WHEN {value} <= {edges[-1]} THEN {len(edges) - 2}"
-            return f"(CASE WHEN {missing} OR {value} < {edges[0]} THEN NULL {whens} END)"
-        case ListedBins(_, middles):
-            whens = " ".join(f"WHEN {value} < {number(e)} THEN {i}" for i, e in enumerate(middles))
-            return f"(CASE WHEN {missing} THEN NULL {whens} ELSE {len(middles)} END)"
-        case EvenBins(first, step, size):
-            return writer.dialect.even_cell(value, first, first + step * (size - 1), step, size)
-        case ValueBins(values):
-            whens = " ".join(
-                f"WHEN {value} = {writer.expression(lit(c), {})} THEN {i}" for i, c in enumerate(values)
-            )
-            return f"(CASE {whens} END)"
-
-
-def _present(dialect: Dialect, value: str, node: Node) -> str:
-    """Write the value where there is one; NaN counts as missing."""
-    return dialect.present(value) if kind_of(node) == "number" else value
-
-
 def _together(writer: SqlWriter, question: TableQuestion, statistics: tuple[Statistic, ...]) -> str:
     """Sum counts, sums and moments.
 
     Straight over rows where only the rows of a unit are limited, else per unit first.
     """
     held = [_stored(question, s) for s in statistics]
-    read = [e for s, column in zip(statistics, held, strict=True) if column is None for e in _arguments(s)]
+    read = [e for s, column in zip(statistics, held, strict=True) if column is None for e in arguments_of(s)]
     arguments = tuple(dict.fromkeys(read))
     value = {e: f"v{i}" for i, e in enumerate(arguments)}
     ks = _names(question)
@@ -277,99 +241,20 @@ def _together(writer: SqlWriter, question: TableQuestion, statistics: tuple[Stat
     if not straight or question.keys is None:
         rows = _known(writer, question, rows)
     quantities = "".join(
-        f", {_quantity(writer, s, column, value)} AS q{i}"
+        f", {quantity_sql(writer, s, column, value)} AS q{i}"
         for i, (s, column) in enumerate(zip(statistics, held, strict=True))
-        if _arguments(s)
+        if arguments_of(s)
     )
     rows = f"SELECT {', '.join(['tacit_u', *ks])}{quantities} FROM ({rows})"
     if question.groups is None:
         rows = _listed(writer, question, rows)
     if not straight:
         return _over_units(writer, question, statistics, rows)
-    summed = (column for i, s in enumerate(statistics) for column in _over_rows(writer.dialect, s, f"q{i}"))
+    summed = (column for i, s in enumerate(statistics) for column in over_rows(writer.dialect, s, f"q{i}"))
     answer = f"SELECT {', '.join([*ks, *summed])} FROM ({rows})" + _group_by(ks)
     if question.keys is None or not ks:
         return answer
     return _among_keys(writer, question, answer)
-
-
-def _arguments(statistic: Statistic) -> tuple[Node, ...]:
-    """Return the expressions that a statistic reads."""
-    if isinstance(statistic, ProductSums):
-        return statistic.argument, statistic.other
-    if isinstance(statistic, ScoreSums):
-        return statistic.scores
-    if isinstance(statistic, PartProducts | MomentProducts):
-        return statistic.values
-    return () if statistic.argument is None else (statistic.argument,)
-
-
-def _quantity(writer: SqlWriter, statistic: Statistic, column: str | None, value: Mapping[Node, str]) -> str:
-    if column is not None:
-        return writer.dialect.quote(column)
-    argument = statistic.argument
-    if isinstance(statistic, ScoreSums):
-        scores = [writer.quantised(value[score], statistic.grid) for score in statistic.scores]
-        return writer.dialect.vector(scores)
-    if isinstance(statistic, PartProducts | MomentProducts):
-        columns = zip(statistic.values, statistic.grids, strict=True)
-        held = [(writer.quantised(value[e], g), g) for e, g in columns]
-        return (
-            packed_values(held)
-            if isinstance(statistic, PartProducts)
-            else listed_values(writer.dialect, held)
-        )
-    if argument is None:
-        return "1"
-    own = value[argument]
-    grid = statistic.grid
-    if isinstance(statistic, ProductSums):
-        first = writer.quantised(own, statistic.grid)
-        second = writer.quantised(value[statistic.other], statistic.other_grid)
-        return packed_values([(first, statistic.grid), (second, statistic.other_grid)])
-    return writer.quantised(own, grid) if grid is not None else _present(writer.dialect, own, argument)
-
-
-def _parts(dialect: Dialect, statistic: Statistic, q: str) -> tuple[str, ...]:
-    """Write what is summed beside the count.
-
-    The value, or all but the first of the non-negative parts of W or W^2.
-    """
-    match statistic:
-        case Sums():
-            return (q,)
-        case SquareSums(_, grid):
-            y = f"({q} - ({grid.lo}))"
-            return f"2 * {y} * ({grid.width} - {y})", f"{y} * {y}"
-        case MomentSums(_, grid):
-            return (f"({q} - ({grid.lo}))",)
-        case ProductSums():
-            return part_products(dialect, (statistic.grid, statistic.other_grid), (3, 3), q)
-        case PartProducts(_, grids):
-            return part_products(dialect, grids, statistic.shape, q)
-        case MomentProducts():
-            return pair_products(dialect, statistic, q)
-        case CutSums():
-            return f"least({q}, {statistic.limit})", f"greatest({q} - {statistic.limit}, 0)"
-        case ScoreSums():
-            return tuple(dialect.element(q, i) for i in range(statistic.size))
-        case _:
-            return ()
-
-
-def _over_rows(dialect: Dialect, statistic: Statistic, q: str) -> list[str]:
-    sums = [dialect.total(part) for part in _parts(dialect, statistic, q)]
-    match statistic:
-        case RowCounts(argument):
-            return ["count(*)" if argument is None else f"count({q})"]
-        case UnitCounts():
-            return ["count(DISTINCT tacit_u)"]
-        case UnitsWith():
-            return [f"count(DISTINCT CASE WHEN {q} IS NOT NULL THEN tacit_u END)"]
-        case Sums() | ScoreSums() | CutSums():
-            return sums
-        case _:
-            return [f"count({q})", *sums]
 
 
 def _over_units(
@@ -379,7 +264,7 @@ def _over_units(
     ks, dialect = _names(question), writer.dialect
     most = rows_per_unit(question.input)
     made = [
-        _per_pair(dialect, s, (f"q{i}", f"s{i}"), question.per_group, most) for i, s in enumerate(statistics)
+        per_pair(dialect, s, (f"q{i}", f"s{i}"), question.per_group, most) for i, s in enumerate(statistics)
     ]
     groups = ", ".join(["tacit_u", *ks])
     if question.groups is not None and ks:
@@ -392,42 +277,3 @@ def _over_units(
         pairs = _listed(writer, question, pairs)
     outer = [column for _, columns in made for column in columns]
     return f"SELECT {', '.join([*ks, *outer])} FROM ({pairs})" + _group_by(ks)
-
-
-def _per_pair(
-    dialect: Dialect, statistic: Statistic, named: tuple[str, str], limit: int | None, rows: int | None
-) -> tuple[list[tuple[str, str]], list[str]]:
-    """Write what is summed for one unit in one group, and how it is bounded and summed over units.
-
-    ``rows`` bounds the rows of one unit, if something does.
-    """
-    q, name = named
-    n, parts = f"{name}n", _parts(dialect, statistic, q)
-    most = None if rows is None else rows * statistic.weight * (limit or 1)  # it may be scaled by the limit
-    inner = [(f"{name}p{i}", dialect.total(part, most)) for i, part in enumerate(parts)]
-    sums = [column for column, _ in inner]
-    number_of = f"{n}" if limit is None else f"least({n}, {limit})"
-    match statistic:
-        case UnitCounts():
-            return [], ["count(*)"]
-        case UnitsWith():
-            return [(n, f"count({q})")], [dialect.total(f"CASE WHEN {n} > 0 THEN 1 ELSE 0 END")]
-        case RowCounts(argument):
-            counted = "count(*)" if argument is None else f"count({q})"
-            return [(n, counted)], [dialect.total(number_of)]
-        case Sums(grid=grid) | ScoreSums(grid=grid) if limit is not None:
-            low, high = limit * min(grid.lo, 0), limit * max(grid.hi, 0)
-            return inner, [dialect.total(f"least(greatest({x}, {low}), {high})") for x in sums]
-        case CutSums() if limit is not None:
-            highest = zip(sums, statistic.most(limit), strict=True)
-            return inner, [dialect.total(f"least({x}, {high})") for x, high in highest]
-        case Sums() | ScoreSums() | CutSums():
-            return inner, [dialect.total(x) for x in sums]
-        case _:
-            if limit is not None:
-                sums = [
-                    f"CASE WHEN {n} > {limit} THEN "
-                    f"{dialect.whole_div(f'({x} * {limit})', f'greatest({n}, 1)')} ELSE {x} END"
-                    for x in sums
-                ]
-            return [(n, f"count({q})"), *inner], [dialect.total(x) for x in (number_of, *sums)]

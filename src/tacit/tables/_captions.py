@@ -67,11 +67,11 @@ def left_out(
 ) -> tuple[str, ...]:
     """Say which rows are not counted and which groups are not shown; a function of public facts."""
     unit = dataset.identity.unit
-    rows = without_unit(unit)
-    if where := _without_group(question):
+    rows, facts = without_unit(unit), scope(question.input)
+    if where := _without_group(question, facts):
         rows.append(f"rows whose {where}")
     said = [f"{' and '.join(rows)}, if any, are not counted"] if rows else []
-    said += _clipped_counts(question, dataset)
+    said += _clipped_counts(question, facts, dataset)
     said += cut_lines(question, dataset)
     said += rows_beyond(question, who, dataset)
     if question.sample is not None:
@@ -87,7 +87,7 @@ def left_out(
             "the key of a total is empty"
         )
     selection = paid[0].mechanism
-    if question.private_keys and isinstance(selection, KeySelection):
+    if isinstance(selection, KeySelection):
         said.append(_sizes(selection, unit))
     return tuple(said)
 
@@ -99,9 +99,8 @@ def rows_beyond(question: TableQuestion, who: Contribution, dataset: TableDatase
     return [f"{_limits(question, who, dataset)}; rows beyond this are not counted"]
 
 
-def _clipped_counts(question: TableQuestion, dataset: TableDataset) -> list[str]:
+def _clipped_counts(question: TableQuestion, facts: Scope, dataset: TableDataset) -> list[str]:
     """Say which counts within a unit are clipped at the limit on rows, because the question has no bound."""
-    facts = scope(question.input)
     said = []
     for _, aggregate in question.aggregates:
         column = aggregate.argument
@@ -116,9 +115,8 @@ def _clipped_counts(question: TableQuestion, dataset: TableDataset) -> list[str]
     return list(dict.fromkeys(said))
 
 
-def _without_group(question: TableQuestion) -> str:
+def _without_group(question: TableQuestion, facts: Scope) -> str:
     """Say which values of a group's columns keep a row out of all groups; empty where none does."""
-    facts = scope(question.input)
     names = " or ".join(name for name, _ in question.by)
     absent = [name for name, node in question.by if can_be_missing(node, facts)]
     if question.keys is not None and question.by and not _has_all_keys(question):

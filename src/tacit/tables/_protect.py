@@ -165,7 +165,7 @@ def protect(
     tables = {n: _table(n, opened, facts, owner, identity.unit) for n in sources}
     tables |= {n: _table(n, opened, facts, (key,)) for n, (_, key) in shared.items()}
     _check_names({"bounds": bounds, "keys": keys, "types": types, "never_null": never_null}, tables)
-    _check_files(places, ledger, identity.name)
+    _check_files(places, tables, ledger, identity.name)
     limited = _read_limits(limits, sources)
     if identity.unit.kind == "row":
         limited = Limits(rows=None)  # a row is one row in one group; there is nothing to limit
@@ -320,13 +320,17 @@ def _is_slip(name: str, column: str) -> bool:
 
 
 def _check_files(
-    places: Mapping[str, SourceTable], ledger: Ledger | str | os.PathLike[str] | None, name: str
+    places: Mapping[str, SourceTable],
+    tables: Mapping[str, Table],
+    ledger: Ledger | str | os.PathLike[str] | None,
+    name: str,
 ) -> None:
     """Refuse a file that does not exist before an account is opened in a ledger that lasts.
 
     Without such a ledger the dataset can be planned with, and a release is refused before its charge.
     """
-    files = [place.source for place in places.values() if isinstance(place.source.place, Path)]
+    unread = [places[table].source for table, read in tables.items() if read.columns is None]
+    files = [source for source in unread if isinstance(source.place, Path)]
     absent = next((Path(str(file.place)) for file in files if not file.is_there), None)
     if absent is None or ledger is None or _has_account(ledger, name):
         return
@@ -363,7 +367,7 @@ def _table(
 
     ``named`` are the columns that name the unit; without a unit the table is public, and it is its key.
     """
-    columns = engine.columns(name)
+    columns, types = engine.columns(name), engine.stored_as(name)
     own = _of_table(name, facts, columns)
     if columns is not None:
         reserved = next((c for c in columns if c.lower().startswith(("tacit_", "tacit "))), None)
@@ -384,7 +388,7 @@ def _table(
             )
     if unit is not None and len(named) == 1:  # of a pair, neither column alone names the unit
         own[unit.column] = replace(own.get(unit.column, Fact()), unit=True)
-    for column, stored in engine.stored_as(name).items():
+    for column, stored in types.items():
         own[column] = replace(own.get(column, Fact()), stored=stored)
     for column, kind in (columns or {}).items():
         if kind:

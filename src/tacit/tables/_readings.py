@@ -143,9 +143,9 @@ class _FromParts(Reading):
     def scaled(noise: StepNoise) -> tuple[LinearNoise, float, float]:
         """Return the noise in units of what one row adds, the lower bound and the width of the range."""
         statistic: MomentSums = noise.statistic  # type: ignore[assignment]
-        grid = statistic.grid
+        grid, linear = statistic.grid, noise.linear
         low, width = float(grid.lo * grid.step), float(grid.width * grid.step)
-        return noise.linear.over(statistic.weight), low, width
+        return linear.over(statistic.weight), low, width
 
     @staticmethod
     def parts(noise: StepNoise, lines: list[list[int]]) -> NDArray[np.float64]:

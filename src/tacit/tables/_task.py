@@ -105,7 +105,7 @@ class TableTask:
     def _selection(self) -> KeySelection | None:
         """The mechanism that selects the groups; None where they are public."""
         first = self.mechanisms[0]
-        return first if self.asked.private_keys and isinstance(first, KeySelection) else None
+        return first if isinstance(first, KeySelection) else None
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
@@ -148,7 +148,7 @@ class TableTask:
 
     def read(self, noisy: Sequence[Any], confidence: Fraction) -> AnswerTable:
         """Read values and intervals off the noisy integers."""
-        if self.asked.private_keys:
+        if self._selection is not None:
             keys = [key for key, _ in noisy[0]]
             noisy = [[[units] for _, units in noisy[0]], *noisy[1:]]
         else:
@@ -203,6 +203,7 @@ def unavailable_source(
     engine: Engine, question: TableQuestion, statistics: tuple[Statistic, ...]
 ) -> TacitError | None:
     """Return why nothing can be drawn of a question now; nothing of it depends on rows."""
+    unknown = None
     for table in sources_of(question.input):
         if path := engine.missing_file(table.name):
             return TacitError(
@@ -212,22 +213,17 @@ def unavailable_source(
                 fix="put the file back, or declare the dataset with its new path",
             )
         if table.columns is None and engine.columns(table.name) is None:
-            return _refusal(engine, question, statistics) or TacitError(
+            unknown = TacitError(
                 "unknown-table",
                 f"the source of the table {table.name!r} cannot be read, so nothing was charged",
                 why="it was not available when the dataset was declared, and it is not available now",
                 fix=Declare("source", "path/of/visits.parquet"),
             )
-    return _refusal(engine, question, statistics)
-
-
-def _refusal(engine: Engine, question: TableQuestion, statistics: tuple[Statistic, ...]) -> TacitError | None:
-    """Return why the engine cannot answer now, in its own words."""
     try:
         engine.check(question, statistics)
-    except TacitError as refusal:
+    except TacitError as refusal:  # in the engine's own words
         return refusal
-    return None
+    return unknown
 
 
 def _shown(keys: list[object], *, dates: bool) -> tuple[Value, ...]:

@@ -13,7 +13,6 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from tacit.algebra import (
-    OPERATORS,
     Call,
     Column,
     JoinPublic,
@@ -28,16 +27,10 @@ from tacit.algebra import (
     Scope,
     TableQuestion,
     Where,
-    as_date,
     expand_kinds,
     lit,
-    names_unit,
-    resolve,
-    rows_per_unit,
-    scans_of,
     scope,
 )
-from tacit.core import KINDS, Fact, Table, read_bounds
 from tacit.exact import read_fraction
 from tacit.tables import _aggregate_functions as ask
 from tacit.tables import _aggregates, _choice_aggregates, _pair_aggregates
@@ -51,11 +44,19 @@ from tacit.tables._python_expressions import Expr
 from tacit.tables._release_totals import ORDERED, OVER
 from tacit.tables._sampling import MOST_SAMPLED
 from tacit.tables._utility_aggregates import BestOf
+from tacit.tables._wire_checks import (
+    check_expression,
+    check_limit,
+    check_parts,
+    check_relation,
+    check_rows,
+    insist,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tacit.core import Kind, Limits
+    from tacit.core import Table
     from tacit.tables._aggregates import Aggregate
     from tacit.tables._dataset import TableDataset
     from tacit.tables._postprocessing import Presentation
@@ -123,8 +124,6 @@ _MADE |= {
         a.candidates, _scores(a.candidates, a.scores).__getitem__, bounds=a.bounds
     ),
 }
-_WITHIN_UNIT = frozenset({"count", "sum", "mean", "min", "max", "count_distinct"})
-_MOST_LIMIT = 10**9
 
 
 def _scores(candidates: tuple[object, ...], scores: tuple[Node, ...]) -> dict[object, Expr]:
@@ -140,23 +139,23 @@ def read_question(written: Any, dataset: TableDataset) -> TableQuestion:
     question = _node(written, dataset.tables)
     if not isinstance(question, TableQuestion):
         raise TypeError(type(question).__name__)
-    _check_relation(question.input, dataset)
-    _check_rows(question.input, dataset.limits)
+    check_relation(question.input, dataset)
+    check_rows(question.input, dataset.limits)
     facts = scope(question.input)
     for name, node in question.by:
         check_name(name)
-        _check_expression(node, facts)
+        check_expression(node, facts)
     if question.keys is not None:
         _check_keys(question)
-    _insist(_is_boolean(question.missing) and (question.private_keys or not question.missing))
+    insist(_is_boolean(question.missing) and (question.private_keys or not question.missing))
     for limit in (question.groups, question.per_group):
-        _check_limit(limit)
+        check_limit(limit)
     _check_levels(question)
     if question.sample is not None:
-        _insist(type(question.sample) is int and 0 < question.sample < MOST_SAMPLED)
-    _insist(bool(question.aggregates))
+        insist(type(question.sample) is int and 0 < question.sample < MOST_SAMPLED)
+    insist(bool(question.aggregates))
     for named in (question.by, question.aggregates):
-        _insist(len({name for name, _ in named}) == len(named))
+        insist(len({name for name, _ in named}) == len(named))
     for name, aggregate in question.aggregates:
         check_name(name)
         _check_aggregate(aggregate, facts)
@@ -168,8 +167,8 @@ def read_relation(written: Any, dataset: TableDataset) -> Relation:
     relation = _node(written, dataset.tables)
     if not isinstance(relation, Scan | Where | Project | JoinUnits | JoinPublic | PerUnit):
         raise TypeError(type(relation).__name__)
-    _check_relation(relation, dataset)
-    _check_rows(relation, dataset.limits)
+    check_relation(relation, dataset)
+    check_rows(relation, dataset.limits)
     return relation
 
 
@@ -180,19 +179,19 @@ def read_post(written: Any, dataset: TableDataset) -> Presentation | None:
         return None
     if isinstance(post, LimitCaption | CutCaption):
         kinds = {"int": int, "str": str}
-        _insist(all(type(getattr(post, f.name)) is kinds[str(f.type)] for f in fields(post)))
+        insist(all(type(getattr(post, f.name)) is kinds[str(f.type)] for f in fields(post)))
         return post
     if not isinstance(post, PostProcessing):
         raise TypeError(type(post).__name__)
     for name, node in post.outputs:
-        _insist(type(name) is str and bool(name))
+        insist(type(name) is str and bool(name))
         _check_shown(node)
     for node, descending in post.order:
-        _insist(type(descending) is bool)
+        insist(type(descending) is bool)
         _check_shown(node)
     if post.having is not None:
         _check_shown(post.having)
-    _insist(post.limit is None or (type(post.limit) is int and post.limit >= 0))
+    insist(post.limit is None or (type(post.limit) is int and post.limit >= 0))
     return post
 
 
@@ -200,12 +199,12 @@ def _check_shown(node: Node) -> None:
     """Check an expression over released values: known operators with as many arguments as they take."""
     match node:
         case Column(name, _):
-            _insist(type(name) is str)
+            insist(type(name) is str)
         case Literal():
-            _check_parts(node, Scope({}))
+            check_parts(node, Scope({}))
         case Call(op, args):
             if op in OVER:
-                _insist(len(args) > (op in ORDERED))
+                insist(len(args) > (op in ORDERED))
             else:
                 expand_kinds(op, len(args))
             for one in args:
@@ -229,7 +228,7 @@ def _node(written: Any, tables: Mapping[str, Table]) -> Any:
             node = _NODES[name]
             given = {k: _node(v, tables) for k, v in written.items() if k != "node"}
             needed = {field.name for field in fields(node) if not field.metadata}
-            _insist(needed <= set(given) <= {field.name for field in fields(node)})
+            insist(needed <= set(given) <= {field.name for field in fields(node)})
             return node(**given)
         case list() | tuple():
             return tuple(_node(one, tables) for one in written)
@@ -237,101 +236,8 @@ def _node(written: Any, tables: Mapping[str, Table]) -> Any:
             raise TypeError(type(written).__name__)
 
 
-def _insist(holds: bool) -> None:  # noqa: FBT001 - reads as a sentence
-    if not holds:
-        raise ValueError("the document contains something that no question can ask")
-
-
-def _check_relation(relation: Relation, dataset: TableDataset) -> None:
-    match relation:
-        case Scan(table, rows):
-            _insist(_is_table(table) and table.key is None)
-            _insist(rows is None or not dataset.unit.is_row)  # it would act on the whole table
-            _check_limit(rows)
-        case Where(inner, predicate):
-            _check_relation(inner, dataset)
-            _check_expression(predicate, scope(inner), "boolean")
-        case Project(inner, columns):
-            _check_relation(inner, dataset)
-            for name, node in columns:
-                check_name(name)
-                _check_column(node, scope(inner))
-            _check_different([name for name, _ in columns])
-        case JoinUnits(left, right, how, rows):
-            _check_relation(left, dataset)
-            _check_relation(right, dataset)
-            _insist(how in {"inner", "left"} and not dataset.unit.is_row)
-            _check_limit(rows)
-            _check_different([*scope(left), *scope(right)])
-        case JoinPublic(left, _, _, _, how):
-            _check_relation(left, dataset)
-            _check_lookup(relation, scope(left))
-            _insist(how in {"inner", "left"})
-        case PerUnit(inner, by, measures):
-            _check_relation(inner, dataset)
-            _insist(not dataset.unit.is_row)
-            for name, node in by:
-                check_name(name)
-                _check_expression(node, scope(inner))
-            for measure in measures:
-                _check_measure(measure, scope(inner))
-                _insist(measure.function != "sum" or _sums(inner, by, dataset.limits))
-            _check_different([*(name for name, _ in by), *(measure.name for measure in measures)])
-        case _:
-            raise TypeError(type(relation).__name__)
-
-
-def _check_rows(relation: Relation, limits: Limits, *, one_row_left: bool = False) -> None:
-    """Check that tables are read with a row limit that a question may have.
-
-    Without one only where one row of each unit is left, or where none was declared.
-    """
-    match relation:
-        case Scan(table, rows):
-            _insist(limits.allows(table.name, rows) or (one_row_left and rows is None))
-        case JoinUnits(left, right, _, _):
-            _check_rows(left, limits)
-            _check_rows(right, limits)
-        case PerUnit(inner, by, _):
-            _check_rows(inner, limits, one_row_left=one_row_left or names_unit(inner, by))
-        case Where(inner, _) | Project(inner, _) | JoinPublic(inner, _, _, _, _):
-            _check_rows(inner, limits, one_row_left=one_row_left)
-
-
-def _sums(inner: Relation, by: tuple[tuple[str, Node], ...], limits: Limits) -> bool:
-    """Whether the fluent API can sum a unit's rows: they are limited, or one row of each unit is left."""
-    if rows_per_unit(inner) is not None:
-        return True
-    return names_unit(inner, by) and all(limits.rows_of(scan.table.name) for scan in scans_of(inner))
-
-
 def _is_boolean(given: object) -> bool:
     return isinstance(given, bool)
-
-
-def _is_table(given: object) -> bool:
-    return isinstance(given, Table)
-
-
-def _check_lookup(join: JoinPublic, facts: Scope) -> None:
-    """Check that a looked-up table is public and that its columns exist and shadow none."""
-    _insist(_is_table(join.table) and join.table.key is not None)
-    _check_expression(join.on, facts)
-    for name, source in join.columns:
-        check_name(name)
-        _insist(source in (join.table.columns or ()) and source != join.table.key)
-    _check_different([*facts, *(name for name, _ in join.columns)])
-
-
-def _check_measure(measure: Measure, facts: Scope) -> None:
-    check_name(measure.name)
-    _insist(measure.function in _WITHIN_UNIT)
-    if measure.argument is not None:
-        counts = measure.function in {"count", "count_distinct"}
-        _check_expression(measure.argument, facts, None if counts else "number")
-    if measure.bounds is not None:
-        low, high = read_bounds(measure.name, measure.bounds)
-        _insist((low, high) == measure.bounds)
 
 
 def _check_keys(question: TableQuestion) -> None:
@@ -340,22 +246,22 @@ def _check_keys(question: TableQuestion) -> None:
     A key of another kind would make the engine convert the data, and one row could then fail the question.
     """
     keys, width, facts = question.keys or (), len(question.by), scope(question.input)
-    _insist(bool(keys) and width > 0 and all(type(key) is tuple and len(key) == width for key in keys))
-    _insist(len(set(keys)) == len(keys) and len(keys) <= MOST_KEYS)
-    _insist(all(value is None or type(value) in {float, str, bool} for key in keys for value in key))
+    insist(bool(keys) and width > 0 and all(type(key) is tuple and len(key) == width for key in keys))
+    insist(len(set(keys)) == len(keys) and len(keys) <= MOST_KEYS)
+    insist(all(value is None or type(value) in {float, str, bool} for key in keys for value in key))
     for i, (name, _) in enumerate(question.by):
         column = tuple(dict.fromkeys(key[i] for key in keys))
-        _insist(set(read_column_keys(name, column)) == set(column))
-    _insist(key_nodes(question.by, keys, facts) == question.by)
+        insist(set(read_column_keys(name, column)) == set(column))
+    insist(key_nodes(question.by, keys, facts) == question.by)
 
 
 def _check_levels(question: TableQuestion) -> None:
     """Check that levels name some of the columns, each once and in their order."""
     levels, places = question.levels, range(len(question.by))
-    _insist(type(levels) is tuple and len(levels) <= MOST_LEVELS and len(set(levels)) == len(levels))
+    insist(type(levels) is tuple and len(levels) <= MOST_LEVELS and len(set(levels)) == len(levels))
     for level in levels:
-        _insist(type(level) is tuple and all(type(i) is int and i in places for i in level))
-        _insist(list(level) == sorted(set(level)))
+        insist(type(level) is tuple and all(type(i) is int and i in places for i in level))
+        insist(list(level) == sorted(set(level)))
     check_levels(question)
 
 
@@ -363,49 +269,9 @@ def _check_aggregate(aggregate: Aggregate, facts: Scope) -> None:
     """Check that an aggregate is what its own function makes of its parts."""
     kind = type(aggregate).__name__
     for node in aggregate.arguments:
-        _check_expression(node, facts)
+        check_expression(node, facts)
     if kind == "CountRows":
         made = ask.count(None if aggregate.argument is None else Expr(aggregate.argument))
     else:
         made = _MADE[kind](aggregate, Expr(aggregate.argument or lit(None)))
-    _insist(made.resolved(facts) == aggregate)
-
-
-def _check_limit(limit: object) -> None:
-    _insist(limit is None or (type(limit) is int and 0 < limit <= _MOST_LIMIT))
-
-
-def _check_different(names: list[str]) -> None:
-    _insist(len({name.lower() for name in names}) == len(names))
-
-
-def _check_expression(node: Node, facts: Scope, want: Kind | None = None) -> None:
-    """Check columns, constants and operators, and that their kinds fit."""
-    _check_parts(node, facts)
-    _insist(resolve(node, facts, want) == node)
-
-
-def _check_column(node: Node, facts: Scope) -> None:
-    """Check a column that is made; one that is passed on untouched may be of a type that is never read."""
-    if isinstance(node, Column) and facts[node.name].unreadable:
-        _insist(node.kind == facts[node.name].kind)
-    else:
-        _check_expression(node, facts)
-
-
-def _check_parts(node: Node, facts: Scope) -> None:
-    match node:
-        case Column(name, kind):
-            plain: Fact = facts[name]
-            _insist(not plain.unreadable and kind in {None, *KINDS} and plain.kind in {None, kind})
-            check_name(name)
-        case Literal(value, "date"):
-            _insist(as_date(str(value)) == node)
-        case Literal(value, _):
-            _insist(lit(value) == node)
-        case Call(op, args):
-            _insist(op in OPERATORS)
-            for one in args:
-                _check_parts(one, facts)
-        case _:
-            raise TypeError(type(node).__name__)
+    insist(made.resolved(facts) == aggregate)

@@ -10,7 +10,7 @@ from tacit.engines.postgres._engine import PostgresEngine
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tacit.engines._duckdb import SourceTable
+    from tacit.engines._sources import SourceTable
 
 __all__ = ["POSTGRES", "PostgresDialect", "PostgresEngine", "dialect", "open_engine"]
 

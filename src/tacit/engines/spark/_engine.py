@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tacit.algebra import Node, Statistic, TableQuestion
-    from tacit.engines._duckdb import SourceTable
     from tacit.engines._protocol import SmallTables, StatementRows
+    from tacit.engines._sources import SourceTable
     from tacit.engines._sql_statements import Statement
     from tacit.engines._values import ColumnTypes, TypeFamily
 

@@ -72,7 +72,8 @@ def with_members(source: FromClause, asked: AskedMember, members: Rows) -> FromC
         raise _not_the_unit(rows, asked.select)
     one_line = Project(PerUnit(members.relation, (), ()), ((asked.marker, lit(value=True)),))
     joined = replace(rows, relation=JoinUnits(rows.relation, one_line, "left", None))
-    return replace(source, rows=joined, facts=scope(joined.relation))
+    facts = scope(joined.relation)
+    return replace(source, rows=joined, names=frozenset(facts), is_open=facts.open)
 
 
 def _plain(node: exp.Expr) -> exp.Expr:
@@ -80,7 +81,7 @@ def _plain(node: exp.Expr) -> exp.Expr:
 
 
 def _free_name(source: FromClause, n: int) -> str:
-    taken = {column.lower() for column in source.facts}
+    taken = {column.lower() for column in source.names}
     return next(name for i in range(n, n + len(taken) + 1) if (name := f"in subquery {i + 1}") not in taken)
 
 

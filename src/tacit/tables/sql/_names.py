@@ -13,7 +13,7 @@ from tacit.fixes import Choose
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from tacit.algebra import Node, Scope
+    from tacit.algebra import Node
     from tacit.tables._dataset import TableDataset
     from tacit.tables._rows import Rows
 
@@ -112,26 +112,29 @@ class FromClause:
         The column of the rows, by table alias and name in lower case.
     aliases
         The table aliases in lower case.
-    facts
+    names
         The columns that an expression over the rows can use.
+    is_open
+        Whether there may be other columns, because the source is not available.
     """
 
     rows: Rows
     columns: dict[tuple[str, str], str]
     aliases: frozenset[str]
-    facts: Scope
+    names: frozenset[str]
+    is_open: bool
 
     @classmethod
     def of(cls, rows: Rows, alias: str) -> FromClause:
         """Offer the columns of one table under its alias."""
         facts = scope(rows.relation)
         columns = {(alias.lower(), c.lower()): c for c in facts}
-        return cls(rows, columns, frozenset({alias.lower()}), facts)
+        return cls(rows, columns, frozenset({alias.lower()}), frozenset(facts), facts.open)
 
     def with_table(self, rows: Rows, columns: dict[tuple[str, str], str], alias: str) -> FromClause:
         """Add a joined table."""
-        aliases = self.aliases | {alias.lower()}
-        return FromClause(rows, self.columns | columns, aliases, scope(rows.relation))
+        aliases, facts = self.aliases | {alias.lower()}, scope(rows.relation)
+        return FromClause(rows, self.columns | columns, aliases, frozenset(facts), facts.open)
 
     def find(self, table: str, name: str) -> str:
         """Find a column by its written name, ignoring case where that is unique."""
@@ -150,9 +153,9 @@ class FromClause:
                 f"the table {table!r} has no column {name!r}",
                 fix=Choose(self._columns_of(table), given=name),
             )
-        if name in self.facts and not self.facts.open:
+        if name in self.names and not self.is_open:
             return name
-        close = [c for c in self.facts if c.lower() == name.lower()]
+        close = [c for c in self.names if c.lower() == name.lower()]
         return close[0] if len(close) == 1 else name
 
     def _columns_of(self, table: str) -> tuple[str, ...]:

@@ -177,7 +177,7 @@ def _question(
     rows = selected_rows(select, source, reach)
     by = _groups(select, source.find, levels=True)
     listed = SelectList(source.find, by, after_noise=True)
-    written = select.expressions if source.facts.open else with_earlier_aliases(select, source.facts)
+    written = select.expressions if source.is_open else with_earlier_aliases(select, source.names)
     items = [(alias_of(e), listed.read(unaliased(e), alias_of(e))) for e in written]
     having = having_of(select, listed)
     order = order_of(select, listed, {name.lower(): node for name, node in items if name})
@@ -260,9 +260,9 @@ def _aggregated(
         return rows.agg(**listed.aggregates)
     named = {listed.keys[old]: node for old, node in by}
     given = {name: keys[name] for name in named if name in keys}
-    facts = scope(rows.relation)
-    complete = bool(given) and all(
-        n in given or keys_of(node, facts) is not None for n, node in named.items()
-    )
-    grouped = rows.grouped(list(named.items()), given if complete else None)
+    if given:
+        facts = scope(rows.relation)
+        if any(n not in given and keys_of(node, facts) is None for n, node in named.items()):
+            given = {}
+    grouped = rows.grouped(list(named.items()), given or None)
     return replace(grouped, levels=levels).agg(**listed.aggregates)

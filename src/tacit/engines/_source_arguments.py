@@ -1,0 +1,133 @@
+"""What a person gives an engine as a source: a path, an address, a frame, a connection; recognised here."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from tacit.engines._csv_files import read_encoding
+from tacit.engines._parquet_folders import refuse_lake
+from tacit.engines._remote_files import is_remote, read_address
+from tacit.engines._sources import Source, column_names
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Code, Declare, Either, Say, Set
+
+__all__ = ["csv_file", "is_spark_frame", "not_a_spark_frame", "read_source"]
+
+_FILES = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".duckdb": "database",
+    ".db": "database",
+}
+
+
+def read_source(source: object, *, table: str = "") -> Source:
+    """Recognise a source: a path, a frame, a DuckDB connection, or a pair (database or connection, table)."""
+    if isinstance(source, Source):
+        return source
+    if isinstance(source, tuple) and len(source) == 2 and isinstance(source[1], str):
+        return read_source(source[0], table=source[1])
+    if is_remote(source):
+        return Source("parquet", read_address(str(source)))
+    if isinstance(source, str) and source.startswith(("postgresql://", "postgres://")):
+        raise TacitError(
+            "bad-parameter",
+            "the address of a database server is not a source here",
+            why="only tables declared with an engine are read on a server; its address may hold a password",
+            fix=Say("name the table and its engine in protect, or give a file"),
+        )
+    if isinstance(source, str) and "://" in source:
+        raise bad_parameter(
+            "source",
+            "a file, a frame, or a table on an engine",
+            source.partition("://")[0] + "://...",  # the rest may hold a password
+            fix=Declare("source", "visits.parquet"),
+        )
+    if isinstance(source, str | os.PathLike):
+        return _read_path(Path(source), table)
+    if type(source).__name__ == "DuckDBPyConnection":
+        return Source("connection", source, table)
+    if type(source).__name__ == "LazyFrame":
+        raise TacitError(
+            "bad-parameter",
+            "a lazy frame is not a source",
+            why="asking for its columns may read rows, and its later computations may fail on one of them",
+            fix=Either(Code("tc.protect(frame.collect(), ...)"), Say("the file that it reads")),
+        )
+    if is_spark_frame(source):
+        raise not_a_spark_frame()
+    if column_names(source) is not None:
+        return Source("frame", source)
+    raise TacitError(
+        "bad-parameter",
+        f"an object of the type {type(source).__name__} is not a source",
+        why="Tacit reads Parquet, CSV, DuckDB, Arrow, pandas and Polars",
+        fix=Declare("source", "visits.parquet"),
+    )
+
+
+def is_spark_frame(given: object) -> bool:
+    """Return whether an object is a DataFrame of Spark, which computes its rows when it is read."""
+    packages = {base.__module__.partition(".")[0] for base in type(given).__mro__}
+    return "pyspark" in packages and "DataFrame" in type(given).__name__
+
+
+def not_a_spark_frame() -> TacitError:
+    """Refuse a DataFrame of Spark."""
+    return TacitError(
+        "bad-parameter",
+        "a DataFrame of Spark is not a source",
+        why="it computes its rows when it is read; it can mix the rows of several people, "
+        "and a row on which it fails would make every query fail, which reveals the row",
+        fix=Code('frame.write.saveAsTable("visits_rows"), then tc.protect("visits_rows", engine=spark, ...)'),
+    )
+
+
+def _read_path(path: Path, table: str) -> Source:
+    """Recognise a file by how its name ends, and a folder or a pattern of Parquet files."""
+    place = path.absolute()
+    kind = "parquet" if place.is_dir() else _FILES.get(path.suffix.lower())
+    if kind is None:
+        raise bad_parameter(
+            "source",
+            f"a file that ends in {', '.join(_FILES)}, or a folder of Parquet files",
+            str(path),
+            fix=Declare("source", "visits.parquet"),
+        )
+    made = Source(kind, place, table)
+    if made.is_folder:
+        refuse_lake(place)
+    return made
+
+
+def csv_file(path: str | os.PathLike[str], *, decimal: str = ".", encoding: str = "utf-8") -> Source:
+    """Declare how a CSV file is written, for `tacit.protect`. The file is not read.
+
+    Parameters
+    ----------
+    path
+        The file.
+    decimal
+        The character before the decimals of a number: a point, or a comma, as in ``3,5``. With a comma, a
+        cell such as this is ``3.5`` in every question. Separators between thousands are not read.
+    encoding
+        How bytes stand for text: ``"utf-8"``, or an encoding with one byte for each character, such as
+        ``"latin-1"`` or ``"windows-1252"``.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> file = tc.tables.csv_file("visits.csv", decimal=",", encoding="latin-1")
+    >>> tc.protect(file, unit="patient_id", budget=tc.Budget(epsilon=1)).name
+    'data'
+    """
+    source = read_source(path)
+    if source.kind != "csv":
+        raise bad_parameter("a CSV file", "a file that ends in .csv or .tsv", str(path), fix="visits.csv")
+    if decimal not in {".", ","}:
+        raise bad_parameter("decimal", "a point or a comma", decimal, fix=Set(decimal=","))
+    return replace(source, decimal=decimal, encoding=read_encoding(encoding))

@@ -59,7 +59,8 @@ def budget_plan(reports: Sequence[Mapping[str, Any]], budget: Budget | Dataset) 
           the same declared version of the data is free and does not count;
         - ``priority``: reports with a smaller number are paid for first (default: in the given order).
     budget
-        The whole budget, or a dataset, whose account has what is left now.
+        The whole budget, or a dataset, whose account has what is left now. Accounts above it in the same
+        ledger pay too and are counted; at a service, only your allotment is known.
 
     Examples
     --------
@@ -304,13 +305,11 @@ def _states_of(budget: Any) -> list[Filter]:
     if isinstance(budget, Budget):
         return [Filter.start(budget)]
     ledger = getattr(budget, "_ledger", None)
-    account = None if ledger is None else ledger.account(budget.identity.name)
-    if not hasattr(account, "filter"):  # of a service, only the rest is known here
-        raise bad_parameter(
-            "budget", "a Budget, or a dataset with a ledger of its own", budget, fix=Code("tc.Budget(epsilon=3)")
-        )
+    if ledger is None:
+        raise bad_parameter("budget", "a Budget or a dataset", budget, fix=Code("tc.Budget(epsilon=3)"))
+    account = ledger.account(budget.identity.name)
     found: list[Filter] = [account.filter]
-    while account.parent is not None:
+    while getattr(account, "parent", None) is not None:  # a service shows the allotment alone
         account = ledger.account(account.parent)
         found.append(account.filter)
     return found
@@ -319,16 +318,18 @@ def _states_of(budget: Any) -> list[Filter]:
 def _check_dataset(
     asked: Sequence[AskedReport], options: Sequence[list[Plan[Any]]], dataset: Dataset
 ) -> None:
-    """Refuse a report about other data than the account pays for: another ledger would be charged."""
+    """Refuse a report about other data than the account pays for: another account would be charged."""
+    mine, ledger = dataset.identity, dataset._ledger  # noqa: SLF001 - the core's own
     for one, plans in zip(asked, options, strict=True):
-        members = [member for plan in plans for member in plan._members]  # noqa: SLF001 - the core's own
+        members = [member for plan in plans for member in plan._members]  # noqa: SLF001
         if not any(
-            member.identity.name == dataset.identity.name and member.ledger is dataset._ledger  # noqa: SLF001
+            (member.identity.name, member.identity.adjacency) == (mine.name, mine.adjacency)
+            and (member.ledger is ledger or member.ledger == ledger)
             for member in members
         ):
             raise TacitError(
                 "not-allowed",
-                f"the report {one.name} does not ask {dataset.identity.name}, whose budget was given",
+                f"the report {one.name} does not ask {mine.name}, whose budget was given",
                 why="each dataset pays from its own account",
                 fix="plan the reports of each dataset by themselves, or give a Budget",
             )

@@ -22,7 +22,10 @@ __all__ = ["RangeStrategy", "factored", "tree_of_cells", "trees_for"]
 
 _BRANCHINGS = (2, 3, 4, 6, 8, 10, 16)
 _FEW = (2, 4, 8, 16)
-_LARGEST, _EXACT = 2**24, 2**52  # of an entry, so that 64 bits hold squared norms; of these, so that floats do
+_LARGEST, _EXACT = (
+    2**24,
+    2**52,
+)  # of an entry, so that 64 bits hold squared norms; of these, so that floats do
 _MANY = 300  # cells from which fewer branchings are tried
 
 

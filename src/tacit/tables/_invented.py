@@ -143,8 +143,8 @@ class InventedTables:
         changes: list[StepChange] = []
         for task, who in zip(self._tasks, self._who, strict=True):
             changes += _changes(task.on(first), who, first, second)
-        made = [tuple(task.on(engine) for task in self._tasks) for engine in (first, second)]
-        return TablePair(*made, tuple(changes), one, other if replaced else {})
+        here, there = (tuple(task.on(engine) for task in self._tasks) for engine in (first, second))
+        return TablePair(here, there, tuple(changes), one, other if replaced else {})
 
     def _on(self, rows: Mapping[str, InventedRows]) -> Any:
         """Return an engine with these rows; the exact integers are computed once and kept."""
@@ -250,16 +250,18 @@ def _changes(task: Any, who: Contribution, *engines: Any) -> list[StepChange]:
             for key in a.keys() | b.keys()
             for x, y in zip(a.get(key, blank), b.get(key, blank), strict=True)
         ]
-        squared = sum(move * move for move in moves)
-        columns = _columns_of(task, statistic)
+        l1, squared = statistic.sensitivity(who)
         found.append(
-            StepChange(statistic.word, sum(moves), squared, *statistic.sensitivity(who), columns=columns)
-        )
+            StepChange(
+                statistic.word, sum(moves), sum(move * move for move in moves), l1, squared,
+                _columns_of(task, statistic),
+            )
+        )  # fmt: skip
     return found
 
 
 def _columns_of(task: Any, statistic: Statistic) -> str:
-    """Return the released columns that a statistic is read for; of rows by their kind, the columns counted."""
+    """Return the released columns that a statistic is read for; of kinds of rows, the counted columns."""
     table = getattr(task, "table", task)
     if not hasattr(table, "steps"):
         return ", ".join(dict.fromkeys(name for name, _ in task.asked.by))

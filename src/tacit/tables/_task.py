@@ -113,7 +113,7 @@ class TableTask:
         return tuple(dict.fromkeys(step.statistic for step in self.steps))
 
     def on(self, engine: Engine) -> Self:
-        """Return the same task on other data, for an attack on invented rows, which throws a sample's coins."""
+        """Return the same task on invented rows, for an attack, which throws the coins of a sample."""
         return replace(self, engine=engine, asked=replace(self.asked, sample=None))
 
     def unavailable(self) -> TacitError | None:

@@ -344,9 +344,7 @@ def forged(mechanism):
     match mechanism:
         case ResidualNoise():
             sigmas = dict(zip(mechanism.sets, mechanism.sigmas, strict=True))
-            return CheapResiduals(
-                mechanism.sizes, sigmas, rows=mechanism.rows, adjacency=mechanism.adjacency
-            )
+            return CheapResiduals(mechanism.sizes, sigmas, rows=mechanism.rows, adjacency=mechanism.adjacency)
         case _:
             stated = tc.Cost.zcdp(mechanism.cost.spend.rho / 10, adjacency=mechanism.adjacency)
             document = mechanism.to_json() | {"cost": stated.to_json()}

@@ -16,7 +16,7 @@ from tacit.exact import count
 from tacit.fixes import Code, Either
 from tacit.progress import progress
 from tacit.report import Report, Reportable, ReportTable
-from tacit.tables import InventedTables, LevelTask, TableTask
+from tacit.tables import InventedTables, TableTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -80,16 +80,15 @@ class PlanAudit(Reportable):
         """Return the page: the verdict, each step's change, and the attack on the noisy answers."""
         verdict = "Nothing was found" if self.holds else "THE PLAN IS BROKEN"
         claimed = claimed_epsilon(self.plan.cost, self.found.delta)
-        columns = self.worst.first.columns
         rows = tuple(
             (
-                ", ".join(column.name for column in columns if column.step == i) or "which groups exist",
+                c.columns or "which groups exist",
                 c.what,
                 f"{c.l1:,}",
                 f"{c.declared_l1:,}",
                 "holds" if c.holds else "BROKEN",
             )
-            for i, c in enumerate(self.changes)
+            for c in self.changes
         )
         searched = (
             f"{verdict}: Tacit invented {self.pairs:,} pairs of neighbouring datasets with the declared "
@@ -127,7 +126,8 @@ def audit_plan(plan: Plan[Any], *, pairs: int = 100, samples: int = 20_000) -> P
     Parameters
     ----------
     plan
-        A plan of one dataset of tables.
+        A plan of one dataset of tables: answers, cross tables, ranges, hierarchies, or a batch of them, whose
+        noisy numbers are attacked together.
     pairs
         How many pairs of neighbours to invent.
     samples
@@ -141,17 +141,11 @@ def audit_plan(plan: Plan[Any], *, pairs: int = 100, samples: int = 20_000) -> P
     True
     """
     [member, *more] = members_of(plan)
-    levels = member.task if isinstance(member.task, LevelTask) else None
-    task = member.task if levels is None else levels.table
-    if more or not isinstance(task, TableTask):
-        raise TacitError(
-            "not-allowed",
-            "Tacit can attack only a plan for one dataset of tables",
-            why="the attack invents rows with the schema that the dataset declares",
-            fix=Either(Code("tc.audit.audit_training(build)"), Code("tc.audit(mechanism)")),
-        )
+    tasks = getattr(member.task, "tasks", (member.task,))
+    if more or not all(hasattr(task, "on") for task in tasks):
+        raise _cannot_attack(several=len(tasks) > 1)
     tried = count("pairs", pairs, zero=False)
-    invented = InventedTables(task, member.identity, noise.uniform_below)
+    invented = InventedTables(member.task, member.identity, noise.uniform_below)
     found = [invented.pair() for _ in range(tried)]
     changes = tuple(
         max(step, key=lambda c: (not c.holds, c.share))
@@ -161,16 +155,55 @@ def audit_plan(plan: Plan[Any], *, pairs: int = 100, samples: int = 20_000) -> P
     delta = float(plan.promised.get("delta", 0))
     if "rho" in plan.promised and not delta:
         delta = 1e-3  # rho promises nothing at delta 0
-    drawer = _drawer(worst) if levels is None else _drawer_of_levels(worst, levels)
-    attacked = audit(drawer, "first", "second", samples=samples, delta=delta, claimed=plan.cost)
+    attacked = audit(_drawer(worst), "first", "second", samples=samples, delta=delta, claimed=plan.cost)
     result = PlanAudit(plan, tried, changes, worst, attacked)
     return replace(result, plan=with_audit(plan, result.to_json()))
 
 
+def _cannot_attack(*, several: bool) -> TacitError:
+    """Refuse a plan of which some part cannot be computed on invented rows, and say what can be attacked."""
+    alone = "a part of this batch asks for something else, such as synthetic rows; " if several else ""
+    return TacitError(
+        "not-allowed",
+        "Tacit can attack only a plan for one dataset of tables",
+        why=f"{alone}the attack invents rows with the schema that the dataset declares",
+        fix=Either(
+            *([Code("tc.audit(question.plan(epsilon=1))")] if several else []),
+            Code("tc.audit.audit_training(build)"),
+            Code("tc.audit(mechanism)"),
+        ),
+    )
+
+
 def _drawer(pair: TablePair) -> Callable[[str, int], NDArray[np.float64]]:
-    """Return a function that draws the noisy numbers of a plan on one of the two neighbours."""
-    tasks = {"first": pair.first, "second": pair.second}
-    if not pair.first.asked.private_keys:
+    """Return a function that draws the noisy numbers of a plan, all parts together, on one neighbour."""
+    parts = [_drawer_of_part(*tasks) for tasks in zip(pair.first, pair.second, strict=True)]
+    return lambda which, size: np.concatenate([part(which, size) for part in parts], axis=1)
+
+
+def _drawer_of_part(first: Any, second: Any) -> Callable[[str, int], NDArray[np.float64]]:
+    """Return the same for one task. Of a sample, all others are in it, and a coin decides about the unit."""
+    draw = _drawer_of_all(first, second)
+    share = getattr(first, "sampled", None)
+    if share is None:
+        return draw
+
+    def sampled(which: str, size: int) -> NDArray[np.float64]:
+        drawn = draw("second", size)
+        if which == "first":
+            inside = [noise.uniform_below(share.denominator) < share.numerator for _ in range(size)]
+            drawn[inside] = draw("first", size)[inside]  # noise is drawn for those outside too, and dropped
+        return drawn
+
+    return sampled
+
+
+def _drawer_of_all(first: Any, second: Any) -> Callable[[str, int], NDArray[np.float64]]:
+    tasks = {"first": first, "second": second}
+    if not isinstance(first, TableTask):
+        given = {which: list(task.integers()) for which, task in tasks.items()}
+        return lambda which, size: _drawn_many(tasks[which].mechanisms, given[which], size)
+    if not first.asked.private_keys:
         exact = {which: _exact(task) for which, task in tasks.items()}
         return lambda which, size: _drawn_at_once(tasks[which], exact[which], size)
     groups = sorted({str(key) for task in tasks.values() for key in _groups(task)})
@@ -178,17 +211,18 @@ def _drawer(pair: TablePair) -> Callable[[str, int], NDArray[np.float64]]:
     def draw(which: str, size: int) -> NDArray[np.float64]:
         task = tasks[which]
         lines = [_flat(measure(task.mechanisms, task.integers())[0], groups) for _ in range(size)]
-        return np.array(lines, dtype=np.float64)
+        return np.array(lines, dtype=np.float64).reshape(size, -1)
 
     return draw
 
 
-def _drawer_of_levels(pair: TablePair, levels: LevelTask) -> Callable[[str, int], NDArray[np.float64]]:
-    """Return the same for levels that are measured together, by one mechanism."""
-    [mechanism] = levels.mechanisms
-    sides = {"first": pair.first, "second": pair.second}
-    exact = {which: next(replace(levels, table=task).integers()) for which, task in sides.items()}
-    return lambda which, size: mechanism.release_many(exact[which], size)
+def _drawn_many(mechanisms: Any, exact: list[Any], size: int) -> NDArray[np.float64]:
+    """Draw many answers of mechanisms that take tables of counts."""
+    parts = [
+        np.asarray(mechanism.release_many(value, size), dtype=np.float64).reshape(size, -1)
+        for mechanism, value in zip(mechanisms, exact, strict=True)
+    ]
+    return np.concatenate(parts, axis=1)
 
 
 def _exact(task: TableTask) -> list[list[Any]]:

@@ -83,10 +83,7 @@ def split(questions: Sequence[Any], weights: Sequence[Fraction], goal: BatchGoal
     epsilon and delta (parts of epsilon, each with the noise that is best for it; parts of rho, all Gaussian),
     the one is taken in which the largest loss against being asked alone is smallest.
     """
-    alone = [
-        planned(one, goal.confidence, epsilon=goal.epsilon, delta=goal.delta, rho=goal.rho)
-        for one in questions
-    ]
+    alone = [_alone(one, goal) for one in questions]
     if any(len(plan._members) != 1 or plan.instalments for plan in alone):  # noqa: SLF001 - refused later
         return alone
     heaviest: dict[str, Fraction] = {}
@@ -107,6 +104,19 @@ def split(questions: Sequence[Any], weights: Sequence[Fraction], goal: BatchGoal
         for place, one in enumerate(alone)
         for plan in [chosen[one.hash]]
     ]
+
+
+def _alone(question: Any, goal: BatchGoal) -> Plan[Any]:
+    """Plan a question with the whole total; beside rho, many questions take no delta."""
+    total = {"epsilon": goal.epsilon, "rho": goal.rho}
+    try:
+        return planned(question, goal.confidence, delta=goal.delta, **total)
+    except TacitError as refusal:
+        if goal.rho is None or not goal.delta:
+            raise
+        with suppress(TacitError):
+            return planned(question, goal.confidence, **total)
+        raise refusal from None
 
 
 def _same(question: Any, plan: Plan[Any], goal: BatchGoal) -> Plan[Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import Budget, Filter
 from tacit.core._batch_split import DEFAULT_LEVEL
-from tacit.core._budget_need import needed_budget
+from tacit.core._budget_need import charged_all, needed_budget
 from tacit.core._report_prices import plans_of
 from tacit.core._schedule_page import remedy_of, schedule_page, schedule_picture, what_it_takes
 from tacit.errors import TacitError, bad_parameter
@@ -59,7 +59,8 @@ def budget_plan(reports: Sequence[Mapping[str, Any]], budget: Budget | Dataset) 
           the same declared version of the data is free and does not count;
         - ``priority``: reports with a smaller number are paid for first (default: in the given order).
     budget
-        The whole budget, or a dataset, whose account has what is left now.
+        The whole budget, or a dataset, whose account has what is left now. Accounts above it in the same
+        ledger pay too and are counted; at a service, only your allotment is known.
 
     Examples
     --------
@@ -87,13 +88,28 @@ def budget_plan(reports: Sequence[Mapping[str, Any]], budget: Budget | Dataset) 
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise bad_parameter("name", "different for each report", twice, fix="rename one of them")
-    state = _state_of(budget)
+    states = _states_of(budget)
     ordered = sorted(asked, key=lambda one: one.priority)  # stable: as given where priorities are equal
-    options = [plans_of(one, state) for one in ordered]
+    options = [plans_of(one, states[0]) for one in ordered]
+    if not isinstance(budget, Budget):
+        _check_dataset(ordered, options, budget)
+    best = _best(ordered, options, states)
+    wanted = [(line.plan.cost, line.asked.times) for line in best.lines]
+    for place, state in enumerate(states[1:] if best.wanted_within else (), 1):  # one above has too little
+        if not charged_all(state, wanted).within:
+            return _best(ordered, options, [state, *states[:place], *states[place + 1 :]])
+    return best
+
+
+def _best(
+    ordered: Sequence[AskedReport], options: Sequence[list[Plan[Any]]], states: Sequence[Filter]
+) -> BudgetSchedule:
+    """Return the schedule that pays for most: with noise of a pure epsilon, Gaussian, or of either kind."""
     tried = [
         _scheduled(
             [(one, plans[min(way, len(plans) - 1)]) for one, plans in zip(ordered, options, strict=True)],
-            state,
+            states[0],
+            tuple(states[1:]),
         )
         for way in range(max(map(len, options)))
     ]
@@ -209,11 +225,14 @@ class BudgetSchedule(Reportable):
     needs
         The smallest epsilon (or rho) of a budget that pays for everything, with the noise that is best for
         it; None if a larger one is no help.
+    above
+        The other accounts that pay for the same releases, where the budget is that of an account.
     """
 
     lines: tuple[PricedReport, ...]
     state: Filter
     needs: Fraction | None
+    above: tuple[Filter, ...] = ()
 
     @property
     def budget(self) -> Budget:
@@ -224,6 +243,11 @@ class BudgetSchedule(Reportable):
     def fits(self) -> bool:
         """Whether the budget pays for everything."""
         return all(line.fits for line in self.lines)
+
+    @property
+    def wanted_within(self) -> bool:
+        """Whether this budget alone pays for everything, whatever other accounts have left."""
+        return charged_all(self.state, [(one.plan.cost, one.asked.times) for one in self.lines]).within
 
     @property
     def plans(self) -> dict[str, Plan[Any]]:
@@ -276,15 +300,39 @@ class BudgetSchedule(Reportable):
         return schedule_picture(self, ax)
 
 
-def _state_of(budget: Any) -> Filter:
-    """Return the filter of a budget, or of a dataset's account as it is now."""
+def _states_of(budget: Any) -> list[Filter]:
+    """Return the filter of a budget; of a dataset that of its account, and those of all accounts above."""
     if isinstance(budget, Budget):
-        return Filter.start(budget)
+        return [Filter.start(budget)]
     ledger = getattr(budget, "_ledger", None)
     if ledger is None:
         raise bad_parameter("budget", "a Budget or a dataset", budget, fix=Code("tc.Budget(epsilon=3)"))
-    found: Filter = ledger.account(budget.identity.name).filter
+    account = ledger.account(budget.identity.name)
+    found: list[Filter] = [account.filter]
+    while getattr(account, "parent", None) is not None:  # a service shows the allotment alone
+        account = ledger.account(account.parent)
+        found.append(account.filter)
     return found
+
+
+def _check_dataset(
+    asked: Sequence[AskedReport], options: Sequence[list[Plan[Any]]], dataset: Dataset
+) -> None:
+    """Refuse a report about other data than the account pays for: another account would be charged."""
+    mine, ledger = dataset.identity, dataset._ledger  # noqa: SLF001 - the core's own
+    for one, plans in zip(asked, options, strict=True):
+        members = [member for plan in plans for member in plan._members]  # noqa: SLF001
+        if not any(
+            (member.identity.name, member.identity.adjacency) == (mine.name, mine.adjacency)
+            and (member.ledger is ledger or member.ledger == ledger)
+            for member in members
+        ):
+            raise TacitError(
+                "not-allowed",
+                f"the report {one.name} does not ask {mine.name}, whose budget was given",
+                why="each dataset pays from its own account",
+                fix="plan the reports of each dataset by themselves, or give a Budget",
+            )
 
 
 def _rank(schedule: BudgetSchedule) -> tuple[list[int], Fraction]:
@@ -293,26 +341,34 @@ def _rank(schedule: BudgetSchedule) -> tuple[list[int], Fraction]:
     return [-line.fitting for line in schedule.lines], needs
 
 
-def _scheduled(priced: Sequence[tuple[AskedReport, Plan[Any]]], state: Filter) -> BudgetSchedule:
-    """Charge a copy of the filter with one report after the other, as often as fits.
+def _scheduled(
+    priced: Sequence[tuple[AskedReport, Plan[Any]]], state: Filter, above: tuple[Filter, ...] = ()
+) -> BudgetSchedule:
+    """Charge a copy of every filter with one report after the other, as often as all of them admit it.
 
     The sums of a filter do not depend on the order. A charge that fits only because it is the first of all
     counts if it is the only one.
     """
-    whole, lines = state, []
+    paying, lines = [state, *above], []
     charges: list[tuple[Any, int]] = []
     wanted: list[tuple[Any, int]] = []
     alone = len(priced) == 1 and priced[0][0].times == 1
     for asked, plan in priced:
         cost = plan.cost
-        spend = state.spend_of(cost)
+        spends = [one.spend_of(cost) for one in paying]
         fitting = 0
-        while fitting < asked.times and (after := whole.charged(spend, cost.fits if alone else None)):
-            whole, fitting = after, fitting + 1
+        while fitting < asked.times:
+            first = cost.fits if alone else None
+            after = [one.charged(spend, first) for one, spend in zip(paying, spends, strict=True)]
+            admitted = [one for one in after if one]
+            if len(admitted) < len(paying):
+                break
+            paying, fitting = admitted, fitting + 1
         charges.append((cost, fitting))
         wanted.append((cost, asked.times))
         so_far = needed_budget(state, charges)
         if so_far is not None:  # four digits rounded up may be more than the budget, which pays for it
             so_far = min(so_far, state.budget.epsilon or state.budget.rho or so_far)
         lines.append(PricedReport(asked, plan, fitting, so_far, needed_budget(state, wanted)))
-    return BudgetSchedule(tuple(lines), state, lines[-1].wanted)
+    enough = all(charged_all(one, wanted).within for one in above)
+    return BudgetSchedule(tuple(lines), state, lines[-1].wanted if enough else None, above)

@@ -205,7 +205,8 @@ class Certificate(Reportable):
 
         The check compares the entry's number, its hash (which chains all earlier entries), its plan, its
         cost, the accounts that it charged, the data's declared version, name, unit and adjacency, and whether
-        the mechanisms' costs add up to the cost. The plan's hash is worked out again from dataset, question
+        the mechanisms' costs add up to the cost. The cost of integer noise and of cross tables is worked out
+        again from the noise and the sensitivity that they state, and the plan's hash from dataset, question
         and mechanisms. The entry holds the digest of everything else (entries of older versions do not), so
         any edit is found. A certificate of several datasets takes the ledgers of all of them. The time does
         not depend on how long the ledger is.
@@ -272,6 +273,7 @@ class Certificate(Reportable):
         elif plan_hash(*(self.fields[n] for n in ("dataset", "question", "mechanisms"))) != self.plan:
             found.append("the dataset, the question or a mechanism does not match the plan")
         found += self._about_the_instalment(entry, ledger) + self._about_the_dataset(entry, ledger)
+        found += [] if found else self._about_the_costs()
         if not found and ledger.certified(number) not in {None, self.digest}:
             found.append(
                 f"entry {number} was charged for another certificate: the promised total, the software or "
@@ -314,6 +316,23 @@ class Certificate(Reportable):
             return bool(laws) and cost_of_laws(laws).to_json() == self.fields["cost"]
         except (TacitError, KeyError, TypeError, ValueError):
             return False
+
+    def _about_the_costs(self) -> list[str]:
+        """Work out again what the mechanisms cost, from the parameters that stand beside their costs.
+
+        It takes time, so it comes after everything that a forged document fails at.
+        """
+        from tacit.mechanisms import cost_is_too_small
+
+        adjacency, found = cast("Any", self.fields["dataset"])["adjacency"], []
+        for number, law in enumerate(cast("Any", self.fields["mechanisms"]), 1):
+            try:
+                wrong = cost_is_too_small(law, adjacency)
+            except (TacitError, KeyError, TypeError, ValueError, ArithmeticError):
+                wrong = True
+            if wrong:
+                found.append(f"the cost of mechanism {number} does not follow from its parameters")
+        return found
 
     def _members_add_up(self) -> bool:
         try:

@@ -122,7 +122,7 @@ def largest_error(plan: Plan[Any]) -> float:
 
 
 def most_that_fits(
-    asked: AskedReport, plan: Plan[Any], state: Filter, others: Sequence[tuple[Cost, int]]
+    asked: AskedReport, plan: Plan[Any], states: Sequence[Filter], others: Sequence[tuple[Cost, int]]
 ) -> Plan[Any] | None:
     """Return the plan of the largest price at which all releases of a report fit beside others; None: none.
 
@@ -130,17 +130,18 @@ def most_that_fits(
     ----------
     asked, plan
         The report, and the plan of one release that does not fit as often as it is wanted.
-    state, others
-        The budget, and what else it pays for.
+    states, others
+        The budgets, all of which pay, and what else they pay for.
     """
-    room = charged_all(state, others)
-    if not room.within:
+    rooms = [charged_all(state, others) for state in states]
+    if not all(room.within for room in rooms):
         return None
     kind = "rho" if "rho" in plan.promised else "epsilon"
 
     def fitting(price: Fraction) -> Plan[Any] | None:
         tried = _priced(asked, **{kind: price})
-        return tried if charged_all(room, [(tried.cost, asked.times)]).within else None
+        kept = all(charged_all(room, [(tried.cost, asked.times)]).within for room in rooms)
+        return tried if kept else None
 
     high = plan.promised[kind]
     return _largest(fitting, high)

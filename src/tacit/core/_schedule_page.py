@@ -53,7 +53,7 @@ def remedy_of(schedule: BudgetSchedule) -> Remedy | None:
         return None
     last = short[-1]
     others = [(line.plan.cost, line.asked.times) for line in schedule.lines if line is not last]
-    plan = most_that_fits(last.asked, last.plan, schedule.state, others)
+    plan = most_that_fits(last.asked, last.plan, (schedule.state, *schedule.above), others)
     return Remedy(last.asked.name, schedule.needs, plan, last.fitting)
 
 
@@ -103,6 +103,8 @@ def _softer(line: PricedReport, plan: Plan[Any]) -> str:
 
 
 def _obstacle(schedule: BudgetSchedule) -> str:
+    if schedule.above and schedule.lines[-1].wanted is not None:
+        return "another account that pays for the same answers has too little left"
     if any(line.plan.cost.spend.delta for line in schedule.lines):
         return "the reports need more delta than the budget has for answers"
     return "the budget does not admit costs of this kind"

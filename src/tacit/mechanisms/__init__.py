@@ -56,6 +56,7 @@ from tacit.mechanisms._shared_steps import SharedSteps
 from tacit.mechanisms._sparse_vector import SparseVector, SparseVectorRun
 from tacit.mechanisms._splitting_tree import SplittingTree
 from tacit.mechanisms._star_ladder import StarLadder
+from tacit.mechanisms._stated_costs import cost_is_too_small
 from tacit.mechanisms._strategy_noise import StrategyNoise, weighted_half_widths
 from tacit.mechanisms._stream_noise import StreamNoise
 from tacit.mechanisms._subsampled import Subsampled
@@ -142,6 +143,7 @@ __all__ = [
     "choose_bands",
     "choose_randomizer",
     "clip",
+    "cost_is_too_small",
     "fold",
     "generator_seed",
     "half_widths_of",

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
 
-__all__ = ["ResidualNoise", "residual"]
+__all__ = ["LISTED_SIGMAS", "ResidualNoise", "residual"]
 
 _STEPS = 2**96  # costs are whole numbers of 1/_STEPS, rounded up
 _BITS = 24  # of a sigma, rounded up: at most a part in 2^23 more noise
-_SHOWN = 2_000  # sets whose sigma the document lists; of more it has a digest
+LISTED_SIGMAS = 2_000  # sets whose sigma the document lists; of more it has a digest
 _SAFE = 2**62
 _FLOATS = 1e-9  # more than rounding can take off a sum in floats
 
@@ -231,7 +231,7 @@ class ResidualNoise(Mechanism):
         written = json.dumps(listed, separators=(",", ":")).encode()
         noise: dict[str, Any] = (
             {"sigmas": listed}
-            if len(listed) <= _SHOWN
+            if len(listed) <= LISTED_SIGMAS
             else {"sets": len(listed), "sigmas_sha256": hashlib.sha256(written).hexdigest()}
         )
         return {

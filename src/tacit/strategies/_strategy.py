@@ -22,6 +22,10 @@ __all__ = ["RangeStrategy", "factored", "tree_of_cells", "trees_for"]
 
 _BRANCHINGS = (2, 3, 4, 6, 8, 10, 16)
 _FEW = (2, 4, 8, 16)
+_LARGEST, _EXACT = (
+    2**24,
+    2**52,
+)  # of an entry, so that 64 bits hold squared norms; of these, so that floats do
 _MANY = 300  # cells from which fewer branchings are tried
 
 
@@ -48,6 +52,11 @@ class RangeStrategy:
     scale: int = 1
     lost: float = field(default=0.0)
 
+    def __post_init__(self) -> None:
+        small = self.matrix.size and -_LARGEST < self.matrix.min() <= self.matrix.max() < _LARGEST
+        if not small or self.column_squared > _EXACT:
+            raise ValueError("the whole numbers of a strategy are too large for exact norms")
+
     @property
     def cells(self) -> int:
         """How many cells there are."""
@@ -55,7 +64,7 @@ class RangeStrategy:
 
     @cached_property
     def gram(self) -> NDArray[np.float64]:
-        """B^T B; the entries are below 2^53, so they are exact."""
+        """B^T B; no partial sum exceeds the largest squared norm of a column, so the entries are exact."""
         real = self.matrix.astype(np.float64)
         return np.asarray(real.T @ real)
 

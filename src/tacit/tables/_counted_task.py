@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 from tacit.algebra import RowCounts, contribution, document
 from tacit.errors import TacitError
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
     from fractions import Fraction
 
-    from tacit.algebra import Contribution, TableQuestion
+    from tacit.algebra import Contribution, Statistic, TableQuestion
     from tacit.core import JSON, Content
     from tacit.engines import Engine
     from tacit.mechanisms import IntegerMechanism
@@ -111,6 +111,20 @@ class CountedTask:
     def question(self) -> JSON:
         """What is measured of which rows."""
         return {"counted": self.counted.document, "what": self.what}
+
+    @property
+    def asked(self) -> TableQuestion:
+        """The question whose groups are the kinds of rows."""
+        return self.counted.asked
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """The number of rows of each kind."""
+        return (RowCounts(),)
+
+    def on(self, engine: Engine) -> Self:
+        """Return the same task on other data, for an attack on invented rows."""
+        return replace(self, counted=replace(self.counted, engine=engine))
 
     @property
     def sql(self) -> tuple[str, ...]:

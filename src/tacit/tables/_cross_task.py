@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
     from fractions import Fraction
 
-    from tacit.algebra import TableQuestion
+    from tacit.algebra import Statistic, TableQuestion
     from tacit.core import JSON
     from tacit.engines import Engine
     from tacit.errors import TacitError
@@ -83,6 +83,15 @@ class CrossTask:
             {"statistic": "cells of a cross table", "columns": [self.axes[i].name for i in one]}
             for one in self.noise.sets
         )
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """The number of rows of each kind."""
+        return (RowCounts(),)
+
+    def on(self, engine: Engine) -> Self:
+        """Return the same task on other data, for an attack on invented rows."""
+        return replace(self, engine=engine)
 
     @property
     def sql(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
 from itertools import count
@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from tacit.algebra import Statistic, TableQuestion
+    from tacit.algebra import Contribution, Statistic, TableQuestion
     from tacit.core import Fact, Identity
     from tacit.engines import SmallTables, StatementRows
-    from tacit.tables._task import TableTask
 
 __all__ = ["InventedTables", "StepChange", "TablePair"]
 
@@ -55,6 +54,7 @@ class StepChange:
     l2_squared: int
     declared_l1: int
     declared_l2_squared: int
+    columns: str = ""
 
     @property
     def holds(self) -> bool:
@@ -69,10 +69,10 @@ class StepChange:
 
 @dataclass(frozen=True, slots=True)
 class TablePair:
-    """A plan's task on two neighbouring invented datasets, and the rows that differ."""
+    """A plan's tasks on two neighbouring invented datasets, and the rows that differ."""
 
-    first: TableTask
-    second: TableTask
+    first: tuple[Any, ...]
+    second: tuple[Any, ...]
     changes: tuple[StepChange, ...]
     only_first: Mapping[str, InventedRows]
     only_second: Mapping[str, InventedRows]
@@ -103,25 +103,28 @@ class InventedTables:
     Parameters
     ----------
     task
-        The plan's task.
+        The plan's task. It has a question (``asked``) and ``statistics``, and can be moved to other data with
+        ``on``; that of a batch has such ``tasks``.
     identity
         Whose rows are protected, and what a neighbour is.
     pick
         Draws a whole number below another.
     """
 
-    def __init__(self, task: TableTask, identity: Identity, pick: Pick) -> None:
-        self._task, self._identity, self._pick = task, identity, pick
-        question = task.asked
-        self._tables = {scan.table.name: scan.table for scan in _found(question.input, Scan)}
-        self._public = {t.name: t for t in _found(question.input, Table) if t.key is not None}
-        self._kinds = {c.name: c.kind for c in _found(question, Column) if c.kind is not None}
-        constants = [literal.value for literal in _found(question, Literal)]
-        keys = [value for key in question.keys or () for value in key]
-        self._constants = [*constants, *keys]
+    def __init__(self, task: Any, identity: Identity, pick: Pick) -> None:
+        self._tasks, self._identity, self._pick = tuple(getattr(task, "tasks", (task,))), identity, pick
+        questions: list[TableQuestion] = [one.asked for one in self._tasks]
+        inputs = [question.input for question in questions]
+        self._tables = {scan.table.name: scan.table for scan in _found(inputs, Scan)}
+        self._public = {t.name: t for t in _found(inputs, Table) if t.key is not None}
+        self._kinds = {c.name: c.kind for c in _found(questions, Column) if c.kind is not None}
+        constants = [literal.value for literal in _found(questions, Literal)]
+        keys = [value for question in questions for key in question.keys or () for value in key]
+        axes = [axis for one in self._tasks for axis in getattr(getattr(one, "counted", one), "axes", ())]
+        self._constants = [*constants, *keys, *(value for axis in axes for value in axis.values)]
         by_row = identity.unit.kind == "row"
-        self._who = contribution(question, row_level=by_row, adjacency=identity.adjacency)
-        limit = max((scan.rows or 1 for scan in _found(question.input, Scan)), default=1)
+        self._who = [contribution(q, row_level=by_row, adjacency=identity.adjacency) for q in questions]
+        limit = max((scan.rows or 1 for scan in _found(inputs, Scan)), default=1)
         self._most = 1 if by_row else min(limit + 2, 40)
         self._opened: duckdb.DuckDBPyConnection | None = None
         self._sides, self._numbers = 0, count()
@@ -137,33 +140,14 @@ class InventedTables:
         first, second = (
             self._on({t: self._mixed(shared[t], own[t]) for t in self._tables} | public) for own in sides
         )
-        changes = self._changes(first, second)
-        return TablePair(first, second, changes, one, other if replaced else {})
+        changes: list[StepChange] = []
+        for task, who in zip(self._tasks, self._who, strict=True):
+            changes += _changes(task.on(first), who, first, second)
+        here, there = (tuple(task.on(engine) for task in self._tasks) for engine in (first, second))
+        return TablePair(here, there, tuple(changes), one, other if replaced else {})
 
-    def _changes(self, first: TableTask, second: TableTask) -> tuple[StepChange, ...]:
-        exact = []
-        for task in (first, second):
-            with task.engine.transaction() as data:
-                exact.append(exact_integers(data, task.asked, task.statistics))
-        found = {}
-        for statistic in dict.fromkeys(step.statistic for step in first.steps):
-            a, b = (one.get(statistic, {}) for one in exact)
-            blank = [0] * statistic.size
-            moves = [
-                abs(x - y)
-                for key in a.keys() | b.keys()
-                for x, y in zip(a.get(key, blank), b.get(key, blank), strict=True)
-            ]
-            found[statistic] = StepChange(
-                statistic.word,
-                sum(moves),
-                sum(move * move for move in moves),
-                *statistic.sensitivity(self._who),
-            )
-        return tuple(found.values())
-
-    def _on(self, rows: Mapping[str, InventedRows]) -> TableTask:
-        """Return the task on these rows; the exact integers are computed once and kept."""
+    def _on(self, rows: Mapping[str, InventedRows]) -> Any:
+        """Return an engine with these rows; the exact integers are computed once and kept."""
         database = self._database()
         owner = self._identity.unit.columns
         places = {}
@@ -179,8 +163,7 @@ class InventedTables:
             source = read_source((database, place))
             public = table.key is not None
             places[name] = SourceTable(source, *((None,) if public else (owner, grid_columns(table.facts))))
-        engine = _Kept(DuckDB(places, key=_SECRET, snapshot=None))
-        return replace(self._task, engine=engine)  # type: ignore[arg-type]  # integers is all that a task asks
+        return _Kept(DuckDB(places, key=_SECRET, snapshot=None))
 
     def _database(self) -> duckdb.DuckDBPyConnection:
         """Return the database for the next rows: many share one, since to open one takes longest."""
@@ -252,6 +235,40 @@ class InventedTables:
         return mixed
 
 
+def _changes(task: Any, who: Contribution, *engines: Any) -> list[StepChange]:
+    """Compare the exact integers of every statistic of a task on two engines."""
+    exact = []
+    for engine in engines:
+        with engine.transaction() as data:
+            exact.append(exact_integers(data, task.asked, task.statistics))
+    found = []
+    for statistic in task.statistics:
+        a, b = (one.get(statistic, {}) for one in exact)
+        blank = [0] * statistic.size
+        moves = [
+            abs(x - y)
+            for key in a.keys() | b.keys()
+            for x, y in zip(a.get(key, blank), b.get(key, blank), strict=True)
+        ]
+        l1, squared = statistic.sensitivity(who)
+        found.append(
+            StepChange(
+                statistic.word, sum(moves), sum(move * move for move in moves), l1, squared,
+                _columns_of(task, statistic),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _columns_of(task: Any, statistic: Statistic) -> str:
+    """Return the released columns that a statistic is read for; of kinds of rows, the counted columns."""
+    table = getattr(task, "table", task)
+    if not hasattr(table, "steps"):
+        return ", ".join(dict.fromkeys(name for name, _ in task.asked.by))
+    steps = [i for i, step in enumerate(table.steps) if step.statistic == statistic]
+    return ", ".join(column.name for column in table.columns if column.step in steps)
+
+
 class _Kept:
     """An engine that answers a question it has answered before from memory: the data does not change."""
 
@@ -267,7 +284,7 @@ class _Kept:
         self, question: TableQuestion, statistics: tuple[Statistic, ...], tables: SmallTables
     ) -> list[StatementRows]:
         """Return the exact integers of a question."""
-        key = (statistics, repr(tables))
+        key = (repr(question), statistics, repr(tables))
         if key not in self._seen:
             self._seen[key] = self._engine.integers(question, statistics, tables)
         return self._seen[key]

@@ -8,8 +8,8 @@ level is narrower, and so are the levels on average (in the geometric mean of th
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
     from fractions import Fraction
 
-    from tacit.algebra import TableQuestion
+    from tacit.algebra import Statistic, TableQuestion
     from tacit.core import JSON
+    from tacit.engines import Engine
     from tacit.errors import TacitError
     from tacit.mechanisms import ResidualNoise
     from tacit.tables._cross_noise import CrossNoise
@@ -113,6 +114,20 @@ class LevelTask:
         """The question of the finest groups, and that their levels are measured together."""
         asked: Mapping[str, JSON] = self.table.question  # type: ignore[assignment]
         return {**asked, "levels": [list(one) for one in self.noise.sets]}
+
+    @property
+    def asked(self) -> TableQuestion:
+        """The question of the finest groups."""
+        return self.table.asked
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """The statistics whose exact integers it needs."""
+        return self.table.statistics
+
+    def on(self, engine: Engine) -> Self:
+        """Return the same task on other data, for an attack on invented rows."""
+        return replace(self, table=self.table.on(engine))
 
     @property
     def labels(self) -> tuple[dict[str, JSON], ...]:

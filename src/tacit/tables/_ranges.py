@@ -46,6 +46,7 @@ __all__ = ["RangesQuestion", "prefixes", "ranges", "read_within", "rebuild"]
 
 _MOST_GIVEN = 10_000  # ranges
 _MOST_APART = 10**9  # weights
+_HUGE = 2**64  # a weight beyond which all are divided by the largest
 _LONG = 400  # cuts that fit into one expression
 #: The ends of ranges, or their ends with how much the error of each matters.
 RangesGiven = "Sequence[tuple[object, object]] | Mapping[tuple[object, object], Number] | None"
@@ -188,8 +189,10 @@ class RangesQuestion:
         cells, listed = self.axes[0].size, self.given["ranges"]
         if listed is None:
             return Workload(cells, "prefixes" if self.asks == "prefixes" else "ranges")
+        most = max(read_fraction(weight) for *_, weight in listed)
+        unit = 1 if 1 / _HUGE < most < _HUGE else most  # only their ratios count, and floats have an end
         frame = _frame(self.axes[0])
-        weighed = [(*frame.cells_of(low, high), float(read_fraction(weight))) for low, high, weight in listed]
+        weighed = [(*frame.cells_of(a, b), float(read_fraction(weight) / unit)) for a, b, weight in listed]
         return Workload(cells, "given", tuple(weighed))
 
     def plan(

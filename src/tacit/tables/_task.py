@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -111,6 +111,10 @@ class TableTask:
     def statistics(self) -> tuple[Statistic, ...]:
         """The statistics whose exact integers the steps need."""
         return tuple(dict.fromkeys(step.statistic for step in self.steps))
+
+    def on(self, engine: Engine) -> Self:
+        """Return the same task on invented rows, for an attack, which throws the coins of a sample."""
+        return replace(self, engine=engine, asked=replace(self.asked, sample=None))
 
     def unavailable(self) -> TacitError | None:
         """Return why nothing can be drawn: a file is gone, or a table's columns were never known.

@@ -103,3 +103,78 @@ def test_what_cannot_be_attacked_as_a_whole_says_so(visits):
     with pytest.raises(tc.TacitError, match="only a plan for one dataset of tables"):
         tc.audit(joint.agg(n=tc.count()).plan(epsilon=1))
     assert member
+
+
+WORKLOADS = {
+    "cross tables": lambda d: d.crosstabs(["hospital", "age"], 2, bins={"age": [0, 50, 100]}),
+    "ranges": lambda d: d.ranges("length_of_stay", bins=4, by="hospital"),
+    "hierarchy": lambda d: d.hierarchy(["town", "hospital"], tree=[("n", "Ahorn"), ("s", "Birke")]),
+    "levels": lambda d: d.sql("SELECT hospital, COUNT(*) AS n FROM visits GROUP BY CUBE(hospital)"),
+    "batch": lambda d: tc.batch(
+        d.agg(n=tc.count()), d.crosstabs(["hospital"], 1), d.where("age > 65").agg(s=tc.sum("length_of_stay"))
+    ),
+}
+
+
+@pytest.mark.parametrize("goal", [{"epsilon": 1}, {"rho": 0.5}], ids=str)
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_workloads_and_batches_are_attacked(visits, name, goal):
+    plan = WORKLOADS[name](visits).plan(**goal)
+    found = tc.audit(plan, pairs=8, samples=2_000)
+    assert found.holds
+    assert max(change.share for change in found.changes) > 0.3  # the search looks at units that matter
+    assert found.plan == plan
+    assert ("hospital" in str(found)) == (name != "levels")  # an answer names its own columns
+
+
+@pytest.mark.parametrize("name", ["cross tables", "ranges", "batch"])
+def test_rows_of_a_unit_that_a_workload_forgets_are_found(visits, name, monkeypatch):
+    plan = WORKLOADS[name](visits).plan(rho=0.5)
+    monkeypatch.setattr(RowCounts, "sensitivity", lambda *_: (1, 1))
+    found = tc.audit(plan, pairs=20, samples=1_000)
+    assert not found.holds
+    assert "BROKEN" in str(found)
+
+
+def test_a_part_of_a_batch_with_too_little_noise_is_found(visits, monkeypatch):
+    """A false alarm of the honest plan, and a miss of the broken one, have probabilities below 1e-6."""
+    from tacit.mechanisms import ResidualNoise
+
+    plan = WORKLOADS["batch"](visits).plan(rho=0.5)
+    honest = ResidualNoise.release_many
+    monkeypatch.setattr(
+        ResidualNoise, "release_many", lambda self, value, count: honest(_weak(self), value, count)
+    )
+    found = tc.audit(plan, pairs=20, samples=20_000)
+    assert all(change.holds for change in found.changes)
+    assert not found.holds
+
+
+def _weak(noise):
+    from tacit.mechanisms import ResidualNoise
+
+    sigmas = {one: sigma / 6 for one, sigma in zip(noise.sets, noise.sigmas, strict=True)}
+    return ResidualNoise(noise.sizes, sigmas, rows=noise.rows)
+
+
+def test_a_sample_is_attacked_with_the_coin_of_the_unit(visits, monkeypatch):
+    """An honest sample was called broken, since both neighbours had samples of their own."""
+    from tacit.mechanisms import DiscreteLaplace
+
+    plan = visits.sample(0.25).agg(n=tc.count()).plan(epsilon=1)
+    assert tc.audit(plan, pairs=20, samples=4_000).holds
+    weak = DiscreteLaplace(epsilon=8, sensitivity=3)
+    noise = DiscreteLaplace.release
+    monkeypatch.setattr(DiscreteLaplace, "release", lambda _, exact: noise(weak, exact))
+    found = tc.audit(plan, pairs=20, samples=40_000)
+    assert all(change.holds for change in found.changes)
+    assert not found.holds
+
+
+def test_a_batch_with_synthetic_rows_says_what_can_be_attacked(visits):
+    rows = visits.synthesize(["hospital", "age"], bins={"age": [0, 50, 100]}, method="mst")
+    plan = tc.batch(visits.agg(n=tc.count()), rows).plan(rho=0.5)
+    with pytest.raises(tc.TacitError, match="only a plan for one dataset") as caught:
+        tc.audit(plan)
+    assert "synthetic rows" in caught.value.why
+    assert "tc.audit(question.plan(epsilon=1))" in str(caught.value.fix)

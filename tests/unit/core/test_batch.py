@@ -207,6 +207,19 @@ def test_private_groups_and_samples_are_parts_of_a_batch():
     assert release["tenth"].value < release["half"].value < release["all"].value
 
 
+def test_a_delta_beside_rho_pays_for_private_groups_alone():
+    data = visits()
+    asked = {"groups": data.group_by("icd").agg(n=tc.count()), "book": data.crosstabs(["hospital"], 1)}
+    plan = tc.batch(**asked).plan(rho=0.5, delta=1e-6)
+    assert plan.cost.fits(tc.Budget(rho=0.5, delta=1e-6))
+    assert data.plan_from(plan.to_json()) == plan
+    with pytest.raises(TacitError, match="no delta"):
+        tc.batch(**asked).plan(rho=0.5)
+    with pytest.raises(TacitError) as caught:  # the first refusal, not the one without a delta
+        tc.batch(asked["groups"], data.sample(0.5).agg(n=tc.count())).plan(rho=0.5, delta=1e-6)
+    assert "sample" in caught.value.what
+
+
 def test_ready_plans_are_joined_at_the_cost_of_all():
     data = visits()
     plans = [

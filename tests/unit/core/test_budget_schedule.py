@@ -180,3 +180,47 @@ def test_names_and_budgets_are_checked(data):
     with pytest.raises(TacitError, match="a Budget or a dataset"):
         tc.budget_plan([report], 3)
     assert AskedReport.read(report, 1).times == 1
+
+
+def below_an_office(left):
+    """A dataset whose account is below another one, which pays as well."""
+    ledger = tc.Ledger.memory()
+    ledger.create_account("office", unit="patient_id", adjacency="add/remove", budget=tc.Budget(epsilon=left))
+    return visits(name="below", budget=tc.Budget(epsilon=3), ledger=ledger, parent="office"), ledger
+
+
+@pytest.mark.parametrize(("left", "fitting"), [(1, 2), (3, 4), (0.25, 0)])
+def test_accounts_above_the_dataset_must_have_room_too(left, fitting):
+    data, ledger = below_an_office(left)
+    asked = {"name": "monthly", "question": data.agg(n=tc.count()), "epsilon": 0.5, "times": 4}
+    schedule = tc.budget_plan([asked], data)
+    assert schedule.lines[0].fitting == fitting
+    assert schedule.fits == (fitting == 4)
+    for _ in range(fitting):
+        ledger.charge("below", schedule.lines[0].plan.cost)  # raises if it does not fit
+    if not schedule.fits:
+        with pytest.raises(TacitError, match="does not fit"):
+            ledger.charge("below", schedule.lines[0].plan.cost)
+        assert schedule.needs == 2
+        assert schedule.budget == tc.Budget(epsilon=left)
+        assert "A budget of epsilon 2 pays for everything." in schedule.advice
+
+
+def test_no_larger_budget_is_advised_where_two_accounts_have_too_little():
+    data, _ = below_an_office(1)
+    asked = {"name": "monthly", "question": data.agg(n=tc.count()), "epsilon": 0.5, "times": 8}
+    schedule = tc.budget_plan([asked], data)
+    assert schedule.lines[0].fitting == 2
+    assert schedule.needs is None
+    assert any("another account" in line for line in schedule.advice)
+    softer = schedule.remedy.plan
+    assert tc.budget_plan([{**asked, "epsilon": softer.promised["epsilon"]}], data).fits
+
+
+def test_a_report_about_other_data_is_refused(data):
+    other = visits(name="other")
+    asked = {"name": "far", "question": other.agg(n=tc.count()), "epsilon": 1}
+    with pytest.raises(TacitError, match="does not ask") as caught:
+        tc.budget_plan([asked], data)
+    assert caught.value.code == "not-allowed"
+    assert tc.budget_plan([asked], other).fits

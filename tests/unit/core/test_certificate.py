@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import tacit as tc
 from tacit import TacitError
 from tacit.core import Plan, members_of
+from tacit.mechanisms import ResidualNoise, cost_is_too_small
 
 
 def members(ledgers):
@@ -327,3 +329,65 @@ def test_what_a_guarantee_assumes_stands_on_the_page_and_cannot_be_taken_out():
     fields = json.loads(json.dumps(certificate.fields))
     del fields["mechanisms"][0]["assumes"]
     assert not tc.Certificate(fields).matches(ledger)
+
+
+class CheapResiduals(ResidualNoise):
+    """A broken twin: the noise of one cost, and a document that states a tenth of it."""
+
+    @property
+    def cost(self):
+        return tc.Cost.zcdp(self.rho / 10, adjacency=self.adjacency)
+
+
+def forged(mechanism):
+    """The same mechanism as its dishonest author states it: the cost alone is another."""
+    match mechanism:
+        case ResidualNoise():
+            sigmas = dict(zip(mechanism.sets, mechanism.sigmas, strict=True))
+            return CheapResiduals(mechanism.sizes, sigmas, rows=mechanism.rows, adjacency=mechanism.adjacency)
+        case _:
+            stated = tc.Cost.zcdp(mechanism.cost.spend.rho / 10, adjacency=mechanism.adjacency)
+            document = mechanism.to_json() | {"cost": stated.to_json()}
+            if "noise" in document:
+                document["noise"] = document["noise"] | {"cost": stated.to_json()}
+            return SimpleNamespace(cost=stated, release=mechanism.release, to_json=lambda: document)
+
+
+WORKLOADS = {
+    "cross tables": lambda data: data.crosstabs(["g", "h"], 2),
+    "ranges": lambda data: data.ranges("x", bins=4),
+    "levels of a tree": lambda data: data.hierarchy(["part", "g"], tree=[("n", "a"), ("s", "b")]),
+    "counts": lambda data: data.group_by("g").agg(n=tc.count(), s=tc.sum("x")),
+}
+
+
+@pytest.mark.parametrize("adjacency", ["add/remove", "replace"])
+@pytest.mark.parametrize("goal", [{"rho": 0.5}, {"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}], ids=str)
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_the_cost_of_a_mechanism_is_worked_out_again(name, goal, adjacency):
+    frame = pd.DataFrame({"pid": [1, 1, 2], "g": list("aba"), "h": list("cdd"), "x": [1.0, 2.0, 3.0]})
+    data = tc.protect(
+        frame, unit="pid", name="d", limits={"rows": 2}, keys={"g": ["a", "b"], "h": ["c", "d", "e"]},
+        bounds={"x": (0, 4)}, budget=tc.Budget(epsilon=50, delta=1e-3), ledger=(ledger := tc.Ledger.memory()),
+        adjacency=adjacency,
+    )  # fmt: skip
+    plan = WORKLOADS[name](data).plan(**goal)
+    assert plan.release().certificate.problems(ledger) == []
+    [member] = members_of(plan)
+    task = replace(member.task, mechanisms=tuple(map(forged, member.task.mechanisms)))
+    cheap = Plan.of(data, task, promised=plan.promised)
+    assert cheap.cost.spend.rho < plan.cost.spend.rho / 2
+    problems = cheap.release().certificate.problems(ledger)
+    assert "the cost of mechanism 1 does not follow from its parameters" in problems
+
+
+def test_documents_that_no_mechanism_writes_are_not_believed():
+    law = ResidualNoise((2, 3), {(): 4, (0,): 6}).to_json()
+    assert not cost_is_too_small(law, "add/remove")
+    assert cost_is_too_small(law, "replace")  # the same noise, and a cost for other neighbours
+    hidden = {name: value for name, value in law.items() if name != "sigmas"}
+    for change in ({"sets": 2, "sigmas_sha256": "0"}, {"sigmas": [[[0], "9"], [[0], "6"]]}, {"sigmas": 3}):
+        with pytest.raises((TypeError, ValueError)):
+            cost_is_too_small(hidden | change, "add/remove")
+    many = {**hidden, "sets": 2001, "sigmas_sha256": "0"}
+    assert not cost_is_too_small(many, "add/remove")  # its noise is not in the document

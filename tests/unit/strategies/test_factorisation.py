@@ -161,3 +161,13 @@ def test_the_whole_numbers_are_the_same_on_every_machine(which):
 def test_more_cells_are_refused():
     with pytest.raises(TacitError, match="at most 1,024"):
         factorise(np.eye(1025))
+
+
+@pytest.mark.parametrize("entry", [-(2**63), 2**62, 2**31, 2**26, -(2**24)])
+def test_numbers_whose_squares_would_wrap_around_are_refused(entry):
+    """-2^63, which NaN becomes as a whole number, has a square of 0 in 64 bits."""
+    matrix = np.eye(4, dtype=np.int64)
+    matrix[0, 3] = entry
+    with pytest.raises(ValueError, match="exact norms"):
+        RangeStrategy(matrix)
+    assert RangeStrategy(np.clip(matrix, -1000, 1000)).column_squared == 1000**2 + 1

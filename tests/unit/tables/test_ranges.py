@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
+from asking import visits
 from tacit.core import members_of
 from tacit.errors import TacitError
 from tacit.tables._ordered_quantiles import kept_cells
@@ -255,3 +256,16 @@ def test_many_cells_are_counted_like_few():
     assert made.shape == (2, 800)
     wanted = np.bincount(np.clip(np.floor(ages / 0.125), 0, 799).astype(int), minlength=800)
     assert (made.sum(axis=0) == wanted).all()
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-25, 1e25, 1e300])
+def test_only_the_ratios_of_weights_count_however_large_they_are(size):
+    data = visits()
+    asked = {(0, 30): 1, (0, 5): 100}
+    plain = data.ranges("length_of_stay", bins=6, ranges=asked)
+    scaled = data.ranges(
+        "length_of_stay", bins=6, ranges={ends: size * weight for ends, weight in asked.items()}
+    )
+    for goal in ({"rho": 1}, {"epsilon": 1}):
+        one, other = (question.plan(**goal).forecast[0].error for question in (plain, scaled))
+        assert other == pytest.approx(one, rel=1e-3)

@@ -14,9 +14,8 @@ import pytest
 
 import tacit as tc
 from tacit.engines import DuckDB
-from tacit.mechanisms import DiscreteGaussian, ResidualNoise, StrategyNoise
+from workload_losses import KEY, loss
 
-KEY = 987654321  # both sides rank the rows of a unit alike
 PLACES, NUMBERS = ["A", "B", "C", "D", None], [0.0, 2.5, 5.0, 10.0, -3.0, 50.0, np.nan, np.inf, None]
 
 
@@ -50,38 +49,6 @@ def asked(data, goal):
     yield "hierarchy", data.hierarchy(["part", "h"], tree=tree).plan(**goal)
     yield "levels", data.sql("SELECT h, y, COUNT(*) AS n FROM t GROUP BY CUBE(h, y)").plan(**goal)
     yield "batch", tc.batch(data.agg(n=tc.count()), cross, data.ranges("x", bins=4)).plan(**goal)
-
-
-def integers(plan):
-    """The exact integers of every mechanism, as the mechanism adds noise to them, with its law."""
-    [member] = plan._members
-    running = member.task.integers()
-    exact = next(running)
-    for mechanism in member.task.mechanisms:
-        if isinstance(mechanism, ResidualNoise):
-            for part, sigma in zip(mechanism.residuals(exact), mechanism.sigmas, strict=True):
-                yield "rho", sigma, np.asarray(part, object).reshape(-1)
-        else:
-            own = mechanism.noise if isinstance(mechanism, StrategyNoise) else mechanism
-            sums = mechanism.sums(exact) if isinstance(mechanism, StrategyNoise) else exact
-            law = "rho" if isinstance(own, DiscreteGaussian) else "epsilon"
-            yield law, own.scale, np.asarray(sums, object).reshape(-1)
-        try:
-            exact = running.send(mechanism.release(exact))
-        except StopIteration:
-            return
-
-
-def loss(one, other):
-    """The real rho and the real epsilon between two data sets: of Gaussian and of Laplace noise."""
-    found = {"rho": Fraction(0), "epsilon": Fraction(0)}
-    for (law, scale, a), (_, same, b) in zip(integers(one), integers(other), strict=True):
-        assert scale == same
-        moved = a - b
-        found[law] += (
-            sum(n * n for n in moved) / (2 * scale**2) if law == "rho" else sum(map(abs, moved)) / scale
-        )
-    return found
 
 
 @pytest.mark.parametrize("goal", [{"rho": Fraction(1, 7)}, {"epsilon": Fraction(1, 3)}], ids=str)

@@ -76,6 +76,7 @@ def _cells(request: Mapping[str, Any], tables: list[Any]) -> int:
         given = request.get(part)
         if isinstance(given, dict):
             places |= {name: len(one) + more for name, one in given.items() if isinstance(one, list)}
+            places |= {name: abs(one) + 1 for name, one in given.items() if type(one) is int}  # so many bins
     total = 0
     for table in tables:
         if isinstance(table, list):

@@ -159,6 +159,9 @@ def test_documents_that_take_long_to_plan_are_refused(ward, visits):
     assert refused(ward, many) == (422, "question-too-large")
     wide = {**tables["request"], "keys": {"hospital": [str(i) for i in range(60_000)]}}
     assert refused(ward, {**tables, "request": wide}) == (422, "question-too-large")
+    for bins in (9_000, -9_000):  # a number of cells instead of their cuts
+        cut = {**tables["request"], "tables": [["hospital", "age"]] * 8, "bins": {"age": bins}}
+        assert refused(ward, {**tables, "request": cut}) == (422, "question-too-large")
     steps = visits.prefixes("age", bins=12).plan(rho=0.01).to_json()
     given = {**steps["request"]["given"], "bins": 1_024}
     long = {**steps["request"], "given": given}

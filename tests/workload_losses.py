@@ -1,0 +1,43 @@
+"""The real loss of a workload between two neighbours, from the exact integers that its mechanisms get."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from tacit.mechanisms import DiscreteGaussian, ResidualNoise, StrategyNoise
+
+KEY = 987654321  # both sides rank the rows of a unit alike
+
+
+def integers(plan):
+    """The exact integers of every mechanism, as the mechanism adds noise to them, with its law."""
+    [member] = plan._members
+    running = member.task.integers()
+    exact = next(running)
+    for mechanism in member.task.mechanisms:
+        if isinstance(mechanism, ResidualNoise):
+            for part, sigma in zip(mechanism.residuals(exact), mechanism.sigmas, strict=True):
+                yield "rho", sigma, np.asarray(part, object).reshape(-1)
+        else:
+            own = mechanism.noise if isinstance(mechanism, StrategyNoise) else mechanism
+            sums = mechanism.sums(exact) if isinstance(mechanism, StrategyNoise) else exact
+            law = "rho" if isinstance(own, DiscreteGaussian) else "epsilon"
+            yield law, own.scale, np.asarray(sums, object).reshape(-1)
+        try:
+            exact = running.send(mechanism.release(exact))
+        except StopIteration:
+            return
+
+
+def loss(one, other):
+    """The real rho and the real epsilon between two data sets: of Gaussian and of Laplace noise."""
+    found = {"rho": Fraction(0), "epsilon": Fraction(0)}
+    for (law, scale, a), (_, same, b) in zip(integers(one), integers(other), strict=True):
+        assert scale == same
+        moved = a - b
+        found[law] += (
+            sum(n * n for n in moved) / (2 * scale**2) if law == "rho" else sum(map(abs, moved)) / scale
+        )
+    return found

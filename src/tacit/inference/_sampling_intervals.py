@@ -34,7 +34,9 @@ __all__ = [
     "plausible",
     "proportion_p",
     "proportion_sets",
+    "quantile_above_0",
     "sampled_mean_sets",
+    "variance_doubt",
     "variance_noise",
     "variances_of",
 ]
@@ -199,12 +201,23 @@ def variance_noise(n: Floats, mean: Floats, v: Floats, noise: LinearNoise) -> Fl
     return np.asarray(noise.variance * (c**2 + (c - mean) ** 2 + (c - 2 * mean + 1) ** 2) / n**2)
 
 
+def variance_doubt(n: Floats, mean: Floats, v: Floats, noise: LinearNoise) -> Floats:
+    """Return the standard deviation of the error in each variance, by noise and by sampling.
+
+    The squared distances from the mean have the variance 2 v^2 for normal values. Since they lie between 0
+    and M = max(mean, 1 - mean)^2, it is at most v (M - v): nearly 0 for values at both bounds.
+    """
+    farthest = np.maximum(mean, 1 - mean) ** 2
+    sampled = np.minimum(2 * v**2, v * np.maximum(farthest - v, 0.0)) / (n - 1)
+    return np.sqrt(variance_noise(n, mean, v, noise) + sampled)
+
+
 def _sampled_means(parts: Floats, noise: LinearNoise, failing: float, *, plugged: bool = False) -> Sets:
     rows, total, squares = moments_of(parts)
     fewest = np.maximum(rows, 1.0)
     value = np.where(rows > 0, np.clip(total / fewest, 0.0, 1.0), 0.5)
     n, mean, v = variances_of(parts)
-    doubt = np.sqrt(variance_noise(n, mean, v, noise) + 2 * v**2 / n)[:, None]
+    doubt = variance_doubt(n, mean, v, noise)[:, None]
 
     def p(m: Floats) -> Floats:
         n, weights = fewest[:, None], PART_VALUES - m[..., None]
@@ -228,10 +241,15 @@ def plausible(v: Floats, doubt: Floats) -> list[Floats]:
 
     They are quantiles of the normal law around v, cut at 0.
     """
+    return [quantile_above_0(v, doubt, share) for share in _SHARES]
+
+
+def quantile_above_0(v: Floats, doubt: Floats, share: float) -> Floats:
+    """Return a quantile of the normal law around v with this deviation, given that it is not below 0."""
     from scipy.special import ndtr, ndtri
 
-    below = ndtr(-v / doubt)
-    return [np.asarray(v + doubt * ndtri(below + (1 - below) * share)) for share in _SHARES]
+    above = ndtr(np.maximum(v / doubt, -_REACH))
+    return np.asarray(np.maximum(v - doubt * ndtri(above * (1 - share)), 0.0))
 
 
 def count_sets(counts: Floats, noise: LinearNoise, failing: float) -> Sets:

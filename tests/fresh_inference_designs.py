@@ -87,6 +87,18 @@ UNEQUAL = {
     "beta(8, 20), beta(2, 5)": tuple(with_mean(of(stats.beta(*ab)), 2 / 7) for ab in ((8, 20), (2, 5))),
     "beta(2, 5), beta(8, 20)": tuple(with_mean(of(stats.beta(*ab)), 2 / 7) for ab in ((2, 5), (8, 20))),
 }
+#: A second list, written down after `FRESH` had been run once and the variance got its slope.
+SECOND = {
+    "lognormal, sigma 1": of(stats.lognorm(1.0, scale=0.08)),
+    "gamma(.7)": of(stats.gamma(0.7, scale=0.15)),
+    "zeros and a gamma": 0.8 * points(p0=1.0) + 0.2 * of(stats.gamma(2, scale=0.15)),
+    "97 % .0, 3 % .6": points(p0=0.97, p60=0.03),
+    "94 % .1, 6 % .8": points(p10=0.94, p80=0.06),
+    "triangular": of(stats.triang(0.9)),
+    "two humps": 0.5 * of(stats.norm(0.15, 0.05)) + 0.5 * of(stats.norm(0.7, 0.1)),
+    "1, 3, 5 of 5": points(p20=0.5, p60=0.3, p100=0.2),
+}
+SECOND_SPLITS = {"60/40": 0.6, "15/85": 0.15, "3/97": 0.03}
 #: The part of the rows that is in the first group.
 SPLITS = {"50/50": 0.5, "20/80": 0.2, "5/95": 0.05}
 

@@ -15,6 +15,7 @@ from tacit.inference._sampling_intervals import (
     moments_of,
     plausible,
     variance_doubt,
+    variance_slope,
 )
 
 if TYPE_CHECKING:
@@ -68,7 +69,9 @@ def means_apart(parts: Floats, noise: LinearNoise) -> MeansApart:
     n = np.maximum(rows, 2.0)
     mean = np.clip(total.sum(axis=-1) / n.sum(axis=-1), 0.0, 1.0)[:, None]
     most = np.maximum(mean * (1 - mean), _LEAST_VARIANCE)
-    own = np.minimum((squares - 2 * mean * total + mean**2 * rows) / n, most)
+    own = (squares - 2 * mean * total + mean**2 * rows) / n
+    slope = variance_slope(*(one.sum(axis=-1) for one in (rows, total, squares)), noise)[:, None]
+    own = np.minimum(own + np.maximum(slope * (mean - total / n), 0.0), most)
     pooled = np.maximum((n * own).sum(axis=-1, keepdims=True) / n.sum(axis=-1, keepdims=True), 0.0)
     lent = _BORROWED * np.exp(-n / _FADING)
     v = np.maximum(own, (n * own + lent * pooled) / (n + lent))

@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Set
-from tacit.inference._caution import caution_words, few_rows_words
+from tacit.inference._caution import caution_words
 from tacit.inference._estimate import COVERED, NOISE_AND_SAMPLING, Estimate, p_words, percent_words
 from tacit.inference._mean_tests import anova_p, two_means_p, two_shares_p
 from tacit.inference._measurements import CLEAR, counted, enough_rows, line_of, spread_lines
@@ -230,11 +230,10 @@ def _enough(lines: NoisyLines, places: list[int]) -> None:
 
 
 def _method(lines: NoisyLines, places: list[int], name: str) -> str:
-    """Name the method, and say where its answer is wider than needed or hangs on few rows."""
+    """Name the method, and say where its answer is wider than needed."""
     if lines.measured.statistic != "squares":
         return name
-    parts = lines.values[places]
-    return name + caution_words(parts, lines.noise) + few_rows_words(parts, lines.noise)
+    return name + caution_words(lines.values[places], lines.noise, lines.bounds[1])
 
 
 def _shown(group: Any) -> str:

@@ -34,10 +34,10 @@ __all__ = [
     "plausible",
     "proportion_p",
     "proportion_sets",
-    "quantile_above_0",
     "sampled_mean_sets",
     "variance_doubt",
     "variance_noise",
+    "variance_slope",
     "variances_of",
 ]
 
@@ -53,6 +53,7 @@ _AT_ONCE = 512  # lines in one block
 #: What each of the three parts adds to the sum of y.
 PART_VALUES = np.array([0.0, 0.5, 1.0])
 _SHARES = (np.arange(7) + 0.5) / 7
+_SEEN = 1.0  # deviations of their noise that sums of squares must reach to show that values are rare
 _REACH = 25.0  # scales of the noise beyond which it is not expected
 
 
@@ -218,11 +219,13 @@ def _sampled_means(parts: Floats, noise: LinearNoise, failing: float, *, plugged
     value = np.where(rows > 0, np.clip(total / fewest, 0.0, 1.0), 0.5)
     n, mean, v = variances_of(parts)
     doubt = variance_doubt(n, mean, v, noise)[:, None]
+    slope = variance_slope(rows, total, squares, noise)[:, None]
 
     def p(m: Floats) -> Floats:
         n, weights = fewest[:, None], PART_VALUES - m[..., None]
         away, most = total[:, None] - m * rows[:, None], np.maximum(m * (1 - m), _LEAST_VARIANCE)
         v = (squares[:, None] - 2 * m * total[:, None] + m**2 * rows[:, None]) / n
+        v = v + np.maximum(slope * (m - mean[:, None]), 0.0)
         if plugged:
             return noise.tail(away, weights, np.sqrt(n * np.clip(v, _LEAST_VARIANCE, most)))
         chance = [
@@ -241,15 +244,25 @@ def plausible(v: Floats, doubt: Floats) -> list[Floats]:
 
     They are quantiles of the normal law around v, cut at 0.
     """
-    return [quantile_above_0(v, doubt, share) for share in _SHARES]
-
-
-def quantile_above_0(v: Floats, doubt: Floats, share: float) -> Floats:
-    """Return a quantile of the normal law around v with this deviation, given that it is not below 0."""
     from scipy.special import ndtr, ndtri
 
     above = ndtr(np.maximum(v / doubt, -_REACH))
-    return np.asarray(np.maximum(v - doubt * ndtri(above * (1 - share)), 0.0))
+    return [np.asarray(np.maximum(v - doubt * ndtri(above * (1 - share)), 0.0)) for share in _SHARES]
+
+
+def variance_slope(rows: Floats, total: Floats, squares: Floats, noise: LinearNoise) -> Floats:
+    """Return how fast the variance must change with the mean, by the mean and the mean square alone.
+
+    If a law on [0, 1] is tilted to another mean, its variance v changes at the rate c/v, c its third central
+    moment. With the mean m and the mean square q, c/v is at least q/m - 2m, which the law on 0 and q/m has
+    (Cauchy and Schwarz on y^(1/2) and y^(3/2)); from the upper bound it is at most the mirror image. The value
+    between these limits that is nearest to 0 is returned, and 0 where noise hides the squares.
+    """
+    n, clear = np.maximum(rows, 2.0), _SEEN * math.sqrt(noise.variance)
+    rest, far = n - total, n - 2 * total + squares
+    low = np.where((squares > clear) & (total > 0), squares / np.maximum(total, 1e-9) - 2 * total / n, 0.0)
+    high = np.where((far > clear) & (rest > 0), 2 * rest / n - far / np.maximum(rest, 1e-9), 0.0)
+    return np.asarray(np.clip(low, 0.0, 1.0) + np.clip(high, -1.0, 0.0))
 
 
 def count_sets(counts: Floats, noise: LinearNoise, failing: float) -> Sets:

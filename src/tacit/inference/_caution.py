@@ -1,4 +1,4 @@
-"""Where an answer about means is valid but wider than it need be, and the rows or the epsilon that would do."""
+"""Where an answer about means is wider than it need be, and the rows or the epsilon that would do."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def caution_words(parts: Floats, noise: LinearNoise, width: float = 1.0) -> str:
     least = _CLEAR_GROUPS * math.sqrt(3 * noise.variance)
     if len(parts) > 1 and rows.min() < least:
         return (
-            f"; cautious, because the noise on the number of rows is large: about {_two_digits(least):,} rows "
-            f"in each group or {least / rows.min():.2g} times the epsilon would do"
+            f"; cautious, because the noise on the number of rows is large: {_two_digits(least):,} rows in "
+            f"each group or {least / rows.min():.2g} times the epsilon would do"
         )
     sampling, doubt, noisy = _spreads(parts, rows, noise)
     if sampling < _CLEAR_SPREAD * doubt and noisy < _SWAMPED * doubt:
@@ -88,4 +88,3 @@ def _spreads(parts: Floats, n: Floats, noise: LinearNoise) -> tuple[float, float
         math.sqrt(float((weights**2 * around).sum())),
         float(noisy.sum() if len(n) < 3 else (n * noisy).mean()),
     )
-

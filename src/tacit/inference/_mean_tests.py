@@ -71,7 +71,7 @@ def means_apart(parts: Floats, noise: LinearNoise) -> MeansApart:
     most = np.maximum(mean * (1 - mean), _LEAST_VARIANCE)
     own = (squares - 2 * mean * total + mean**2 * rows) / n
     slope = variance_slope(*(one.sum(axis=-1) for one in (rows, total, squares)), noise)[:, None]
-    own = np.minimum(own + np.maximum(slope * (mean - total / n), 0.0), most)
+    own = np.minimum(own + slope * (mean - total / n), most)
     pooled = np.maximum((n * own).sum(axis=-1, keepdims=True) / n.sum(axis=-1, keepdims=True), 0.0)
     lent = _BORROWED * np.exp(-n / _FADING)
     v = np.maximum(own, (n * own + lent * pooled) / (n + lent))

@@ -255,8 +255,8 @@ def variance_slope(rows: Floats, total: Floats, squares: Floats, noise: LinearNo
 
     If a law on [0, 1] is tilted to another mean, its variance v changes at the rate c/v, c its third central
     moment. With the mean m and the mean square q, c/v is at least q/m - 2m, which the law on 0 and q/m has
-    (Cauchy and Schwarz on y^(1/2) and y^(3/2)); from the upper bound it is at most the mirror image. The value
-    between these limits that is nearest to 0 is returned, and 0 where noise hides the squares.
+    (Cauchy and Schwarz on y^(1/2) and y^(3/2)); from the upper bound it is at most the mirror image. The
+    value between these limits that is nearest to 0 is returned, and 0 where noise hides the squares.
     """
     n, clear = np.maximum(rows, 2.0), _SEEN * math.sqrt(noise.variance)
     rest, far = n - total, n - 2 * total + squares

@@ -67,8 +67,8 @@ def _at_risk(cells: _Array) -> tuple[_Array, _Array, _Array]:
 def _seen(risk: _Array, weights: _Array, noise: LinearNoise) -> NDArray[np.bool_]:
     """Say which bins are read: up to the first in which the noise hides those at risk, or few are.
 
-    It looks at who is at risk when the bin begins, never at the events in it: a rule that looked at them would
-    choose bins by their outcome.
+    It looks at who is at risk when the bin begins, never at the events in it: a rule that looked at them
+    would choose bins by their outcome.
     """
     spread = np.sqrt(2.0) * noise.scale * np.sqrt((weights**2).sum(axis=1))
     clear = risk > np.maximum(_SEEN * spread, _LEFT)
@@ -157,7 +157,9 @@ def logrank(first: _Array, second: _Array, noise: LinearNoise) -> LogRank:
     r, d = r1 + r0, d1 + d0
     a, h = r1 / r, d / r
     u = (d1 - a * d).sum(axis=1)
-    ties = np.where(shown, r / np.maximum(r - 1, 1.0), 1.0)  # events in one bin are drawn without putting back
+    ties = np.where(
+        shown, r / np.maximum(r - 1, 1.0), 1.0
+    )  # events in one bin are drawn without putting back
     variance = np.maximum((a * (1 - a) * d * (1 - h) * ties).sum(axis=1), 0.0)
     g1 = np.einsum("rj,jc->rc", np.where(shown, -h * (1 - a), 0.0), weights)
     g0 = np.einsum("rj,jc->rc", np.where(shown, h * a, 0.0), weights)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,37 +12,92 @@ from tacit.inference._draws import DRAWS, corrected, coupled_noise, generator
 from tacit.inference._sampling_intervals import (
     PART_VALUES,
     mean_noise,
+    moments_of,
     plausible,
-    variance_noise,
-    variances_of,
+    variance_doubt,
+    variance_slope,
 )
 
 if TYPE_CHECKING:
     from tacit.inference._sampling_intervals import Floats
     from tacit.mechanisms import LinearNoise
 
-__all__ = ["anova_p", "two_means_p", "two_shares_p"]
+__all__ = ["MeansApart", "anova_p", "means_apart", "two_means_p", "two_shares_p"]
 
 
-_BORROWED = 30.0  # rows of both groups together that a smaller variance of one group is read with
+_BORROWED = 30.0  # rows of both groups that the variance of a tiny group is read with, where it is smaller
+_FADING = 30.0  # rows of the group itself over which these fade
+
+_LEAST_VARIANCE = 1e-6  # in squared ranges
+
+
+@dataclass(frozen=True, slots=True)
+class MeansApart:
+    """Two means under the hypothesis that they are equal, in ranges: for each test one number.
+
+    Parameters
+    ----------
+    apart
+        The difference of the noisy means.
+    weights
+        What each of the six noises moves it by, (tests, 6).
+    sampling, doubt
+        The variance of the difference by sampling, as it was read, and the deviation of that reading.
+    most
+        The largest variance by sampling that values in the range can have.
+    borrowed
+        The part of the variance by sampling that was read off the other group.
+    """
+
+    apart: Floats
+    weights: Floats
+    sampling: Floats
+    doubt: Floats
+    most: Floats
+    borrowed: Floats
+
+
+def means_apart(parts: Floats, noise: LinearNoise) -> MeansApart:
+    """Return the difference of two means and its law if they are equal, for parts (tests, 2, 3).
+
+    With one mean m for both groups, n (y - m) is linear in the noise, and m from both groups together is
+    clearer than each mean alone. So the weights of the noise and the variances are taken around m. A tiny
+    group may miss rare large values by chance and would then seem to have no spread: its variance is read
+    with up to 30 rows of both groups, where that is larger; at 30 rows of its own with 11, at 150 with none.
+    """
+    rows, total, squares = moments_of(parts)
+    n = np.maximum(rows, 2.0)
+    mean = np.clip(total.sum(axis=-1) / n.sum(axis=-1), 0.0, 1.0)[:, None]
+    most = np.maximum(mean * (1 - mean), _LEAST_VARIANCE)
+    own = (squares - 2 * mean * total + mean**2 * rows) / n
+    slope = variance_slope(*(one.sum(axis=-1) for one in (rows, total, squares)), noise)[:, None]
+    own = np.minimum(own + slope * (mean - total / n), most)
+    pooled = np.maximum((n * own).sum(axis=-1, keepdims=True) / n.sum(axis=-1, keepdims=True), 0.0)
+    lent = _BORROWED * np.exp(-n / _FADING)
+    v = np.maximum(own, (n * own + lent * pooled) / (n + lent))
+    sampling = np.maximum((v / n).sum(axis=-1), (_LEAST_VARIANCE / n).sum(axis=-1))
+    doubt = variance_doubt(n, mean, np.clip(v, _LEAST_VARIANCE, most), noise)
+    return MeansApart(
+        total[:, 0] / n[:, 0] - total[:, 1] / n[:, 1],
+        ((PART_VALUES - mean[..., None]) / n[..., None]).reshape(len(parts), 6),
+        sampling,
+        np.sqrt((doubt**2 / n**2).sum(axis=-1)),
+        (most / n).sum(axis=-1),
+        ((v - own) / n).sum(axis=-1) / sampling,
+    )
 
 
 def two_means_p(parts: Floats, noise: LinearNoise) -> Floats:
     """Return the p-value of equal means, for parts of the shape (tests, 2, 3).
 
-    The difference of the noisy means has the sampling variance S = v1/n1 + v2/n2 and six noises with known
-    weights. S itself is in doubt; the p-value is the average over equally likely values of it. A small group
-    may miss rare large values by chance, and would then seem to have no spread: its variance is read with 30
-    rows of both groups together, where that is larger.
+    The difference of the noisy means has a variance by sampling, S = v1/n1 + v2/n2, and six noises with known
+    weights. S itself is in doubt; the p-value is the average over equally likely values of it.
     """
-    n, mean, v = variances_of(parts)
-    pooled = (n * v).sum(axis=-1, keepdims=True) / n.sum(axis=-1, keepdims=True)
-    v = np.maximum(v, (n * v + _BORROWED * pooled) / (n + _BORROWED))
-    doubt = np.sqrt(((2 * v**2 / (n - 1) + variance_noise(n, mean, v, noise)) / n**2).sum(axis=-1))
-    weights = (PART_VALUES - mean[..., None]) / n[..., None]
-    flat = weights.reshape(len(parts), 6)
-    apart = mean[:, 0] - mean[:, 1]
-    chances = [noise.tail(apart, flat, np.sqrt(one)) for one in plausible((v / n).sum(axis=-1), doubt)]
+    found = means_apart(parts, noise)
+    chances = [
+        noise.tail(found.apart, found.weights, np.sqrt(np.minimum(one, found.most)))
+        for one in plausible(found.sampling, found.doubt)
+    ]
     return np.asarray(sum(chances) / len(chances))
 
 
@@ -76,10 +132,14 @@ def _anova(
 ) -> tuple[Floats, Floats]:
     from scipy.special import chdtrc
 
-    n, mean, v = variances_of(parts)
-    share = n / n.sum(axis=-1, keepdims=True)
-    pooled = (share * v).sum(axis=-1)
-    doubt = np.sqrt((share**2 * (2 * v**2 / (n - 1) + variance_noise(n, mean, v, noise))).sum(axis=-1))
+    rows, total, squares = moments_of(parts)
+    n = np.maximum(rows, 2.0)
+    means, whole = total / n, n.sum(axis=-1)
+    mean = np.clip(total.sum(axis=-1) / whole, 0.0, 1.0)[:, None]  # of all groups, if it is one
+    inside = (squares - total * means).sum(axis=-1) / (whole - n.shape[-1])
+    pooled = np.clip(inside, _LEAST_VARIANCE, np.maximum(mean * (1 - mean), _LEAST_VARIANCE)[:, 0])
+    each = variance_doubt(n, mean, pooled[:, None], noise)
+    doubt = np.sqrt(((n * each) ** 2).sum(axis=-1)) / whole
     weights = 1 / (pooled[:, None] / n + mean_noise(n, mean, noise))
     likely = np.stack(plausible(pooled, doubt), axis=-1)  # (tests, values), taken in turn by the draws
     turn = np.arange(len(normal)) % likely.shape[-1]
@@ -88,7 +148,7 @@ def _anova(
         np.sqrt(variance / n[:, None, :]) * normal + np.einsum("dgi,bgi->bdg", one, rates)
         for variance, one in zip((likely[:, turn, None], pooled[:, None, None]), noises, strict=True)
     )
-    found = _distance(mean, weights)
+    found = _distance(means, weights)
     plain = np.asarray(chdtrc(parts.shape[1] - 1, found))
     lengths = (_distance(one, weights[:, None, :]) for one in (drawn, smooth))
     return found, corrected(plain, found, *lengths)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Set
+from tacit.inference._caution import caution_words
 from tacit.inference._estimate import COVERED, NOISE_AND_SAMPLING, Estimate, p_words, percent_words
 from tacit.inference._mean_tests import anova_p, two_means_p, two_shares_p
 from tacit.inference._measurements import CLEAR, counted, enough_rows, line_of, spread_lines
@@ -17,8 +18,6 @@ from tacit.inference._sampling_intervals import (
     proportion_p,
     proportion_sets,
     sampled_mean_sets,
-    variance_noise,
-    variances_of,
 )
 
 if TYPE_CHECKING:
@@ -231,16 +230,10 @@ def _enough(lines: NoisyLines, places: list[int]) -> None:
 
 
 def _method(lines: NoisyLines, places: list[int], name: str) -> str:
-    """Say where noise hides the spread of the values, so that the answer is wider than needed."""
+    """Name the method, and say where its answer is wider than needed."""
     if lines.measured.statistic != "squares":
         return name
-    n, middle, v = variances_of(lines.values[places])
-    hidden = (np.sqrt(variance_noise(n, middle, v, lines.noise)) > v / 2).any()
-    return (
-        f"{name}; noise hides the spread of the values, so the answer is cautious: narrower bounds would help"
-        if hidden
-        else name
-    )
+    return name + caution_words(lines.values[places], lines.noise, lines.bounds[1])
 
 
 def _shown(group: Any) -> str:

@@ -35,7 +35,9 @@ __all__ = [
     "proportion_p",
     "proportion_sets",
     "sampled_mean_sets",
+    "variance_doubt",
     "variance_noise",
+    "variance_slope",
     "variances_of",
 ]
 
@@ -51,6 +53,7 @@ _AT_ONCE = 512  # lines in one block
 #: What each of the three parts adds to the sum of y.
 PART_VALUES = np.array([0.0, 0.5, 1.0])
 _SHARES = (np.arange(7) + 0.5) / 7
+_SEEN = 1.0  # deviations of their noise that sums of squares must reach to show that values are rare
 _REACH = 25.0  # scales of the noise beyond which it is not expected
 
 
@@ -199,17 +202,30 @@ def variance_noise(n: Floats, mean: Floats, v: Floats, noise: LinearNoise) -> Fl
     return np.asarray(noise.variance * (c**2 + (c - mean) ** 2 + (c - 2 * mean + 1) ** 2) / n**2)
 
 
+def variance_doubt(n: Floats, mean: Floats, v: Floats, noise: LinearNoise) -> Floats:
+    """Return the standard deviation of the error in each variance, by noise and by sampling.
+
+    The squared distances from the mean have the variance 2 v^2 for normal values. Since they lie between 0
+    and M = max(mean, 1 - mean)^2, it is at most v (M - v): nearly 0 for values at both bounds.
+    """
+    farthest = np.maximum(mean, 1 - mean) ** 2
+    sampled = np.minimum(2 * v**2, v * np.maximum(farthest - v, 0.0)) / (n - 1)
+    return np.sqrt(variance_noise(n, mean, v, noise) + sampled)
+
+
 def _sampled_means(parts: Floats, noise: LinearNoise, failing: float, *, plugged: bool = False) -> Sets:
     rows, total, squares = moments_of(parts)
     fewest = np.maximum(rows, 1.0)
     value = np.where(rows > 0, np.clip(total / fewest, 0.0, 1.0), 0.5)
     n, mean, v = variances_of(parts)
-    doubt = np.sqrt(variance_noise(n, mean, v, noise) + 2 * v**2 / n)[:, None]
+    doubt = variance_doubt(n, mean, v, noise)[:, None]
+    slope = variance_slope(rows, total, squares, noise)[:, None]
 
     def p(m: Floats) -> Floats:
         n, weights = fewest[:, None], PART_VALUES - m[..., None]
         away, most = total[:, None] - m * rows[:, None], np.maximum(m * (1 - m), _LEAST_VARIANCE)
         v = (squares[:, None] - 2 * m * total[:, None] + m**2 * rows[:, None]) / n
+        v = v + np.maximum(slope * (m - mean[:, None]), 0.0)
         if plugged:
             return noise.tail(away, weights, np.sqrt(n * np.clip(v, _LEAST_VARIANCE, most)))
         chance = [
@@ -230,8 +246,23 @@ def plausible(v: Floats, doubt: Floats) -> list[Floats]:
     """
     from scipy.special import ndtr, ndtri
 
-    below = ndtr(-v / doubt)
-    return [np.asarray(v + doubt * ndtri(below + (1 - below) * share)) for share in _SHARES]
+    above = ndtr(np.maximum(v / doubt, -_REACH))
+    return [np.asarray(np.maximum(v - doubt * ndtri(above * (1 - share)), 0.0)) for share in _SHARES]
+
+
+def variance_slope(rows: Floats, total: Floats, squares: Floats, noise: LinearNoise) -> Floats:
+    """Return how fast the variance must change with the mean, by the mean and the mean square alone.
+
+    If a law on [0, 1] is tilted to another mean, its variance v changes at the rate c/v, c its third central
+    moment. With the mean m and the mean square q, c/v is at least q/m - 2m, which the law on 0 and q/m has
+    (Cauchy and Schwarz on y^(1/2) and y^(3/2)); from the upper bound it is at most the mirror image. The
+    value between these limits that is nearest to 0 is returned, and 0 where noise hides the squares.
+    """
+    n, clear = np.maximum(rows, 2.0), _SEEN * math.sqrt(noise.variance)
+    rest, far = n - total, n - 2 * total + squares
+    low = np.where((squares > clear) & (total > 0), squares / np.maximum(total, 1e-9) - 2 * total / n, 0.0)
+    high = np.where((far > clear) & (rest > 0), 2 * rest / n - far / np.maximum(rest, 1e-9), 0.0)
+    return np.asarray(np.clip(low, 0.0, 1.0) + np.clip(high, -1.0, 0.0))
 
 
 def count_sets(counts: Floats, noise: LinearNoise, failing: float) -> Sets:

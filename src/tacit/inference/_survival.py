@@ -26,7 +26,7 @@ __all__ = ["CurveSets", "LogRank", "curve_sets", "logrank", "rows_at_start"]
 
 _SEEN = 3.0  # a bin is read while those at risk are this many standard deviations of their noise
 _FALLEN = 2.0  # half-widths that -log S must have before the log-log scale serves
-_LEFT = 5.0  # rows that must be left after the events of a bin; and as many deviations as those at risk
+_LEFT = 5.0  # rows that must be at risk; for a curve, as many must be left after the events of the bin
 _START = 5.0  # and a curve only where it starts with so many
 
 
@@ -64,15 +64,27 @@ def _at_risk(cells: _Array) -> tuple[_Array, _Array, _Array]:
     return cells[:, 0:-1:2], cells @ weights.T, weights
 
 
-def _seen(risk: _Array, weights: _Array, events: _Array, noise: LinearNoise) -> NDArray[np.bool_]:
-    """Say which bins are read: up to the first in which the noise hides those at risk or those left.
+def _seen(risk: _Array, weights: _Array, noise: LinearNoise) -> NDArray[np.bool_]:
+    """Say which bins are read: up to the first in which the noise hides those at risk, or few are.
+
+    It looks at who is at risk when the bin begins, never at the events in it: a rule that looked at them
+    would choose bins by their outcome.
+    """
+    spread = np.sqrt(2.0) * noise.scale * np.sqrt((weights**2).sum(axis=1))
+    clear = risk > np.maximum(_SEEN * spread, _LEFT)
+    clear &= (risk[:, 0] > rows_at_start(len(weights), noise))[:, None]
+    return np.asarray(np.logical_and.accumulate(clear, axis=1))
+
+
+def _left(risk: _Array, weights: _Array, events: _Array, noise: LinearNoise) -> NDArray[np.bool_]:
+    """Say after which bins a curve is shown: up to the first after which the noise hides those left.
 
     Where nearly all have had the event, log S is not smooth in the counts, and a share near 0 would be shown
     only where the noise happens to leave somebody.
     """
+    left = risk - np.maximum(events, 0.0)
     spread = np.sqrt(2.0) * noise.scale * np.sqrt((weights**2).sum(axis=1))
-    clear = (risk > _SEEN * spread) & (risk - np.maximum(events, 0.0) > np.maximum(_SEEN * spread, _LEFT))
-    clear &= (risk[:, 0] > rows_at_start(len(weights), noise))[:, None]
+    clear = _seen(risk, weights, noise) & (left > np.maximum(_SEEN * spread, _LEFT))
     return np.asarray(np.logical_and.accumulate(clear, axis=1))
 
 
@@ -91,7 +103,7 @@ def curve_sets(cells: _Array, noise: LinearNoise, failing: float) -> CurveSets:
         How often the interval at one time may miss.
     """
     events, risk, weights = _at_risk(cells)
-    shown = _seen(risk, weights, events, noise)
+    shown = _left(risk, weights, events, noise)
     r, d = np.where(shown, risk, 1.0), np.where(shown, events, 0.0)
     logs = np.cumsum(np.log1p(-d / r), axis=1)
     greenwood = np.maximum(np.cumsum(d / (r * (r - d)), axis=1), 0.0)
@@ -139,13 +151,16 @@ def logrank(first: _Array, second: _Array, noise: LinearNoise) -> LogRank:
         The noise on each cell.
     """
     (d1, r1, weights), (d0, r0, _) = _at_risk(first), _at_risk(second)
-    shown = _seen(r1, weights, d1, noise) & _seen(r0, weights, d0, noise)
+    shown = _seen(r1, weights, noise) & _seen(r0, weights, noise)
     r1, r0 = np.where(shown, r1, 1.0), np.where(shown, r0, 1.0)
     d1, d0 = np.where(shown, d1, 0.0), np.where(shown, d0, 0.0)
     r, d = r1 + r0, d1 + d0
     a, h = r1 / r, d / r
     u = (d1 - a * d).sum(axis=1)
-    variance = np.maximum((a * (1 - a) * d * (1 - h)).sum(axis=1), 0.0)
+    ties = np.where(
+        shown, r / np.maximum(r - 1, 1.0), 1.0
+    )  # events in one bin are drawn without putting back
+    variance = np.maximum((a * (1 - a) * d * (1 - h) * ties).sum(axis=1), 0.0)
     g1 = np.einsum("rj,jc->rc", np.where(shown, -h * (1 - a), 0.0), weights)
     g0 = np.einsum("rj,jc->rc", np.where(shown, h * a, 0.0), weights)
     g1[:, 0:-1:2] += np.where(shown, 1 - a, 0.0)

@@ -12,7 +12,6 @@ from tacit.mechanisms import DiscreteGaussian, GaussianLaw
 __all__ = ["covering", "half_width", "interval_level"]
 
 _FIRST = Fraction(19, 20)  # of the allowed error, for the first measurement of a table
-_EVEN = 1.01  # up to this ratio, the law of a sum is treated as a discrete Gaussian, and the ratio as error
 
 
 def interval_level(
@@ -44,31 +43,35 @@ def half_width(sigma: float, cells: int, level: float | Fraction) -> int:
     """Return the half-width of an interval for a sum of noisy cells of one measurement.
 
     One cell: the smallest that the law of the noise allows. Several: the smallest for the discrete Gaussian
-    with the variance of the sum, at a level that makes up for the difference between the two laws.
+    with the variance of the sum, at a level that makes up for the difference between the two laws; or a bound
+    on the tail, which is smaller where the noise is hardly ever more than 1.
 
     Examples
     --------
-    >>> half_width(10, 1, 0.95), half_width(10, 4, 0.95), half_width(1.3, 1, 0.95)
-    (20, 39, 3)
+    >>> half_width(10, 1, 0.95), half_width(10, 4, 0.95), half_width(1, 1, 0.95)
+    (20, 39, 2)
     """
     exact = Fraction(level).limit_denominator(10**12)
     ratio = _ratio(sigma, cells)
-    if ratio > _EVEN:  # noise so small that it is seldom more than 1
-        return DiscreteGaussian(sigma=Fraction(sigma), sensitivity=1).half_width(exact, copies=cells)
-    return _law(sigma, cells).reaches((1 - exact) / Fraction(ratio))
+    bound = DiscreteGaussian(sigma=Fraction(sigma), sensitivity=1).half_width(exact, copies=cells)
+    if cells == 1 or ratio == math.inf:
+        return bound
+    return min(bound, _law(sigma, cells).reaches((1 - exact) / Fraction(ratio)))
 
 
-def covering(sigma: float, cells: int, width: float) -> float:
-    """Return how often a sum of noises is within a half-width, at least: the level of the interval itself.
+def covering(sigma: float, cells: int, level: float | Fraction) -> float:
+    """Return how often the interval of `half_width` covers: at least so often, and hardly more.
 
     It is above the level asked for, because half-widths are whole numbers.
 
     Examples
     --------
-    >>> round(covering(1.3, 1, 3), 4), round(covering(10, 4, 39), 4)
-    (0.9942, 0.9518)
+    >>> round(covering(1, 1, 0.95), 4), round(covering(10, 4, 0.95), 4)
+    (0.9909, 0.9518)
     """
-    return max(0.0, 1 - _law(sigma, cells).exceeds(math.floor(width)) * _ratio(sigma, cells))
+    width, ratio = half_width(sigma, cells, level), _ratio(sigma, cells)
+    known = 0.0 if ratio == math.inf else 1 - _law(sigma, cells).exceeds(width) * ratio
+    return max(float(level), known)
 
 
 def _law(sigma: float, cells: int) -> GaussianLaw:

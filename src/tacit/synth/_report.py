@@ -98,8 +98,7 @@ def _width(held: SyntheticTable, table: NoisyTable) -> tuple[float, float]:
     """Return the half-width of a cell of one measurement and how often it covers; or that from residuals."""
     if held.together is not None:
         return held.together.half_width(table.columns, held.confidence), held.confidence
-    wide = half_width(table.sigma, 1, held.confidence)
-    return wide, covering(table.sigma, 1, wide)
+    return half_width(table.sigma, 1, held.confidence), covering(table.sigma, 1, held.confidence)
 
 
 def _notes(held: SyntheticTable) -> list[str]:

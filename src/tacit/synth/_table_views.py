@@ -164,6 +164,9 @@ def source_of(held: SyntheticTable, rising: Columns) -> CoveredTable | None:
             key=lambda i: (found[i].columns != rising, found[i].sigma ** 2 * found[i].counts.size),
         )
     table, many = found[best], sums[best]
-    wide = half_width(table.sigma, many, levels[best])
-    counts = summed(table.counts, table.columns, rising)
-    return CoveredTable(counts, table.sigma * math.sqrt(many), wide, covering(table.sigma, many, wide))
+    return CoveredTable(
+        summed(table.counts, table.columns, rising),
+        table.sigma * math.sqrt(many),
+        half_width(table.sigma, many, levels[best]),
+        covering(table.sigma, many, levels[best]),
+    )

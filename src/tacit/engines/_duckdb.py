@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.algebra import Column
 from tacit.engines._connections import (
+    all_rows,
     are_apart,
     check_collation,
     compare_bytes,
@@ -302,7 +303,7 @@ class DuckDB:
         for name, lines in keys.items():
             self._keys(con, name, lines)
         with progress("Reading the tables", lambda: con.query_progress() / 100):
-            return con.execute(sql).fetchall()
+            return all_rows(con.execute(sql))
 
     def _drop(self) -> None:
         """Forget the connection and everything that was made in it."""

@@ -78,13 +78,13 @@ class Readings(Meaning):
                 "bounds", "read at a delta or at an epsilon", "both or neither", fix=Set(delta=1e-6)
             )
         if epsilon is not None:
-            return _worst_case.delta_bounds(self.parts, rational("epsilon", epsilon, zero=True))
+            return _worst_case.delta_bounds(self.parts, rational("epsilon", epsilon, zero=True), lower=True)
         mass = read_delta(delta)  # type: ignore[arg-type] # one of the two is given
         if mass == 0:
             exact = self._pure("epsilon at delta 0")
             known = not _worst_case.has_group(self.parts)  # for a group, only an upper bound is known
             return Bracket(float_down(exact) if known else 0.0, float_up(exact), "closed form")
-        return _worst_case.epsilon_bounds(self.parts, mass)
+        return _worst_case.epsilon_bounds(self.parts, mass, lower=True)
 
     @property
     def rho(self) -> float:

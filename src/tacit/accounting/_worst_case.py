@@ -62,10 +62,13 @@ _UP = 1 + 1e-13  # covers the few roundings of this module
 
 
 @lru_cache(maxsize=4096)
-def delta_bounds(parts: Parts, epsilon: Fraction) -> Bracket:
-    """Return certified bounds on delta at epsilon, the largest over branches and directions."""
+def delta_bounds(parts: Parts, epsilon: Fraction, *, lower: bool = False) -> Bracket:
+    """Return certified bounds on delta at epsilon, the largest over branches and directions.
+
+    The lower one may be 0 where nobody asks for it.
+    """
     sums, exact = sums_without_branches(parts)
-    found = [_delta_of_sum(one, float_down(epsilon)) for one in sums]
+    found = [_delta_of_sum(one, float_down(epsilon), lower=lower) for one in sums]
     whole = charge(parts)
     if whole.epsilon is not None and whole.epsilon <= epsilon:
         cap = float_up(whole.delta)
@@ -74,10 +77,13 @@ def delta_bounds(parts: Parts, epsilon: Fraction) -> Bracket:
 
 
 @lru_cache(maxsize=4096)
-def epsilon_bounds(parts: Parts, delta: Fraction) -> Bracket:
-    """Return certified bounds on epsilon at delta, the largest over branches and directions."""
+def epsilon_bounds(parts: Parts, delta: Fraction, *, lower: bool = False) -> Bracket:
+    """Return certified bounds on epsilon at delta, the largest over branches and directions.
+
+    The lower one may be 0 where nobody asks for it.
+    """
     sums, exact = sums_without_branches(parts)
-    found = [_epsilon_of_sum(one, float_down(delta)) for one in sums]
+    found = [_epsilon_of_sum(one, float_down(delta), lower=lower) for one in sums]
     if exact and sums == (parts,) and not _may_cap(parts, found[0].upper):
         return found[0]
     whole = charge(parts)
@@ -141,9 +147,9 @@ def _largest(found: list[Bracket], *, exact: bool) -> Bracket:
     return Bracket(max(one.lower for one in found) if exact else 0.0, top.upper, top.method)
 
 
-def _delta_of_sum(parts: Parts, epsilon: float) -> Bracket:
+def _delta_of_sum(parts: Parts, epsilon: float, *, lower: bool = False) -> Bracket:
     if not has_group(parts):
-        return numeric.delta_bounds(parts, epsilon)
+        return numeric.delta_bounds(parts, epsilon, lower=lower)
     tight = _in_samples(parts)
     if tight is not None:
         found = numeric.delta_bounds(tight, epsilon)
@@ -153,9 +159,9 @@ def _delta_of_sum(parts: Parts, epsilon: float) -> Bracket:
     return Bracket(0.0, upper, "group")
 
 
-def _epsilon_of_sum(parts: Parts, delta: float) -> Bracket:
+def _epsilon_of_sum(parts: Parts, delta: float, *, lower: bool) -> Bracket:
     if not has_group(parts):
-        return _sharpened(parts, delta, numeric.epsilon_bounds(parts, delta))
+        return _sharpened(parts, delta, numeric.epsilon_bounds(parts, delta, lower=lower))
     tight = _in_samples(parts)
     if tight is not None:
         found = numeric.epsilon_bounds(tight, delta)

@@ -11,18 +11,19 @@ from tacit.engines._values import quote, string
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     import duckdb
 
 __all__ = [
-    "are_apart", "check_collation", "compare_bytes", "copy_table", "limit_connections", "lock",
+    "all_rows", "are_apart", "check_collation", "compare_bytes", "copy_table", "limit_connections", "lock",
     "open_private",
 ]  # fmt: skip
 
 #: What all private connections of this process may take; see `limit_connections`.
 _LIMITS: dict[str, str | int] = {}
+_BATCH = 2_000  # rows that are fetched at a time
 
 
 def limit_connections(*, memory: int, threads: int) -> None:
@@ -48,6 +49,29 @@ def open_private(folder: Path, memory: str) -> duckdb.DuckDBPyConnection:
         return duckdb.connect(file, config=config)
     except duckdb.ParserException:  # DuckDB below 2 takes no share of the memory; its own limit is 80 %
         return duckdb.connect(file, config={k: v for k, v in config.items() if k != "memory_limit"})
+
+
+def all_rows(found: duckdb.DuckDBPyConnection) -> list[tuple[object, ...]]:
+    """Fetch all rows of a statement. Equal texts of a long result become one.
+
+    Groups by several columns repeat their keys, and DuckDB hands out every text as a new object: the copies
+    would take more memory than everything else.
+    """
+    rows: list[tuple[object, ...]] = found.fetchmany(_BATCH)
+    if len(rows) < _BATCH:
+        return rows
+    texts = [i for i, (_, kind, *_) in enumerate(found.description) if str(kind) == "VARCHAR"]
+    if not texts:
+        return rows + found.fetchall()
+    one: dict[object, object] = {}
+    batch, rows = rows, []
+    while batch:
+        columns: list[Iterable[object]] = list(zip(*batch, strict=True))
+        for i in texts:
+            columns[i] = map(one.setdefault, columns[i], columns[i])
+        rows.extend(zip(*columns, strict=True))
+        batch = found.fetchmany(_BATCH)
+    return rows
 
 
 def lock(con: duckdb.DuckDBPyConnection, files: Sequence[str]) -> None:

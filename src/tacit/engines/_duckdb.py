@@ -20,7 +20,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.algebra import Column
 from tacit.engines._attached_sources import attach_sources, stamps_of
-from tacit.engines._connections import are_apart, check_collation, compare_bytes, lock, open_private
+from tacit.engines._connections import (
+    all_rows,
+    are_apart,
+    check_collation,
+    compare_bytes,
+    lock,
+    open_private,
+)
 from tacit.engines._duckdb_dialect import DUCKDB, PORTABLE_DUCKDB
 from tacit.engines._remote_files import load_extension
 from tacit.engines._scratch import scratch_folder
@@ -265,7 +272,7 @@ class DuckDB:
         for name, lines in keys.items():
             self._keys(con, name, lines)
         with progress("Reading the tables", lambda: con.query_progress() / 100):
-            return con.execute(sql).fetchall()
+            return all_rows(con.execute(sql))
 
     def _drop(self) -> None:
         """Forget the connection and everything that was made in it."""

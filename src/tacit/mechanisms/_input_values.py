@@ -149,7 +149,7 @@ def _fits_64_bits(dtype: np.dtype[Any]) -> bool:
 
 def _array(value: object) -> NDArray[Any]:
     """Read an array or what turns into one; a mask is refused, since NumPy would drop it silently."""
-    if isinstance(value, np.ma.MaskedArray):
+    if type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray):  # numpy.ma loads on first use
         raise TacitError(
             "not-finite",
             "the value to be released is a masked array",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tacit.core import Forecast
 from tacit.mechanisms import DiscreteGaussian, ResidualNoise
 from tacit.synth._design import KEPT_SHARE
-from tacit.synth._table_views import interval_level
+from tacit.synth._intervals import interval_level
 from tacit.tables import CrossNoise
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def plan_forecast(
         noise = CrossNoise(design.sizes, "gaussian", mechanism.sets, mechanism.sigmas)
         wide = [(at, noise.half_width(at, float(confidence))) for at in design.all_tables()[:_LISTED]]
         return [line(at, mechanism.describe(), error) for at, error in wide]
-    level = interval_level(design.method, confidence)
+    level = interval_level(design.method, confidence, last=len(design.sizes) == 1)
     laws = [
         (at, DiscreteGaussian(sigma=sigma, sensitivity_squared=mechanism.moved_squared))
         for at, sigma in design.certain(mechanism)[:_LISTED]

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tacit.synth._contraction import summed
 from tacit.synth._fit import NoisyTable, together, total_of
-from tacit.synth._model import Columns, GraphicalModel, model_of, summed
+from tacit.synth._model import Columns, GraphicalModel, model_of
 from tacit.synth._rows import draw_codes
 
 if TYPE_CHECKING:

@@ -108,12 +108,18 @@ def tree_cells(sets: Iterable[Sequence[int]], sizes: Sequence[int]) -> int:
     >>> tree_cells([(0, 1), (1, 2)], [2, 3, 4]), tree_cells([(0, 1), (1, 2), (0, 2)], [2, 3, 4])
     (18, 24)
     """
-    return _cells(_neighbours(sets, len(sizes)), tuple(sizes))
+    packed = 0
+    for near in _neighbours(sets, len(sizes)):
+        packed = packed << len(sizes) | near
+    return _cells(packed, tuple(sizes))
 
 
-@lru_cache(maxsize=65_536)
-def _cells(neighbours: tuple[int, ...], sizes: tuple[int, ...]) -> int:
-    cliques = _maximal(_eliminated(neighbours, sizes))
+@lru_cache(maxsize=8_192)
+def _cells(packed: int, sizes: tuple[int, ...]) -> int:
+    """Return the cells for the neighbours of all columns, packed into one number: many are remembered."""
+    many = len(sizes)
+    near = tuple(packed >> many * (many - 1 - i) & (1 << many) - 1 for i in range(many))
+    cliques = _maximal(_eliminated(near, sizes))
     return sum(math.prod(sizes[i] for i in _members(bits)) for bits in cliques)
 
 

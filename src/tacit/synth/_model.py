@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from tacit.synth._contraction import product_of, summed
 from tacit.synth._junction_tree import JunctionTree, junction_tree
 
 if TYPE_CHECKING:
@@ -19,28 +20,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Columns", "GraphicalModel", "model_of", "spread", "summed"]
-
-_EINSUM: Any = np.einsum  # quicker than a sum over axes; its types do not know lists of axes
+__all__ = ["Columns", "GraphicalModel", "model_of", "spread"]
 
 #: The numbers of some columns, rising.
 Columns: TypeAlias = "tuple[int, ...]"
 _NOTHING = 1e-280  # expected counts below it are none: one over them would leave the floats
-
-
-def summed(table: NDArray[np.float64], columns: Sequence[int], kept: Sequence[int]) -> NDArray[np.float64]:
-    """Sum a table over all of its columns that are not kept; the order stays.
-
-    Examples
-    --------
-    >>> summed(np.ones((2, 3)), (0, 4), (4,)).tolist()
-    [2.0, 2.0, 2.0]
-    """
-    at = [i for i, column in enumerate(columns) if column in kept]
-    if len(at) == len(columns):
-        return table
-    made: NDArray[np.float64] = _EINSUM(table, list(range(len(columns))), at)
-    return made
 
 
 def spread(table: NDArray[np.float64], columns: Sequence[int], wide: Sequence[int]) -> NDArray[np.float64]:
@@ -92,8 +76,7 @@ class GraphicalModel:
     def table(self, columns: Sequence[int]) -> NDArray[np.float64]:
         """Return the expected counts of some columns, in their order: inside a clique or across cliques.
 
-        Across cliques, the parts of the tree that reach the columns are multiplied, and what is not wanted is
-        summed out from the leaves inwards.
+        Across cliques, those that connect the columns are multiplied, and what is not wanted is summed out.
         """
         rising = tuple(sorted(columns))
         home = self.tree.home(rising)
@@ -118,57 +101,33 @@ class GraphicalModel:
         return made
 
     def _across(self, wanted: Columns) -> NDArray[np.float64]:
-        """Walk from the last clique to the first; each hands a table to its parent."""
+        """Multiply the cliques that connect some columns: the first of them, and the others given it."""
+        places = self._connecting(wanted)
+        parts = []
+        for place in places:
+            clique = self.tree.cliques[place]
+            others = {c for other in places if other != place for c in self.tree.cliques[other]}
+            kept = tuple(c for c in clique if c in wanted or c in others)
+            table = summed(self.beliefs[place], clique, kept)
+            if place != places[0]:
+                table = _over(table, spread(self._shared[place], self.tree.separators[place], kept))
+            parts.append((kept, table))
+        return product_of(parts, wanted)
+
+    def _connecting(self, wanted: Columns) -> list[int]:
+        """Return the cliques of the smallest part of the tree that holds some columns, from the top down."""
         cliques, parents, separators = self.tree.cliques, self.tree.parents, self.tree.separators
-        held: dict[int, list[tuple[Columns, NDArray[np.float64]]]] = {}
-        needed = set(wanted)
+        kept: list[int] = []
         for place in range(len(cliques) - 1, -1, -1):
-            below = held.pop(place, [])
-            separator = separators[place]
-            new = (needed & set(cliques[place])) - set(separator)
-            if place and not below and not new:
-                continue  # it would hand its separator to itself: nothing of it is wanted
-            columns, table = _product(cliques[place], self.beliefs[place], below, needed | set(separator))
-            if place == 0:
-                return summed(table, columns, wanted)
-            table = _over(table, spread(self._shared[place], separator, columns))
-            held.setdefault(parents[place], []).append((columns, table))
-        raise AssertionError("a tree has a first clique")
-
-
-def _product(
-    clique: Columns,
-    belief: NDArray[np.float64],
-    below: list[tuple[Columns, NDArray[np.float64]]],
-    kept: set[int],
-) -> tuple[Columns, NDArray[np.float64]]:
-    """Multiply a clique with what its children handed over, and keep some columns."""
-    needed = kept.union(*(columns for columns, _ in below)) if below else kept
-    columns = tuple(column for column in clique if column in needed)
-    made = summed(belief, clique, columns)
-    for i, (others, table) in enumerate(below):
-        later = {c for more, _ in below[i + 1 :] for c in more} | kept
-        both = tuple(sorted({*columns, *others}))
-        left = tuple(column for column in both if column in later)
-        made = _contracted(made, columns, table, others, left)
-        columns = left
-    return columns, made
-
-
-def _contracted(
-    a: NDArray[np.float64], of_a: Columns, b: NDArray[np.float64], of_b: Columns, left: Columns
-) -> NDArray[np.float64]:
-    """Multiply two tables and keep some columns, as products of matrices; every own column is kept."""
-    both = [c for c in of_a if c in of_b and c in left]
-    gone = [c for c in of_a if c in of_b and c not in left]
-    own_a, own_b = [c for c in of_a if c not in of_b], [c for c in of_b if c not in of_a]
-    sizes = {**dict(zip(of_a, a.shape, strict=True)), **dict(zip(of_b, b.shape, strict=True))}
-    many, lost = (int(np.prod([sizes[c] for c in some])) for some in (both, gone))
-    first = a.transpose([of_a.index(c) for c in (*both, *own_a, *gone)]).reshape(many, -1, lost)
-    second = b.transpose([of_b.index(c) for c in (*both, *gone, *own_b)]).reshape(many, lost, -1)
-    order = [*both, *own_a, *own_b]
-    made = np.matmul(first, second).reshape([sizes[c] for c in order])
-    return np.asarray(made.transpose([order.index(c) for c in left]))
+            own = set(cliques[place]).difference(separators[place])
+            if not own.isdisjoint(wanted) or any(parents[child] == place for child in kept):
+                kept.insert(0, place)
+        while len(kept) > 1:  # a top with one branch that holds all that is wanted of it is not needed
+            below = [child for child in kept if parents[child] == kept[0]]
+            if len(below) > 1 or not set(cliques[kept[0]]).intersection(wanted) <= set(separators[below[0]]):
+                break
+            del kept[0]
+        return kept
 
 
 def model_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from tacit.report import Report, ReportTable
 from tacit.synth._facts import METHODS, table_name
-from tacit.synth._table_views import half_width
+from tacit.synth._intervals import covering, half_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,32 +76,40 @@ def _lead(held: SyntheticTable) -> tuple[str, ...]:
 
 def _listed(held: SyntheticTable, away: Callable[[NoisyTable], float] | None) -> ReportTable:
     """List the measurements in their order."""
-    header = ("table", "cells", "+/-", "cells below 2 sigma")
+    header = ("table", "cells", "+/-", "covers", "cells below 2 sigma")
     rows = []
     for table in held.measured[:_LISTED]:
-        width = _width(held, table)
+        width, level = _width(held, table)
         small = int((table.counts < 2 * table.sigma).sum())
         line = [
-            table_name(held.columns, table.columns), f"{table.counts.size:,}", f"{width:,.0f}", f"{small:,}",
-        ]  # fmt: skip
+            table_name(held.columns, table.columns),
+            f"{table.counts.size:,}",
+            f"{width:,.0f}",
+            f"{math.floor(1000 * level + 1e-6) / 10:.1f} %",
+            f"{small:,}",
+        ]
         rows.append((*line, f"{away(table):.2f}") if away else tuple(line))
     more = len(held.measured) - _LISTED
     title = "Measured tables" + (f" (the first {_LISTED}; {more:,} more)" if more > 0 else "")
     return ReportTable(title, (*header, "distance in sigma") if away else header, tuple(rows))
 
 
-def _width(held: SyntheticTable, table: NoisyTable) -> float:
-    """Return the half-width of one cell of one measurement; tables that agree have theirs from residuals."""
+def _width(held: SyntheticTable, table: NoisyTable) -> tuple[float, float]:
+    """Return the half-width of a cell of one measurement and how often it covers; or that from residuals."""
     if held.together is not None:
-        return held.together.half_width(table.columns, held.confidence)
-    return half_width(table.sigma, 1, held.confidence)
+        return held.together.half_width(table.columns, held.confidence), held.confidence
+    return half_width(table.sigma, 1, held.confidence), covering(table.sigma, 1, held.confidence)
 
 
 def _notes(held: SyntheticTable) -> list[str]:
     covered = f"{held.confidence * 100:.4g} %"
+    if held.together is None:
+        covered = f"at least {covered} of the time, and as often as stated: half-widths are whole numbers"
+    else:
+        covered += " of the time"
     notes = [
         (
-            f"+/- covers the noise on one measured cell, {covered} of the time. Tables that are neither "
+            f"+/- covers the noise on one measured cell, {covered}. Tables that are neither "
             "measured nor sums of measured tables are not covered: the rows agree with the "
             "model there, and the model with nothing. Errors that treat the rows as real data are too small."
         ),

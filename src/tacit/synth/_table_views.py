@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import product
 from statistics import NormalDist
 from typing import TYPE_CHECKING
@@ -14,8 +13,8 @@ import numpy as np
 from tacit.core import AnswerTable, Cells
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Set
-from tacit.mechanisms import DiscreteGaussian
-from tacit.synth._model import summed
+from tacit.synth._contraction import summed
+from tacit.synth._intervals import covering, half_width, interval_level
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,9 +24,7 @@ if TYPE_CHECKING:
     from tacit.synth._model import Columns
     from tacit.synth._synthetic_table import SyntheticTable
 
-__all__ = ["CoveredTable", "MeasuredViews", "half_width", "interval_level", "source_of"]
-
-_FIRST = Fraction(19, 20)  # of the allowed error, for the first measurement of a table
+__all__ = ["CoveredTable", "MeasuredViews", "source_of"]
 
 
 class MeasuredViews:
@@ -70,7 +67,8 @@ class MeasuredViews:
         else:
             values, width = source.counts, source.width
             ends = _flat(values - width, order), _flat(values + width, order)
-            note = f"{held.confidence * 100:.4g} % intervals for the noise, one cell at a time"
+            least = "at least " if held.together is None else ""  # else the law of the noise is approximate
+            note = f"{least}{held.confidence * 100:.4g} % intervals for the noise, one cell at a time"
         keys = list(zip(*product(*(held.columns[c].places for c in given)), strict=True))
         return AnswerTable(
             {held.columns[c].name: tuple(keys[i]) for i, c in enumerate(given)},
@@ -112,11 +110,25 @@ def _flat(values: NDArray[np.float64], order: list[int]) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoveredTable:
-    """A measured table, or a sum of one: its noisy counts, their standard deviation and half-width."""
+    """A measured table, or a sum of one.
+
+    Parameters
+    ----------
+    counts
+        The noisy counts.
+    sigma
+        The standard deviation of their noise.
+    width
+        The half-width of their intervals.
+    level
+        How often such an interval covers if it is fixed before the noise is drawn: at least the confidence,
+        and more where half-widths are whole numbers, or where a table was measured again.
+    """
 
     counts: NDArray[np.float64]
     sigma: float
     width: float
+    level: float
 
 
 def source_of(held: SyntheticTable, rising: Columns) -> CoveredTable | None:
@@ -130,16 +142,20 @@ def source_of(held: SyntheticTable, rising: Columns) -> CoveredTable | None:
             return None
         counts = held.together.estimate(rising, held.numbers)
         wide = held.together.half_width(rising, held.confidence)
-        return CoveredTable(counts, math.sqrt(held.together.variance(rising)), wide)
+        return CoveredTable(counts, math.sqrt(held.together.variance(rising)), wide, held.confidence)
     cells = held.design.cells(rising)
     found = [table for table in held.measured if set(rising) <= set(table.columns)]
     if not found:
         return None
-    levels = [interval_level(held.design.method, held.confidence, i) for i in range(1, len(found) + 1)]
+    levels = [
+        interval_level(held.design.method, held.confidence, i, last=table is held.measured[-1])
+        for i, table in enumerate(found, 1)
+    ]
+    sums = [table.counts.size // cells for table in found]
     if held.design.method == "aim":
         about = [
-            NormalDist().inv_cdf((1 + float(level)) / 2) * table.sigma * math.sqrt(table.counts.size / cells)
-            for table, level in zip(found, levels, strict=True)
+            NormalDist().inv_cdf((1 + float(level)) / 2) * table.sigma * math.sqrt(many)
+            for table, level, many in zip(found, levels, sums, strict=True)
         ]
         best = int(np.argmin(about))
     else:
@@ -147,37 +163,10 @@ def source_of(held: SyntheticTable, rising: Columns) -> CoveredTable | None:
             range(len(found)),
             key=lambda i: (found[i].columns != rising, found[i].sigma ** 2 * found[i].counts.size),
         )
-    table, many = found[best], found[best].counts.size // cells
-    counts = summed(table.counts, table.columns, rising)
-    return CoveredTable(counts, table.sigma * math.sqrt(many), half_width(table.sigma, many, levels[best]))
-
-
-def interval_level(method: str, confidence: float | Fraction, order: int = 1) -> Fraction:
-    """Return the level of the interval of the first, second ... measurement that holds a table.
-
-    Whether AIM measures a table again depends on the noise before. So the allowed error is shared out: 19/20
-    to the first measurement, half of the rest to the second, and so on. All these intervals hold together
-    with the stated confidence, and any of them may be shown. The other methods measure once.
-
-    Examples
-    --------
-    >>> interval_level("mst", 0.95), interval_level("aim", 0.95), interval_level("aim", 0.95, 2)
-    (Fraction(19, 20), Fraction(381, 400), Fraction(799, 800))
-    """
-    exact = Fraction(confidence).limit_denominator(10**9)
-    if method != "aim":
-        return exact
-    share = _FIRST if order == 1 else (1 - _FIRST) / 2 ** (order - 1)
-    return 1 - (1 - exact) * share
-
-
-def half_width(sigma: float, cells: int, confidence: float | Fraction) -> float:
-    """Return the half-width of an interval for a sum of noisy cells of one measurement.
-
-    One cell: exactly that of the discrete Gaussian. A sum of several: that of the normal law, rounded up.
-    """
-    level = Fraction(confidence).limit_denominator(10**12)
-    if cells == 1:
-        return float(DiscreteGaussian(sigma=Fraction(sigma), sensitivity=1).half_width(level))
-    z = NormalDist().inv_cdf((1 + float(level)) / 2)
-    return float(math.ceil(z * sigma * math.sqrt(cells)))
+    table, many = found[best], sums[best]
+    return CoveredTable(
+        summed(table.counts, table.columns, rising),
+        table.sigma * math.sqrt(many),
+        half_width(table.sigma, many, levels[best]),
+        covering(table.sigma, many, levels[best]),
+    )

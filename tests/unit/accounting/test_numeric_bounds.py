@@ -482,3 +482,25 @@ def test_random_sums_keep_lower_below_upper_and_order_of_inclusion():
         assert small.lower <= large.upper
         for parts, found in ((some, small), (more, large)):
             assert delta_bounds(canonical(parts), found.upper).upper <= delta
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [(ZCDPLoss(F(1, 50)), 3)],
+        [(ZCDPLoss(F(1, 50)), 1), (PureLoss(F(1, 4)), 2), (ApproximateLoss(F(1, 5), F(1, 10**9)), 1)],
+        [(RenyiLoss(((F(4), F(1, 5)), (F(16), F(4, 5)))), 1)],
+        [(BoundedRangeLoss(F(1, 5)), 10)],
+        [(BoundedRangeLoss(F(1, 5)), 2), (ZCDPLoss(F(1, 50)), 1)],
+        [(gauss(3), 5)],
+    ],
+    ids=["zCDP", "zCDP, pure and delta", "Renyi", "bounded range", "range and zCDP", "Gaussian"],
+)
+def test_upper_values_do_not_depend_on_whether_the_lower_ones_are_asked_for(parts):
+    parts = canonical(parts)
+    for e in (0.1, 0.5, 2.0):
+        with_lower, without = delta_bounds(parts, e), delta_bounds(parts, e, lower=False)
+        assert without.upper == with_lower.upper
+        assert without.lower <= with_lower.lower
+    for delta in (1e-9, 1e-5, 0.01):
+        assert epsilon_bounds(parts, delta, lower=False).upper == epsilon_bounds(parts, delta).upper

@@ -10,7 +10,6 @@ import pytest
 import tacit as tc
 from tacit.errors import TacitError
 from tacit.synth import SyntheticTable
-from tacit.synth._table_views import interval_level
 
 RNG = np.random.default_rng(11)
 MANY = 3000
@@ -279,10 +278,3 @@ def test_a_document_without_one_of_its_residuals_is_refused():
     many = {**document["design"], "up_to": 4, "method": "aim"}
     with pytest.raises(ValueError, match="not a synthetic table"):
         kind.from_json({**document, "design": many})
-
-
-def test_intervals_of_one_table_hold_together():
-    """The errors of all measurements of a table add up to at most what is allowed."""
-    levels = [interval_level("aim", 0.9, i) for i in range(1, 200)]
-    assert sum(1 - level for level in levels) <= Fraction(1, 10)
-    assert all(interval_level(one, 0.9, 3) == Fraction(9, 10) for one in ("mst", "tables"))

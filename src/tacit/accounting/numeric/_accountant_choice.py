@@ -71,8 +71,11 @@ _PROPER = (
 _DITHERS = tuple(partial(DitheredAccountant, times=times) for times in (0.4, 1.5, 6.0, 36.0))
 
 
-def answer(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: int) -> Bracket:
-    """Return the best bounds; families of mechanisms get their lower value from one of their members."""
+def answer(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: int, lower: bool = True) -> Bracket:
+    """Return the best bounds; families of mechanisms get their lower value from one of their members.
+
+    Without `lower`, a family that is known by its moments gets none: the member would be read for nothing.
+    """
     found = _first(parts, ask, add=add)
     if any(isinstance(law, BoundedRangeLoss) for law, _ in parts):
         known = canonical(
@@ -81,10 +84,12 @@ def answer(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: int) -> B
         )
         for other in (_first(known, ask, add=add), _by_blocks(parts, ask, add=add)):
             found = found if found.upper <= other.upper else other
+    if not lower and found.method == "renyi":
+        return found
     if any(isinstance(law, BoundedRangeLoss | ZCDPLoss | RenyiLoss) for law, _ in parts):
         member = canonical(pair for law, k in parts for pair in _member(law, k))
-        lower = _first(member, ask, add=add).lower if member else 0.0
-        found = Bracket(min(lower, found.upper), found.upper, found.method)
+        least = _first(member, ask, add=add).lower if member else 0.0
+        found = Bracket(min(least, found.upper), found.upper, found.method)
     return found
 
 

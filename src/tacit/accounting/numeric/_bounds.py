@@ -58,8 +58,8 @@ _NEARLY = 1.5  # difference of log-moments
 _SPAN = np.exp(np.linspace(math.log(0.3), math.log(60.0), 16))  # tilts, times epsilon
 
 
-def delta_bounds(parts: Parts, epsilon: float) -> Bracket:
-    """Return certified bounds on delta at epsilon, the larger of both directions."""
+def delta_bounds(parts: Parts, epsilon: float, *, lower: bool = True) -> Bracket:
+    """Return certified bounds on delta at epsilon, the larger of both directions (`answer` has `lower`)."""
     worst = Bracket(0.0, 0.0, "closed form")
     for add in _directions(parts):
         mirror = _from_other_side(mirrored, parts, epsilon, add=add)
@@ -67,18 +67,18 @@ def delta_bounds(parts: Parts, epsilon: float) -> Bracket:
             mirror = min(mirror, _from_other_side(alike, parts, epsilon, add=add))
         if mirror <= worst.upper:
             continue
-        found = delta_of(parts, epsilon, add=add)
+        found = delta_of(parts, epsilon, add=add, lower=lower)
         worst = larger(worst, found._replace(upper=min(found.upper, mirror)))
     return Bracket(min(worst.lower, worst.upper), worst.upper, worst.method)
 
 
-def epsilon_bounds(parts: Parts, delta: float) -> Bracket:
+def epsilon_bounds(parts: Parts, delta: float, *, lower: bool = True) -> Bracket:
     """Return certified bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta, both directions."""
     worst = Bracket(0.0, 0.0, "closed form")
     for add in _directions(parts):
         if worst.upper == math.inf or (worst.upper > 0 and _covers(parts, worst.upper, delta, add=add)):
             continue
-        worst = larger(worst, _epsilon(parts, delta, add=add))
+        worst = larger(worst, _epsilon(parts, delta, add=add, lower=lower))
     return Bracket(min(worst.lower, worst.upper), worst.upper, worst.method)
 
 
@@ -130,7 +130,7 @@ def _directions(parts: Parts) -> tuple[int, ...]:
     return tuple(range(units + 1)) if sampled else (0,)
 
 
-def delta_of(parts: Parts, e: float, *, add: int) -> Bracket:
+def delta_of(parts: Parts, e: float, *, add: int, lower: bool = True) -> Bracket:
     """Return bounds on delta at any real epsilon in one direction."""
     parts = plain(parts)
     add = add and len(_directions(parts)) > 1
@@ -140,13 +140,13 @@ def delta_of(parts: Parts, e: float, *, add: int) -> Bracket:
     if not rest or e >= largest_loss(rest, add=add):
         found = Bracket(0.0, 0.0, "closed form")
     else:
-        found = answer(rest, lambda accountant: accountant.delta(e), add=add)
+        found = answer(rest, lambda accountant: accountant.delta(e), add=add, lower=lower)
     upper = min(1.0, found.upper)
     upper = min(1.0, (most + (1 - most) * upper) * (1 + 8 * U)) if most else upper
     return Bracket(max(0.0, (least + good * found.lower) * (1 - 8 * U)), upper, found.method)
 
 
-def _epsilon(parts: Parts, delta: float, *, add: int) -> Bracket:
+def _epsilon(parts: Parts, delta: float, *, add: int, lower: bool) -> Bracket:
     parts = plain(parts)
     rest, least, most, good = split_infinite_loss(parts, add=add)
     if delta < most:
@@ -155,13 +155,13 @@ def _epsilon(parts: Parts, delta: float, *, add: int) -> Bracket:
     target = (delta - most) / (1 - most) * (1 - 8 * U) if most else delta
     if target <= 0 or not rest:
         return Bracket(0.0, sup, "basic composition" if rest else "closed form")
-    found = answer(rest, lambda accountant: accountant.epsilon(target), add=add)
+    found = answer(rest, lambda accountant: accountant.epsilon(target), add=add, lower=lower)
     if most:
         looser = (delta - least) / good * (1 + 8 * U) if good > 0 else 1.0
-        lower = (
-            0.0 if looser >= 1 else answer(rest, lambda accountant: accountant.epsilon(looser), add=add).lower
-        )
-        found = Bracket(min(lower, found.upper), found.upper, found.method)
+        low = 0.0
+        if looser < 1:
+            low = answer(rest, lambda accountant: accountant.epsilon(looser), add=add, lower=lower).lower
+        found = Bracket(min(low, found.upper), found.upper, found.method)
     return Bracket(found.lower, sup, "basic composition") if sup < found.upper else found
 
 
@@ -171,7 +171,7 @@ def _covers(parts: Parts, e: float, delta: float, *, add: int) -> bool:
         _from_other_side(mirrored, parts, e, add=add) <= delta
         or _surely(parts, e, delta, add=add)
         or _from_other_side(alike, parts, e, add=add) <= delta
-        or delta_of(parts, e, add=add).upper <= delta
+        or delta_of(parts, e, add=add, lower=False).upper <= delta
     )
 
 

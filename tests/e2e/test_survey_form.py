@@ -19,7 +19,7 @@ in_browser = pytest.mark.skipif(
     reason="Chromium is not installed: apt-get install -y chromium chromium-driver",
 )
 DRAWS = 100_000
-LEVEL = 1e-6  # of each chi-square test, fixed beforehand
+LEVEL = 1e-9  # of each chi-square test, fixed beforehand
 #: Draw so many reports of one truth and count the different ones.
 TALLY = """
 const [law, truth, draws, seed] = arguments, found = {};

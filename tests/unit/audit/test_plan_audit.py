@@ -14,10 +14,13 @@ from tacit.tables import InventedTables, example_visits
 
 @pytest.fixture(autouse=True)
 def the_same_pairs_in_every_run(monkeypatch):
-    """Fix which neighbours are invented: half of the pairs differ in no row that a question counts."""
+    """Fix which neighbours are invented: by chance the pair that is attacked moves nothing that is released.
+
+    That happened in 4 of 10 attacks on the batch, whose unit often has rows of hospitals that are not listed.
+    """
 
     def seeded(task, identity, _):
-        return InventedTables(task, identity, random.Random(5).randrange)
+        return InventedTables(task, identity, random.Random(12).randrange)
 
     monkeypatch.setattr(_plan_audit, "InventedTables", seeded)
 

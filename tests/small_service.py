@@ -182,7 +182,7 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         if fault == "slow":
-            time.sleep(3)
+            time.sleep(5)
         self.send(status, document, {})
 
     def send(self, status, document, headers):

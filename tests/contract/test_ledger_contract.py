@@ -2041,7 +2041,7 @@ def test_a_missing_ledger_is_not_made_where_none_is_wanted(durable):
 
 @contextmanager
 def locked(place):
-    """Hold the lock of the ledger's store as another process would, for two seconds at most."""
+    """Hold the lock of the ledger's store as another process would, for half a minute at most."""
     done = threading.Event()
     taken = threading.Event()
 
@@ -2055,7 +2055,7 @@ def locked(place):
             holder = psycopg.connect(place.where)
             holder.execute(_TAKE_LOCK)
         taken.set()
-        done.wait(2)
+        done.wait(30)
         holder.rollback()  # a server notices a closed connection only some time later
         holder.close()
 

@@ -19,7 +19,7 @@ from tacit.fixes import Choose, Either, Set
 def served(monkeypatch):
     monkeypatch.setattr(_http_calls, "_PAUSES", (0.01, 0.01))
     with serving() as (service, url):
-        yield service, tc.connect(url, token=TOKEN, timeout=5)
+        yield service, tc.connect(url, token=TOKEN, timeout=60)
 
 
 def charged(service):
@@ -152,7 +152,7 @@ def test_a_question_that_is_sent_again_is_charged_once(fault, monkeypatch):
     """The network is cut before the service has the question, or after it was charged; or it is slow."""
     monkeypatch.setattr(_http_calls, "_PAUSES", (0.01, 0.01, 0.01))
     with serving() as (service, url):
-        connection = tc.connect(url, token=TOKEN, timeout=2)  # less than the slow service takes
+        connection = tc.connect(url, token=TOKEN, timeout=3 if fault == "slow" else 60)
         plan = connection["visits"].agg(n=tc.count()).plan(epsilon=0.5)
         service.faults = [fault, None, fault]
         release = plan.release(purpose="report")

@@ -538,7 +538,7 @@ def test_a_list_of_requests_takes_little_time_however_many_others_there_are(hous
             found = house.call("GET", "/api/v1/requests?state=open", visits[who]).json()["requests"]
             took.append(time.process_time() - start)
             assert [one["request"] for one in found] == ([] if who == "eve" else [request])
-    assert min(took) < 0.1
+    assert min(took) < 0.5
     assert house.call("GET", "/api/v1/requests", visits["eve"]).json()["requests"] == []
     mine = house.call("GET", "/api/v1/requests", visits["ana"]).json()
     assert ([one["request"] for one in mine["requests"]], mine["next"]) == ([request], None)

@@ -14,7 +14,7 @@ from tacit.tables import EXAMPLE_HOSPITALS, example_visits
 from unit.service.drawer.conftest import DECLARED
 
 HOSPITALS = list(EXAMPLE_HOSPITALS)
-MOST_SECONDS = 2.0  # of CPU, far more than a refusal takes
+MOST_SECONDS = 5.0  # of CPU, far more than a refusal takes
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ class Running:
 
 
 def until(done):
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while not done():
         assert time.monotonic() < end
         time.sleep(0.01)

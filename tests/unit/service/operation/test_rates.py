@@ -2,7 +2,7 @@
 
 import pytest
 
-from tacit.service.operation import SharedState
+from tacit.service.operation import SharedState, _rates
 from tacit.service.operation._rates import seconds_to_wait
 
 
@@ -28,22 +28,26 @@ def test_the_wait_that_is_named_is_enough():
 
 
 @pytest.fixture
-def limited(house):
+def limited(house, monkeypatch):
+    """A service whose clock stands still: how long a busy machine takes for some requests does not matter."""
     import multiprocessing
     from dataclasses import replace
+    from types import SimpleNamespace
 
+    monkeypatch.setattr(_rates, "time", SimpleNamespace(monotonic=lambda: 1000.0))
     house.app.state.shared = SharedState.between(multiprocessing.get_context("spawn"), 1, limited=True)
     house.service.settings = replace(house.service.settings, rate=2)
     return house
 
 
-def test_a_person_is_limited_and_others_are_not(limited):
+def test_a_person_is_limited_and_others_are_not(limited, monkeypatch):
+    monkeypatch.setattr(_rates, "_EFFORT", 10.0)  # no request counts as several
     for name in ("ana", "ben"):
         limited.person(name, visits="analyst")
     first, second, bens = limited.token("ana"), limited.token("ana"), limited.token("ben")
     answers = [limited.call("GET", "/api/v1/whoami", token) for token in [first, second] * 10]
     assert {answer.status_code for answer in answers} == {200, 429}
-    assert sum(answer.status_code == 200 for answer in answers) in {10, 11, 12}  # both tokens count together
+    assert sum(answer.status_code == 200 for answer in answers) == 10  # both tokens count together
     refused = answers[-1]
     assert refused.json()["code"] == "too-many-requests"
     assert int(refused.headers["retry-after"]) >= 1
@@ -80,7 +84,7 @@ def test_a_dear_request_counts_as_several(limited):
 
     _app._mount(limited.app, limited.service, Operation("GET", "/dear", ANYONE, work))
     found = [limited.call("GET", "/api/v1/dear").status_code for _ in range(8)]
-    assert found.count(200) in {2, 3}  # 10 requests at once, and one stands for 6
+    assert found.count(200) in {1, 2}  # 10 requests at once, and one stands for 6 or a few more
     assert found[-1] == 429
 
 
@@ -120,8 +124,8 @@ def test_writing_a_page_counts_as_well(limited, monkeypatch):
     monkeypatch.setattr(_app, "render", slow)
     operation = Operation("GET", "/long", ANYONE, lambda _: {}, page="problem.html")
     _app._mount(limited.app, limited.service, operation)
-    found = [limited.call("GET", "/api/v1/long").status_code for _ in range(5)]
-    assert found == [200] * 5
+    found = [limited.call("GET", "/api/v1/long").status_code for _ in range(2)]
+    assert found == [200] * 2  # no page is written
     found = [limited.call("GET", "/long").status_code for _ in range(5)]
     assert found[0] == 200
     assert found[-1] == 429

@@ -17,7 +17,7 @@ CORPUS = [
     if line.strip() and not line.startswith("#")
 ]
 ASK = {"dataset": "hostile", "epsilon": "1", "delta": "1e-6"}
-MOST_SECONDS = 0.2
+MOST_SECONDS = 1.0  # of CPU: a question takes a tenth, and the collection of garbage sometimes more
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ def test_a_hostile_field_is_a_refusal_and_never_a_failure(hostile, more):
     headers = {"content-type": "application/json"}
     raw = json.dumps(body).encode("utf-8", "surrogatepass")
     answer = hostile.call("POST", "/api/v1/plans", hostile.tokens["ana"], content=raw, headers=headers)
-    assert time.process_time() - start < 10 * MOST_SECONDS
+    assert time.process_time() - start < 5 * MOST_SECONDS
     assert answer.status_code in {200, 400, 403, 404, 413, 422}, answer.text
     assert answer.status_code != 200 or "keys" in more
     assert hostile.service.ledger.head == head

@@ -155,7 +155,7 @@ def test_hostile_certificates_change_nothing_and_are_answered_quickly(answered):
         for one in hostile_certificates(answered.certificate):
             start = time.process_time()
             answer = post(answered, "/certificates/check", who, {"certificate": one})
-            assert time.process_time() - start < 2
+            assert time.process_time() - start < 5  # 0.04 and the collection of garbage
             assert answer.status_code in {200, 400, 413}, (answer.text, one)
             assert answer.status_code != 200 or not answer.json()["matches"] or one == answered.certificate
             assert "9" * 50 not in answer.text

@@ -92,7 +92,7 @@ def test_added_noise_is_covered_as_often_as_stated_and_not_more(name, price):
     cells = cells_of(consortium(disjoint).agg(a=asked).plan(**target), 4_000)["a"]
     slack = 1e-4 * abs(truth)
     hits = np.mean([c.low - slack <= truth <= c.high + slack for c in cells])
-    assert 0.93 <= hits <= 0.975  # of 4,000; P < 1e-7
+    assert 0.93 <= hits <= 0.985  # of 4,000; counts are covered in 96.8 % by their steps; P < 1e-7
 
 
 def test_a_quantile_of_all_members_is_tested_one_candidate_at_a_time():

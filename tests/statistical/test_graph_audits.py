@@ -57,7 +57,7 @@ TWINS = {
         PAIR,
         [*PAIR, (0, 1)],
         lambda edges, size: m.LadderNoise(1, floor=5).release_many(graphs.triangles(edges), size),
-        40_000,
+        100_000,
     ),
     "degrees with the edge": (
         graphs.degrees_with_the_edge,

@@ -88,7 +88,7 @@ def check_mean_and_std(law, n, target, noise):
         assert all(0 <= c.low <= c.value <= c.high <= 1 for c in cells)
         assert 0.93 <= covered(cells, truth) <= most
     assert all(0 <= c.low <= c.value <= c.high <= 0.75 for c in both["sd"])
-    assert 0.925 <= covered(both["sd"], coarse.std(ddof=1)) <= (0.99 if n / noise >= 20 else 1)
+    assert 0.925 <= covered(both["sd"], coarse.std(ddof=1)) <= (0.995 if n / noise >= 20 else 1)
     if n / noise >= 200 and mean > 0.05:
         # two parts hold a mean; three hold its spread too
         for cells, parts in ((alone, [mean, 1 - mean]), (usual, [mean, abs(0.5 - mean), 1 - mean])):

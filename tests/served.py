@@ -86,7 +86,7 @@ class Served(InventedPeople):
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"{self.url}{path}", data, sent, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=120) as answer:
                 raw, status = answer.read(), answer.status
         except urllib.error.HTTPError as error:
             raw, status = error.read(), error.code

@@ -293,7 +293,7 @@ def test_the_report_is_saved_as_a_file_and_no_dice_are_rolled_twice(browser, tmp
     shown = wait_for(browser, "#report")
     browser.execute_script("document.getElementById('form').requestSubmit()")  # a second time
     browser.find_element("id", "save").click()
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while not list(browser.folder.glob("poll-report*.json")) and time.monotonic() < until:
         time.sleep(0.05)
     [file] = browser.folder.glob("poll-report*.json")
@@ -360,7 +360,7 @@ def wait_for(browser, selector, part=""):
         text = driver.find_element("css selector", selector).get_attribute("textContent")
         return text if text and part in text else None
 
-    return WebDriverWait(browser, 20).until(shown)
+    return WebDriverWait(browser, 60).until(shown)
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,8 @@ def attack(mechanism, samples, *pair):
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_no_attack_on_the_worst_pair_exceeds_the_cost(name):
-    found = attack(MECHANISMS[name], 40_000)
+    # the bounds on the Gaussian noise of streams would lie only four standard deviations above 0
+    found = attack(MECHANISMS[name], 150_000 if name.startswith("ToeplitzNoise, Gaussian") else 40_000)
     assert found.holds, found
     if "small" not in name:  # a pair that shows nothing would be no attack
         assert found.epsilon_lower > 0, found
@@ -91,7 +92,8 @@ def test_no_attack_on_mechanisms_that_release_one_by_one_exceeds_the_cost(name):
 @pytest.mark.parametrize("name", TIGHT)
 def test_the_auditor_proves_most_of_epsilon(name):
     mechanism = MECHANISMS[name]
-    found = audit(mechanism, samples=400_000)
+    # bounds on a choice vary more: 0.92 with a standard deviation of 0.013, of 400,000 samples 0.86 and 0.02
+    found = audit(mechanism, samples=1_600_000 if name.startswith("Exponential") else 400_000)
     assert found.epsilon_lower >= 0.8 * mechanism.epsilon, found
     assert found.holds
 

@@ -342,7 +342,7 @@ def test_ending_a_process_does_not_hold_up_other_datasets():
             """Nothing is there to be killed."""
 
         def join(self, _):
-            let_go.wait(20)
+            let_go.wait(60)
             joined.set()
 
     worker = _Process.__new__(_Process)
@@ -350,7 +350,7 @@ def test_ending_a_process_does_not_hold_up_other_datasets():
     worker.kill()
     assert not joined.is_set()
     let_go.set()
-    assert joined.wait(20)
+    assert joined.wait(60)
 
 
 def _panicking(settings, opening, connection):

@@ -94,6 +94,5 @@ TWINS = {
 def test_a_broken_twin_of_the_ladder_is_caught(name):
     twin, a, b, correct, samples = TWINS[name]
     found = audit(twin, a, b, samples=samples, claimed=ONE)
-    assert found.at(1 - 1e-9).epsilon_lower > 1, found
-    assert found.holds is False
+    assert found.holds is False, found
     assert audit(correct, a, b, samples=samples, claimed=ONE).holds

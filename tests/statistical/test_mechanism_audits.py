@@ -149,7 +149,7 @@ def test_choices_in_several_groups_stay_within_one_cost(kind):
     together = kind(1, sensitivity=3, grid=1)
     found = audit(together, [[0, 0]] * 3, [[-1, 1]] * 3, samples=100_000)
     assert found.holds, found
-    assert found.epsilon_lower > 0.3
+    assert found.epsilon_lower > 0.2  # 0.40 and more
 
 
 @pytest.mark.parametrize(

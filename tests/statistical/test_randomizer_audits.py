@@ -46,7 +46,9 @@ TWINS = {
 @pytest.mark.parametrize("name", RANDOMIZERS)
 def test_the_auditor_reaches_four_fifths_of_epsilon_and_no_more_than_it(name):
     made = RANDOMIZERS[name]
-    found = audit(made, samples=100_000 if float(made.epsilon) > 0.6 else 400_000)
+    # a bound on few of 40 answers, or at a small epsilon, varies more
+    rare = name == "subsets, rejection" or float(made.epsilon) <= 0.6
+    found = audit(made, samples=400_000 if rare else 100_000)
     assert found.holds, found  # at confidence 1 - 1e-9; the bound itself is read at 0.999
     assert found.epsilon_lower >= 0.8 * float(made.epsilon), found
 

@@ -25,7 +25,7 @@ TWINS = [
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.__name__)
 def test_a_broken_copy_of_synthetic_rows_is_caught(twin):
     found = audit(twin, 0, 1, samples=60_000, delta=0.01, claimed=CLAIMED)
-    assert found.at(1 - 1e-7).epsilon_lower > CLAIMED.epsilon(delta=0.01), found
+    assert found.holds is False, found
 
 
 def test_the_right_copy_is_not_caught():

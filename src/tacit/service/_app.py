@@ -86,7 +86,8 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         openapi_url=f"{API}/openapi.json",
     )  # fmt: skip
     app.state.service = service
-    app.router.routes.extend(_routes())
+    for operation in all_operations():
+        app.router.routes.extend(_routes(operation))
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
     app.state.shared = SharedState()
     app.add_exception_handler(HTTPException, _outside(service))
@@ -109,16 +110,12 @@ def route_templates() -> list[str]:
 
 
 @cache
-def _routes() -> tuple[BaseRoute, ...]:
-    """Make the routes of all operations, once: they find the service of an application in its state."""
+def _routes(operation: Operation) -> tuple[BaseRoute, ...]:
+    """Route an operation for programs and, if it has a page or is a form, for people.
+
+    Routes are made once in a process: each finds the service in the state of its application.
+    """
     router = APIRouter(redirect_slashes=False)
-    for operation in all_operations():
-        _mount(router, operation)
-    return tuple(router.routes)
-
-
-def _mount(router: APIRouter, operation: Operation) -> None:
-    """Mount an operation for programs and, if it has a page or is a form, for people."""
 
     async def for_programs(request: Request) -> Response:
         return await _serve(request.app.state.service, operation, request, is_page=False)
@@ -137,6 +134,7 @@ def _mount(router: APIRouter, operation: Operation) -> None:
             operation.path, for_people, methods=[operation.method], name=f"page {name}",
             include_in_schema=False, response_model=None,
         )  # fmt: skip
+    return tuple(router.routes)
 
 
 def _described(operation: Operation) -> dict[str, Any]:

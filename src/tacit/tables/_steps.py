@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from tacit.accounting import largest_pure, pure_rho, rho_cap
+from tacit.accounting import Budget, Cost, largest_pure, pure_rho, rho_cap
 from tacit.mechanisms import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -334,8 +334,14 @@ def _concentrated_family(
 
 
 def _rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Return a rho that (epsilon, delta) allows; a little less than the most, for the rounding of shares."""
-    return rho_cap(epsilon, delta) * (1 - Fraction(1, 2**40))
+    """Return a rho that (epsilon, delta) allows; a little less than the most, for the rounding of shares.
+
+    The certified accounting rounds up, and must read the promise too; where it does not, some more is left.
+    """
+    most = rho_cap(epsilon, delta)
+    rho = most * (1 - Fraction(1, 2**40))
+    read = not rho or Cost.zcdp(rho).fits(Budget(epsilon, delta))
+    return rho if read else most * (1 - Fraction(1, 2**20))
 
 
 def _pure_for(rho: Fraction, parts: tuple[Fraction, ...]) -> Fraction:

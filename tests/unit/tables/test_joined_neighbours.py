@@ -78,7 +78,9 @@ def test_one_unit_moves_joined_rows_by_no_more_than_is_charged(adjacency):
         came = lines(rng, "u", 6) if adjacency == "replace" else ([], [])
         ledger = tc.Ledger.memory()
         sides = [
-            protected(*(sum((one[i] for one in (*others, own)), []) for i in (0, 1)), ledger, adjacency, 2)
+            protected(
+                *([row for one in (*others, own) for row in one[i]] for i in (0, 1)), ledger, adjacency, 2
+            )
             for own in (mine, came)
         ]
         for (name, one), (_, other) in zip(*map(asked, sides), strict=True):

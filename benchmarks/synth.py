@@ -31,7 +31,6 @@ import argparse
 import io
 import itertools
 import json
-import signal
 import subprocess
 import sys
 import tempfile
@@ -43,10 +42,11 @@ import numpy as np
 import pandas as pd
 
 import tacit as tc
-from peers import ask_peer, peer_python
+from peers import Watched, peer_python, watch_peer
 
 DELTA = 1e-9
-LIMIT = 300  # CPU seconds for a peer
+LIMIT = 300  # CPU seconds for all processes of a peer, imports included
+MEASURED = "measured.json"  # the tables that Tacit's AIM measured at epsilon 1, for mbi to fit
 CUTS = {
     "age": list(range(15, 91, 5)),
     "capital-gain": [0, 1, 2000, 3000, 4000, 5000, 7000, 10_000, 15_000, 100_000],
@@ -146,6 +146,9 @@ def own(folder: Path, method: str, epsilon: float) -> None:
     codes = release.codes()
     spent = time.process_time() - started
     memory = peak()
+    if method == "aim" and epsilon == 1:
+        held = [[t.columns, t.sigma, t.counts.ravel().tolist()] for t in release.measured]
+        (folder / MEASURED).write_text(json.dumps(held))
     exact = places(pd.read_parquet(folder / "train.parquet"), keys)
     hits = cells = 0
     for names in release.tables:
@@ -164,16 +167,15 @@ def own(folder: Path, method: str, epsilon: float) -> None:
 
 
 PEER_STARTS = """
-import json, resource, sys, time
-from pathlib import Path
-resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[5]), int(sys.argv[5])))
+import json, os, sys
 path, method, epsilon, delta = sys.argv[1], sys.argv[2], float(sys.argv[3]), float(sys.argv[4])
-sizes = json.loads(sys.argv[6])
-def tell(codes, started):
-    spent = time.process_time() - started
-    status = Path("/proc/self/status").read_text()
-    memory = int(status.partition("VmHWM:")[2].split()[0]) / 1024
-    print(json.dumps({"cpu": spent, "memory": memory, "codes": codes}))
+sizes = json.loads(sys.argv[5])
+def used():
+    took = os.times()
+    return took.user + took.system + took.children_user + took.children_system
+def tell(spent, **codes):
+    peak = int(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0]) / 1024
+    print(json.dumps({"cpu": spent, "memory": peak, "codes": codes}))
 """
 
 PEER_DPMM = """
@@ -181,69 +183,97 @@ import pandas as pd
 from dpmm.pipelines import AIMPipeline, MSTPipeline
 rows = pd.read_csv(path).astype(int)
 kind = {"mst": MSTPipeline, "aim": AIMPipeline}[method]
-started = time.process_time()
+started = used()
 pipeline = kind(epsilon=epsilon, delta=delta, disable_processing=True)
 pipeline.fit(rows, dict(zip(rows.columns, sizes)))
 made = pipeline.generate(n_records=len(rows))
-tell(made[list(rows.columns)].astype(int).values.tolist(), started)
+tell(used() - started, rows=made[list(rows.columns)].astype(int).values.tolist())
 """
 
 PEER_OPENDP = """
-RHO = 0.014968872  # epsilon 1 at delta 1e-9, rounded down: at 0.014973058 its own split fails
+RHO = 0.014973056  # epsilon 1 at delta 1e-9: 0.014973058, where its shares of MST add up to an ulp too much
 import polars as pl
 import opendp.prelude as dp
-from opendp.extras.mbi import AIM, MST
 dp.enable_features("contrib")
 rows = pl.read_csv(path)
 keys = {name: list(range(size)) for name, size in zip(rows.columns, sizes)}
-started = time.process_time()
+started = used()
 context = dp.Context.compositor(
-    data=rows.lazy(), privacy_unit=dp.unit_of(contributions=1),
-    privacy_loss=dp.loss_of(rho=RHO), split_evenly_over=1,
+    data=rows.lazy(), privacy_unit=dp.unit_of(contributions=1), privacy_loss=dp.loss_of(rho=RHO)
 )
-found = context.query().contingency_table(keys=keys, algorithm={"mst": MST(), "aim": AIM()}[method]).release()
-made = found.synthesize()
-tell(made.select(rows.columns).drop_nulls().rows(), started)  # it adds a value for "none of the keys"
+algorithm = {"mst": dp.mbi.MST, "aim": dp.mbi.AIM}[method]()
+found = context.query(rho=RHO).contingency_table(keys=keys, algorithm=algorithm).release()
+def coded(made):  # it adds a value for "none of the keys"
+    return made.select(rows.columns).drop_nulls().rows()
+sampled = coded(found.synthesize(method="sample"))
+spent = used() - started
+tell(spent, sampled=sampled, rounded=coded(found.synthesize()))
 """
 
+PEER_MBI = """
+import numpy as np
+from mbi import Domain, LinearMeasurement, estimation
+measured = json.load(open(method))
+started = used()
+names = [f"c{i}" for i in range(len(sizes))]
+measurements = [
+    LinearMeasurement(np.array(counts, float), tuple(names[i] for i in columns), stddev=sigma)
+    for columns, sigma, counts in measured
+]
+model = estimation.MirrorDescent().estimate(Domain(names, sizes), measurements)
+made = model.synthetic_data().to_dict()
+codes = np.stack([made[name] for name in names], axis=1).astype(int).tolist()
+tell(used() - started, rows=codes)
+"""
+
+DPMM = (("dpmm==0.1.9",), PEER_DPMM)
+OPENDP = (("opendp[polars,mbi]==0.16.0", "pandas"), PEER_OPENDP)
 PEERS = {
-    "dpmm 0.1.9": (("dpmm==0.1.9",), PEER_DPMM),
-    "OpenDP 0.16 with mbi 1.1": (("opendp[polars,mbi]==0.16.*",), PEER_OPENDP),
+    "OpenDP 0.16.0 MST": ("mst", *OPENDP),
+    "dpmm 0.1.9 MST": ("mst", *DPMM),
+    "mbi 2.0.0, fit of the tables that Tacit measured": ("fit", ("mbi==2.0.0",), PEER_MBI),
+    "dpmm 0.1.9 AIM": ("aim", *DPMM),
+    "OpenDP 0.16.0 AIM": ("aim", *OPENDP),
 }
 
 
 def compare(
-    folder: Path, train: np.ndarray, test: np.ndarray, sizes: list[int], ours: dict[str, dict[str, float]]
-) -> None:
+    folder: Path, wanted: list[str], train: np.ndarray, test: np.ndarray, sizes: list[int],
+    ours: dict[str, dict[str, float]],
+) -> None:  # fmt: skip
     """Ask each peer for the same at epsilon 1, and print what it took beside what Tacit took."""
     path = folder / "adult_codes.csv"
     pd.DataFrame(train, columns=[f"c{i}" for i in range(len(sizes))]).to_csv(path, index=False)
-    for (name, (needs, script)), method in itertools.product(PEERS.items(), ("mst", "aim")):
-        python = peer_python(*needs)
-        asked = (path, method, 1, DELTA, LIMIT, json.dumps(sizes))
-        try:
-            found = ask_peer(python, PEER_STARTS + script, *asked)
-        except subprocess.CalledProcessError as failed:
-            told = (failed.stderr or "no message").strip().splitlines()[-1:]
-            ended = -failed.returncode in {signal.SIGXCPU, signal.SIGKILL}
-            why = f"did not finish in {LIMIT} CPU s" if ended else f"failed here ({told})"
-            print(f"{name} {method} at epsilon 1: {why}", flush=True)
-        else:
-            print(f"{name} {method} at epsilon 1: {judged(np.array(found['codes']), train, test, sizes)}  "
-                  f"{found['cpu']:.1f} CPU s  {found['memory']:.0f} MB{ratio(found, ours.get(method))}",
-                  flush=True)  # fmt: skip
+    for name, (method, needs, script) in PEERS.items():
+        if wanted and not any(word in name for word in wanted):
+            continue
+        what = folder / MEASURED if method == "fit" else method
+        asked = (path, what, 1, DELTA, json.dumps(sizes))
+        seen = watch_peer(peer_python(*needs), PEER_STARTS + script, *asked, cpu_seconds=LIMIT)
+        if seen.found is None:
+            print(f"{name} at epsilon 1: {seen.why}, {seen.memory:.0f} MB so far", flush=True)
+            continue
+        seen.found["memory"] = max(seen.memory, seen.found["memory"])
+        for kind, codes in seen.found["codes"].items():
+            print(
+                f"{name} at epsilon 1, {kind}: {judged(np.array(codes), train, test, sizes)}  "
+                f"{seen.found['cpu']:.1f} CPU s  {seen.found['memory']:.0f} MB"
+                f"{ratio(seen, ours.get(method))}",
+                flush=True,
+            )
 
 
-def ratio(peer: dict[str, float], own: dict[str, float] | None) -> str:
-    if own is None:
+def ratio(peer: Watched, own: dict[str, float] | None) -> str:
+    if own is None or peer.found is None:
         return ""
-    return f"; times Tacit: CPU {peer['cpu'] / own['cpu']:.1f}, memory {peer['memory'] / own['memory']:.1f}"
+    cpu, memory = peer.found["cpu"] / own["cpu"], peer.found["memory"] / own["memory"]
+    return f"; times Tacit: CPU {cpu:.1f}, memory {memory:.1f}"
 
 
 def main() -> None:
     told = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     told.add_argument("--runs", type=int, default=1)
-    told.add_argument("--peers", action="store_true")
+    told.add_argument("--peers", nargs="*", help="all peers, or those whose name has one of these words")
     told.add_argument("--methods", default="mst,aim,tables")
     told.add_argument("--epsilons", default="0.1,1,10")
     told.add_argument("--folder", type=Path)
@@ -270,6 +300,8 @@ def main() -> None:
             found = json.loads(done.stdout.splitlines()[-1])
             if epsilon == "1":
                 ours[method] = found
+                if method == "aim":
+                    ours["fit"] = {**found, "cpu": found["cpu"] - found["measuring"]}
             told = judged(np.array(found["codes"]), train, test, sizes)
             print(
                 f"Tacit {method} at epsilon {epsilon}: {told}  "
@@ -279,8 +311,8 @@ def main() -> None:
                 f"{found['cells']:,} cells",
                 flush=True,
             )
-    if asked.peers:
-        compare(folder, train, test, sizes, ours)
+    if asked.peers is not None:
+        compare(folder, asked.peers, train, test, sizes, ours)
 
 
 if __name__ == "__main__":

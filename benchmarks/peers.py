@@ -66,8 +66,8 @@ def watch_peer(python: Path, script: str, *arguments: object, cpu_seconds: float
             else:
                 break
     if peer.returncode:
-        last = (complained or "no message").strip().splitlines()[-1:]
-        return Watched(None, f"failed ({' '.join(last)})", cpu, memory)
+        lines = [line for line in complained.splitlines() if "Error" in line or "Exception" in line]
+        return Watched(None, f"failed ({lines[-1] if lines else peer.returncode})", cpu, memory)
     return Watched(json.loads(printed.splitlines()[-1]), "", cpu, memory)
 
 

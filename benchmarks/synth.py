@@ -17,7 +17,7 @@ says so. `--peers AIM mbi` asks only those whose names have one of these words.
 
 - OpenDP takes rho: with all keys given, it takes no delta. Its rows are judged twice, drawn
   (`method="sample"`) and as by default (`method="round"`): the default of mbi 1.1.0, which OpenDP 0.16.0
-  requires, sorts columns that share a parent in the model in the same order, so that they depend on each other
+  requires, sorts columns that share a parent in the model in the same order, so they depend on each other
   (repaired in mbi in June 2026, commit a987d84). Rows with its value for "none of the keys" are dropped.
 - dpmm is told the number of rows to make.
 - mbi 2.0.0 has no mechanism in its wheel (no noise, no choice). It fits the tables that Tacit's AIM measured

@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 
 ENGINES = {"duckdb": DuckDBEngine, "postgresql": PostgresEngine, "spark": SparkEngine}
 FORMS = ("plain", "by hand", "first", "snapshot", "later")
-#: What Tumult is asked in each round: its answers take minutes.
+#: What Tumult is asked in each round: its answers take minutes. It is warm for its second count.
 TUMULT = (("count", "three"), ("count",))
+TUMULT_ONCE = (("count", "count", "three"),)
 GROWTH = {"duckdb": (6, 7, 8), "postgresql": (6, 7), "spark": (6, 7)}
 
 
@@ -82,17 +83,24 @@ def tacit_forms(engine: object, question: str, forms: tuple[str, ...]) -> dict[s
 
 
 def measure(engine: object, question: str, forms: tuple[str, ...] = FORMS) -> dict[str, float]:
-    """Measure all forms of one question once, on one engine."""
-    seen = {
-        form: engine.timed.seconds(lambda f=form: engine.run(engine.sql(f, question)))
-        for form in ("plain", "by hand")
-        if form in forms
-    }
+    """Measure all forms of one question once, on one engine; one that fails is missing."""
+    seen: dict[str, float] = {}
+    for form in ("plain", "by hand"):
+        if form in forms:
+            try:
+                seen[form] = engine.timed.seconds(lambda f=form: engine.run(engine.sql(f, question)))
+            except Exception as error:
+                failed(f"{engine.name}, {question}, {form}", error)
     try:
         return seen | tacit_forms(engine, question, forms)
     except Exception as error:
-        print(f"{engine.name}, {question}: Tacit did not run: {str(error).splitlines()[0][:90]}", flush=True)
+        failed(f"{engine.name}, {question}: Tacit", error)
         return seen
+
+
+def failed(what: str, error: Exception) -> None:
+    """Print that something did not run. The others go on."""
+    print(f"{what} did not run: {(str(error) or type(error).__name__).splitlines()[0][:90]}", flush=True)
 
 
 def compare(rows: int, engines: Mapping[str, object], path: Path, *, tumult: bool) -> None:
@@ -108,10 +116,7 @@ def compare(rows: int, engines: Mapping[str, object], path: Path, *, tumult: boo
                 note(f"round {turn + 1}: {engine.name}, {question}", seen)
                 for form, seconds in seen.items():
                     known[form] = min(seconds, known.get(form, math.inf))
-        if peer is not None and turn < len(TUMULT):
-            for question in TUMULT[turn]:
-                theirs[question].append(peer.ask(question))
-                note(f"round {turn + 1}: {peer.name}, {question}", {"": theirs[question][-1]})
+        peer = ask_tumult(peer, turn, rounds, theirs)
     if peer is not None:
         peer.close()
     print(f"\n{rows:,} visits of {rows // 5:,} patients at {len(HOSPITALS)} hospitals (CPU seconds)")
@@ -119,11 +124,28 @@ def compare(rows: int, engines: Mapping[str, object], path: Path, *, tumult: boo
     for (name, question), seen in best.items():
         cells = "".join(f"{seen[form]:10.2f}" if form in seen else f"{'-':>10}" for form in FORMS)
         ratios = "".join(
-            f"{seen[form] / seen['by hand']:9.2f}x" if form in seen else "" for form in ("first", "later")
+            f"{seen[form] / seen['by hand']:9.2f}x" if {form, "by hand"} <= seen.keys() else ""
+            for form in ("first", "later")
         )
         print(f"{name:12}{question:17}{cells}{ratios}", flush=True)
     for question, times in theirs.items():
         against(question, times, {name: seen for (name, asked), seen in best.items() if asked == question})
+
+
+def ask_tumult(peer: Tumult | None, turn: int, rounds: int, theirs: dict[str, list[float]]) -> Tumult | None:
+    """Ask Tumult what belongs to this round; one that fails is ended and asked no more."""
+    asked = TUMULT if rounds > 1 else TUMULT_ONCE
+    if peer is None or turn >= len(asked):
+        return peer
+    for question in asked[turn]:
+        try:
+            theirs[question].append(peer.ask(question))
+        except Exception as error:
+            failed(f"{peer.name}, {question}", error)
+            peer.close()
+            return None
+        note(f"round {turn + 1}: {peer.name}, {question}", {"": theirs[question][-1]})
+    return peer
 
 
 def note(what: str, seen: Mapping[str, float]) -> None:
@@ -150,7 +172,7 @@ def open_tumult(path: Path) -> Tumult | None:
     try:
         return Tumult(path)
     except Exception as error:
-        print(f"Tumult did not run: {str(error).splitlines()[0][:90]}", flush=True)
+        failed("Tumult", error)
         return None
 
 
@@ -160,12 +182,15 @@ def growth(engines: Mapping[str, object], folder: Path) -> None:
         for question in ("three", "three, 3 groups"):
             points: dict[str, list[tuple[int, float]]] = defaultdict(list)
             for exponent in GROWTH[key]:
-                load(engine, 10**exponent, folder)
+                if not loaded(engine, 10**exponent, folder):
+                    continue
                 seen = measure(engine, question, ("by hand", "first"))
                 note(f"10^{exponent}: {engine.name}, {question}", seen)
                 for form, seconds in seen.items():
                     points[form].append((10**exponent, seconds))
             for form, seen in points.items():
+                if len(seen) < 2:  # the others failed
+                    continue
                 (few, least), (many, most) = seen[0], seen[-1]
                 told = ", ".join(f"{seconds:.1f}" for _, seconds in seen)
                 slope = (most - least) / (many - few) * 1e6
@@ -180,12 +205,17 @@ def power(points: list[tuple[int, float]]) -> float:
     return sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True)) / sum((a - x) ** 2 for a in xs)
 
 
-def load(engine: object, rows: int, folder: Path) -> Path:
+def loaded(engine: object, rows: int, folder: Path) -> bool:
+    """Load so many visits into an engine; one that cannot hold them is left out."""
     path = folder / f"{rows}.parquet"
-    if not path.exists():
-        make(rows, path)
-    engine.load(path)
-    return path
+    try:
+        if not path.exists():
+            make(rows, path)
+        engine.load(path)
+    except Exception as error:
+        failed(f"{engine.name} with {rows:,} rows", error)
+        return False
+    return True
 
 
 def main() -> None:
@@ -202,15 +232,14 @@ def main() -> None:
                 try:
                     engines[key] = ENGINES[key](folder)
                 except Exception as error:
-                    print(f"{key} did not run: {str(error).splitlines()[0][:90]}", flush=True)
+                    failed(key, error)
         try:
             for rows in wanted.rows or ([] if wanted.growth else [10**6]):
-                for engine in engines.values():
-                    load(engine, rows, folder)
+                ready = {key: engine for key, engine in engines.items() if loaded(engine, rows, folder)}
                 path = folder / f"{rows}.parquet"
                 if not path.exists():
                     make(rows, path)
-                compare(rows, engines, path, tumult="tumult" in wanted.only)
+                compare(rows, ready, path, tumult="tumult" in wanted.only)
             if wanted.growth:
                 growth(engines, folder)
         finally:

@@ -3,13 +3,14 @@
 Every engine answers the same questions about the same visits: per hospital, how many rows, or how many rows
 with the sum and the mean of a bounded column. The form bounded by hand has the same limits and the same exact
 integers as Tacit: values clipped to their bounds on the same grid, sums that cannot overflow, rows and groups
-kept by a hash of their content (the engine's own on DuckDB; md5 on PostgreSQL and Spark, as Tacit has it
-there). It has no plan, no price, no ledger and no noise. Its constants and column types are known to its
-author: it reads no value defensively.
+kept by a hash of their content (md5 on PostgreSQL, the engine's own elsewhere, as Tacit has it there). It has
+no plan, no price, no ledger and no noise. Its constants and column types are known to its author: it reads no
+value defensively.
 """
 
 from __future__ import annotations
 
+import select
 import subprocess
 import time
 from dataclasses import dataclass
@@ -236,35 +237,38 @@ def summed(rows: str, question: str, exact: str = "{}") -> str:
 
 @dataclass(frozen=True)
 class Words:
-    """What PostgreSQL and Spark write differently: text, exact sums, whole shares of a sum, one shuffle."""
+    """What PostgreSQL and Spark write differently: hash, exact sums, whole shares, one shuffle."""
 
-    text: str
+    own_hash: bool
     exact: str
     share: str
     together: str = ""
 
+    def order(self, *columns: str) -> str:
+        """Write the order of rows by a hash; equal hashes by value, so that no other row decides."""
+        if self.own_hash:
+            return f"xxhash64('42', {', '.join(columns)}), {', '.join(columns)}"
+        return f"md5(concat_ws('|', '42', {', '.join(f'cast({c} AS text)' for c in columns)}))"
 
-POSTGRES = Words("text", "{}", "div(s * {k}, m)")
-SPARK = Words(
-    "string", "cast({} AS decimal(28,0))", "(s * {k} - s * {k} % m) / m", " DISTRIBUTE BY patient_id"
-)
+
+POSTGRES = Words(False, "{}", "div(s * {k}, m)")
+SPARK = Words(True, "cast({} AS decimal(28,0))", "(s * {k} - s * {k} % m) / m", " DISTRIBUTE BY patient_id")
 
 
 def ranked_sql(source: str, question: str, words: Words) -> str:
-    """Write the bounded form where all rows are ranked: quicker on PostgreSQL and Spark than two passes."""
+    """Write the bounded form in one pass over the rows of each patient: quicker here than two passes."""
     q = grid("bigint")
     if question == "three, 3 groups":
         return f"""SELECT hospital, sum(least(n, {ROWS})), sum(least(m, {ROWS})),
           sum(CASE WHEN m > {ROWS} THEN {words.share.format(k=ROWS)} ELSE s END) FROM (
         SELECT *, row_number() OVER (PARTITION BY patient_id
-            ORDER BY md5(concat_ws('|', '42', cast(patient_id AS {words.text}), hospital))) AS r FROM (
+            ORDER BY {words.order("patient_id", "hospital")}) AS r FROM (
           SELECT patient_id, hospital, count(*) AS n, count(q) AS m, sum({words.exact.format("q")}) AS s
           FROM (SELECT patient_id, hospital, {q} AS q FROM {source}{words.together}) AS v
           GROUP BY patient_id, hospital) AS p) AS t WHERE r <= {GROUPS} GROUP BY hospital"""
     value = "" if question == "count" else f", {q} AS q"
-    parts = ("patient_id", "hospital", "icd", "length_of_stay", "age")
-    hashed = f"md5(concat_ws('|', '42', {', '.join(f'cast({c} AS {words.text})' for c in parts)}))"
-    ranked = f"""(SELECT hospital{value}, row_number() OVER (PARTITION BY patient_id ORDER BY {hashed}) AS r
+    order = words.order("patient_id", "hospital", "icd", "length_of_stay", "age")
+    ranked = f"""(SELECT hospital{value}, row_number() OVER (PARTITION BY patient_id ORDER BY {order}) AS r
         FROM {source}) AS t WHERE r <= {ROWS}"""
     return summed(ranked, question, words.exact)
 
@@ -310,7 +314,11 @@ class Tumult:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
-        self._expect("ready")
+        try:
+            self._expect("ready")
+        except RuntimeError:
+            self.close()
+            raise
         self.timed = Timed(self._process.pid)
 
     def ask(self, question: str) -> float:
@@ -322,9 +330,16 @@ class Tumult:
         return self.timed.seconds(work)
 
     def _expect(self, word: str) -> None:
-        if self._process.stdout.readline().strip() != word:
+        """Wait for its line; whoever says nothing for an hour is taken for lost."""
+        told, _, _ = select.select([self._process.stdout], [], [], 3600)
+        if not told or self._process.stdout.readline().strip() != word:
             raise RuntimeError("Tumult did not answer")
 
     def close(self) -> None:
-        self._process.stdin.close()
-        self._process.wait(60)
+        """End it; one that hangs, or that failed before, is ended by force."""
+        try:
+            self._process.stdin.close()
+            self._process.wait(60)
+        except (OSError, subprocess.TimeoutExpired):
+            self._process.kill()
+            self._process.wait()

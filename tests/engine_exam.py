@@ -41,14 +41,17 @@ def crowd_engine(place: Place, tables: Mapping[str, Any], *, unit: Any = "pid") 
     codes = kept.pop("codes")
     with patch("tacit.tables._protect.ranking_secret", lambda: KEY):
         engine = nb.dataset(kept, {"rows": 1}, unit=unit, codes=codes, engine=place.engine)._engine
-    return with_key(engine._tables) if isinstance(engine, DuckDB) else engine
+    return engine if place.name == "postgres" else with_key(engine._tables)
 
 
 def with_key(sources: Mapping[str, SourceTable]) -> Engine:
-    """Open an engine with the key that all engines share; DuckDB with the portable ranks."""
-    if all(table.source.kind not in {"postgres", "spark"} for table in sources.values()):
-        return DuckDB(sources, key=KEY, portable=True)
-    return open_engine(sources, key=KEY)
+    """Open an engine with the key that all engines share, and with the portable ranks."""
+    kinds = {table.source.kind for table in sources.values()}
+    if "spark" in kinds:
+        from tacit.engines.spark import SparkEngine
+
+        return SparkEngine(sources, key=KEY, portable=True)
+    return open_engine(sources, key=KEY) if "postgres" in kinds else DuckDB(sources, key=KEY, portable=True)
 
 
 def table_of(engine: Engine, name: str = "t") -> Table:

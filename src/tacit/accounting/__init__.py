@@ -10,7 +10,7 @@ Examples
 from tacit.accounting import textbook
 from tacit.accounting._adjacency import ADJACENCIES, Adjacency
 from tacit.accounting._budget import Budget, Spend
-from tacit.accounting._calibration import calibrate, queries_within, scale_for, sigma_for
+from tacit.accounting._calibration import calibrate, queries_within, rho_within, scale_for, sigma_for
 from tacit.accounting._cost import Cost
 from tacit.accounting._filters import Filter
 from tacit.accounting._genuine import genuine
@@ -33,6 +33,7 @@ __all__ = [
     "pure_rho",
     "queries_within",
     "rho_cap",
+    "rho_within",
     "scale_for",
     "sigma_for",
     "textbook",

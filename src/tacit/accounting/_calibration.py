@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, SupportsIndex
 from tacit.accounting._budget import Budget
 from tacit.accounting._charge import charge
 from tacit.accounting._cost import Cost
+from tacit.accounting._zcdp import rho_cap
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count
 from tacit.fixes import Code, Set
@@ -16,7 +17,7 @@ from tacit.fixes import Code, Set
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["calibrate", "queries_within", "scale_for", "sigma_for"]
+__all__ = ["calibrate", "queries_within", "rho_within", "scale_for", "sigma_for"]
 
 _FINE = 1e-6  # relative width of the noise at which the search ends
 _MOST = 1e30  # no noise beyond it
@@ -194,3 +195,20 @@ def _never() -> TacitError:
         why="a part of the cost does not shrink with the noise, or the target needs a delta",
         fix="choose a target with a delta",
     )
+
+
+def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """Return a rho that (epsilon, delta) allows; a little less than the most, for the rounding of shares.
+
+    The certified accounting rounds up, and must read the promise too; where it does not, some more is left.
+
+    Examples
+    --------
+    >>> rho = rho_within(Fraction(1), Fraction(1, 10**6))
+    >>> Cost.zcdp(rho).fits(Budget(epsilon=1, delta=1e-6))
+    True
+    """
+    most = rho_cap(epsilon, delta)
+    rho = most * (1 - Fraction(1, 2**40))
+    read = not rho or Cost.zcdp(rho).fits(Budget(epsilon, delta))
+    return rho if read else most * (1 - Fraction(1, 2**20))

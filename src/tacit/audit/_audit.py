@@ -25,6 +25,7 @@ __all__ = ["audit"]
 _UNSET = object()
 _FEWEST_SAMPLES = 200
 _SINGLE = 2000  # outputs that are counted with one call each
+_HINT = 0.95  # the confidence at which one event must exceed the claim for more outputs to be drawn
 _RARE_HITS = 60  # how often a rare output must be expected, for each factor of the promised odds
 _MOST_RARE = 8_000_000
 _TRAINING_CELLS = 20_000_000  # the largest number of training outputs in memory, counted in numbers
@@ -103,7 +104,7 @@ def audit(
     tallies = _tallies(events, hits[0], hits[1], trials=drawn - train)
     tallies += _rare(target, (a, b), (learn_a, learn_b), runs, _promise(claimed, delta))
     if takes_batches(target) and runs == 1:
-        tallies += _one_call_each(target, a, b, delta, _goals(claimed, delta))
+        tallies += _one_call_each(target, a, b, delta, claimed)
     return AuditResult(tallies, delta=float(delta), confidence=float(confidence), claimed=claimed)
 
 
@@ -132,14 +133,31 @@ def _promise(claimed: Cost | None, delta: float) -> float:
 
 
 def _one_call_each(
-    target: AuditTarget, a: object, b: object, delta: float, epsilons: tuple[float, ...]
+    target: AuditTarget, a: object, b: object, delta: float, claimed: Cost | None
 ) -> tuple[Tally, ...]:
-    """Attack outputs of calls for one output each: a seed that is fixed inside the function shows here."""
-    learn = [as_rows(single_outputs(target, value, _SINGLE // 4)) for value in (a, b)]
-    events = choose_events(learn[0], learn[1], delta=delta, epsilons=epsilons)
-    tests = [as_rows(single_outputs(target, value, _SINGLE)) for value in (a, b)]
-    hits = [[int(np.count_nonzero(event.inside(rows))) for event in events] for rows in tests]
-    return _tallies(events, hits[0], hits[1], trials=_SINGLE)
+    """Attack outputs of calls for one output each: a seed that is fixed inside the function shows here.
+
+    Such calls are slow. The training outputs, and a few that are not counted either, tell whether an event
+    may exceed the claim; if none does, no more are drawn.
+    """
+
+    def draw(size: int) -> list[OutputRows]:
+        return [as_rows(single_outputs(target, value, size)) for value in (a, b)]
+
+    def hinted(rows: list[OutputRows]) -> bool:
+        seen = _tallies(events, *(_inside(events, one) for one in rows), trials=_SINGLE // 4)
+        hints = (AuditResult((one,), delta=delta, confidence=_HINT) for one in seen)
+        return claimed is None or any(hint.exceeded(claimed) is not None for hint in hints)
+
+    learn = draw(_SINGLE // 4)
+    events = choose_events(learn[0], learn[1], delta=delta, epsilons=_goals(claimed, delta))
+    if not hinted(learn) or not hinted(draw(_SINGLE // 4)):
+        return ()
+    return _tallies(events, *(_inside(events, rows) for rows in draw(_SINGLE)), trials=_SINGLE)
+
+
+def _inside(events: list[Event], rows: OutputRows) -> list[int]:
+    return [int(np.count_nonzero(event.inside(rows))) for event in events]
 
 
 def _rare(

@@ -116,8 +116,8 @@ def audit_plan(plan: Plan[Any], *, pairs: int = 100, samples: int = 20_000) -> P
 
     Tacit invents pairs of neighbouring datasets with the declared schema and hostile values. It computes the
     plan's exact integers on both datasets, with the SQL that the release will run, and compares the change
-    with the declared sensitivity. For the pair with the largest change, it draws the whole noisy answer many
-    times and looks for events that distinguish the two datasets better than the cost allows.
+    with the declared sensitivity. For the pair that changes every step most, it draws the whole noisy answer
+    many times and looks for events that distinguish the two datasets better than the cost allows.
 
     Guarantee: the verdict "broken" for a step is a proof: the exact integers of the reported pair differ too
     much. The verdict "broken" for the noisy answers is wrong with probability at most 1e-9. The verdict
@@ -151,7 +151,7 @@ def audit_plan(plan: Plan[Any], *, pairs: int = 100, samples: int = 20_000) -> P
         max(step, key=lambda c: (not c.holds, c.share))
         for step in zip(*(p.changes for p in found), strict=True)
     )
-    worst = max(found, key=lambda pair: (not pair.holds, pair.share))
+    worst = max(found, key=lambda pair: (not pair.holds, pair.least_share, pair.share))
     delta = float(plan.promised.get("delta", 0))
     if "rho" in plan.promised and not delta:
         delta = 1e-3  # rho promises nothing at delta 0

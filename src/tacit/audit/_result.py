@@ -115,14 +115,15 @@ class AuditResult:
     @property
     def broken_at(self) -> float | None:
         """The epsilon at which the claimed curve is proven too low (confidence 1 - 1e-9); None if nowhere."""
-        if self.claimed is None:
-            return None
-        strict = self.at(VERDICT)
-        promised = claimed_epsilon(self.claimed, self.delta)
-        if strict.epsilon_lower > promised:
+        return None if self.claimed is None else self.at(VERDICT).exceeded(self.claimed)
+
+    def exceeded(self, claimed: Cost) -> float | None:
+        """Return the epsilon at which a curve is too low, at the confidence of this result; None: nowhere."""
+        promised = claimed_epsilon(claimed, self.delta)
+        if self.epsilon_lower > promised:
             return promised
         for epsilon in curve_points(promised):
-            if strict.delta_lower(epsilon) > self.claimed.delta(epsilon=epsilon):
+            if self.delta_lower(epsilon) > claimed.delta(epsilon=epsilon):
                 return epsilon
         return None
 

@@ -23,7 +23,7 @@ __all__ = ["caution_words"]
 _CLEAR_SPREAD = 2.0  # deviations of its noise that the variance by sampling must reach
 _SWAMPED = 10.0  # times that deviation from which the noise of the means hides all doubt about the spread
 _CLEAR_GROUPS = 6.0  # deviations of its noise that the rows of each compared group must reach
-_BORROWED = 0.25  # a part of the variance that may come from the other group
+_BORROWED = 0.1  # a part of the variance that may come from the other group
 _OWN_ROWS = 100  # rows of a group with which next to none does
 
 
@@ -68,7 +68,7 @@ def caution_words(parts: Floats, noise: LinearNoise, width: float = 1.0) -> str:
 
 def _two_digits(x: float) -> int:
     unit = 10 ** max(0, math.floor(math.log10(max(x, 1.0))) - 1)
-    return math.ceil(x / unit) * unit
+    return int(math.ceil(x / unit) * unit)
 
 
 def _spreads(parts: Floats, n: Floats, noise: LinearNoise) -> tuple[float, float, float]:

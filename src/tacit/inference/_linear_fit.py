@@ -301,7 +301,12 @@ class LinearFit:
         value, low, high = _correlation(self, a, b)
         method = "Fisher's z with noise"
         if math.isnan(value):
-            said = f"The noise hides how {first} and {second} go together."
+            times = max(1.1, self.rows_needed / max(float(self.moments[0, 0]), 1.0))
+            said = (
+                f"The noise hides how {first} and {second} go together. About {self.rows_needed:,} rows or "
+                f"{times:.2g} times the epsilon would do for values over a good part of the bounds; narrower "
+                "bounds help."
+            )
             return Estimate(None, None, None, self.level, NOISE_AND_SAMPLING, method, None, said)
         said = (
             f"The correlation of {first} and {second} is {value:.3g} ({percent_words(self.level)} confidence "

@@ -70,7 +70,8 @@ def means_apart(parts: Floats, noise: LinearNoise) -> MeansApart:
     mean = np.clip(total.sum(axis=-1) / n.sum(axis=-1), 0.0, 1.0)[:, None]
     most = np.maximum(mean * (1 - mean), _LEAST_VARIANCE)
     own = (squares - 2 * mean * total + mean**2 * rows) / n
-    slope = variance_slope(*(one.sum(axis=-1) for one in (rows, total, squares)), noise)[:, None]
+    sums = rows.sum(axis=-1), total.sum(axis=-1), squares.sum(axis=-1)
+    slope = variance_slope(*sums, noise)[:, None]
     own = np.minimum(own + slope * (mean - total / n), most)
     pooled = np.maximum((n * own).sum(axis=-1, keepdims=True) / n.sum(axis=-1, keepdims=True), 0.0)
     lent = _BORROWED * np.exp(-n / _FADING)

@@ -32,11 +32,15 @@ _START = 5.0  # and a curve only where it starts with so many
 
 @dataclass(frozen=True, slots=True)
 class CurveSets:
-    """The share without the event after each bin, for many releases; NaN where the curve has ended."""
+    """The share without the event after each bin, for many releases; NaN where the curve has ended.
+
+    ``shift`` is the value less what it would be if all who are censored in a bin stayed to the end of it.
+    """
 
     value: _Array
     low: _Array
     high: _Array
+    shift: _Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +122,9 @@ def curve_sets(cells: _Array, noise: LinearNoise, failing: float) -> CurveSets:
     factor = half / np.sqrt(np.maximum(greenwood + noisy, 1e-300))
     low, high = _ends(logs, half, factor, noisy, r)
     value = np.minimum(np.exp(logs), 1.0)
-    return CurveSets(*(np.where(shown, one, np.nan) for one in (value, low, high)))
+    later = np.maximum(cells[:, 1:-1:2], 0.0) / 2  # censored in the bin, who would be at risk to its end
+    shift = value - np.minimum(np.exp(np.cumsum(np.log1p(-d / (r + later)), axis=1)), 1.0)
+    return CurveSets(*(np.where(shown, one, np.nan) for one in (value, low, high, shift)))
 
 
 def _ends(logs: _Array, half: _Array, factor: _Array, noisy: _Array, risk: _Array) -> tuple[_Array, _Array]:

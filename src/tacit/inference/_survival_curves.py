@@ -29,6 +29,7 @@ __all__ = ["SurvivalCurves"]
 
 _CURVE = "Kaplan-Meier on binned times, noise and Greenwood's variance"
 _TEST = "log-rank test on binned times, with noise"
+_SHIFTED = 0.15  # a part of the interval by which the time of censoring inside bins may move a value unsaid
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,7 +103,13 @@ class SurvivalCurves(Content):
                 f"({percent_words(self.level)} confidence interval {100 * low:.3g} to {100 * high:.3g} %, "
                 "for privacy noise and chance in who was included)."
             )
-            made.append(Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, _CURVE, None, said))
+            method = _CURVE
+            if abs(float(sets.shift[0, j])) > _SHIFTED * (high - low):
+                method += (
+                    f"; {value - sets.shift[0, j]:.3g} if those censored stayed to the end of their bins: "
+                    "lay the cuts just after the visits, or take narrower bins"
+                )
+            made.append(Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, method, None, said))
         return made
 
     def at(self, time: float, group: str | None = None) -> Estimate:

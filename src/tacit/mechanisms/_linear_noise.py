@@ -259,9 +259,10 @@ def _inverted(
     plain = bool((times == 1).all())
     for first in range(0, _NODES, together):
         w = (np.arange(first, min(first + together, _NODES)) + 0.5) * step
-        each = 1 + (a[..., None] * w) ** 2
-        falls = np.prod(each if plain else each ** times[..., None], axis=-2)
-        falls = np.exp(-((s[..., None] * w) ** 2) / 2) / falls
+        falls = np.exp(-((s[..., None] * w) ** 2) / 2)
+        for j in range(a.shape[-1]):  # one weight at a time stays in the processor's cache
+            each = 1 + (a[..., j, None] * w) ** 2
+            falls /= each if plain else each ** times[..., j, None]
         p -= (2 / np.pi * step * np.sin(w * t) / w * falls).sum(axis=-1)
         if falls[..., -1].max(initial=0.0) < _NEGLIGIBLE:
             break

@@ -7,12 +7,13 @@ import inspect
 import json
 import logging
 from contextlib import asynccontextmanager, suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.staticfiles import StaticFiles
@@ -31,6 +32,7 @@ from tacit.service.operation import CounterNames, Edge, SharedState, check_rate,
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
+    from starlette.routing import BaseRoute
     from starlette.types import Scope
 
     from tacit.service._settings import ServiceSettings
@@ -85,7 +87,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     )  # fmt: skip
     app.state.service = service
     for operation in all_operations():
-        _mount(app, service, operation)
+        app.router.routes.extend(_routes(operation))
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
     app.state.shared = SharedState()
     app.add_exception_handler(HTTPException, _outside(service))
@@ -107,26 +109,32 @@ def route_templates() -> list[str]:
     return ["/static", f"{API}/openapi.json", *paths, *(API + path for path in paths)]
 
 
-def _mount(app: FastAPI, service: Service, operation: Operation) -> None:
-    """Mount an operation for programs and, if it has a page or is a form, for people."""
+@cache
+def _routes(operation: Operation) -> tuple[BaseRoute, ...]:
+    """Route an operation for programs and, if it has a page or is a form, for people.
+
+    Routes are made once in a process: each finds the service in the state of its application.
+    """
+    router = APIRouter(redirect_slashes=False)
 
     async def for_programs(request: Request) -> Response:
-        return await _serve(service, operation, request, is_page=False)
+        return await _serve(request.app.state.service, operation, request, is_page=False)
 
     async def for_people(request: Request) -> Response:
-        return await _serve(service, operation, request, is_page=True)
+        return await _serve(request.app.state.service, operation, request, is_page=True)
 
     name = f"{operation.method} {operation.path}"
     if operation.api:
-        app.add_api_route(
+        router.add_api_route(
             API + operation.path, for_programs, methods=[operation.method], name=name,
             summary=operation.summary, openapi_extra=_described(operation), response_model=None,
         )  # fmt: skip
     if operation.page or operation.method == "POST" or not operation.api:
-        app.add_api_route(
+        router.add_api_route(
             operation.path, for_people, methods=[operation.method], name=f"page {name}",
             include_in_schema=False, response_model=None,
         )  # fmt: skip
+    return tuple(router.routes)
 
 
 def _described(operation: Operation) -> dict[str, Any]:

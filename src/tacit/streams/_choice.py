@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from tacit.accounting import rho_cap
+from tacit.accounting import rho_within
 from tacit.errors import bad_parameter
 from tacit.fixes import Choose
 from tacit.mechanisms import ToeplitzNoise, TreeNoise
@@ -126,7 +126,7 @@ def choose_noise(
             ("laplace", [StepPrice(amount=epsilon / steps, moved=l1, gaussian=False) for l1, _ in moves])
         )
     if rho is None and delta:
-        rho = rho_cap(epsilon or Fraction(0), delta) * (1 - Fraction(1, 2**40))
+        rho = rho_within(epsilon or Fraction(0), delta)
     if rho is not None:
         families.append(
             ("gaussian", [StepPrice(gaussian=True, amount=rho / steps, moved=l2) for _, l2 in moves])

@@ -164,18 +164,20 @@ def model_of(
         top = message.max()
         if not (top > 0 and np.isfinite(top)):
             return None
-        sent[place], beliefs[place] = message / top, beliefs[place] / top
+        sent[place] = message / top
+        beliefs[place] /= top
         parent = parents[place]
-        beliefs[parent] = beliefs[parent] * spread(sent[place], separators[place], cliques[parent])
+        beliefs[parent] *= spread(sent[place], separators[place], cliques[parent])
     mass = float(beliefs[0].sum())
     if not (mass > 1e-200 and math.isfinite(mass)):  # next to nothing is left: the rounding would decide
         return None
-    beliefs[0] = beliefs[0] / mass * total  # in this order: a mass near 0 must not make the factor infinite
+    beliefs[0] /= mass  # in this order: a mass near 0 must not make the factor infinite
+    beliefs[0] *= total
     for place in range(1, len(cliques)):
         separator = separators[place]
         known = summed(beliefs[parents[place]], cliques[parents[place]], separator)
-        share = _over(beliefs[place], spread(sent[place], separator, cliques[place]))  # at most 1
-        beliefs[place] = share * spread(known, separator, cliques[place])
+        beliefs[place] = _over(beliefs[place], spread(sent[place], separator, cliques[place]))  # at most 1
+        beliefs[place] *= spread(known, separator, cliques[place])
     return GraphicalModel(tuple(sizes), tree, tuple(beliefs))
 
 
@@ -191,9 +193,11 @@ def _weights(
         home = tree.home(columns)
         assert home is not None  # noqa: S101 - the tree was made for these columns
         logs[home] += spread(exponents, columns, tree.cliques[home])
-    made = [np.exp(one - one.max()) for one in logs]
+    for one in logs:
+        one -= one.max()  # in place: these are the largest arrays of a fit
+        np.exp(one, out=one)
     for columns, never in zeros.items():
         home = tree.home(columns)
         assert home is not None  # noqa: S101
-        made[home] = made[home] * spread((~never).astype(np.float64), columns, tree.cliques[home])
-    return made
+        logs[home] *= spread((~never).astype(np.float64), columns, tree.cliques[home])
+    return logs

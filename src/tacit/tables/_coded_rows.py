@@ -10,6 +10,7 @@ is k rows in one cell.
 
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from tacit.tables._axes import Axis
 
 __all__ = ["CodedRows", "coded_question", "coded_rows"]
+
+_MANY = 10_000  # kinds of rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,4 +91,7 @@ def coded_rows(data: EngineTransaction, question: TableQuestion, axes: Sequence[
         codes[:, i] = [nowhere if line[i] is None else places.get(line[i], beyond) for line in lines]
     counts = np.array([int(str(line[width])) for line in lines], np.int64)
     known = (codes >= 0).all(axis=1)
+    del lines
+    if len(counts) > _MANY:
+        gc.collect()  # Python keeps some freed tuples for later, and with them most of the memory of all
     return CodedRows(tuple(axis.size for axis in axes), codes[known], counts[known])

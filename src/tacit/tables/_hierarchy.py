@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HierarchyQuestion", "TreeGiven", "hierarchy", "rebuild"]
 
-_SLACK = 1 - Fraction(1, 2**40)  # sigmas are rounded up, and the cost of their sum must stay below
+_SLACK = 1 - Fraction(1, 2**20)  # so that the certified accounting, which rounds up, reads the promise
 
 
 def hierarchy(

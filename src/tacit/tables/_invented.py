@@ -83,6 +83,11 @@ class TablePair:
         return all(change.holds for change in self.changes)
 
     @property
+    def least_share(self) -> Fraction:
+        """The smallest change of a step, as a part of what is declared: all steps are attacked at once."""
+        return min((change.share for change in self.changes), default=Fraction(0))
+
+    @property
     def share(self) -> Fraction:
         """The largest change of a step, as a part of what is declared."""
         return max((change.share for change in self.changes), default=Fraction(0))
@@ -243,7 +248,7 @@ def _changes(task: Any, who: Contribution, *engines: Any) -> list[StepChange]:
             exact.append(exact_integers(data, task.asked, task.statistics))
     found = []
     for statistic in task.statistics:
-        a, b = (one.get(statistic, {}) for one in exact)
+        a, b = (_placed(task, one.get(statistic, {})) for one in exact)
         blank = [0] * statistic.size
         moves = [
             abs(x - y)
@@ -258,6 +263,21 @@ def _changes(task: Any, who: Contribution, *engines: Any) -> list[StepChange]:
             )
         )  # fmt: skip
     return found
+
+
+def _placed(task: Any, found: Mapping[Any, list[int]]) -> Mapping[Any, list[int]]:
+    """Leave out kinds of rows that have no place on some axis: a task drops them before its mechanisms."""
+    axes = getattr(getattr(task, "counted", task), "axes", None)
+    if axes is None:
+        return found
+    return {
+        key: numbers
+        for key, numbers in found.items()
+        if all(
+            value in axis.values or (axis.other and value is not None)
+            for value, axis in zip(key, axes, strict=True)
+        )
+    }
 
 
 def _columns_of(task: Any, statistic: Statistic) -> str:

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from tacit.accounting import largest_pure, pure_rho, rho_cap
+from tacit.accounting import largest_pure, pure_rho, rho_within
 from tacit.mechanisms import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -294,7 +294,7 @@ def _gaussian_family(
         total, key_delta = ask.epsilon or Fraction(0), ask.delta / 2
         root = _down(math.sqrt(float(squares)))
         key_epsilon = total * weights[keys] / (weights[keys] + root)
-        rho = _rho_within(total - key_epsilon, ask.delta - key_delta)
+        rho = rho_within(total - key_epsilon, ask.delta - key_delta)
     else:
         key_delta, whole = ask.delta, squares + weights[keys] ** 2
         key_epsilon = _pure_for(ask.rho * weights[keys] ** 2 / whole, (Fraction(1),))
@@ -319,7 +319,7 @@ def _concentrated_family(
     """
     keys = any(isinstance(step.method, SelectKeys) for step in steps)
     key_delta = Fraction(0) if not keys else ask.delta / 2 if ask.rho is None else ask.delta
-    rho = _rho_within(ask.epsilon or Fraction(0), ask.delta - key_delta) if ask.rho is None else ask.rho
+    rho = rho_within(ask.epsilon or Fraction(0), ask.delta - key_delta) if ask.rho is None else ask.rho
     squares = sum(weight**2 for weight in weights)
     paid = []
     for step, weight in zip(steps, weights, strict=True):
@@ -331,11 +331,6 @@ def _concentrated_family(
         )
         paid.append(PaidStep(step, mechanism, rho=own))
     return tuple(paid)
-
-
-def _rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Return a rho that (epsilon, delta) allows; a little less than the most, for the rounding of shares."""
-    return rho_cap(epsilon, delta) * (1 - Fraction(1, 2**40))
 
 
 def _pure_for(rho: Fraction, parts: tuple[Fraction, ...]) -> Fraction:

@@ -122,36 +122,35 @@ def test_what_cannot_be_attacked_as_a_whole_says_so(visits):
 WORKLOADS = {
     "cross tables": lambda d: d.crosstabs(["hospital", "age"], 2, bins={"age": [0, 50, 100]}),
     "ranges": lambda d: d.ranges("length_of_stay", bins=4, by="hospital"),
-    "hierarchy": lambda d: d.hierarchy(["town", "hospital"], tree=[("n", "Ahorn"), ("s", "Birke")]),
-    "levels": lambda d: d.sql("SELECT hospital, COUNT(*) AS n FROM visits GROUP BY CUBE(hospital)"),
-    "batch": lambda d: tc.batch(
-        d.agg(n=tc.count()), d.crosstabs(["hospital"], 1), d.where("age > 65").agg(s=tc.sum("length_of_stay"))
-    ),
+    "batch": lambda d: tc.batch(d.agg(n=tc.count()), d.crosstabs(["hospital"], 1)),
 }
 
 
-@pytest.mark.parametrize("goal", [{"epsilon": 1}, {"rho": 0.5}], ids=str)
-@pytest.mark.parametrize("name", WORKLOADS)
-def test_workloads_and_batches_are_attacked(visits, name, goal):
-    plan = WORKLOADS[name](visits).plan(**goal)
-    found = tc.audit(plan, pairs=8, samples=2_000)
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("cross tables", "epsilon"), ("ranges", "rho"), ("batch", "rho")],
+)
+def test_workloads_and_batches_are_attacked(visits, name, kind):
+    """In a pair, the unit has no row with a place with a probability of at most 0.56; in all 28, of 1e-7."""
+    plan = WORKLOADS[name](visits).plan(**{kind: 0.5})
+    found = tc.audit(plan, pairs=28, samples=500)
     assert found.holds
     assert max(change.share for change in found.changes) > 0.3  # the search looks at units that matter
     assert found.plan == plan
-    assert ("hospital" in str(found)) == (name != "levels")  # an answer names its own columns
+    assert "hospital" in str(found)
 
 
-@pytest.mark.parametrize("name", ["cross tables", "ranges", "batch"])
-def test_rows_of_a_unit_that_a_workload_forgets_are_found(visits, name, monkeypatch):
-    plan = WORKLOADS[name](visits).plan(rho=0.5)
+def test_rows_of_a_unit_that_a_workload_forgets_are_found(visits, monkeypatch):
+    """A unit has two rows with a place in 0.28 of the pairs; in none of 48 with a probability of 2e-7."""
+    plan = WORKLOADS["cross tables"](visits).plan(rho=0.5)
     monkeypatch.setattr(RowCounts, "sensitivity", lambda *_: (1, 1))
-    found = tc.audit(plan, pairs=20, samples=1_000)
+    found = tc.audit(plan, pairs=48, samples=500)
     assert not found.holds
     assert "BROKEN" in str(found)
 
 
 def test_a_part_of_a_batch_with_too_little_noise_is_found(visits, monkeypatch):
-    """A false alarm of the honest plan, and a miss of the broken one, have probabilities below 1e-6."""
+    """40 pairs in which no row of the unit has a place have a probability below 1e-8."""
     from tacit.mechanisms import ResidualNoise
 
     plan = WORKLOADS["batch"](visits).plan(rho=0.5)
@@ -159,7 +158,7 @@ def test_a_part_of_a_batch_with_too_little_noise_is_found(visits, monkeypatch):
     monkeypatch.setattr(
         ResidualNoise, "release_many", lambda self, value, count: honest(_weak(self), value, count)
     )
-    found = tc.audit(plan, pairs=20, samples=20_000)
+    found = tc.audit(plan, pairs=40, samples=20_000)
     assert all(change.holds for change in found.changes)
     assert not found.holds
 
@@ -167,7 +166,7 @@ def test_a_part_of_a_batch_with_too_little_noise_is_found(visits, monkeypatch):
 def _weak(noise):
     from tacit.mechanisms import ResidualNoise
 
-    sigmas = {one: sigma / 6 for one, sigma in zip(noise.sets, noise.sigmas, strict=True)}
+    sigmas = {one: sigma / 100 for one, sigma in zip(noise.sets, noise.sigmas, strict=True)}
     return ResidualNoise(noise.sizes, sigmas, rows=noise.rows)
 
 
@@ -180,7 +179,7 @@ def test_a_sample_is_attacked_with_the_coin_of_the_unit(visits, monkeypatch):
     weak = DiscreteLaplace(epsilon=8, sensitivity=3)
     noise = DiscreteLaplace.release
     monkeypatch.setattr(DiscreteLaplace, "release", lambda _, exact: noise(weak, exact))
-    found = tc.audit(plan, pairs=20, samples=40_000)
+    found = tc.audit(plan, pairs=20, samples=10_000)
     assert all(change.holds for change in found.changes)
     assert not found.holds
 

@@ -146,3 +146,14 @@ def test_replaced_units_pay_for_both():
         for a in ("add/remove", "replace")
     )
     assert (plus, swap) == ("1", "2")
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0.0012075808091169845, 2.2262041383732752e-05), (0.0078, 5e-4), (0.07, 2.1e-6)]
+)
+def test_the_certified_accounting_reads_what_was_promised(epsilon, delta):
+    """It rounds up, so noise for exactly the promise is read as more than it, by a part in 10^10."""
+    data, budget = people(), tc.Budget(epsilon, delta)
+    sums = {f"s{i}": tc.sum("pid", bounds=(0, i)) for i in range(1, 6)}
+    for question in (data.hierarchy(LEVELS, tree=TREE), data.agg(**sums)):
+        assert question.plan(epsilon=epsilon, delta=delta).cost.fits(budget)

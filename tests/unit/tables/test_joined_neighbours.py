@@ -77,9 +77,12 @@ def test_one_unit_moves_joined_rows_by_no_more_than_is_charged(adjacency):
         mine = lines(rng, "u", 6) if turn else ([("u", "A", 0.0, 0)] * 6, [("u", "p")] * 3)
         came = lines(rng, "u", 6) if adjacency == "replace" else ([], [])
         ledger = tc.Ledger.memory()
-        units = [(*others, own) for own in (mine, came)]
-        tables = [[[row for one in side for row in one[i]] for i in (0, 1)] for side in units]
-        sides = [protected(*both, ledger, adjacency, 2) for both in tables]
+        sides = [
+            protected(
+                *([row for one in (*others, own) for row in one[i]] for i in (0, 1)), ledger, adjacency, 2
+            )
+            for own in (mine, came)
+        ]
         for (name, one), (_, other) in zip(*map(asked, sides), strict=True):
             plans = [question.plan(rho=goal) for question in (one, other)]
             assert plans[0].hash == plans[1].hash

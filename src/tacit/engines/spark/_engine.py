@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.algebra import Column, kind_of
 from tacit.engines._sql_expressions import SqlWriter
 from tacit.engines._sql_statements import public_values_sql, statements
-from tacit.engines.spark._dialect import SPARK
+from tacit.engines.spark._dialect import PORTABLE_SPARK, SPARK
 from tacit.engines.spark._session import is_stopped, open_session, quiet
 from tacit.engines.spark._sources import SparkSource
 from tacit.engines.spark._types import family_of
@@ -65,11 +65,19 @@ class SparkEngine:
     snapshot
         After how many questions about a table to keep its ranked rows on the cluster, so that later questions
         are quick; None: never.
+    portable
+        Whether units keep the same rows as on the other engines; see `SparkDialect`.
     """
 
-    dialect = SPARK
-
-    def __init__(self, tables: Mapping[str, SourceTable], *, key: int, snapshot: int | None = 1) -> None:
+    def __init__(
+        self,
+        tables: Mapping[str, SourceTable],
+        *,
+        key: int,
+        snapshot: int | None = 1,
+        portable: bool = False,
+    ) -> None:
+        self.dialect = PORTABLE_SPARK if portable else SPARK
         self._tables = dict(tables)
         self._key, self._snapshot = key, snapshot
         self._lock = threading.RLock()
@@ -233,7 +241,7 @@ class SparkEngine:
 
     def writer(self) -> SqlWriter:
         """Return the writer of the SQL: the dialect, and the types of the columns that are known so far."""
-        return SqlWriter(SPARK, {name: view_types(types) for name, types in self._types.items()})
+        return SqlWriter(self.dialect, {name: view_types(types) for name, types in self._types.items()})
 
     def _secrets(self, tables: SmallTables) -> dict[str, str]:
         """Return the parameters of a statement: secrets that its text does not show."""
@@ -343,7 +351,7 @@ class SparkEngine:
         kept = self._snapshot is not None and self._asked.get(name, 0) > self._snapshot
         if (name, rows) in self._laid_limits and (name in self._kept or not kept):
             return
-        ranked = ranked_sql(name, self._types[name])
+        ranked = ranked_sql(name, self._types[name], self.dialect)
         if kept and name not in self._kept:
             self._laid_limits = {limit for limit in self._laid_limits if limit[0] != name}
             frame = self._own.sql(ranked, self._secrets({})).persist()

@@ -142,7 +142,7 @@ def text_of_number(x: str) -> str:
 
 def plain_text(x: str) -> str:
     """Write a text of a source: at most so long, compared byte by byte; what is not UTF-8 is written out."""
-    cut = f"substring({x}, 1, {MOST_TEXT})"
+    cut = f"CASE WHEN octet_length({x}) <= {MOST_TEXT} THEN {x} ELSE substring({x}, 1, {MOST_TEXT}) END"
     return f"(CASE WHEN is_valid_utf8({x}) THEN {cut} ELSE {text_of_bytes(f'CAST({x} AS BINARY)')} END)"
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from tacit.engines._sql_expressions import StoredTypes
     from tacit.engines._values import ColumnTypes
+    from tacit.engines.spark._dialect import SparkDialect
 
 __all__ = ["first_sql", "ranked_sql", "view_sql", "view_types"]
 
@@ -44,15 +45,18 @@ def view_sql(
     return rows
 
 
-def ranked_sql(name: str, types: ColumnTypes) -> str:
+def ranked_sql(name: str, types: ColumnTypes, dialect: SparkDialect) -> str:
     """Write the rows of a table with the rank of each among the rows of its owner.
 
-    The order is the keyed hash alone. Rows with one hash are equal in every value, but for a collision of
-    md5 under a secret key: which of them comes first changes nothing.
+    The order is the keyed hash, and then the values, so that no other row decides which of two rows with
+    one hash comes first. md5 needs no second order: rows with one text are equal in every value.
     """
     held = view_types(types)
-    rank = numbered(["tacit_u"], SPARK.ranked([(SPARK.quote(c), held[c]) for c, _ in types]))
-    return f"SELECT *, {rank} AS tacit_r FROM {SPARK.quote(name)}"
+    columns = [dialect.quote(c) for c, _ in types]
+    order = dialect.ranked([(column, held[c]) for column, (c, _) in zip(columns, types, strict=True)])
+    if not dialect.portable:
+        order = f"{order}, {dialect.order(columns)}"
+    return f"SELECT *, {numbered(['tacit_u'], order)} AS tacit_r FROM {dialect.quote(name)}"
 
 
 def first_sql(rows: str, n: int) -> str:

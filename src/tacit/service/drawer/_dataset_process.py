@@ -11,6 +11,7 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import TacitError
@@ -261,6 +262,7 @@ def _told(refusal: TacitError) -> dict[str, str]:
     return {"code": refusal.code, "what": problem["title"], "why": problem["why"], "fix": problem["fix"]}
 
 
+@cache  # once in a process
 def _warm_up() -> None:
     """Answer a question about invented people, so that no paying question waits for modules to be loaded."""
     from tacit.accounting import Budget

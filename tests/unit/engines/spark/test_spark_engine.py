@@ -291,8 +291,8 @@ def _engines(spark, path: Path, bounds):
 
     grids = grid_columns({"x": Fact(bounds=bounds)})
     duck = DuckDB({"data": SourceTable(read_source(path), ("u",), grids)}, key=KEY, portable=True)
-    mine = SparkEngine({"data": SourceTable(Source("spark", spark, str(path)), ("u",), grids)}, key=KEY)
-    return duck, mine
+    kept = {"data": SourceTable(Source("spark", spark, str(path)), ("u",), grids)}
+    return duck, SparkEngine(kept, key=KEY, portable=True)
 
 
 def _exact(engine, plan):
@@ -322,6 +322,40 @@ def test_integers_equal_those_of_duckdb(spark, tmp_path: Path, limits):
         assert str(KEY) not in str(mine.sql(member.task.asked, member.task.statistics))
     duck.close()
     mine.close()
+
+
+def test_the_rows_that_a_unit_keeps_depend_on_its_own_rows_and_the_secret_alone(own):
+    """Spark's own hash: other units, other places of the rows and a later question change nothing."""
+    dialect, views = _written(own)[0].SPARK, _written(own)[3]
+    held = [("u", "bigint"), ("h", "string"), ("x", "double"), ("d", "date")]
+    lines = [
+        (u, h, x, None)
+        for u in range(8)
+        for h, x in [("a", 0.0), ("a", -0.0), (None, 1.0), ("1", None), ("b", float("nan")), ("b", 2.0)][
+            : u + 1
+        ]
+    ]
+
+    def kept(rows: list[tuple[object, ...]], n: int, key: str) -> dict[object, list[str]]:
+        frame = own.createDataFrame(rows, "u bigint, h string, x double, d date")
+        frame.createOrReplaceTempView("raw_ranks")
+        own.sql(views.view_sql("raw_ranks", ["u"], held)).createOrReplaceTempView("ranks")
+        ranked = views.first_sql(views.ranked_sql("ranks", held, dialect), n)
+        found: dict[object, list[str]] = {}
+        for line in own.sql(f"SELECT u, h, x, d FROM ({ranked})", {"tacit_key": key}).collect():
+            found.setdefault(line[0], []).append(repr(tuple(line[1:])))
+        return {unit: sorted(values) for unit, values in found.items()}
+
+    keys = [str(key) for key in range(6)]
+    for n in (1, 3):
+        all_kept = {key: kept(lines, n, key) for key in keys}
+        for key in keys:
+            assert {unit: len(rows) for unit, rows in all_kept[key].items()} == {
+                u: min(u + 1, n, 6) for u in range(8)
+            }
+            others = [line for line in reversed(lines) if line[0] % 2]
+            assert kept(others, n, key) == {u: rows for u, rows in all_kept[key].items() if u % 2}
+        assert len({str(rows) for rows in all_kept.values()}) > 1, "the secret decides"
 
 
 def test_a_release_from_a_path_a_folder_and_a_table(spark, tmp_path: Path):

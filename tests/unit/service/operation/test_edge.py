@@ -38,7 +38,7 @@ def lines(stream):
 def mounted(house, run, method="GET", path="/trial/{name}"):
     from tacit.service import _app
 
-    _app._mount(house.app, house.service, Operation(method, path, ANYONE, run))
+    house.app.router.routes.extend(_app._routes(Operation(method, path, ANYONE, run)))
 
 
 def test_a_failure_has_all_headers_and_says_nothing(house, log):

@@ -82,7 +82,7 @@ def test_a_dear_request_counts_as_several(limited):
             pass
         return {}
 
-    _app._mount(limited.app, limited.service, Operation("GET", "/dear", ANYONE, work))
+    limited.app.router.routes.extend(_app._routes(Operation("GET", "/dear", ANYONE, work)))
     found = [limited.call("GET", "/api/v1/dear").status_code for _ in range(8)]
     assert found.count(200) in {1, 2}  # 10 requests at once, and one stands for 6 or a few more
     assert found[-1] == 429
@@ -103,7 +103,7 @@ def test_work_beside_the_event_loop_counts_as_well(limited):
     async def work(call):
         return await call.in_thread(busy)
 
-    _app._mount(limited.app, limited.service, Operation("GET", "/beside", ANYONE, work))
+    limited.app.router.routes.extend(_app._routes(Operation("GET", "/beside", ANYONE, work)))
     found = [limited.call("GET", "/api/v1/beside").status_code for _ in range(5)]
     assert found[0] == 200
     assert found[-1] == 429  # ten requests at once are allowed, and each of these counts as ten
@@ -123,7 +123,7 @@ def test_writing_a_page_counts_as_well(limited, monkeypatch):
 
     monkeypatch.setattr(_app, "render", slow)
     operation = Operation("GET", "/long", ANYONE, lambda _: {}, page="problem.html")
-    _app._mount(limited.app, limited.service, operation)
+    limited.app.router.routes.extend(_app._routes(operation))
     found = [limited.call("GET", "/api/v1/long").status_code for _ in range(2)]
     assert found == [200] * 2  # no page is written
     found = [limited.call("GET", "/long").status_code for _ in range(5)]

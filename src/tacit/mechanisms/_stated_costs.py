@@ -57,7 +57,7 @@ def _costs(law: Mapping[str, Any], adjacency: Adjacency) -> list[Cost]:
     """Return the costs that the parameters allow; none where they are not all in the document."""
     from tacit.accounting import Cost
 
-    match law["mechanism"]:
+    match law.get("mechanism"):
         case "residual-noise" if "sigmas" in law:
             sigmas = {tuple(one): read_fraction(sigma) for one, sigma in law["sigmas"]}
             if len(sigmas) < len(law["sigmas"]):

@@ -269,7 +269,7 @@ def test_the_line_of_a_removed_unit_bounds_delta_of_an_added_one(parts, delta, c
     factors_of.cache_clear()
     parts = canonical(parts)
     assert mirrored(parts, 1.0) == math.inf  # nothing was read yet
-    e = _epsilon(parts, delta, add=0).upper
+    e = _epsilon(parts, delta, add=0, lower=False).upper
     truth, upper = delta_of(parts, e, add=1), mirrored(parts, e)
     assert truth.lower <= upper
     assert (upper <= truth.upper * (1 + 1e-3)) == close

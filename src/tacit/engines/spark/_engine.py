@@ -14,7 +14,6 @@ What it guarantees to the plan
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 import uuid
 import weakref
@@ -28,7 +27,7 @@ from tacit.engines.spark._dialect import PORTABLE_SPARK, SPARK
 from tacit.engines.spark._session import is_stopped, open_session, quiet
 from tacit.engines.spark._sources import SparkSource
 from tacit.engines.spark._types import family_of
-from tacit.engines.spark._views import first_sql, ranked_sql, view_sql, view_types
+from tacit.engines.spark._views import first_sql, keys_sql, ranked_sql, view_sql, view_types
 from tacit.errors import TacitError
 from tacit.fixes import Declare
 from tacit.progress import progress
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SparkEngine", "open_engine"]
 
-_KEY_TYPES: dict[type, str] = {str: "string", float: "double", bool: "boolean"}
 _KIND_TYPES = {"number": "double", "boolean": "boolean"}
 
 
@@ -364,12 +362,7 @@ class SparkEngine:
         self._laid_limits.add((name, rows))
 
     def _lay_keys(self, name: str, lines: Sequence[Sequence[object]]) -> None:
-        """Lay a small public table: one text of JSON, which Spark takes apart."""
-        columns = list(zip(*lines, strict=True))
-        kinds = [_KEY_TYPES[next((type(k) for k in c if k is not None), str)] for c in columns]
-        fields = ", ".join(f"k{i}: {kind}" for i, kind in enumerate(kinds))
-        rows = json.dumps([{f"k{i}": key for i, key in enumerate(line)} for line in lines])
-        sql = f"SELECT inline(from_json(:rows, 'array<struct<{fields}>>', map('mode', 'FAILFAST')))"
+        sql, rows = keys_sql(lines)
         self._own.sql(sql, {"rows": rows}).createOrReplaceTempView(name)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from tacit.engines._dialect import numbered
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
     from tacit.engines._values import ColumnTypes
     from tacit.engines.spark._dialect import SparkDialect
 
-__all__ = ["first_sql", "ranked_sql", "view_sql", "view_types"]
+__all__ = ["first_sql", "keys_sql", "ranked_sql", "view_sql", "view_types"]
+
+_KEY_TYPES: dict[type, str] = {str: "string", float: "double", bool: "boolean"}
 
 
 def view_types(types: ColumnTypes) -> StoredTypes:
@@ -62,3 +65,12 @@ def ranked_sql(name: str, types: ColumnTypes, dialect: SparkDialect) -> str:
 def first_sql(rows: str, n: int) -> str:
     """Write the first rows of each owner. The limit stands right above the rank, so that Spark cuts early."""
     return f"SELECT * FROM ({rows}) WHERE tacit_r <= {n}"
+
+
+def keys_sql(lines: Sequence[Sequence[object]]) -> tuple[str, str]:
+    """Write a small public table: the statement, and its parameter ``rows``, which Spark takes apart."""
+    columns = list(zip(*lines, strict=True))
+    kinds = [_KEY_TYPES[next((type(k) for k in c if k is not None), str)] for c in columns]
+    fields = ", ".join(f"k{i}: {kind}" for i, kind in enumerate(kinds))
+    rows = json.dumps([{f"k{i}": key for i, key in enumerate(line)} for line in lines])
+    return f"SELECT inline(from_json(:rows, 'array<struct<{fields}>>', map('mode', 'FAILFAST')))", rows

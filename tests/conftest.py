@@ -1,6 +1,6 @@
-"""What every test runs in: few threads, temporary files in memory, the profiles of Hypothesis, PostgreSQL.
+"""What every test runs in: few threads, temporary files in memory, repeatable noise, the engines.
 
-The profile `ci` is quick and reproducible, `long` searches widely.
+Of the profiles of Hypothesis, `ci` is quick and reproducible, `long` searches widely.
 """
 
 import os
@@ -28,6 +28,13 @@ settings.register_profile(
 )
 settings.register_profile("long", max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck))
 settings.load_profile("ci")
+
+
+def pytest_configure(config):
+    """Fix the noise of quick tests, those in the docstrings of the package among them."""
+    from repeatable_noise import RepeatableNoise
+
+    config.pluginmanager.register(RepeatableNoise(), "repeatable_noise")
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import tacit as tc
-
-rng = np.random.default_rng()
+from repeatable_noise import rng
 
 
 def integer_laplace(scale: float, size) -> np.ndarray:

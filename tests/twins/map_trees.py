@@ -8,8 +8,6 @@ from tacit.mechanisms import SplittingTree
 from tacit.mechanisms._splitting_tree import price_of_path
 from twins.broken import integer_laplace
 
-rng = np.random.default_rng()
-
 
 class DecayRoundedDown(SplittingTree):
     """PrivTree on integers with the decay of the real-valued formula, rounded down; it claims epsilon."""

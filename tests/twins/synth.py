@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from repeatable_noise import rng
 from tacit.mechanisms import Exponential
-
-rng = np.random.default_rng()
 
 CHOICES, EPSILON = 400, 0.1
 RHO = CHOICES * EPSILON**2 / 8

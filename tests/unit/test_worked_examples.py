@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
+from repeatable_noise import rng
 from tacit.audit import audit, lab, neighbours
 
 m = tc.mechanisms
@@ -56,7 +57,6 @@ def test_6_posterior_odds_move_by_at_most_exp_epsilon():
 
 
 def test_7_a_leak_with_probability_p_is_no_pure_privacy():
-    rng = np.random.default_rng()
 
     def leaks(value, size):
         return np.where(rng.random(size) < 0.01, value, 99)
@@ -111,7 +111,7 @@ def test_14_triangles_when_one_friendship_is_added_or_removed():
     def pair():
         graph = networkx.gnp_random_graph(8, 0.7)
         other = graph.copy()
-        one, two = np.random.default_rng().choice(8, 2, replace=False).tolist()
+        one, two = rng.choice(8, 2, replace=False).tolist()
         (other.remove_edge if other.has_edge(one, two) else other.add_edge)(one, two)
         return graph, other
 

@@ -12,6 +12,8 @@ import pytest
 from tacit import TacitError, noise
 from tacit.noise import _bits
 
+pytestmark = pytest.mark.fresh_noise
+
 
 @pytest.fixture
 def fresh_stream():

@@ -49,7 +49,7 @@ def test_a_release_with_little_noise_tells_the_truth(release):
     assert release.total.value == pytest.approx(len(AGES), abs=2)
     below = release.distribution["n"].value
     assert below == pytest.approx(np.cumsum(np.full(50, 20)).tolist(), abs=2)
-    [line] = release.quantile(0.5)
+    [line] = release.quantile(0.49)
     assert line["age_low"] <= 48 <= line["age_high"]
     assert line["age_high"] - line["age_low"] <= 6
 
@@ -132,7 +132,7 @@ def test_listed_values_keep_the_order_that_was_given():
     release = people().ranges("grade", values=["low", "mid", "high"]).plan(rho=10**4).release()
     assert [line["grade"] for line in release] == ["low", "mid", "high"]
     assert round(release.range("low", "mid").value) == 700
-    [line] = release.quantile(0.5)
+    [line] = release.quantile(0.49)
     assert line["grade"] == "mid"
     with pytest.raises(TacitError, match="order"):
         people().ranges("grade")

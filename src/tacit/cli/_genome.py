@@ -145,7 +145,7 @@ def hardy_weinberg(
 def missingness(
     cohort: GenomeSource, *, epsilon: _GenomeEpsilon = None, delta: _GenomeDelta = 0, rho: _GenomeRho = None,
     clip: Annotated[
-        float | None, typer.Option("--clip", help="Missing calls above which a person counts less.")
+        float | None, typer.Option("--clip", help="A person with more missing calls than this counts less.")
     ] = None,
     budget: GenomeBudget = None, name: GenomeName = None, variants: GenomeVariants = None,
     people: _GenomePeople = None, ledger: GenomeLedger = "tacit.ledger", out: GenomeTable = None,

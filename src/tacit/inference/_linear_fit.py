@@ -304,8 +304,8 @@ class LinearFit:
             times = max(1.1, self.rows_needed / max(float(self.moments[0, 0]), 1.0))
             said = (
                 f"The noise hides how {first} and {second} go together. About {self.rows_needed:,} rows or "
-                f"{times:.2g} times the epsilon would do for values over a good part of the bounds; narrower "
-                "bounds help."
+                f"{times:.2g} times the epsilon would be enough if the values cover a good part of the "
+                "bounds; narrower bounds help."
             )
             return Estimate(None, None, None, self.level, NOISE_AND_SAMPLING, method, None, said)
         said = (

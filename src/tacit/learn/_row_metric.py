@@ -41,7 +41,7 @@ def read_grid(
     if longest < corner * _SMALLEST:
         raise bad_parameter(
             "clip", "at least a millionth of the distance from the middle of the bounds to a corner", clip,
-            why="next to every row would be shortened to it", fix=Set(clip=None),
+            why="otherwise almost every row would be shortened to this length", fix=Set(clip=None),
         )  # fmt: skip
     return RowGrid(low, high, own, longest, steps)
 

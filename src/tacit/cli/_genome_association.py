@@ -40,13 +40,14 @@ __all__: list[str] = []
 
 _Epsilon = Annotated[float, typer.Option("--epsilon", "-e", help="What the question may cost.")]
 _Status = Annotated[
-    Path, typer.Option("--status", help="A public text file, one line a person: 1 case, 0 control.")
+    Path, typer.Option("--status", help="A public text file, one line for each person: 1 case, 0 control.")
 ]
 _Phenotype = Annotated[
-    Path, typer.Option("--phenotype", help="A text file, one line a person: 1 for a case, or a number.")
+    Path,
+    typer.Option("--phenotype", help="A text file, one line for each person: 1 for a case, or a number."),
 ]
 _Covariates = Annotated[
-    Path | None, typer.Option("--covariates", help="A .csv with a header and one line a person.")
+    Path | None, typer.Option("--covariates", help="A .csv with a header and one line for each person.")
 ]
 _Ssf = Annotated[Path | None, typer.Option("--out", help="Write the GWAS summary-statistics format (.tsv).")]
 

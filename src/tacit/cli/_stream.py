@@ -101,7 +101,7 @@ def open_(
     ] = None,
     limits: Annotated[
         list[str] | None,
-        typer.Option("--limit", help="rows=3: how much of one person counts a day; may be repeated."),
+        typer.Option("--limit", help="rows=3: how much of one person counts on a day; may be repeated."),
     ] = None,
     ledger: Annotated[str, typer.Option(help="Where the budget is kept.")] = "tacit.ledger",
     as_json: JsonOption = False,

@@ -142,8 +142,8 @@ def _agreement(levels: NDArray[np.float64], place: int, noise_squared: NDArray[n
 
 def _note(share: float, noise: float, agreement: float) -> str:
     text = (
-        f"explains about {percent(share, 2)} of the variance; the largest component of noise alone, "
-        f"{percent(noise, 2)}"
+        f"explains about {percent(share, 2)} of the variance; the largest component of noise alone would "
+        f"explain {percent(noise, 2)}"
     )
     if agreement < 0.5:
         return text + "; it cannot be distinguished from the noise"

@@ -209,7 +209,9 @@ class LinearFit:
         for name in at:
             if name not in {one.name for one in self.columns[:-1]}:
                 names = tuple(one.name for one in self.columns[:-1])
-                raise bad_parameter("a column", "one that explains", name, fix=Choose(names, given=name))
+                raise bad_parameter(
+                    "a column", "one that explains the outcome", name, fix=Choose(names, given=name)
+                )
         outcome, q = self.columns[-1], len(self.columns) + 1
         shift = np.eye(q)
         shift[1 : q - 1, 0] = -place

@@ -34,7 +34,7 @@ def read_grid(
         corner = math.sqrt(float((((high - low) / (2 * own)) ** 2).sum()))
     if not 1 / _LARGEST < corner < _LARGEST:
         raise bad_parameter(
-            "bounds", "neither this wide nor this narrow", bounds, why="rows need a finite length",
+            "bounds", "neither extremely wide nor extremely narrow", bounds, why="rows need a finite length",
             fix=Set(bounds=(0, 100)),
         )  # fmt: skip
     longest = corner if clip is None else min(corner, float(rational("clip", clip)))

@@ -381,7 +381,7 @@ def carriers() -> tuple[int, int]:
 
 
 def mixed() -> dict[str, tuple[float, float]]:
-    """Return the announced half-width of flights and planes, asked alone and beside each other."""
+    """Return the announced half-width of flights and planes, asked alone and asked together."""
     data = SUBJECTS["flights"].protect(1)
     rows, planes = "COUNT(*) AS flights", "COUNT(DISTINCT tailnum) AS planes"
     errors: dict[str, list[float]] = defaultdict(list)
@@ -389,7 +389,7 @@ def mixed() -> dict[str, tuple[float, float]]:
         release = data.sql(f"SELECT {items} FROM flights").plan(epsilon=1).release()
         for name, cells in release.content.columns.items():
             errors[name].append((cells.high[0] - cells.low[0]) / 2)
-    return {name: (alone, beside) for name, (alone, beside) in errors.items()}
+    return {name: (alone, both) for name, (alone, both) in errors.items()}
 
 
 def quantiles(truth: duckdb.DuckDBPyConnection, draws: int) -> list[Compared]:
@@ -426,7 +426,7 @@ def line_of(number: int, first: Answer, cells: list[Compared], draws: list[Compa
     if first.error is None:
         outcome = "answered"
     elif question.refused:
-        outcome = f"refused; `{short(first.pasted)}` works"
+        outcome = f"refused; the suggested fix works: `{short(first.pasted)}`"
     else:
         outcome = f"answered with `{short(first.pasted)}`"
     if first.release is None:
@@ -500,8 +500,8 @@ def report(
         lines.append(f"| {kind} | {stated:,} | {inside / max(stated, 1):.1%} |")
     least, most = carriers()
     lines += ["", f"Flights by carrier with private groups: {least} to {most} of 16 carriers are shown.", ""]
-    for name, (alone, beside) in mixed().items():
-        lines.append(f"- {name}: +/- {alone:,.0f} alone, +/- {beside:,.0f} beside the other column")
+    for name, (alone, both) in mixed().items():
+        lines.append(f"- {name}: +/- {alone:,.0f} alone, +/- {both:,.0f} together with the other column")
     lines += [
         "",
         "| | question | SQL | what happens | first number [interval] | truth | error | intervals that hold |",

@@ -93,7 +93,7 @@ CODES: Final[dict[str, str]] = {
     "sites-differ": "a genotype file lacks a declared variant, or has other alleles; or a list has one twice",
     # client of a service
     "service-unreachable": "a service does not answer, or an answer is not there in time",
-    "service-differs": "what answered is not a service that this version understands",
+    "service-differs": "the answer is not from a service that this version understands",
     # hospitals that train together
     "bad-message": "bytes are not a message of a study, or a message lacks what its kind needs",
     "study-differs": "a hospital has agreed to another study, or a document is not a study",
@@ -113,7 +113,7 @@ CODES: Final[dict[str, str]] = {
     "too-many-requests": "too many requests came in a short time",
     "dataset-paused": "the dataset takes no questions now",
     "drawer-away": "the process that reads the data does not answer",
-    "service-failed": "the service failed; nothing about the reason leaves it",
+    "service-failed": "the service failed and does not reveal the reason",
 }
 
 

@@ -90,7 +90,7 @@ def test_an_alarm_is_free_and_says_how_often_it_is_wrong(folder):
 @pytest.mark.parametrize(
     ("words", "code", "fix"),
     [
-        (("append", "flu", "2026-01-01", "rows.csv"), "day-closed", "stream of their own"),
+        (("append", "flu", "2026-01-01", "rows.csv"), "day-closed", "separate stream"),
         (("append", "flu", "2025-12-31", "rows.csv"), "day-outside", "another stream"),
         (("append", "flu", "2026-01-03"), "bad-parameter", "--nobody"),
         (("append", "flu", "2026-01-03", "missing.csv"), "bad-parameter", "name of the file"),

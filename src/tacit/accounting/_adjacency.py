@@ -101,7 +101,8 @@ def _check(law: LossLaw, adjacency: Adjacency) -> None:
                 raise TacitError(
                     "no-guarantee",
                     "the cost of a Poisson sample holds if a unit is added or removed, not if it is replaced",
-                    why="a replaced unit changes both sides, and the mixture that hides it is unknown",
+                    why="the bound compares answers with and without the unit, and a cost under replace "
+                    "does not describe answers without it",
                     fix="state the cost under add/remove, then sample it",
                 )
             if not can_sample(inner):
@@ -129,8 +130,9 @@ def _check(law: LossLaw, adjacency: Adjacency) -> None:
             if runs == "poisson" and any(charge(one).delta for one in candidates):
                 raise TacitError(
                     "no-guarantee",
-                    "a Poisson number of runs needs candidates without a delta of their own",
-                    why="its bound reads the whole loss of a run, which such a cost does not define",
+                    "a Poisson number of runs needs candidates without a delta",
+                    why="the bound needs the whole loss distribution of a run, and a cost with a delta does "
+                    "not define it",
                     fix=Set(law="logarithmic"),
                 )
             for one in candidates:

@@ -270,7 +270,7 @@ class Cost(Constructors, Readings):
             return None
         raise TacitError(
             "no-guarantee",
-            f"this cost is not that of one randomized response among {stated} answers",
+            f"this cost is not the cost of one randomized response among {stated} answers",
             why="the bound needs reports whose wrong answers are all equally likely, not reports of the same "
             "epsilon",
             fix=Code(f"Cost.randomized_response(1, categories={max(2, stated)}).shuffled(1000)"),

@@ -66,7 +66,7 @@ def _foreign(cost: object) -> TacitError:
             "cost",
             "a Cost made of Tacit's own laws",
             type(cost),
-            why="a subclass, or a law of its own, could record one cost and charge another",
+            why="a subclass, or a law of another package, could record one cost and charge another",
             fix=Code("cost=tc.Cost.pure(0.5)"),
         )
     return bad_parameter(

@@ -107,7 +107,7 @@ def contribution(
         raise TacitError(
             "missing-limit",
             f"nothing bounds how much one unit can add: there is no limit on {missing}",
-            why="noise hides one unit only if what a unit can change is bounded",
+            why="noise can hide one unit only if there is a bound on what this unit can change",
             fix=Declare("limits", 10, column=missing),
         )
     total = reach * most if rows is None else min(rows, reach * most)

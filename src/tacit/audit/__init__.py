@@ -1,4 +1,4 @@
-"""Audits, our attacks on ourselves: lower bounds on epsilon, and the largest change between neighbours.
+"""Audits, which attack Tacit itself: lower bounds on epsilon, and the largest change between neighbours.
 
 The package is also its main function: ``tc.audit(plan)`` attacks a whole plan, ``tc.audit(mechanism)`` a
 mechanism. (``import tacit.audit`` binds the module to the name, so a function of that name would be

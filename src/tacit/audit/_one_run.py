@@ -163,12 +163,14 @@ def one_run(
         raise TacitError(
             "bad-parameter",
             "an audit needs one score and one coin (True or False) for each canary",
-            why="it counts for how many canaries the score tells the coin",
+            why="it counts for how many canaries the score shows how the coin fell",
             fix=Code("tc.audit.one_run(scores, tc.audit.draw_canaries(2000))"),
         )
     total = len(values)
     if guesses is not None and not 2 <= count("guesses", guesses) <= total:
-        raise bad_parameter("guesses", f"from 2 to {total:,}, the canaries", guesses, fix=Set(guesses=total))
+        raise bad_parameter(
+            "guesses", f"from 2 to {total:,}, the number of canaries", guesses, fix=Set(guesses=total)
+        )
     shares = _SHARES if guesses is None else (guesses / total,)
     order = np.argsort(np.nan_to_num(values), kind="stable")
     made = []

@@ -75,7 +75,7 @@ ADVICE: Final[dict[str, str]] = {
     "day-missing": "run tacit stream append for the missing day; with --nobody if it had no rows",
     "rows-differ": "give the day the same columns as the days before it",
     "not-begun": "run tacit stream begin; with several plans, name one: --plan 1",
-    "bad-genotypes": "check the name of the file; a .bed needs its .bim and .fam beside it",
+    "bad-genotypes": "check the name of the file; a .bed needs its .bim and .fam in the same folder",
     "sites-differ": "give --variants a table of the same variants and alleles as the file of genotypes",
     "service-unreachable": "check the address and the network, and ask again",
     "service-differs": "check the address; the service and this command may need the same version",

@@ -41,7 +41,7 @@ def budget_plan(
     plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show which of a year's reports the budget pays for, and what the others would take.
+    """Show which of a year's reports the budget pays for, and what the others would need.
 
     Touches neither data nor ledger. Exits with status 1 if not everything fits.
     """

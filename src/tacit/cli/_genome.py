@@ -54,7 +54,7 @@ _GenomeRho = Annotated[
 ]
 GenomeBudget = Annotated[
     float | None,
-    typer.Option("--budget", help="The whole budget, in rho or epsilon; for a cohort that is new."),
+    typer.Option("--budget", help="The whole budget, in rho or epsilon; needed for a new cohort."),
 ]  # fmt: skip
 GenomeName = Annotated[
     str | None, typer.Option("--name", help="The cohort's name; by default that of the file.")
@@ -64,7 +64,8 @@ GenomeVariants = Annotated[
     typer.Option("--variants", help="A public .csv or .tsv: chromosome, position, ref, alt, frequency."),
 ]
 _GenomeClusters = Annotated[
-    Path | None, typer.Option("--clusters", help="A text file with the cluster of each person, one a line.")
+    Path | None,
+    typer.Option("--clusters", help="A text file with the cluster of each person, one on each line."),
 ]
 _GenomeNames = Annotated[
     str | None, typer.Option("--cluster-names", help="The public names of the clusters: north,south.")
@@ -145,7 +146,7 @@ def hardy_weinberg(
 def missingness(
     cohort: GenomeSource, *, epsilon: _GenomeEpsilon = None, delta: _GenomeDelta = 0, rho: _GenomeRho = None,
     clip: Annotated[
-        float | None, typer.Option("--clip", help="Missing calls above which a person counts less.")
+        float | None, typer.Option("--clip", help="A person with more missing calls than this counts less.")
     ] = None,
     budget: GenomeBudget = None, name: GenomeName = None, variants: GenomeVariants = None,
     people: _GenomePeople = None, ledger: GenomeLedger = "tacit.ledger", out: GenomeTable = None,

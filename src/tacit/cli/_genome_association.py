@@ -40,13 +40,14 @@ __all__: list[str] = []
 
 _Epsilon = Annotated[float, typer.Option("--epsilon", "-e", help="What the question may cost.")]
 _Status = Annotated[
-    Path, typer.Option("--status", help="A public text file, one line a person: 1 case, 0 control.")
+    Path, typer.Option("--status", help="A public text file, one line for each person: 1 case, 0 control.")
 ]
 _Phenotype = Annotated[
-    Path, typer.Option("--phenotype", help="A text file, one line a person: 1 for a case, or a number.")
+    Path,
+    typer.Option("--phenotype", help="A text file, one line for each person: 1 for a case, or a number."),
 ]
 _Covariates = Annotated[
-    Path | None, typer.Option("--covariates", help="A .csv with a header and one line a person.")
+    Path | None, typer.Option("--covariates", help="A .csv with a header and one line for each person.")
 ]
 _Ssf = Annotated[Path | None, typer.Option("--out", help="Write the GWAS summary-statistics format (.tsv).")]
 
@@ -64,7 +65,7 @@ def top(
     ledger: GenomeLedger = "tacit.ledger", out: GenomeTable = None, certificate: GenomeCertificate = None,
     only_plan: GenomeOnlyPlan = False, as_json: JsonOption = False,
 ) -> None:  # fmt: skip
-    """Choose the SNPs with the strongest association; protects genotypes, and the status is public."""
+    """Choose the SNPs with the strongest association; protects genotypes; who is a case is public."""
     files = OutputFiles(out, None, certificate)
     files.check()
     listed = read_labels("--status", status)
@@ -82,7 +83,7 @@ def summary(
     cohort: GenomeSource, *, epsilon: _Epsilon,
     phenotype: _Phenotype,
     trait: Annotated[
-        str | None, typer.Option("--trait", help="Of a number, its public mean and deviation: 170,10.")
+        str | None, typer.Option("--trait", help="For a numeric trait: public mean and deviation, 170,10.")
     ] = None,
     covariates: _Covariates = None,
     adjust: Annotated[
@@ -94,7 +95,7 @@ def summary(
     plot: GenomePlot = None, certificate: GenomeCertificate = None, only_plan: GenomeOnlyPlan = False,
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
-    """Test every SNP against a phenotype; protects phenotypes alone, so it has an account of its own."""
+    """Test every SNP against a phenotype; protects only phenotypes, so it has a separate account."""
     files = OutputFiles(out, plot, certificate, (".tsv",))
     files.check()
     opened = open_cohort(

@@ -60,13 +60,13 @@ _GraphWeight = Annotated[
 ]
 _GraphDegree = Annotated[
     float | None,
-    typer.Option("--mean-degree", help="A public guess of the edges of a node, for the verdict."),
+    typer.Option("--mean-degree", help="A public guess: how many edges a node has; for the verdict."),
 ]
 _GraphColumns = Annotated[
     str | None,
     typer.Option("--columns", help='The columns with the two nodes: "from,to"; by default the first two.'),
 ]
-_GraphBy = Annotated[str | None, typer.Option("--by", help="The grouping, for mixing and the like.")]
+_GraphBy = Annotated[str | None, typer.Option("--by", help="The grouping, for mixing and similar questions.")]
 _GraphK = Annotated[int | None, typer.Option("--k", help="How many edges a star has.")]
 _GraphTau = Annotated[int | None, typer.Option("--tau", help="How many triangles of a node count.")]
 _GraphLargest = Annotated[int | None, typer.Option("--largest", help="The last degree of a histogram.")]

@@ -36,20 +36,20 @@ _MapBox = Annotated[
 _MapLat = Annotated[str, typer.Option(help="The column of latitudes.")]
 _MapLon = Annotated[str, typer.Option(help="The column of longitudes.")]
 _MapUnit = Annotated[
-    str | None, typer.Option(help="The column that says whose point it is; without it, each row.")
+    str | None, typer.Option(help="The column that says whose point it is; by default, each row is a unit.")
 ]
 _MapLimits = Annotated[
     list[str] | None,
     typer.Option("--limit", help="rows=5: how many points of one unit count; may be repeated."),
 ]
 _MapGrid = Annotated[str | None, typer.Option(metavar="ROWSxCOLUMNS", help="Count in a grid: 64x64.")]
-_MapTree = Annotated[bool, typer.Option("--tree", help="Small regions where many points are.")]
+_MapTree = Annotated[bool, typer.Option("--tree", help="Use smaller regions where there are more points.")]
 _MapAdaptive = Annotated[bool, typer.Option("--adaptive", help="An adaptive grid of two levels.")]
 _MapH3 = Annotated[int | None, typer.Option(help="Count in H3 cells of this resolution.")]
 _MapDistricts = Annotated[Path | None, typer.Option(help="Count in public polygons: a GeoJSON file.")]
 _MapDistrictName = Annotated[str, typer.Option(help="The property that names a polygon.")]
 _MapHottest = Annotated[
-    int | None, typer.Option(help="Only which so many cells of --grid are the hottest; no counts.")
+    int | None, typer.Option(help="Show this many hottest cells of --grid, without counts.")
 ]
 _MapEpsilon = Annotated[float | None, typer.Option("--epsilon", "-e", help="What the map may cost.")]
 _MapDelta = Annotated[float, typer.Option("--delta", help="Allow Gaussian noise, with this delta.")]
@@ -145,7 +145,7 @@ def _planned(points: PointMap, goal: dict[str, Any], **asked: Any) -> Plan[Any]:
         raise TacitError(
             "bad-parameter",
             "a map needs one kind of regions, got " + ("none" if not kinds and shape is None else "several"),
-            why="each kind is a question of its own, with its own cost",
+            why="each kind is a separate question with its own cost",
             fix=Say(f"give one of {_KINDS}"),
         )
     pure = {name: goal[name] for name in ("epsilon", "confidence")}

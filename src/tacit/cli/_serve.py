@@ -45,7 +45,8 @@ def run_service(
     folder: _FolderOption = Path("tacit-service"),
     config: _ConfigOption = None,
     address: Annotated[
-        str | None, typer.Option(help="Where to listen; others than this machine need TLS or a proxy.")
+        str | None,
+        typer.Option(help="The address to listen on; one that others can reach needs TLS or a proxy."),
     ] = None,
     port: Annotated[int | None, typer.Option(help="The port; 8340 unless the settings name another.")] = None,
     workers: Annotated[int | None, typer.Option(help="How many web workers.")] = None,
@@ -76,7 +77,7 @@ def run_service(
 
 @serve.command("drawer")
 def run_drawer_alone(context: typer.Context) -> None:
-    """Run the drawer alone, for ``tacit serve --no-drawer``: so it can have limits of its own."""
+    """Run only the drawer, next to ``tacit serve --no-drawer``, so that it can have separate limits."""
     from tacit.service.operation import run_drawer_process
 
     run_drawer_process(_settings(*context.obj, first=False))
@@ -201,7 +202,7 @@ def restore_service(
         bool, typer.Option("--keep-tokens", help="Leave tokens valid; some may have been revoked since.")
     ] = False,
 ) -> None:
-    """Put a backup back; replaces nothing, and says whether the ledger is the newest copy."""
+    """Restore a backup; replaces no file, and says whether the ledger is the newest copy."""
     from tacit.service.operation import restore
 
     report = restore(_settings(*context.obj, first=True), source, key=key, keep_tokens=keep_tokens)
@@ -210,7 +211,7 @@ def restore_service(
 
 @serve.command("migrate")
 def migrate_service(context: typer.Context) -> None:
-    """Bring the service's database to the form of this version; the start does it too."""
+    """Bring the service's database to the form of this version; a start of the service does this too."""
     from tacit.service.operation import prepare
 
     settings = _settings(*context.obj, first=False)

@@ -89,7 +89,7 @@ def open_(
     most_days: Annotated[
         int | None, typer.Option("--most-days", help="At the level person: on how many days a person counts.")
     ] = None,
-    apart: Annotated[int, typer.Option(help="At the level person: how many days apart at least.")] = 1,
+    apart: Annotated[int, typer.Option(help="At the level person: at least this many days apart.")] = 1,
     bounds: Annotated[
         list[str] | None, typer.Option("--bounds", help="COLUMN=LOW:HIGH, a public range; may be repeated.")
     ] = None,
@@ -101,7 +101,7 @@ def open_(
     ] = None,
     limits: Annotated[
         list[str] | None,
-        typer.Option("--limit", help="rows=3: how much of one person counts a day; may be repeated."),
+        typer.Option("--limit", help="rows=3: how much of one person counts on a day; may be repeated."),
     ] = None,
     ledger: Annotated[str, typer.Option(help="Where the budget is kept.")] = "tacit.ledger",
     as_json: JsonOption = False,

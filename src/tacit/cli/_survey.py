@@ -55,7 +55,7 @@ def design(
     strategy: Annotated[
         str, typer.Option(help="auto; one question for each respondent; or split epsilon over all.")
     ] = "auto",
-    respondents: Annotated[int, typer.Option(help="The expected number, to predict the error.")] = 1000,
+    respondents: Annotated[int, typer.Option(help="How many you expect, to predict the error.")] = 1000,
     force: Annotated[bool, typer.Option("--force", help="Replace another survey in this file.")] = False,
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
@@ -131,7 +131,7 @@ def collect(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
-    """Check reports and write them to one file; nothing is written if one of them is not right."""
+    """Check reports and write them to one file; writes nothing if one of them is wrong."""
     made = _load(path)
     sent = None if invitations is None else _lines(invitations)
     gathered = [

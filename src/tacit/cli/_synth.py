@@ -38,7 +38,7 @@ _SynthKeep = Annotated[
 ]
 _SynthNever = Annotated[
     list[str] | None,
-    typer.Option("--never", help="sex=M,pregnant=yes: a combination that cannot be; may be repeated."),
+    typer.Option("--never", help="sex=M,pregnant=yes: a combination that cannot occur; may be repeated."),
 ]
 _SynthMethod = Annotated[str, typer.Option("--method", help="auto, aim, mst or tables.")]
 _SynthSize = Annotated[int, typer.Option("--size", help="The most cells of the model.")]

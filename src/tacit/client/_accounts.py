@@ -44,7 +44,7 @@ class ServiceAccount:
         if self.state is None:
             raise TacitError(
                 "not-allowed",
-                "the service does not show what was spent of an account in every detail",
+                "the service does not show in detail how much of an account was spent",
                 fix="ask the service for the price of the question",
             )
         return self.state

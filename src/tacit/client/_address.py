@@ -64,8 +64,9 @@ def read_address(url: str, *, insecure: bool = False) -> ServiceAddress:
     if parts.scheme == "http" and not insecure and not _is_this_machine(parts.hostname):
         raise TacitError(
             "bad-parameter",
-            f"the address of {parts.hostname} starts with http, so everybody on the way could read the token",
-            why="whoever has the token can spend the allotment of its owner",
+            f"the address of {parts.hostname} starts with http, so others on the network could read the "
+            "token",
+            why="anyone who has the token can spend the allotment of its owner",
             fix=Set(url=f"https://{parts.netloc}{parts.path}"),
         )
     usual = 443 if parts.scheme == "https" else 80

@@ -175,7 +175,7 @@ class Connection:
         if document.get("kind", "table") != "table":
             raise TacitError(
                 "not-allowed",
-                "only datasets of tables are planned with on this machine",
+                "only datasets of tables can be planned on this machine",
                 why=f"this dataset is of the kind {str(document.get('kind'))[:40]!r}",
                 fix=Code("connection.ask(dataset, method, epsilon=...)"),
             )

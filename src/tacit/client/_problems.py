@@ -29,7 +29,9 @@ def refusal_of(problem: Mapping[str, Any], status: int, address: ServiceAddress)
     why, fix = _words(problem.get("why")), _fix(problem)
     if code in CODES:
         return TacitError(code, what, why=why, fix=fix)
-    return TacitError("service-differs", what, why=why or f"the service names this {code[:60]!r}", fix=fix)
+    return TacitError(
+        "service-differs", what, why=why or f"the service calls this error {code[:60]!r}", fix=fix
+    )
 
 
 def _fix(problem: Mapping[str, Any]) -> Fix:
@@ -69,7 +71,7 @@ def not_from_a_service(address: ServiceAddress, why: str) -> TacitError:
     """Return the error of an answer that a service of Tacit does not give."""
     return TacitError(
         "service-differs",
-        f"what answers at {address} is not a service that this version of Tacit understands",
+        f"the program at {address} is not a service that this version of Tacit understands",
         why=why,
         fix="check the address; the service and this library may need the same version",
     )

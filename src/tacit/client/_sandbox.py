@@ -62,7 +62,9 @@ class SandboxLedger:
     def account(self, name: str) -> NoReturn:
         """Refuse: nothing is charged in a sandbox."""
         raise TacitError(
-            "unknown-account", f"the sandbox of {name!r} has no account", fix="ask: it is free and unlimited"
+            "unknown-account",
+            f"the sandbox of {name!r} has no account",
+            fix="release the plan: in the sandbox it is free and unlimited",
         )
 
     def remaining(self, account: str, *, block: str | None = None) -> NoReturn:

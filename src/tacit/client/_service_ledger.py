@@ -188,7 +188,7 @@ class ServiceLedger:
     def paid_release(self, account: str, plan: str, *, version: int | None = None) -> NoReturn:
         """Refuse: `answer` asks the service for what is stored."""
         del account, plan, version
-        raise elsewhere("stored answers are at the service", "ask by the plan")
+        raise elsewhere("stored answers are at the service", "release the plan: a stored answer is free")
 
     def draw(self, *_: object, **__: object) -> NoReturn:
         """Refuse: the data is at the service."""

@@ -92,9 +92,10 @@ def batch(
         if isinstance(one, Plan) or not (callable(getattr(one, "plan", None)) or callable(one)):
             raise TacitError(
                 "bad-parameter",
-                f"{name} is {'a plan' if isinstance(one, Plan) else 'no question'}, and others are questions"
+                f"{name} is {'a plan' if isinstance(one, Plan) else 'not a question'}, but others are "
+                "questions"
                 if any(ready)
-                else f"{name} is no question: it has no method plan",
+                else f"{name} is not a question: it has no method plan",
                 why="a batch splits a budget over questions, or joins plans that have their parts already",
                 fix=_EXAMPLE,
             )

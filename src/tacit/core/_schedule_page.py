@@ -74,12 +74,11 @@ def what_it_takes(schedule: BudgetSchedule) -> tuple[str, ...]:
     if remedy.plan is not None:
         said.append(f"Or {_softer(last, remedy.plan)}: then everything fits.")
     if len(short) == 1:
-        fewer = last.asked.times - last.fitting
         said.append(
             f"Or leave out {last.asked.name}: then everything else fits."
             if not last.fitting
-            else f"Or release {last.asked.name} {fewer} {'time' if fewer == 1 else 'times'} less, which is "
-            f"{last.fitting} instead of {last.asked.times}."
+            else f"Or release {last.asked.name} {last.fitting} {'time' if last.fitting == 1 else 'times'} "
+            f"instead of {last.asked.times}."
         )
     return tuple(said)
 

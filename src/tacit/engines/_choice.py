@@ -81,7 +81,7 @@ def place_source(given: object, engine: object = None) -> Source:
             "source",
             "the name of a table on the engine",
             type(given).__name__,
-            why="one engine reads all tables of a dataset, also the public ones",
+            why="one engine reads all tables of a dataset, including the public ones",
             fix=Set(source="visits"),
         )
     return Source(name, engine, given)
@@ -131,7 +131,7 @@ def _refuse_address(given: object) -> None:
     if isinstance(given, str) and given.lower().startswith("postgres") and ":/" in given:
         raise bad_parameter(
             "source",
-            "the name of a table, beside an address that starts with postgresql://",
+            "the name of a table, with an engine whose address starts with postgresql://",
             _shown(given),
             fix=Set(source="visits", engine="postgresql://localhost/hospital"),
         )
@@ -146,8 +146,8 @@ def open_engine(tables: Mapping[str, SourceTable], *, key: int) -> Engine:
             "bad-parameter",
             f"the tables are on different engines: {', '.join(sorted(names))}",
             why="one question cannot read two engines",
-            fix="put all tables, also the public ones, on one engine; or declare a dataset on each engine "
-            "and ask them together as a consortium",
+            fix="put all tables, including the public ones, on one engine; or declare a dataset on each "
+            "engine and ask them together as a consortium",
         )
     [name] = names
     if name == "duckdb":

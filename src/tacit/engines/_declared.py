@@ -144,7 +144,7 @@ class DeclaredTables:
         raise TacitError(
             "unknown-table",
             "this dataset was opened from its public facts, without its data, so nothing was charged",
-            why="plans can be made here, but only where the data is can they be released",
+            why="plans can be made here, but they can be released only where the data is",
             fix="send the plan's document to the place that has the data",
         )
 

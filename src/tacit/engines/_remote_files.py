@@ -58,7 +58,7 @@ def read_address(address: str) -> str:
     Traceback (most recent call last):
         ...
     tacit.errors.TacitError: source must be an encrypted address, got 'http://host.org/visits.parquet'
-      why: whoever carries the rows could read and change them
+      why: others on the network could read and change the rows
       fix: tc.protect(..., source="https://host.org/visits.parquet")
       code: bad-parameter
     """
@@ -68,15 +68,15 @@ def read_address(address: str) -> str:
             "source",
             "an encrypted address",
             shown,
-            why="whoever carries the rows could read and change them",
+            why="others on the network could read and change the rows",
             fix=Declare("source", "https" + shown[4:]),
         )
     if not parts.path.lower().endswith(_ENDS) or any(sign in parts.path for sign in "*?["):
         raise TacitError(
             "bad-parameter",
             f"{shown} is not the address of one Parquet file",
-            why="in object storage Tacit reads Parquet, whose footer has the columns; other files would have "
-            "to be read whole",
+            why="in object storage, Tacit reads only Parquet files: their footer names the columns, and "
+            "other files would have to be read as a whole",
             fix=Either(
                 Declare("source", "s3://hospital/visits.parquet"),
                 Say("a copy on this machine, which can be a CSV file or a folder"),

@@ -165,8 +165,8 @@ def plan_top_snps(
         promised=goal.promised,
         forecast=[
             Forecast(
-                "variant", f"the {number} SNPs that are furthest into significance", noise.describe(), None,
-                note=f"each lies at most {behind:,.0f} people behind the best one that is left",
+                "variant", f"the {number} SNPs with the highest scores", noise.describe(), None,
+                note=f"each lies at most {behind:,.0f} people behind the best SNP that is left",
                 caution="a SNP that is listed need not be significant",
             )
         ],
@@ -177,7 +177,8 @@ def plan_top_snps(
             ("public", "who is a case and who is a control; the site list"),
             ("protected", ("one person's genotypes at all SNPs, compared with any other genotypes of a "
                           "person with the same status")),
-            ("missing calls", "count as the likeliest genotype at the public frequency, else as 0 copies"),
+            ("missing calls", ("count as the likeliest genotype at the public frequency; without a "
+                              "frequency, as 0 copies")),
         ],
         confidence=float(goal.confidence),
         asked=f"the {number} SNPs with the strongest association ({test} test, p below {float(level):g})",

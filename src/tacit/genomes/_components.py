@@ -142,11 +142,11 @@ def _agreement(levels: NDArray[np.float64], place: int, noise_squared: NDArray[n
 
 def _note(share: float, noise: float, agreement: float) -> str:
     text = (
-        f"explains about {percent(share, 2)} of the variance; the largest component of noise alone, "
-        f"{percent(noise, 2)}"
+        f"explains about {percent(share, 2)} of the variance; the largest component of noise alone would "
+        f"explain {percent(noise, 2)}"
     )
     if agreement < 0.5:
-        return text + "; it cannot be told from the noise"
+        return text + "; it cannot be distinguished from the noise"
     return text + f"; squared cosine with the component of the exact data about {agreement:.3f}"
 
 
@@ -220,7 +220,7 @@ def read_places(cohort: Cohort, variants: Sequence[object] | None) -> NDArray[np
             raise TacitError(
                 "bad-parameter",
                 f"components use at most {MOST_VARIANTS:,} variants, and the cohort has {sites:,}",
-                why="noise is added to each pair of variants, and grows with their number; some hundred "
+                why="noise is added to each pair of variants and grows with their number; a few hundred "
                 "variants that are far apart show ancestry",
                 fix=Set(variants=list(range(1, sites + 1, -(-sites // MOST_VARIANTS)))[:5]),
             )

@@ -132,7 +132,7 @@ def _read_unit(unit: object) -> str:
     """Read what is protected: whole people, or phenotypes alone."""
     given = str(unit) if isinstance(unit, str | Unit) else ""
     if given not in PROTECTED:
-        raise bad_parameter("unit", "person or phenotype", unit, why="other units of genomes have no proof",
+        raise bad_parameter("unit", "person or phenotype", unit, why="there is no proof for other units",
                             fix=Choose(PROTECTED, given=given))  # fmt: skip
     return given
 
@@ -149,7 +149,7 @@ def _check_phenotype(phenotype: object, status: str) -> None:
     if status == "public":
         raise TacitError(
             "bad-parameter",
-            "the phenotype is declared public, and it is what the cohort protects",
+            "the phenotype is declared public, but this cohort protects the phenotype",
             why="a public phenotype needs no protection",
             fix=Either(Set(status="protected"), Set(unit="person")),
         )
@@ -161,8 +161,8 @@ def _read_names(clusters: object, given: Sequence[str] | None) -> tuple[str, ...
         raise TacitError(
             "bad-parameter",
             "clusters and cluster_names belong together",
-            why="clusters says who is in which, and cluster_names is the public list: a label that only one "
-            "person has would otherwise show that this person is there",
+            why="clusters says who is in which cluster, and cluster_names is the public list of clusters; "
+            "without the list, a label that only one person has would show that this person is there",
             fix=Set(cluster_names=["north", "south"]),
         )
     names = tuple(str(one) for one in given or ())

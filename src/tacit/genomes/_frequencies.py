@@ -244,7 +244,7 @@ def _shares(cohort: Cohort, reference: Any) -> NDArray[np.float64]:
         if reference not in cohort.sites.numbers:
             raise TacitError(
                 "unknown-column",
-                f"the table of variants has no column of numbers {reference!r}",
+                f"the table of variants has no numeric column {reference!r}",
                 why="the reference is public, so it is read from the declared variants",
                 fix=Choose(tuple(cohort.sites.numbers), given=reference)
                 if cohort.sites.numbers else Set(reference=None),
@@ -301,7 +301,7 @@ def _facts(task: FrequencyTask, reference: object) -> list[tuple[str, str]]:
     ]
     if task.clusters:
         facts.append(
-            ("clusters", f"{', '.join(task.clusters)}: a public list; each person is in one at most")
+            ("clusters", f"{', '.join(task.clusters)}: a public list; each person is in at most one")
         )
     people = "public" if task.counting is None else f"private, noise added: {task.counting.describe()}"
     return [*facts, ("number of people", people)]

@@ -59,7 +59,7 @@ def _note(task: FrequencyTask) -> str:
     if not task.calls:
         parts.append("missing calls count as the centre, which pulls a frequency toward it")
     if task.centres.clips:
-        parts.append("calls of people above the limit are scaled down, also toward it")
+        parts.append("calls of people above the limit are scaled down, with the same effect")
     return "; ".join(parts)
 
 

@@ -92,8 +92,8 @@ class EquilibriumTask(CohortTask):
             {
                 "heterozygotes": "share of the calls; the interval is for the noise of heterozygotes only",
                 "expected": "share of heterozygotes in equilibrium, from the noisy frequency; no interval",
-                "chi_square": "of equilibrium; no interval: the p-value says what it means",
-                "p_value": "of equilibrium; it allows for the noise, so it has no interval",
+                "chi_square": "of the test of equilibrium; no interval: the p-value takes its place",
+                "p_value": "of the test of equilibrium; it allows for the noise, so it has no interval",
             },
         )
 

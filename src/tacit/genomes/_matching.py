@@ -53,7 +53,7 @@ def match_alleles(
         raise TacitError(
             "sites-differ",
             f"the genotypes have no variant at {wanted.label(place)}",
-            why="a variant that is declared but not there would look like one that nobody was called at",
+            why="a declared variant that the file lacks would look like a variant without any calls",
             fix=Say("remove the variant from the table of variants, or add it to the file"),
         )
     there = ", ".join(f"{r}>{','.join(a)}" for r, a in found)

@@ -44,15 +44,17 @@ class PlinkGenotypes(GenotypeSource):
                 raise TacitError(
                     "bad-genotypes",
                     f"there is no file {other}",
-                    why="PLINK keeps genotypes in three files of one name, that end with bed, bim and fam",
-                    fix=Say("copy the missing file beside the others"),
+                    why="PLINK keeps genotypes in three files with the same name, which end in bed, bim and "
+                    "fam",
+                    fix=Say("copy the missing file to the folder of the others"),
                 )
         with self._bed.open("rb") as file:
             if file.read(3) != _MAGIC:
                 raise TacitError(
                     "bad-genotypes",
                     f"{self._bed.name} is not a bed file with one row for each variant",
-                    why="its first three bytes are not 6c 1b 01; one row for each person has 00 there",
+                    why="its first three bytes are not 6c 1b 01; a file with one row for each person has 00 "
+                    "as the third",
                     fix=Say("write the file again with PLINK 1.9 or 2: --make-bed"),
                 )
         own = read_bim(self._bed.with_suffix(".bim"))

@@ -32,13 +32,13 @@ def check_unit(cohort: Cohort, question: str, unit: Literal["person", "phenotype
         raise TacitError(
             "not-allowed",
             f"{question} protect phenotypes alone, and the cohort {cohort.name!r} protects whole people",
-            why="they use genotypes without noise; a cost in this account would promise that genotypes and "
+            why="they use genotypes without noise, but a charge to this account promises that genotypes and "
             "participation are protected too",
             fix=Code(f'tc.genotypes(..., name={named("phenotypes")}, unit="phenotype")'),
         )
     raise TacitError(
         "not-allowed",
         f"{question} protect whole people, and the cohort {cohort.name!r} protects phenotypes alone",
-        why="a cost in this account is for a phenotype: its genotypes and participants count as known",
+        why="this account protects only phenotypes: genotypes and participation count as known",
         fix=Code(f'tc.genotypes(..., name={named("people")}, unit="person")'),
     )

@@ -53,7 +53,7 @@ def open_genotypes(source: Any, sites: SiteList | None) -> GenotypeSource:
     raise TacitError(
         "bad-genotypes",
         f"the kind of {Path(path).name!r} is not known",
-        why="its name says how a file is read",
+        why="the end of the name shows how to read a file",
         fix=Say("give a file whose name ends with .bed, .vcf, .vcf.gz, .bcf or .zarr"),
     )
 

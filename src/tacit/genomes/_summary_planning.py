@@ -166,7 +166,7 @@ def _forecast(randomizer: PhenotypeRandomizer, people: int, variants: int, goal:
     else:
         error = width / (2 * randomizer.slope * np.sqrt(people))
         words = f"differences in risk of {variants:,} SNPs, for each {per}"
-    note = "" if randomizer.is_trait else "if half of the reports say case, else less"
+    note = "" if randomizer.is_trait else "if half of the reports say case, otherwise less"
     return [Forecast("beta", words, randomizer.describe(), float(error), note=note)]
 
 
@@ -178,7 +178,7 @@ def _power(randomizer: PhenotypeRandomizer, people: int) -> str:
     listed = "; ".join(
         f"{left * people:,.0f} if {percent(one, 0)} are cases ({percent(left)})" for one, left in shares
     )
-    return f"that of so many of {people:,} people with exact phenotypes: {listed}"
+    return f"that of this many of {people:,} people with exact phenotypes: {listed}"
 
 
 def _read_trait(trait: tuple[Number, Number]) -> tuple[float, float]:

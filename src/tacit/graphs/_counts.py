@@ -152,7 +152,7 @@ def plan_reciprocity(graph: Graph, goal: PlanGoal) -> Plan[AnswerTable]:
         raise TacitError(
             "not-allowed",
             "reciprocity is a share of the edges of a directed graph",
-            why="in an undirected graph no edge has a direction that another could answer",
+            why="edges of an undirected graph have no direction, so no edge can answer another",
             fix=Set(directed=True),
         )
     noise = goal.noise(l1=2, l2_squared=2, adjacency=graph.adjacency)

@@ -201,7 +201,7 @@ def _read_promise(promised: object, bound: object, *, by_node: bool) -> bool:
         raise TacitError(
             "bad-parameter",
             "a promise needs a degree bound and the unit node",
-            why="at edge level no guarantee of privacy rests on the degrees",
-            fix=Set(unit="node", degree_bound=20, promised=True) if bound is None else Say("leave it out"),
+            why="if edges are protected, privacy does not depend on the degrees",
+            fix=Set(unit="node", degree_bound=20, promised=True) if bound is None else Say("remove promised"),
         )
     return promised

@@ -74,7 +74,8 @@ def plan_densest(graph: Graph, goal: PlanGoal, group: str) -> Plan[AnswerTable]:
         steps=[GraphStep("density of groups", noise, exact)], reading=reading,
         forecast=[Forecast("densest", "group with the most edges for its number of pairs",
                            f"{noise.describe()}", None,
-                           f"the densest is picked at {percent(float(pure.confidence), 0)} if its density is "
+                           "the densest group is picked with probability "
+                           f"{percent(float(pure.confidence), 0)} if its density is "
                            f"{min(lead, 1):.2g} higher than that of the others" if lead <= 1 else
                            "the choice is mostly chance at this epsilon: the groups are too small")],
     )  # fmt: skip

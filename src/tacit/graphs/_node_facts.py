@@ -177,7 +177,7 @@ def _read_group(name: str, given: Any, nodes: NodeFacts) -> NodeGroups:
         if listed is None or labels is None or len(labels) != len(listed):
             raise TacitError(
                 "bad-parameter",
-                f"the grouping {name!r} has not one label for each node of a public list",
+                f"the grouping {name!r} does not have one label for each node of a public list",
                 why="labels belong to nodes, either by their names or in the order of the list of nodes",
                 fix=fix,
             )

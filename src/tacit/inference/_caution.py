@@ -44,7 +44,7 @@ def caution_words(parts: Floats, noise: LinearNoise, width: float = 1.0) -> str:
     if len(parts) > 1 and rows.min() < least:
         return (
             f"; cautious, because the noise on the number of rows is large: {_two_digits(least):,} rows in "
-            f"each group or {least / rows.min():.2g} times the epsilon would do"
+            f"each group or {least / rows.min():.2g} times the epsilon would be enough"
         )
     sampling, doubt, noisy = _spreads(parts, rows, noise)
     if sampling < _CLEAR_SPREAD * doubt and noisy < _SWAMPED * doubt:
@@ -52,16 +52,16 @@ def caution_words(parts: Floats, noise: LinearNoise, width: float = 1.0) -> str:
         clear = width * math.sqrt(_CLEAR_SPREAD * doubt / per_row)
         where = "in the group" if len(parts) == 1 else "in these groups together"
         return (
-            "; cautious, because noise hides the spread of the values: exact from a standard deviation of "
-            f"{clear:.2g} on; for one of {clear / 2:.2g}, about {_two_digits(4 * rows.sum()):,} rows {where} "
-            "or 4 times the epsilon would do"
+            "; cautious, because noise hides the spread of the values: exact for a standard deviation of "
+            f"{clear:.2g} or more; for one of {clear / 2:.2g}, about {_two_digits(4 * rows.sum()):,} rows "
+            f"{where} or 4 times the epsilon would be enough"
         )
     if len(parts) == 2:
         borrowed = float(means_apart(parts[None], noise).borrowed[0]) * sampling
         if borrowed > _BORROWED * (sampling + noisy):
             return (
-                "; cautious, because the smaller group is small and its spread was read with rows of both: "
-                f"{_OWN_ROWS} rows in each group would do"
+                "; cautious, because the smaller group has few rows and its spread was read with rows of "
+                f"both groups: {_OWN_ROWS} rows in each group would be enough"
             )
     return ""
 

@@ -209,7 +209,9 @@ class LinearFit:
         for name in at:
             if name not in {one.name for one in self.columns[:-1]}:
                 names = tuple(one.name for one in self.columns[:-1])
-                raise bad_parameter("a column", "one that explains", name, fix=Choose(names, given=name))
+                raise bad_parameter(
+                    "a column", "one that explains the outcome", name, fix=Choose(names, given=name)
+                )
         outcome, q = self.columns[-1], len(self.columns) + 1
         shift = np.eye(q)
         shift[1 : q - 1, 0] = -place
@@ -304,8 +306,8 @@ class LinearFit:
             times = max(1.1, self.rows_needed / max(float(self.moments[0, 0]), 1.0))
             said = (
                 f"The noise hides how {first} and {second} go together. About {self.rows_needed:,} rows or "
-                f"{times:.2g} times the epsilon would do for values over a good part of the bounds; narrower "
-                "bounds help."
+                f"{times:.2g} times the epsilon would be enough if the values cover a good part of the "
+                "bounds; narrower bounds help."
             )
             return Estimate(None, None, None, self.level, NOISE_AND_SAMPLING, method, None, said)
         said = (

@@ -91,7 +91,7 @@ class LogisticQuestion:
             forecast=lambda: [
                 Forecast(
                     label, f"log-odds of {outcome} for a step of {label}", mechanism.describe(), None,
-                    f"the noise leaves an interval from about {empty.rows_needed:,} rows",
+                    f"an interval needs about {empty.rows_needed:,} rows",
                 )
                 for label in empty.labels
             ],

@@ -254,7 +254,7 @@ def _interval(lines: NoisyLines, low: float, high: float) -> str:
 def _cells_have_no_share() -> TacitError:
     return TacitError(
         "bad-parameter",
-        "a histogram has many cells, and a proportion needs yes and no",
+        "a histogram has many cells, but a proportion has only two values, yes and no",
         fix=Code('tc.mean(tc.col("stay") > 7)'),
     )
 

@@ -98,7 +98,8 @@ def check_one_row(rows: Rows, what: str) -> None:
         raise TacitError(
             "not-allowed",
             f"{what} reads all rows, not a sample of them",
-            why="the noise would grow more than the cost falls, and so would the error of who is included",
+            why="in a sample, the noise would grow more than the cost falls, and the sampling error would "
+            "grow too",
             fix="ask without the sample",
         )
     unit = rows.unit

@@ -121,10 +121,10 @@ def _nothing_fits(answer: AnswerTable, column: str | None, named: dict[str, Any]
     return TacitError(
         "not-allowed",
         f"the release has no {wanted}",
-        why="its noisy integers are not in it: its lines were chosen or added up after the noise, its groups "
-        "were selected privately, or an older version saved it"
+        why="the release does not hold its noisy integers: its lines were chosen or added up after the "
+        "noise, its groups were selected privately, or an older version saved it"
         if chosen
-        else "none of its columns was measured in a way from which this can be read",
+        else "none of its columns was measured in a way that allows this",
         fix=Either(
             Code('tc.mean("sbp", spread=True)'), Say("ask with public keys, without HAVING, LIMIT or totals")
         ),
@@ -143,8 +143,8 @@ def _check_units(measured: MeasuredIntegers) -> None:
     raise TacitError(
         "not-allowed",
         f"sampling cannot be covered here: {several}",
-        why="rows of one unit are alike, so they say less about the population than as many rows of others; "
-        "intervals and tests would claim too much",
+        why="rows of one unit resemble each other, so they say less about the population than the same "
+        "number of rows of different units; intervals and tests would claim too much",
         fix=Either(
             Code('dataset.per_unit(x=tc.mean("x")).agg(m=tc.mean("x"))'), Code("dataset.limit(rows=1)")
         ),

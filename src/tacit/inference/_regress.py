@@ -76,7 +76,7 @@ def regress(
         if bounds:
             raise bad_parameter(
                 "bounds",
-                "left out of a logistic regression, which has bins",
+                "omitted for a logistic regression, which uses bins",
                 bounds,
                 fix=Set(bins={on[0]: 5}),
             )
@@ -86,7 +86,7 @@ def regress(
     if bins:
         raise bad_parameter(
             "bins",
-            "left out of a linear regression, which has bounds",
+            "omitted for a linear regression, which uses bounds",
             bins,
             fix=Set(bounds={on[0]: (0, 100)}),
         )

@@ -117,7 +117,7 @@ class LinearQuestion:
                     f"change of {self.columns[-1].name} for each unit of {one.label}",
                     mechanism.describe(statistic.step),
                     None,
-                    f"the noise leaves an interval from about {empty.rows_needed:,} rows",
+                    f"an interval needs about {empty.rows_needed:,} rows",
                 )
                 for one in self.columns[:-1]
             ],

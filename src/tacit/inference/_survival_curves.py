@@ -106,8 +106,8 @@ class SurvivalCurves(Content):
             method = _CURVE
             if abs(float(sets.shift[0, j])) > _SHIFTED * (high - low):
                 method += (
-                    f"; {value - sets.shift[0, j]:.3g} if those censored stayed to the end of their bins: "
-                    "lay the cuts just after the visits, or take narrower bins"
+                    f"; {value - sets.shift[0, j]:.3g} if the censored people stayed to the end of their "
+                    "bins: put the cuts just after the visits, or use narrower bins"
                 )
             made.append(Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, method, None, said))
         return made
@@ -181,7 +181,8 @@ class SurvivalCurves(Content):
                 f"the noise hides how many of {first} or {second} are at risk, so a test would say nothing",
                 why="a p-value from so few rows would not hold its level",
                 fix=Say(
-                    f"about {self.rows_needed:,} rows in each group, or {factor:.2g} times the epsilon, do"
+                    f"about {self.rows_needed:,} rows in each group, or {factor:.2g} times the epsilon, are "
+                    "enough"
                 ),
             )
         p, u = float(found.p_value[0]), float(found.statistic[0])

@@ -37,7 +37,7 @@ def with_intervals(release: Release[Any], covers: str) -> Release[Any]:
     if not isinstance(answer, AnswerTable) or covers == "noise":
         raise TacitError(
             "bad-parameter",
-            "this view holds no other intervals",
+            "this view has no other intervals",
             fix=Code("the release that the view was made from"),
         )
     columns, notes = dict.fromkeys(answer.columns), dict(answer.notes)

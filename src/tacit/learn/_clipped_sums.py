@@ -264,8 +264,8 @@ def course_refused(function: str) -> UnknownUseError:
     """Return why a model whose course follows its examples has no fast sums."""
     return UnknownUseError(
         "not-allowed",
-        f"the model or the loss decides or orders by what its examples hold ({function})",
-        why="what it decides for a batch could depend on the company of an example",
+        f"the model or the loss makes decisions or sorts by the values of its examples ({function})",
+        why="what happens to one example could then depend on the other examples in its batch",
         fix=Say("a model that treats every batch in the same way, or the exact method"),
     )
 

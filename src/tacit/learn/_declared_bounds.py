@@ -53,7 +53,7 @@ def read_feature_bounds(bounds: Any, features: int) -> tuple[NDArray[np.float64]
     if features == 2 and tuples and _as_pairs(bounds, features) is not None and high[0] != low[1]:
         raise _in_lists(bounds, features, "two pairs of bounds for two features can be read in two ways")
     if not _usable(low, high):
-        raise _wrong("bounds", "neither this wide nor this narrow")
+        raise _wrong("bounds", "neither extremely wide nor extremely narrow")
     return low.copy(), high.copy()
 
 
@@ -104,7 +104,7 @@ def read_target_bounds(bounds: Any) -> tuple[float, float]:
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
         raise _wrong("target_bounds", "finite, and the lower bound must be below the upper bound")
     if not _usable(low, high):
-        raise _wrong("target_bounds", "neither this wide nor this narrow")
+        raise _wrong("target_bounds", "neither extremely wide nor extremely narrow")
     return low, high
 
 

@@ -218,7 +218,7 @@ def _read_edges(bins: Any) -> NDArray[np.float64]:
     if not fine or edges[0] != 0 or edges[-1] != 1 or 0.5 not in edges or len(edges) > 1001:
         raise bad_parameter(
             "bins", "an even number up to 1,000, or increasing edges from 0 to 1 with 0.5 among them", bins,
-            why="0.5 parts the answers of the model", fix=Set(bins=20),
+            why="0.5 separates the two answers of the model", fix=Set(bins=20),
         )  # fmt: skip
     return edges
 
@@ -237,7 +237,7 @@ def _check_size(size: int, smaller: int | None, classes: int, bins: int, sigma: 
             "bad-parameter",
             f"{units:,} units are too few for this evaluation: it needs {needed:,}"
             + (" of the smaller class" if classes == 2 else ""),
-            why="the noisy number of units would be near zero, and a ratio to it could be anything",
+            why="the noisy number of units would be near zero, and dividing by it could give any result",
             fix=Either(Set(bins=max(10, bins // 2)), Set(epsilon=4)),
         )
 

@@ -52,7 +52,7 @@ def example_losses(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
             raise TacitError(
                 "not-allowed",
                 "the loss does not give one value for each example",
-                why="a value that mixes examples has no gradient of its own for each of them",
+                why="a value that mixes examples has no separate gradient for each example",
                 fix=Code('loss=torch.nn.CrossEntropyLoss(reduction="none")'),
             )
         return values.flatten(1).mean(1) if values.dim() > 1 else values

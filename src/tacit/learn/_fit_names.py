@@ -146,7 +146,8 @@ def refuse_drawn_rows() -> None:
         raise TacitError(
             "not-allowed",
             "scikit-learn drew the rows of this fit by their positions, or some rows several times",
-            why="one patient more would move others or count twice, and no number of fits bounds that",
+            why="one more patient would move other patients or count twice, and then no number of fits "
+            "bounds the cost",
             fix=Set(cv="tc.learn.Folds(5)"),
         )
 

@@ -26,7 +26,7 @@ def read_fit_goal(*, epsilon: object, delta: object, size: object) -> tuple[Plan
     if size is None:
         raise bad_parameter(
             "size", "about how many people (or other units) the data has, from public knowledge", size,
-            why="the model is scaled by it; the true number is private, and Tacit does not count",
+            why="the model is scaled by this number; the true number is private, so Tacit does not count it",
             fix=Set(size=1000),
         )  # fmt: skip
     units = count("size", size, zero=False)  # type: ignore[arg-type]

@@ -95,7 +95,7 @@ def find_layouts(
         seen.append(book.seen)
     raise LayoutChangedError(
         "not-allowed",
-        "the layers of the model meet the examples in a layout that changes with the size of the batch",
+        "the layout of the examples in the model's layers changes with the size of the batch",
         why="the gradients of the examples could not be separated",
         fix=Say("a model whose layers keep the examples on one axis, or the exact method"),
     )
@@ -215,5 +215,5 @@ def mixing_refused(what: str) -> TacitError:
         "not-allowed",
         what,
         why="clipping a gradient that depends on others does not bound what one person contributes",
-        fix=Say("layers and a loss that treat every example on its own, such as group normalisation"),
+        fix=Say("layers and a loss that treat each example separately, such as group normalisation"),
     )

@@ -1,4 +1,4 @@
-"""The check of a model before a training is planned: on invented examples, so that no refusal needs data."""
+"""The check of a model before training is planned: on invented examples, so that no refusal needs data."""
 
 from __future__ import annotations
 

@@ -27,9 +27,9 @@ def scoring_function(model: Any) -> Callable[[Any], Any]:
     if found is None:
         raise TacitError(
             "bad-parameter",
-            "the model has no chances of the classes",
+            "the model does not predict probabilities of the classes",
             why="accuracy, AUC and calibration are computed from them",
-            fix="pass a model with predict_proba, or a function of the features that returns chances",
+            fix="pass a model with predict_proba, or a function of the features that returns probabilities",
         )
     return found  # type: ignore[no-any-return]
 
@@ -48,7 +48,7 @@ def model_digest(model: Any) -> str:
         raise TacitError(
             "bad-parameter",
             "the model cannot be recognised again, so its evaluation needs a name",
-            why="the same evaluation is stored and free, and another model must not get its answer",
+            why="repeating the same evaluation is free, so Tacit must recognise the model",
             fix=Set(name="model 1"),
         ) from None
 

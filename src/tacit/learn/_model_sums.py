@@ -31,7 +31,7 @@ _WARM = 10  # the moving average of weights starts quickly and slows down over a
 
 
 class ModelSums:
-    """The private data of a training, its model, and where its steps stand; a `StepSums`.
+    """The private data of a training run, its model, and where its steps stand; a `StepSums`.
 
     One unit moves what `sums` returns by at most ``settings.bound`` in L2: its examples' summed gradient is
     clipped, and nothing else of the data enters. What `update` does follows from noisy sums alone.

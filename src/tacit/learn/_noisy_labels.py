@@ -102,7 +102,7 @@ class NoisyLabels(Content):
             raise TacitError(
                 "bad-parameter",
                 "a student needs labels of at least two classes",
-                why=f"the teachers answered {len(places)} queries, all of them alike",
+                why=f"the teachers answered {len(places)} queries, all with the same class",
                 fix=Set(answers=max(2, len(self.labels))),
             )
         student = clone(estimator) if hasattr(estimator, "get_params") else copy.deepcopy(estimator)

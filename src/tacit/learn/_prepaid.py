@@ -267,6 +267,7 @@ def _check_folds(estimator: Any) -> None:
         raise TacitError(
             "not-allowed",
             "the search divides patients into folds by the position of their rows",
-            why="one patient more would move others into other folds, and no number of fits bounds that",
+            why="one more patient would move others into other folds, and then no number of fits bounds the "
+            "cost",
             fix=Set(cv="tc.learn.Folds(5)"),
         )

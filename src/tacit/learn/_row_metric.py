@@ -34,14 +34,14 @@ def read_grid(
         corner = math.sqrt(float((((high - low) / (2 * own)) ** 2).sum()))
     if not 1 / _LARGEST < corner < _LARGEST:
         raise bad_parameter(
-            "bounds", "neither this wide nor this narrow", bounds, why="rows need a finite length",
+            "bounds", "neither extremely wide nor extremely narrow", bounds, why="rows need a finite length",
             fix=Set(bounds=(0, 100)),
         )  # fmt: skip
     longest = corner if clip is None else min(corner, float(rational("clip", clip)))
     if longest < corner * _SMALLEST:
         raise bad_parameter(
             "clip", "at least a millionth of the distance from the middle of the bounds to a corner", clip,
-            why="next to every row would be shortened to it", fix=Set(clip=None),
+            why="otherwise almost every row would be shortened to this length", fix=Set(clip=None),
         )  # fmt: skip
     return RowGrid(low, high, own, longest, steps)
 

@@ -1,4 +1,4 @@
-"""The timing of training steps on invented examples: how long a training will take."""
+"""The timing of training steps on invented examples: how long a training run will take."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["seconds_per_step"]
 
 
 def seconds_per_step(setup: TrainingSetup, arrays: Sequence[Any], steps: int, warm: int) -> float:
-    """Take steps as a training does, with sample and noise, on invented examples; return seconds for each.
+    """Take steps as in training, with sample and noise, on invented examples; return the seconds for each.
 
     There are as many units as declared. They share few examples, so that these fit into memory.
     """

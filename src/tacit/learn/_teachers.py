@@ -251,7 +251,7 @@ class Teachers:
             raise TacitError(
                 "bad-parameter",
                 "the noise on the threshold is too small for this epsilon",
-                why="checking every query alone already costs more",
+                why="the check of every query alone already costs more than this epsilon",
                 fix=Code(f"threshold=(60, {math.ceil(2 * fit_noise(goal) * check.noise.sensitivity)})"),  # type: ignore[union-attr] # left is positive without a check
             )
         return RoundedGaussian(sigma=_root_up(moved**2 / left), sensitivity=moved), goal.promised

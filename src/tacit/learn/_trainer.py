@@ -57,7 +57,7 @@ class Trainer:
     divides by the expected number of units. The mechanism that draws is the one that is charged. Sums and
     noise are floats, so the certificate says that the numerics are idealised. A unit whose gradient is not
     finite, or on whose examples the model or the loss fails (an unknown label, say), adds zero: no record can
-    end a training. docs/proofs/training.md.
+    end a training run. docs/proofs/training.md.
 
     Parameters
     ----------

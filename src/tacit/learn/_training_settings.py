@@ -225,7 +225,7 @@ def read_bands(
             return 1
         raise bad_parameter(
             "bands", f"at most 1 / sampling rate, which is {float(1 / rate):.4g}", width,
-            why="each unit belongs to one of so many groups, and a step samples one group alone",
+            why="each unit belongs to one of this many groups, and a step samples only one group",
             fix=Set(noise_kind="independent"),
         )  # fmt: skip
     if epsilon is None:

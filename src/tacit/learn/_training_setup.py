@@ -65,7 +65,7 @@ class Augmentation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingSetup:
-    """What a plan keeps of a training: copies of model and optimizer as they were given, and the settings.
+    """What a plan keeps of a training run: copies of model and optimizer as they were given, and settings.
 
     Parameters
     ----------

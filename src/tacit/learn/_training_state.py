@@ -1,4 +1,4 @@
-"""The state of a training between instalments: weights, optimizer, average and clip, as JSON bytes."""
+"""The state of a training run between instalments: weights, optimizer, average and clip, as JSON bytes."""
 
 from __future__ import annotations
 

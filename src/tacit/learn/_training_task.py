@@ -24,7 +24,7 @@ __all__ = ["CheckpointTask", "TrainingTask"]
 
 @dataclass(frozen=True, slots=True)
 class TrainingTask:
-    """All steps of a training, in one draw."""
+    """All steps of a training run, in one draw."""
 
     data: Examples
     setup: TrainingSetup
@@ -55,7 +55,7 @@ class TrainingTask:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointTask:
-    """The steps of a training in instalments: each continues where the last stored one stopped."""
+    """The steps of a training run in instalments: each continues where the last stored one stopped."""
 
     data: Examples
     setup: TrainingSetup

@@ -114,7 +114,7 @@ def check_lineage(transaction: Transaction, account: Account, dataset: str) -> N
         raise TacitError(
             "account-differs",
             f"account {account.name!r} is not below {dataset!r}, the dataset's own account",
-            why="what is learned from a dataset is charged to its budget, whoever else pays",
+            why="what is learned from a dataset is charged to its budget, even if other accounts pay too",
             fix=Do("choose-account", account=f"{account.name}-{dataset}", dataset=dataset),
         )
 

@@ -212,7 +212,7 @@ def keep_release(transaction: Transaction, head: Head, kept: KeptPayload) -> Rel
             raise TacitError(
                 "spent",
                 f"a release of this plan is stored, and receipt {receipt} paid less than it costs",
-                why="the first release of a plan stays, and whoever reads it pays what it cost",
+                why="the first release of a plan stays, and everyone who reads it pays what it cost",
                 fix="ask for the plan again: the stored release is charged and returned",
             )
         return held

@@ -51,8 +51,8 @@ def check_frozen(path: Sequence[Account]) -> None:
             raise TacitError(
                 "account-frozen",
                 f"account {level.name!r}{which} is frozen",
-                why="its curator has stopped every charge to it and to those below it; the ledger's log says "
-                "why",
+                why="its curator has stopped every charge to it and to the accounts below it; the ledger's "
+                "log says why",
                 fix=Either(
                     Say("repeat a question that was already answered, which is free"),
                     Say("ask the curator to unfreeze the account"),

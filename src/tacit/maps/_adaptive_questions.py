@@ -175,8 +175,8 @@ class AdaptiveQuestions:
                 )
             ],
             facts=[
-                ("regions", "a coarse grid, whose cells are divided by their noisy counts"),
-                ("points", "2 % of epsilon finds how many there are" if known is None else
+                ("regions", "a coarse grid; the noisy count of a cell decides how finely it is divided"),
+                ("points", "2 % of epsilon is spent to estimate their number" if known is None else
                  f"about {known:,}, as declared"),
                 *self._facts(),
             ],

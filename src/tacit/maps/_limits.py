@@ -55,7 +55,7 @@ def contribution_of(limits: Limits, adjacency: Adjacency, regions: int) -> Contr
         raise TacitError(
             "missing-limit",
             "nothing bounds how many points one unit can add",
-            why="noise hides one unit only if what a unit can change is bounded",
+            why="noise can hide one unit only if there is a bound on what this unit can change",
             fix=Declare("limits", 10, column="rows", function="tc.points"),
         )
     total = groups * per_group if limits.rows is None else min(limits.rows, groups * per_group)

@@ -330,7 +330,7 @@ def _most_trips(unit: Unit, limits: Mapping[str, int] | None) -> int:
         raise TacitError(
             "missing-limit",
             f"nothing bounds how many trips one {unit.noun} has",
-            why="noise hides one person only if what a person can change is bounded",
+            why="noise can hide one person only if there is a bound on what this person can change",
             fix=Declare("limits", {"rows": 4}),
         )
     if set(limits) != {"rows"}:

@@ -243,7 +243,8 @@ def check_groups(groups: int, bands: int, rate: Fraction) -> None:
             "groups",
             f"at least the {bands} bands",
             groups,
-            why="two samples of one unit must be so many steps apart, or their noise is not enough",
+            why="two samples of one unit must be at least this many steps apart; otherwise the noise is not "
+            "enough",
             fix=Set(groups=bands),
         )
     if groups * rate > 1:
@@ -251,6 +252,7 @@ def check_groups(groups: int, bands: int, rate: Fraction) -> None:
             "groups",
             f"at most 1 / rate, which is {figure(1 / rate)}",
             groups,
-            why="a group comes round once in so many steps, so its units must be sampled so much more often",
+            why="each group has its turn once in this many steps, so its units must be sampled that many "
+            "times more often",
             fix=Set(bands=max(1, int(1 / rate))),
         )

@@ -95,7 +95,7 @@ def public_size(n: int | None, adjacency: str | None) -> tuple[int | None, Adjac
             "n",
             'omitted when the adjacency is "add/remove"',
             n,
-            why="where people come and go, their number is private",
+            why="if people can be added or removed, their number is private",
             fix=Either(Set(n=None), Set(adjacency="replace")),
         )
     return count("n", n, zero=False), "replace"

@@ -64,7 +64,7 @@ def declare_points(
     if unit.per:
         raise TacitError(
             "not-allowed",
-            "points belong to one column of owners, or each stands for itself",
+            "points belong to the people in one column, or each point is protected by itself",
             fix="choose one column, or single rows",
         )
     box = tuple((_degrees(a), _degrees(b)) for a, b in facts["box"])
@@ -91,7 +91,7 @@ def declare_graph(
     if policy.get("adjacency", "add/remove") != "add/remove" or policy.get("limits"):
         raise TacitError(
             "not-allowed",
-            "a graph has neighbours with one edge or one node more or less, and no limits on rows",
+            "a graph hides whether one edge or one node is added or removed, and it has no limits on rows",
             fix="choose add/remove, leave the limits out, and declare degree_bound if everybody knows one",
         )
 

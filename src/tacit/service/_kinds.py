@@ -317,10 +317,12 @@ _POINTS = DatasetKind(
             {"rows": WholeArgument(1, 256, needed=True), "columns": WholeArgument(1, 256, needed=True)},
         ),
         "tree": KindMethod(
-            "Count points in regions that are small where many are", {"depth": WholeArgument(1, 12)}, _EPSILON
+            "Count points in regions that are smaller where there are more points",
+            {"depth": WholeArgument(1, 12)},
+            _EPSILON,
         ),
         "hottest": KindMethod(
-            "Name the cells with most units", {"k": WholeArgument(1, 50, needed=True)}, _EPSILON
+            "Name the cells with the most units", {"k": WholeArgument(1, 50, needed=True)}, _EPSILON
         ),
     },
     declare_points,

@@ -50,5 +50,5 @@ def body_too_large(most: int) -> TacitError:
     return TacitError(
         "body-too-large",
         f"the body is larger than {most // 1024:,} KiB",
-        fix="send less at once; long lists of keys belong into the policy of the dataset",
+        fix="send less at once; long lists of keys belong in the policy of the dataset",
     )

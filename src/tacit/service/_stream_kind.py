@@ -47,7 +47,7 @@ def _level(policy: Mapping[str, Any]) -> tuple[str, str | None]:
     if policy.get("adjacency", "add/remove") != "add/remove" or unit.kind not in {"column", "row"}:
         raise TacitError(
             "not-allowed",
-            "a stream protects rows or people, whose neighbours have one of them more or less",
+            "a stream protects rows or people, and it hides whether one of them is added or removed",
             fix="choose add/remove, and row or a column of people as the unit",
         )
     if unit.is_row:
@@ -108,7 +108,7 @@ def declare_stream(
         raise TacitError(
             "stream-differs",
             "days of this stream have come in under other bounds, keys, types or limits",
-            why="they belong to the version of the data; a new version begins with no days",
+            why="these facts belong to the version of the data; a new version begins with no days",
             fix="keep them as they are, or give the data a new version",
         ) from None
 

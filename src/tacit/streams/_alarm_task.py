@@ -130,7 +130,7 @@ def make_alarm_plan(stream: Stream, one: Plan[Any], request: JSON, goal: AlarmGo
     days = stream.horizon.days - goal.since + 1
     gap, rate = _smallest_gap(goal, moved, days)
     vector = _vector(goal, moved, goal.baseline + gap)
-    words = f"the count is at least {gap:,} above the declared {float(goal.baseline):g}, but for the noise"
+    words = f"the count is at least {gap:,} above the declared {float(goal.baseline):g}, apart from the noise"
     task = AlarmTask(
         table, (), stream.horizon, stream.facts, False, (), stream._open_day, DaysWanted(),  # noqa: FBT003, SLF001
         vector, goal.since, rate, words,
@@ -142,7 +142,7 @@ def make_alarm_plan(stream: Stream, one: Plan[Any], request: JSON, goal: AlarmGo
         ("baseline", f"{float(goal.baseline):g}, declared"),
         (
             "alarm",
-            f"at {gap:,} above the baseline, but for the noise; ends after "
+            f"at {gap:,} above the baseline, apart from the noise; ends after "
             + ("the first yes" if goal.alarms == 1 else f"{goal.alarms} times yes"),
         ),
         (

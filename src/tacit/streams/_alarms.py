@@ -129,7 +129,7 @@ class StreamAlarms:
         ...     days=365, limits={"rows": 1}, budget=tc.Budget(epsilon=1),
         ... )
         >>> dict(flu.alarm_plan(baseline=40, epsilon=1, false_alarm=0.01).facts)["alarm"]
-        'at 23 above the baseline, but for the noise; ends after the first yes'
+        'at 23 above the baseline, apart from the noise; ends after the first yes'
         """
         first = 1 if since is None else self.horizon.number(since)
         goal = AlarmGoal.read(

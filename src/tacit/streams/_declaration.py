@@ -234,8 +234,8 @@ def _read_level(level: object, unit: object, most_days: object, apart: object) -
     if most_days is None:
         raise TacitError(
             "missing-limit",
-            "nothing bounds on how many days one person can count",
-            why="noise hides one person only if what a person can change is bounded",
+            "nothing bounds the number of days on which one person can count",
+            why="noise can hide one person only if there is a bound on what this person can change",
             fix=Set(most_days=3),
         )
     return Unit(str(unit)), count("most_days", most_days, zero=False), gap  # type: ignore[arg-type]

@@ -178,8 +178,8 @@ def _refuse_gone(hosted: Stream, through: int) -> None:
         raise TacitError(
             "day-missing",
             f"the rows of {gone} are not there",
-            why="a running total needs all days up to it; nothing was charged",
-            fix=Say("ask the curator to have the days taken in again"),
+            why="a running total needs its own day and all days before it; nothing was charged",
+            fix=Say("ask the curator to take in the days again"),
         )
 
 
@@ -226,7 +226,7 @@ def take_days(
             raise TacitError(
                 "day-missing",
                 f"the rows of {name} have not come in",
-                why="days come in in order; those before it were taken in",
+                why="days come in one after another; the days before this one were taken in",
                 fix=Say("write the file of this day; a file with columns and no rows says that nobody came"),
             )
         _refuse_other_file(name, file, (before or {}).get(name))

@@ -124,7 +124,7 @@ class StreamRows:
         if not same:
             raise TacitError(
                 "stream-differs",
-                "the stream was declared differently since",
+                "the stream was declared differently in the meantime",
                 why="days have come in under one declaration only; nothing was stored",
                 fix=Say("open the stream again"),
             )
@@ -171,8 +171,8 @@ class StreamRows:
             raise TacitError(
                 "day-missing",
                 f"the rows of {gone} were released, and their file is gone",
-                why="it says who counted on that day, and each person counts on a bounded number of days; "
-                "nothing was stored or charged",
+                why="the file shows who counted on that day, and each person counts on a bounded number of "
+                "days; nothing was stored or charged",
                 fix=Say(f"restore {self._folder.path(gone)} from a backup"),
             )
 
@@ -245,7 +245,7 @@ class StreamRows:
 
     def _came_before(self, number: int) -> TacitError:
         day, closed = self.horizon.name(number), self._is_closed(number)
-        late = Say("keep late rows for a stream of their own, or declare a day to be the day of the report")
+        late = Say("put late rows into a separate stream, or count each row on the day of its report")
         return TacitError(
             "day-closed" if closed else "day-twice",
             f"the rows of {day} were appended before" + (", and the day was released" if closed else ""),

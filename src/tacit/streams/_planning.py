@@ -34,7 +34,7 @@ _FOCUS = {
     "day": "exact days",
     "week": "exact 7-day sums",
     "total": "exact running totals",
-    "balanced": "days, 7-day sums and running totals alike",
+    "balanced": "days, 7-day sums and running totals equally",
 }
 _WORDS = {"day": "", "week": ", last 7 days", "total": ", all days so far, on the last day"}
 _MOST_BLOCKS = 1_000  # a charge names at most so many blocks

@@ -111,7 +111,7 @@ class ReportBook:
         if number > 1 and not self._folder.has((when - timedelta(days=1)).isoformat()):
             raise TacitError(
                 "day-missing", f"the reports of {when - timedelta(days=1)} have not come in",
-                why="days close in order, by the days of the reports",
+                why="the reports of each day must come in before those of the next day",
                 fix=Say("report the earlier day first, with no rows if there were none"),
             )  # fmt: skip
         on_time, late = self._sorted(when, rows)
@@ -145,7 +145,7 @@ class ReportBook:
             elif self.late is None or when > self.late.horizon.last or not isinstance(own, list):
                 raise TacitError(
                     "day-closed",
-                    f"{name} came in before there was a book"
+                    f"{name} came in before the book of reports was begun"
                     if name in self._before
                     else f"{name} closed {self.lag} days later, but some of its rows came in on {when}",
                     why="a day is complete when it goes to the stream; nothing was stored or charged",

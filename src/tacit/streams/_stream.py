@@ -274,7 +274,7 @@ class Stream(StreamRows, StreamAlarms, Dataset):
                 raise TacitError(
                     "day-missing",
                     f"the rows of {self.horizon.name(missing)} have not come in",
-                    why="a running total needs all days up to it; nothing was charged",
+                    why="a running total needs its own day and all days before it; nothing was charged",
                     fix=Code(f'stream.append("{self.horizon.name(missing)}", []) says that nobody came'),
                 )
             with self._lock():  # no day is replaced while it is drawn

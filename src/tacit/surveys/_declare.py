@@ -131,7 +131,7 @@ def _grouped(declared: Mapping[str, DeclaredQuestion], pairs: Sequence[tuple[str
         title = " and ".join(asked)
         if len(asked) > 1 and title in declared:
             raise bad_parameter(
-                "questions", f"without a question that is called {title!r}, as the pair is", title
+                "questions", f"without a question {title!r}, because a pair has this name", title
             )
         found[title] = (title, tuple((one, declared[one]) for one in asked))
     return list(found.values())

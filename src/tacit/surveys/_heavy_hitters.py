@@ -94,11 +94,11 @@ class HeavyHitters(Reportable):
         more = len(self.rows) - _MOST_SHOWN
         first = (
             f"Of {self.candidates:,} candidates. Estimated shares below {_percent(self.least)} are not "
-            "shown: the coins alone reach that far."
+            "shown: the coins alone can produce them."
         )
         notes = (
             first,
-            f"With {sure}, somebody gave every answer that is shown, and all intervals together hold.",
+            f"With {sure}, each answer that is shown was given by somebody, and all intervals hold together.",
             *((f"{more:,} more answers.",) if more > 0 else ()),
         )
         title = f"answers that stand out, {self.respondents:,} reports, epsilon {self.epsilon:g}"

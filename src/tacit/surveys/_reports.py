@@ -320,7 +320,7 @@ class Reports(Reportable):
         raise TacitError(
             "unknown-column",
             f"the reports have no public column {name!r}",
-            why="groups and predictors are columns that respondents or collector state openly",
+            why="groups and predictors are columns that the respondents or the collector state openly",
             fix=Choose(tuple(self.public), given=name)
             if self.public
             else "collect the reports with such a column; these have no public column",

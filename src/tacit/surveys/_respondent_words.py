@@ -118,7 +118,7 @@ def gives_away(epsilon: Fraction | float) -> str:
     after = 100 * math.exp(float(epsilon)) / (1 + math.exp(float(epsilon))) if float(epsilon) < 700 else 100.0
     return (
         f"the report changes the odds between any two answers by at most a factor of {factor}; "
-        "somebody who held two answers to be equally likely will hold neither of them to be more than "
+        "somebody who thought that two answers were equally likely will think neither of them more than "
         f"{_up(after)} % likely afterwards"
     )
 

@@ -104,16 +104,16 @@ def _width(held: SyntheticTable, table: NoisyTable) -> tuple[float, float]:
 def _notes(held: SyntheticTable) -> list[str]:
     covered = f"{held.confidence * 100:.4g} %"
     if held.together is None:
-        covered = f"at least {covered} of the time, and as often as stated: half-widths are whole numbers"
+        covered = f"at least {covered} of the time (half-widths are whole numbers; the table says how often)"
     else:
         covered += " of the time"
     notes = [
         (
             f"+/- covers the noise on one measured cell, {covered}. Tables that are neither "
-            "measured nor sums of measured tables are not covered: the rows agree with the "
-            "model there, and the model with nothing. Errors that treat the rows as real data are too small."
+            "measured nor sums of measured tables are not covered: there, the rows follow the model, and no "
+            "measurement supports the model. Errors that treat the rows as real data are too small."
         ),
-        "Cells below 2 sigma cannot be told from empty ones: small groups are lost first.",
+        "Cells below 2 sigma cannot be distinguished from empty cells: small groups are lost first.",
     ]
     if invented := [column.name for column in held.columns if column.invented]:
         notes.append(f"Values of {', '.join(invented)} inside a cell are invented evenly.")

@@ -225,7 +225,7 @@ def _numbers(name: str, given: object, facts: Scope) -> tuple[float, ...]:
     if bounds is None:
         raise TacitError(
             "missing-bounds",
-            f"{name} has no declared bounds, so {cells} equally wide cells have no place",
+            f"{name} has no declared bounds, so it cannot be divided into {cells} equally wide cells",
             why="the smallest and the largest value in the data are private",
             fix=Either(Declare("bounds", (0, 100), column=name), Set(bins={name: [0, 50, 100]})),
         )

@@ -150,7 +150,7 @@ class CrossTables(Content):
             raise TacitError(
                 "unknown-table",
                 f"the table of {', '.join(names)} was not measured",
-                why="what was measured holds the tables that were asked for, and tables of fewer of their "
+                why="the release holds only the tables that were asked for, and tables of fewer of their "
                 "columns",
                 fix="ask for this table in a new plan",
             )

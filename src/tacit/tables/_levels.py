@@ -88,7 +88,7 @@ def check_levels(question: TableQuestion) -> None:
     if any(None in key for key in question.keys):
         raise TacitError(
             "not-allowed",
-            f"totals over {', '.join(names)} cannot be shown beside a group of missing values",
+            f"totals over {', '.join(names)} cannot be shown together with a group of missing values",
             why="both would be rows without a key",
             fix=Say("name the missing values, as in COALESCE(ward, 'none')"),
         )

@@ -185,7 +185,7 @@ class OrderedCounts(Content):
                     f"{end!r} is not a cut of {self.column}"
                     if self.cuts
                     else f"{end!r} is not one of its values",
-                    why="rows between two cuts cannot be told apart",
+                    why="rows between two cuts are counted together",
                     fix=Choose(tuple(str(one) for one in known), given=str(end)),
                 )
             ends.append(at)

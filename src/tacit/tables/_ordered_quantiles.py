@@ -73,7 +73,8 @@ def quantile_table(counts: OrderedCounts, wanted: Sequence[float], *, population
     keys["q"] = shares
     covers = "noise and sampling" if population else "noise"
     note = (
-        f"the interval covers the {covers}, in whole cells; a value inside a cell takes it as evenly filled"
+        f"the interval covers the {covers}, in whole cells; a value inside a cell assumes that its rows are "
+        "spread evenly"
     )
     none = (None,) * len(lines)
     if all(isinstance(one, int | float) for part in (values, lows, highs) for one in part):

@@ -214,8 +214,8 @@ class RangesQuestion:
         rho
             Instead of epsilon: the total in zCDP (Gaussian noise).
         within, confidence
-            Instead of epsilon: find the smallest epsilon at which every asked range stays within this error,
-            with this confidence.
+            Instead of epsilon: find the smallest epsilon at which the error of every range that you ask for
+            stays within this limit, with this confidence.
         """
         if within is None:
             return self.planned(PlanGoal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence))

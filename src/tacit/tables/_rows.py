@@ -316,7 +316,7 @@ class Rows(PandasHabits, OrderedQuestions, WorkloadQuestions):
                     "not-allowed",
                     f"at most {declared.rows_of(table):,} rows of one {self.unit.noun} count in {table!r}, "
                     f"and the question asks for {rows:,}",
-                    why="whoever declared the dataset chose this limit, and a question can only lower it",
+                    why="the curator of the dataset chose this limit, and a question can only lower it",
                     fix=f"a limit of at most {declared.rows_of(table):,} rows",
                 )
         if not limited:

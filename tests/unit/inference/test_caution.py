@@ -29,7 +29,7 @@ def test_a_cautious_answer_names_the_spread_from_which_it_is_exact(split, n, eps
     narrow = fresh.of(stats.norm(0.5, 0.004))
     parts = fresh.pair_parts(np.random.default_rng(9), (narrow, narrow), split, n, epsilon, 40)
     words = [caution_words(one, LinearNoise((1 / epsilon,)), width=100.0) for one in parts]
-    named = [float(found[1]) for one in words if (found := re.search(r"deviation of ([\d.]+) on", one))]
+    named = [float(found[1]) for one in words if (found := re.search(r"deviation of ([\d.]+) or more", one))]
     assert len(named) >= 20
     sd = np.median(named) / 100
     assert 0.016 < rejected(fresh.of(stats.norm(0.5, sd)), split, n, epsilon) < 0.084

@@ -465,7 +465,7 @@ def test_one_unit_does_not_change_the_way_of_others_through_the_model():
         assert norms.shape == (5,)
         for all_of_them, four, one in zip(together, without, alone, strict=True):
             torch.testing.assert_close(all_of_them, four + one)
-    with pytest.raises(TacitError, match="decides or orders by what its examples hold"):
+    with pytest.raises(TacitError, match="makes decisions or sorts by the values of its examples"):
         ClippedSums(TwoWays(), nn.CrossEntropyLoss(), clip=0.5, method="book-keeping")(
             (x,), (y,), torch.ones(5)
         )

@@ -102,7 +102,7 @@ def test_what_does_not_add_up_is_refused(sql, code):
 
 def test_a_group_of_missing_values_is_not_taken_for_a_total():
     question = protected().group_by("g").agg(n=tc.count()).question
-    with pytest.raises(tc.TacitError, match="beside a group of missing values"):
+    with pytest.raises(tc.TacitError, match="together with a group of missing values"):
         check_levels(replace(question, keys=(("a",), (None,)), levels=((0,), ())))
 
 

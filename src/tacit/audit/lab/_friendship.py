@@ -81,15 +81,17 @@ class FriendshipAttack(Reportable):
         """Return the facts to show."""
         lead = (
             (
-                f"A network of {self.people} people is counted before and after two of them become friends, "
-                f"who have {self.common} friends in common. Exact counts reveal the new friendship: one edge "
-                f"and {self.common} triangles more. The attacker knows all other friendships."
+                f"In a network of {self.people} people, two people with {self.common} common friends become "
+                f"friends. The network is counted before and after. Exact counts reveal the new friendship: "
+                f"there are one more edge and {self.common} more triangles. The attacker knows all other "
+                "friendships."
             ),
             (
-                "The ladder keeps each friendship within the bound: its noise follows the network, but by a "
-                "proven law. Noise whose size is simply taken from the data does not: among people with one "
-                "friend each, no pair has a common friend, so such noise is zero. One more friendship makes "
-                "it positive, and any answer other than 0 proves that friendship."
+                "Tacit counts triangles with the ladder mechanism. Its noise depends on the network, but by "
+                "a proven law, so each friendship stays within the bound. Noise whose size is simply taken "
+                "from the data gives no such protection. Among people with one friend each, no pair has a "
+                "common friend, so this noise is zero. One more friendship makes it positive, and then any "
+                "answer other than 0 proves that friendship."
             ),
         )
         rows = tuple(

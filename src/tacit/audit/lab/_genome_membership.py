@@ -135,8 +135,8 @@ _WORLDS = {
     ),
     "replace": (
         "The number of people is public, so in the other world somebody else takes the target's place. The "
-        "noise is that of the stated rho for adding or removing a person; for this attack rho is four times "
-        "as large, and the bound is that of the larger rho."
+        "noise is chosen for the stated rho, which is for adding or removing a person. If a person is "
+        "replaced, rho is four times as large, and the bound is that of the larger rho."
     ),
 }
 

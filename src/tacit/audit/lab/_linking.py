@@ -64,8 +64,8 @@ class LinkingAttack(Reportable):
             (
                 f"Two tables hold the same {self.people:,} people, and each is {self.k}-anonymous: one shows "
                 "ranges of age, sex and education, the other of age, sex and postcode. A neighbour knows "
-                f"all four. With both tables, {percent(self.alone)} of the people are the only person who "
-                "fits both their classes."
+                f"all four. With both tables, {percent(self.alone)} of the people can be singled out: "
+                "nobody else is in both of their classes."
             ),
             (
                 "The costs of two releases from Tacit add up: the cost of both is the sum of their "

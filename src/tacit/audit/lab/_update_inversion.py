@@ -81,8 +81,8 @@ class UpdateInversion(Reportable):
                 "from one update."
             ),
             (
-                "Clipping without noise protects nobody, because it only scales the multiple. Noise does. "
-                "The zeros below are for this attack; the bound holds for every attacker."
+                "Clipping without noise protects nobody, because it only scales the multiple. Noise does "
+                "protect them. The zeros below are for this attack; the bound holds for every attacker."
             ),
         )
         batches = tuple(self.exact["honest"])

@@ -260,7 +260,7 @@ def _check_server(session: Connection, place: PostgresPlace) -> None:
         raise TacitError(
             "bad-parameter",
             f"{place.name} runs PostgreSQL {version}; Tacit needs version {_LEAST_VERSION} or later",
-            why="earlier versions cannot tell whether a text can be converted without failing on it",
+            why="earlier versions cannot check whether text can be converted before they convert it",
             fix="use a newer server, or a copy of the tables in Parquet files",
         )
     [(encoding,)] = session.execute("SELECT current_setting('server_encoding')").fetchall()

@@ -102,7 +102,7 @@ def open_session(given: Any) -> Any:
                 raise TacitError(
                     "bad-parameter",
                     f"the Spark session does not let Tacit set {name} to {value}",
-                    why="otherwise the same question has other results, or a row can make it fail",
+                    why="otherwise the same question could have other results, or one row could make it fail",
                     fix=f"allow sessions of this cluster to set {name}",
                 )
     return own

@@ -306,8 +306,8 @@ def _table_parts(given: Any, name: str) -> tuple[str, ...]:
         raise TacitError(
             "bad-parameter",
             f"the table {name!r} is stored as {provider or 'an unknown format'}, not as Parquet",
-            why="only for Parquet do Tacit's tests show that no row makes a reading fail; Delta and Iceberg "
-            "need packages without which this version was tested",
+            why="Tacit's tests show only for Parquet that no row can make a query fail; this version was "
+            "not tested with the packages that Delta and Iceberg need",
             fix=f"store its rows: CREATE TABLE {name}_rows USING parquet AS SELECT * FROM {name}",
         )
     return within

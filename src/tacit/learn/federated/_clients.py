@@ -244,5 +244,5 @@ def _facts(rounds: ClientRounds) -> list[tuple[str, str]]:
         ("denominator", f"{rounds.expected:.6g}: the rate times the declared {rounds.size:,} clients"),
         ("clip", clip),
         ("noise", f"{multiple:.4g} clips in each sum, {multiple / rounds.expected:.4g} in each mean"),
-        ("trust", "the server sees every update; whoever sees the model alone is covered by the promise"),
+        ("trust", "the server sees every update; the promise holds against everyone who sees only the model"),
     ]

@@ -119,7 +119,7 @@ class Coordinator:
                 f"{len(begun)} of {len(self.study.hospitals)} hospitals have begun, and the study needs at "
                 f"least {self.study.least}",
                 why=listed or "the others did not reply",
-                fix=Say("look after the hospitals that did not begin, and begin again"),
+                fix=Say("check the hospitals that did not begin, then begin again"),
             )
 
     def step(self) -> tuple[str, ...]:
@@ -165,7 +165,8 @@ class Coordinator:
         if lacking and self._needs_all:
             raise TacitError(
                 "too-few-hospitals",
-                f"certificates are missing of hospitals that took part: {', '.join(sorted(lacking))}",
+                "the certificates of some hospitals that took part are missing: "
+                f"{', '.join(sorted(lacking))}",
                 why="the hospitals share their noise, and a patient may be in several of them; what such a "
                 "patient pays depends on all of them",
                 fix=Say("ask again when these hospitals can be reached"),

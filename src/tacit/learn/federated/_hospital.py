@@ -208,7 +208,7 @@ class Hospital:
             raise TacitError(
                 "run-finished",
                 f"{self.name} answers {self.study.rounds} rounds and no more",
-                why="it has paid for so many",
+                why="it has paid for this number of rounds",
                 fix=Say("agree on a new study"),
             )
         self.begin()

@@ -143,7 +143,7 @@ def read_members(
         raise _refused("it does not hold the key that this hospital made for this round")
     for one in members:
         if one != own and not one.is_genuine(study, number, identities[one.name]):
-            raise _refused(f"the key of {one.name} was not signed by it for this round")
+            raise _refused(f"{one.name} did not sign its key for this round")
     return members
 
 

@@ -100,7 +100,7 @@ def unpack(data: bytes) -> Message:
     """
     given: object = data
     if not isinstance(given, bytes) or not data.startswith(_MAGIC) or len(data) > MOST_BYTES:
-        _bad("it does not start as a message does, or it is too long")
+        _bad("it does not start like a message, or it is too long")
     start = len(_MAGIC) + _LENGTH.size
     if len(data) < start:
         _bad("it is cut off")
@@ -135,7 +135,7 @@ def _arrays(listed: object, data: bytes, at: int) -> dict[str, NDArray[Any]]:
         found[name] = own.astype(own.dtype.newbyteorder("="))
         at = end
     if at != len(data):
-        _bad("it goes on behind its end")
+        _bad("it has more bytes after its end")
     return found
 
 

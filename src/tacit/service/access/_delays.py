@@ -103,7 +103,7 @@ def wait_first(call: ServiceCall, seconds: float) -> TacitError:
     call.headers["retry-after"] = str(whole)
     return TacitError(
         "too-many-requests",
-        "there were too many wrong tries, so signing in has to wait",
+        "there were too many wrong attempts to sign in, so you have to wait",
         why="the wait protects passwords against guessing",
         fix=f"try again in {whole} {'second' if whole == 1 else 'seconds'}, or ask an administrator for a"
         " new link",

@@ -155,7 +155,7 @@ def _change(call: ServiceCall, change: Change, person: str, role: Role, dataset:
     if row["erased"]:
         raise not_permitted("this person was erased")
     if person == call.person.id:
-        raise not_permitted("nobody changes their own roles; somebody else can")
+        raise not_permitted("you cannot change your own roles; somebody else can")
     if gives:
         give_role(change, person, role, dataset, call.person.id)
     elif not change.run(

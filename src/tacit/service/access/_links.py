@@ -86,7 +86,7 @@ def find_link(place: Any, code: str) -> ServiceRow:
     if row is None:
         raise TacitError(
             "not-found",
-            "this link is not valid, or not any more",
+            "this link is not valid, or it is no longer valid",
             why="a link works once and for 24 hours",
             fix="ask an administrator for a new link",
         )

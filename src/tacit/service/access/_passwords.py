@@ -64,7 +64,9 @@ async def check_password(stored: str, password: str) -> bool:
 def check_queue(*, known: bool) -> None:
     """Refuse a try for which the queue has no place; one that is refused here is not counted as wrong."""
     if _waiting >= _MOST_WAITING + (_KEPT_FREE if known else 0):
-        raise TacitError("too-many-requests", "too many people sign in right now", fix="try again shortly")
+        raise TacitError(
+            "too-many-requests", "too many people are signing in right now", fix="try again shortly"
+        )
 
 
 def is_outdated(stored: str) -> bool:

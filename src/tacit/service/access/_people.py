@@ -197,7 +197,7 @@ def _other(call: ServiceCall, change: Change) -> ServiceRow:
     if row["erased"]:
         raise not_permitted("this person was erased")
     if row["id"] == call.person.id:
-        raise not_permitted("nobody does this to themselves; another administrator can")
+        raise not_permitted("you cannot do this to yourself; another administrator can")
     return row
 
 

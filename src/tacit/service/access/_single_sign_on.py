@@ -46,7 +46,9 @@ async def _begin(call: ServiceCall) -> Answer:
         change.run("DELETE FROM sign_ons WHERE expires < ?", now_text())
         open_ones = change.row("SELECT COUNT(*) AS n FROM sign_ons")
         if open_ones is not None and open_ones["n"] >= _MOST_OPEN:
-            raise TacitError("too-many-requests", "too many people sign in right now", fix="try again later")
+            raise TacitError(
+                "too-many-requests", "too many people are signing in right now", fix="try again later"
+            )
         change.run(
             "INSERT INTO sign_ons (digest, nonce, verifier, next, expires) VALUES (?, ?, ?, ?, ?)",
             digest_of_secret(state), nonce, verifier, wanted if is_own_path(wanted) else "/",

@@ -116,14 +116,14 @@ def after_approval(
         sentence = f"{name} {float(left):g} of {float(amount):g} is left of the dataset's budget."
     elif kind == "refresh":
         left = getattr(own.budget, name)
-        sentence = f"{name} {float(left):g} is left: the total begins anew."
+        sentence = f"{name} {float(left):g} is left: the total starts again from zero."
     else:
         left = _unpromised(own, below) - amount
         sentence = (
             f"if all accounts are used up, {name} {float(left):g} of the dataset's budget is left."
             if left >= 0
             else f"the accounts together are larger than what is left, by {name} {-float(left):g}. "
-            "Whoever asks first is answered; the dataset's budget cannot be exceeded."
+            "Those who ask first get answers; the dataset's budget cannot be exceeded."
         )
     return {"exact": {name: str(left)}, "value": {name: float(left)}, "sentence": sentence}
 

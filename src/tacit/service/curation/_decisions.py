@@ -169,7 +169,7 @@ def _lowered(asked: Budget, granted: Budget) -> Budget:
     if not same or any((new or 0) > (old or 0) for old, new in pairs):
         raise TacitError(
             "bad-parameter",
-            "an allotment can be approved as it is or lowered, in the number in which it was asked for",
+            "an allotment can be approved as it is or lowered, in epsilon or rho as it was asked for",
             fix="give a smaller amount",
         )
     return granted
@@ -186,7 +186,7 @@ def _check_plan(service: Service, dataset: str, document: dict[str, Any]) -> Non
     if kept.hash != document["plan"] or budget_text(plan_budget(kept.plan)) != document["budget"]:
         raise TacitError(
             "plan-differs",
-            "the plan is another one under the dataset's present policy",
+            "under the dataset's present policy, this question would be another plan",
             why="its question, noise or cost changed since it was requested",
             fix="decline this request; the analyst can ask for the plan again",
         )

@@ -187,10 +187,10 @@ def _refuse_second(change: Change, settings: ServiceSettings, policy: dict[str, 
             raise TacitError(
                 "not-allowed",
                 "another dataset protects this source already",
-                why="a second dataset would have a budget of its own, and for a person in the data the "
-                "budgets add up; to grow a budget takes two people",
-                fix="change the policy of that dataset, or propose a larger budget for it; where several "
-                "budgets are meant, the operator lists the source with several = true",
+                why="a second dataset would have its own budget, and for a person in the data the budgets "
+                "add up; growing a budget takes two people",
+                fix="change the policy of that dataset, or propose a larger budget for it; if several "
+                "budgets are intended, the operator lists the source with several = true",
             )
 
 

@@ -26,7 +26,7 @@ def own_request() -> TacitError:
     return TacitError(
         "own-request",
         "nobody decides their own request, and nobody opens an account for themselves",
-        why="a budget is an agreement between people: one asks, another one decides",
+        why="a budget is an agreement between people: one person asks, another person decides",
         fix="ask another owner or curator of the dataset to decide",
     )
 
@@ -45,7 +45,7 @@ def changed_meanwhile() -> TacitError:
     """Refuse a change of something that somebody else has just changed."""
     return TacitError(
         "already-decided",
-        "somebody else has changed this dataset meanwhile",
+        "somebody else has changed this dataset in the meantime",
         fix="open the page again, look at what has changed, and try again",
     )
 

@@ -106,7 +106,7 @@ def _check_open(change: Change, person: str, dataset: str) -> None:
     if len(rows) >= _MOST_OPEN:
         raise TacitError(
             "too-many-requests",
-            f"{_MOST_OPEN} requests of yours for this dataset wait for a decision",
+            f"{_MOST_OPEN} of your requests for this dataset wait for a decision",
             fix="wait until some are decided, or withdraw some",
         )
 
@@ -139,7 +139,9 @@ def _document(call: ServiceCall, given: RequestMade) -> dict[str, Any]:
 
 def _needed(name: str, text: str) -> str:
     if not text.strip():
-        raise TacitError("bad-parameter", f"the field {name} is missing", fix=f"say in a sentence the {name}")
+        raise TacitError(
+            "bad-parameter", f"the field {name} is missing", fix=f"give the {name} in one sentence"
+        )
     return text.strip()
 
 

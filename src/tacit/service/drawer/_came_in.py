@@ -48,14 +48,14 @@ def check_came_in(service: Service, opened: OpenDataset, day: str) -> None:
     if not day:
         raise TacitError(
             "bad-parameter",
-            "a series is drawn up to a day, and the question names none",
+            "a series ends with a day, but the question names no day",
             why="the price is the same for all days; nothing was charged",
             fix=f"give the argument through, such as {last or dataset.horizon.start}",
         )
     raise TacitError(
         "day-missing",
         f"the last day that has come in is {last}" if last else "no day of this stream has come in yet",
-        why="a running total needs all days up to it; nothing was charged",
+        why="a running total needs its own day and all days before it; nothing was charged",
         fix=Either(Say(f"ask for days up to {last}"), Say("wait until the curator has taken the day in"))
         if last
         else Say("wait until the curator has taken days in"),

@@ -23,7 +23,7 @@ def check_paused(paused: str) -> None:
         raise TacitError(
             "dataset-paused",
             "the dataset takes no questions now",
-            why="its curator, or an answer that was not ready at its time, has paused it",
+            why="its curator has paused it, or an answer was not ready at its time",
             fix="ask the curator of the dataset",
         )
 

@@ -65,7 +65,7 @@ def take_listed_days(
         if refusal.code not in _TOLD:
             raise unread_day() from None
         if refusal.code == "rows-twice":
-            fix = "ask the operator to write the file of this day, which has the rows of another one"
+            fix = "ask the operator to write the file of this day again: it has the rows of another day"
             raise TacitError("rows-twice", refusal.what, why=refusal.why, fix=fix) from None
         raise
     return {day: digest for day, digest in taken.items() if day not in before}
@@ -76,6 +76,6 @@ def unread_day() -> TacitError:
     return TacitError(
         "bad-parameter",
         "the file of a day cannot be taken in",
-        why="what is wrong with it may depend on its rows; days before it were taken in",
+        why="the reason may depend on its rows, so it is not shown; the days before it were taken in",
         fix="ask the operator to check that the file is a CSV file in UTF-8 or a Parquet file",
     )

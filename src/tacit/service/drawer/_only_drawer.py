@@ -79,8 +79,8 @@ class ServerLock:
             raise TacitError(
                 "drawer-away",
                 "the drawer has lost the connection that keeps other drawers away",
-                why="another one may run now, and two would settle each other's draws",
-                fix="start it again; it waits until it is the only one",
+                why="another drawer may run now, and two drawers would interfere with each other's draws",
+                fix="start the drawer again; it waits until it is the only one",
             ) from None
         self._looked = time.monotonic()
 

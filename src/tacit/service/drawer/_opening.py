@@ -129,7 +129,7 @@ def _open_other(
         raise TacitError(
             "not-allowed",
             f"a source of the kind {source.kind} is one file or one table that DuckDB reads",
-            fix="ask the operator to list it so",
+            fix="ask the operator to list it as one file or one table",
         )
     (place,) = places.values()
     return open_kind(source.kind, place, name, policy, ledger), facts_of_kind(source.kind, name, policy)

@@ -121,7 +121,7 @@ def cancel_query(call: ServiceCall) -> Answer:
         raise TacitError(
             "already-decided",
             "the question no longer waits",
-            why="what was admitted is charged, and a charge is never taken back",
+            why="a question that was admitted is charged, and a charge is never taken back",
             fix="wait for its answer",
         )
     return Answer(query_document(call, row), 200, f"/queries/{row['id']}")

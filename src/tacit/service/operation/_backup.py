@@ -132,10 +132,13 @@ def _void(settings: ServiceSettings, *, keep_tokens: bool) -> list[str]:
             change.run("UPDATE tokens SET revoked = 1")
     database.close()
     words = "All sessions and invitations are void"
-    words += ". Tokens are as they were: revoke those that were revoked since." if keep_tokens else (
+    words += ". Tokens are as they were: revoke again those revoked since then." if keep_tokens else (
         ", and so are all tokens: people make new ones."
     )  # fmt: skip
-    return [words, "People and roles are as they were when the backup was made: check who was removed since."]
+    return [
+        words,
+        "People and roles are as they were when the backup was made: check who was removed since then.",
+    ]
 
 
 def _ledger_words(settings: ServiceSettings) -> list[str]:

@@ -104,7 +104,8 @@ def _files(settings: ServiceSettings) -> Iterator[Finding]:
     ledger = Path(settings.ledger_place)
     if witness.exists() and ledger.exists() and witness.stat().st_dev == ledger.stat().st_dev:
         words = (
-            "the witness is on the disk of the ledger, so a restored disk restores both; name another disk"
+            "the witness is on the same disk as the ledger, so an old copy of the disk brings back both; "
+            "name another disk"
         )
         yield Finding("witness", "note", words)
     elif witness.exists():

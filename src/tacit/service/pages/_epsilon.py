@@ -51,7 +51,7 @@ def _given(query: Mapping[str, str]) -> dict[str, str]:
 
 
 def _check(chosen: EpsilonChoice) -> None:
-    """Refuse what has no meaning, or would take long to compute."""
+    """Refuse what has no meaning, or would take too long to compute."""
     if not 0 < chosen.epsilon <= _LARGEST:
         raise _out_of_range("epsilon", f"greater than 0 and at most {_LARGEST}", 1)
     if chosen.delta > _LARGEST_DELTA or 0 < chosen.delta < Fraction(1, 10**30):

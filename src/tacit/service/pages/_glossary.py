@@ -25,8 +25,8 @@ GLOSSARY: Final[dict[str, str]] = {
         "of false alarms. It is at most tanh(epsilon / 2) for a pure cost."
     ),
     "allotment": (
-        "A part of a dataset's budget that a curator gives to one analyst for one purpose. In the "
-        "ledger it is an account below the dataset's."
+        "A part of a dataset's budget that a curator gives to one analyst for one purpose. In the ledger, "
+        "it is an account below the dataset's account."
     ),
     "analyst": "The person who asks questions and pays for them from an allotment.",
     "answer time": (
@@ -54,7 +54,8 @@ GLOSSARY: Final[dict[str, str]] = {
         "is not the probability that the odds change by more than epsilon allows."
     ),
     "deniability": (
-        "You can credibly deny what an answer seems to say about you: the noise could have produced any"
+        "The possibility to deny credibly what an answer seems to say about you. The noise could have "
+        "produced any"
         " answer, so an answer proves nothing about one person."
     ),
     "epsilon": (
@@ -74,14 +75,14 @@ GLOSSARY: Final[dict[str, str]] = {
     "mechanism": "A step that adds noise and knows its cost and its error.",
     "neighbours": "Two datasets that differ in one unit. See adjacency.",
     "odds": (
-        "The chance that something is true, divided by the chance that it is not. After an answer, the "
-        "odds are the odds before times the likelihood ratio of the answer, and epsilon bounds the "
-        "logarithm of this ratio."
+        "The chance that something is true, divided by the chance that it is not. An answer multiplies the "
+        "odds by its likelihood ratio: how much more likely the answer is if the statement is true. Epsilon "
+        "bounds the logarithm of this ratio."
     ),
     "plan": "What Tacit will compute, with its cost and its expected error. A plan does not touch the data.",
     "policy": (
         "What a curator declared about a dataset in a service: the unit, the bounds, the keys, the "
-        "limits, the budget. A policy never changes; a change is the next policy."
+        "limits, the budget. A policy never changes. To change something, the curator declares a new policy."
     ),
     "post-processing": "Anything that you do with a release afterwards. It is free.",
     "privacy loss": (

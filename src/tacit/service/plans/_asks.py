@@ -149,7 +149,7 @@ def ask_document(given: AskBody) -> dict[str, Any]:
 
 
 def _check_size(sql: str) -> None:
-    """Refuse text that takes long to plan, before it is read as SQL."""
+    """Refuse text that takes too long to plan, before it is read as SQL."""
     if len(sql.encode("utf-8", "replace")) > MOST_SQL:
         raise TacitError(
             "question-too-large",

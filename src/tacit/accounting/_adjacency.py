@@ -108,9 +108,9 @@ def _check(law: LossLaw, adjacency: Adjacency) -> None:
             if not can_sample(inner):
                 raise TacitError(
                     "no-guarantee",
-                    "a cost known only by rho, by a Renyi curve, as shuffled reports or as the best of "
-                    "several runs cannot be sampled",
-                    why="sampling mixes two distributions, and such a cost does not define them",
+                    "this cost cannot be sampled: it is only a rho, a Renyi curve, shuffled reports or "
+                    "the best of several runs",
+                    why="sampling mixes two distributions, and such a cost does not say which two",
                     fix=Code("Cost.gaussian(sigma=1, sensitivity=1).sampled(0.01)"),
                 )
             check(inner, adjacency)

@@ -75,11 +75,11 @@ def read_address(address: str) -> str:
         raise TacitError(
             "bad-parameter",
             f"{shown} is not the address of one Parquet file",
-            why="in object storage, Tacit reads only Parquet files: their footer names the columns, and "
-            "other files would have to be read as a whole",
+            why="from an address, Tacit reads one Parquet file: its footer names the columns, and other "
+            "files would have to be read as a whole",
             fix=Either(
                 Declare("source", "s3://hospital/visits.parquet"),
-                Say("a copy on this machine, which can be a CSV file or a folder"),
+                Say("use a copy on this machine (also a CSV file or a folder)"),
             ),
         )
     if not _can_load():

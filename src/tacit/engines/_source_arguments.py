@@ -36,9 +36,9 @@ def read_source(source: object, *, table: str = "") -> Source:
     if isinstance(source, str) and source.startswith(("postgresql://", "postgres://")):
         raise TacitError(
             "bad-parameter",
-            "the address of a database server is not a source here",
-            why="only tables declared with an engine are read on a server; its address may hold a password",
-            fix=Say("name the table and its engine in protect, or give a file"),
+            "the address of a database server cannot be a source",
+            why="the source is a table; the address, which may hold a password, belongs to engine",
+            fix=Say("give the name of the table and, as engine, the address; or give a file"),
         )
     if isinstance(source, str) and "://" in source:
         raise bad_parameter(

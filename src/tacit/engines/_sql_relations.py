@@ -226,7 +226,7 @@ def _missing_bounds(function: str, argument: Node) -> TacitError:
     return TacitError(
         "missing-bounds",
         f"{function} of {what} within a unit needs bounds",
-        why="public bounds decide the size of the whole steps in which it is computed",
+        why="Tacit rounds the values to steps, and the bounds set the size of a step",
         fix=Declare("bounds", (0, 30), column=what)
         if isinstance(argument, Column)
         else Do("bound-aggregate", expression=what, low="LOW", high="HIGH"),

@@ -12,7 +12,7 @@ import numpy as np
 
 from tacit.core import Content
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Choose, Code, Say, Set
+from tacit.fixes import Choose, Code, Say
 from tacit.inference._estimate import NOISE_AND_SAMPLING, Estimate, check_read, p_words, percent_words
 from tacit.inference._survival import curve_sets, logrank, rows_at_start
 from tacit.mechanisms import LinearNoise
@@ -168,8 +168,8 @@ class SurvivalCurves(Content):
         if first is None or second is None or first == second:
             raise TacitError(
                 "bad-parameter",
-                f"a log-rank test compares two groups, and there are {len(self.groups)}",
-                fix=Code("release.logrank(first, second)") if self.by else Set(by="arm"),
+                f"a log-rank test needs two different groups (groups here: {len(self.groups)})",
+                fix=Code("release.logrank(first, second)" if self.by else 'survival(..., by="arm")'),
             )
         one, other = self._cells(first), self._cells(second)
         found = logrank(one, other, self.noise)

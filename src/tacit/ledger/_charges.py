@@ -273,8 +273,8 @@ def same_charge(
         raise TacitError(
             "key-reused",
             f"the key {request.key[2:]!r} was used for another charge (entry {known.seq})",
-            why="a key belongs to one charge; the same charge sent again gets the same receipt, and a "
-            "different one is refused",
+            why="a key belongs to one charge: the same charge sent again gets the same receipt, but "
+            "another charge is refused",
             fix="give every charge its own key",
         )
     return receipt_of(known, transaction.names(known))

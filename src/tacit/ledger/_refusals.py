@@ -74,7 +74,7 @@ def release_failed(what: str = "the release failed after its charge", fix: str =
     return TacitError(
         "release-failed",
         what,
-        why="the charge stays, because the way it failed could reveal something about the data",
+        why="the charge stays, because the failure itself could reveal something about the data",
         fix=fix or "ask the curator to check the source and the log",
     )
 

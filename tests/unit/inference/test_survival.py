@@ -83,7 +83,7 @@ def test_one_curve_needs_no_groups_and_has_no_test(columns):
     assert list(release.curves) == ["all"]
     assert "Share without arrest" in repr(release)
     assert release.median().covers == "noise and sampling"
-    with pytest.raises(tc.TacitError, match="compares two groups"):
+    with pytest.raises(tc.TacitError, match="needs two different groups"):
         release.logrank()
     with pytest.raises(tc.TacitError, match="one of the cuts"):
         release.at(5)

@@ -67,7 +67,7 @@ class Message:
         """Return an array of the message, which must have this type and this many numbers."""
         found = self.arrays.get(name)
         if found is None or found.dtype != np.dtype(kind) or found.shape != (size,):
-            _bad(f"it has no {size:,} numbers of the type {kind} under the name {name}")
+            _bad(f"it does not have {size:,} numbers of the type {kind} under the name {name}")
         return found
 
 
@@ -95,7 +95,7 @@ def unpack(data: bytes) -> Message:
     --------
     >>> unpack(b"hello")
     Traceback (most recent call last):
-    tacit.errors.TacitError: this is not a message of a study that this version of Tacit can read
+    tacit.errors.TacitError: this version of Tacit cannot read this as a message of a study
     ...
     """
     given: object = data
@@ -152,7 +152,7 @@ def refusal(study: str, error: TacitError) -> bytes:
 def _bad(why: str) -> NoReturn:
     raise TacitError(
         "bad-message",
-        "this is not a message of a study that this version of Tacit can read",
+        "this version of Tacit cannot read this as a message of a study",
         why=why,
-        fix=Say("send what the same version of Tacit wrote, unchanged"),
+        fix=Say("use one version of Tacit everywhere, and send its messages unchanged"),
     )

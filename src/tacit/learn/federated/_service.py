@@ -132,6 +132,6 @@ class ServiceLink:
         except (OSError, EOFError):
             missing = TacitError(
                 "bad-message", f"the service of {self.name} cannot be reached",
-                fix=Say("start the service of the hospital, on the same machine"),
+                fix=Say("start the hospital's service on this machine"),
             )  # fmt: skip
             return refusal("", missing)

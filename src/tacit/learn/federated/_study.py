@@ -347,7 +347,7 @@ def _unreadable() -> TacitError:
         "study-differs",
         "this is not a study that this version of Tacit can read",
         why="a part of it is missing or was changed, or its model is not one of Tacit's own",
-        fix=Code("Study.from_json(document, model=model)"),
+        fix=Either(Say("load the study as it was written"), Code("Study.from_json(document, model=model)")),
     )
 
 

@@ -187,10 +187,10 @@ def _refuse_second(change: Change, settings: ServiceSettings, policy: dict[str, 
             raise TacitError(
                 "not-allowed",
                 "another dataset protects this source already",
-                why="a second dataset would have its own budget, and for a person in the data the budgets "
-                "add up; growing a budget takes two people",
-                fix="change the policy of that dataset, or propose a larger budget for it; if several "
-                "budgets are intended, the operator lists the source with several = true",
+                why="for a person in the data, the budgets of two datasets add up, and one curator alone may "
+                "not enlarge a budget",
+                fix="change the policy of that dataset, or propose a larger budget for it; for several "
+                "budgets, ask the operator to write several = true at the source",
             )
 
 

@@ -7,7 +7,7 @@ SELECT result, COUNT(*) AS n FROM covid_testing GROUP BY result;
 -- Share of positive tests
 SELECT AVG(CASE WHEN result = 'positive' THEN 1.0 ELSE 0.0 END) AS positivity FROM covid_testing;
 
--- Share of positive tests by gender, counted apart
+-- Share of positive tests by gender, from two counts
 SELECT gender, COUNT(*) FILTER (WHERE result = 'positive') * 1.0 / COUNT(*) AS positivity
 FROM covid_testing GROUP BY gender;
 

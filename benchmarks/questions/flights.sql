@@ -52,7 +52,7 @@ FROM flights;
 -- Spread of the delays
 SELECT origin, STDDEV(arr_delay) AS spread FROM flights GROUP BY origin;
 
--- Airports and quarters with totals
+-- Airports and half-years with totals
 SELECT origin, CASE WHEN month <= 6 THEN 'first half' ELSE 'second half' END AS half, COUNT(*) AS n
 FROM flights GROUP BY ROLLUP (origin, half);
 

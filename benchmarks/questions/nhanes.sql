@@ -15,7 +15,7 @@ WHERE AgeInYearsAtScreening >= 20 AND BodyMassIndexKgm2 IS NOT NULL;
 -- Decades of age
 SELECT FLOOR(AgeInYearsAtScreening / 10) * 10 AS decade, COUNT(*) AS n FROM nhanes GROUP BY decade ORDER BY decade;
 
--- Cholesterol by decade
+-- Cholesterol by age, in bands of 20 years
 SELECT CAST(FLOOR(AgeInYearsAtScreening / 20) AS INTEGER) AS band, AVG(TotalCholesterolMgdl) AS chol FROM nhanes GROUP BY band;
 
 -- Health by education

@@ -39,7 +39,7 @@ WHERE d.hhIncome < (SELECT AVG(hhIncome) FROM MplsDemo);
 -- Precincts, all columns
 SELECT policePrecinct, problem, COUNT(*) AS n FROM MplsStops GROUP BY ALL;
 
--- Totals by precinct and kind apart
+-- Totals by precinct, and totals by kind
 SELECT policePrecinct, problem, COUNT(*) AS n FROM MplsStops GROUP BY GROUPING SETS ((policePrecinct), (problem), ());
 
 -- Citations among traffic stops

@@ -485,9 +485,9 @@ def report(
     for cell in [*(cell for cells in drawn for cell in cells), *picked]:
         kinds[cell.kind].append(cell)
     summary = (
-        f"{plain_answers} of {len(first)} questions are answered as written. {helped} more are answered after "
-        f"the suggested fix is applied. {refused} stay refused as they are: they ask for rows, have a typing "
-        "error, use a column without bounds or change the data. "
+        f"{plain_answers} of {len(first)} questions are answered as written. {helped} more are answered "
+        f"after the suggested fix is applied. {refused} stay refused as they are: they ask for rows, have a "
+        "typing error, use a column without bounds or change the data. "
         f"Of all {helped + refused} refusals, {works} name a fix, or another question, that works."
     )
     lines = [
@@ -501,11 +501,8 @@ def report(
         lines.append(f"| {kind} | {stated:,} | {inside / max(stated, 1):.1%} |")
     least, most = carriers()
     lines += ["", f"Flights by carrier with private groups: {least} to {most} of 16 carriers are shown.", ""]
-    lines += [
-        "Two counts in one question share its epsilon, so each has a larger error than a count that is asked "
-        "alone:",
-        "",
-    ]
+    shared = "Two counts in one question share its epsilon, so each has a larger error than a count that is"
+    lines += [f"{shared} asked alone:", ""]
     other = {"flights": "planes", "planes": "flights"}
     for name, (alone, both) in mixed().items():
         lines.append(f"- {name}: +/- {alone:,.0f} alone, +/- {both:,.0f} together with {other[name]}")

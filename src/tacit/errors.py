@@ -129,8 +129,8 @@ class TacitError(Exception):
     why
         One sentence that says why it is refused.
     fix
-        What would help, as data that each surface writes in its own words (`tacit.fixes`); plain text stands
-        for words that hold on every surface.
+        What would help, as data that each interface writes in its own words (`tacit.fixes`). Plain text is
+        shown as it is on every interface.
 
     Examples
     --------

@@ -39,8 +39,8 @@ class AnswerBatch(Content):
     Parameters
     ----------
     answers
-        The name and the content of each answer. A release gives each as a release of its own, by position or
-        by name: ``release[0]``, ``release["stays"]``.
+        The name and the content of each answer. A release returns each answer as a separate release, by
+        position or by name: ``release[0]``, ``release["stays"]``.
     """
 
     kind: ClassVar[str] = "batch"
@@ -130,7 +130,7 @@ class AnswerBatch(Content):
 
     @classmethod
     def from_json(cls, document: Any) -> Self:
-        """Read a batch back; raises ``ValueError`` for what is none."""
+        """Read a batch back; raises ``ValueError`` if the document is not a batch."""
         answers = []
         for one in document:
             kind = content_named(str(one["kind"]))

@@ -127,7 +127,8 @@ class BatchQuestion:
         """Plan all questions within one total, and state the cost. Touches no data.
 
         A pure epsilon is split in proportion to the weights. With delta or rho, rho is split in proportion
-        to their squares, so that every question loses the same factor against being asked alone. Whatever
+        to the squares of the weights. With equal weights, the error of every question then grows by the same
+        factor, compared with asking it alone. Whatever
         the composition of all mechanisms then leaves over is given to all in the same proportions.
 
         Guarantee: the composed cost is within the total, by the certified accounting.

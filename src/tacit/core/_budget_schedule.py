@@ -195,9 +195,10 @@ class PricedReport:
     fitting
         How many of its releases the budget pays for.
     cumulative
-        The smallest budget, in the terms of the given one, that pays for all that is scheduled up to here.
+        The smallest budget, in the same measure as the given one, that pays for everything scheduled
+        up to here.
     wanted
-        The same for all that is wanted up to here, whether it fits or not; None if no such budget does.
+        The same for everything wanted up to here, whether it fits or not; None if no budget pays for it.
     """
 
     asked: AskedReport

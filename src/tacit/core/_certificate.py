@@ -52,7 +52,7 @@ class Certificate(Reportable):
         mechanisms), ``software``, ``ledger`` (entry number and
         hash; null where a release was local and nobody was charged). A release of several datasets has the
         certificates of its ``members``, whether they are ``disjoint``, and the total ``cost``. ``blocks``
-        are the blocks of the data that were charged, where it was not all of it; ``audit`` is what an attack
+        are the blocks of the data that were charged, if only some were; ``audit`` is what an attack
         on the plan found before its release, where there was one.
     """
 
@@ -152,7 +152,7 @@ class Certificate(Reportable):
 
     @property
     def digest(self) -> str:
-        """The digest that the ledger's entry holds: of everything but who paid, and with which entry."""
+        """The digest in the ledger's entry: of everything except who paid, and with which entry."""
         return digest_of({name: value for name, value in self.fields.items() if name not in _PAYMENT})
 
     @property

@@ -90,8 +90,8 @@ class Plan(Generic[C]):
         promised, confidence, asked
             See the class.
         forecast, facts
-            What the properties of these names return, or functions that return it; called only where it is
-            needed.
+            What the properties ``forecast`` and ``facts`` return, or functions that return it. A function is
+            called only when its result is needed.
         request
             Returns what `Dataset.plan_from` rebuilds the plan from, as JSON; called only where it is needed.
         present

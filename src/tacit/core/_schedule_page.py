@@ -24,7 +24,7 @@ __all__ = ["Remedy", "remedy_of", "schedule_page", "schedule_picture", "what_it_
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What would make a schedule fit; each of the three is enough by itself.
+    """What would make a schedule fit: a larger budget, a cheaper plan, or fewer releases; one is enough.
 
     Parameters
     ----------

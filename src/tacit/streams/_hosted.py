@@ -38,10 +38,10 @@ _MEASURES: Final[dict[str, tuple[str, bool]]] = {
 
 
 def hosted_stream(source: str | os.PathLike[str] | None, **declared: Any) -> Stream:
-    """Declare a stream for somebody who replaces its ledger and opens its account.
+    """Declare a stream for a service, which uses its own ledger for it and opens the account.
 
     Guarantee: nothing is written to a ledger. An earlier declaration under which no day came in is forgotten.
-    A series of it is charged as a whole, to an account without blocks.
+    A series of the stream is charged as a whole, to an account without blocks.
 
     Parameters
     ----------
@@ -150,12 +150,12 @@ def draw_days(
     """Charge a series, or go on with it, and return all days up to one; days that are not stored are drawn.
 
     Guarantee: as for `Stream.release`. Each day is drawn once, over all processes and crashes, and stored
-    before it is returned. A draw that is lost loses no day: the next one has its days.
+    before it is returned. If a draw is lost, no day is lost: the next draw contains its days.
 
     Parameters
     ----------
     hosted, plan, day
-        The stream, a plan of it, and a day whose rows came in, as those of all days before it.
+        The stream, a plan of it, and a day. The rows of this day and of all days before it must have come in.
     who, purpose, account, key
         As in `Plan.release`.
     """

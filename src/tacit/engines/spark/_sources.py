@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
 from tacit.algebra import choose_name
 from tacit.engines._parquet_folders import parquet_files, refuse_lake
-from tacit.engines._sources import Source
+from tacit.engines._sources import Source, schema_reader
 from tacit.engines.spark._dialect import SPARK
 from tacit.engines.spark._session import is_connect, is_local
 from tacit.engines.spark._types import MILLISECONDS, UNKNOWN_UNIT, stored_type
@@ -57,6 +57,10 @@ class SparkSource:
     session: Any
     name: str
     within: tuple[str, ...] = ()
+    is_here: bool = field(init=False)  #: Whether Spark runs in this machine; each look costs a call to Java.
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_here", is_local(self.session))
 
     @classmethod
     def found(cls, own: Any, given: Any, name: str) -> SparkSource:
@@ -76,13 +80,16 @@ class SparkSource:
     @property
     def is_gone(self) -> bool:
         """Whether this is a path on this machine that leads to no file."""
-        here = self.is_path and is_local(self.session) and "://" not in self.name
-        return here and not self.local_files
+        return self._is_local_path and not self.local_files
+
+    @property
+    def _is_local_path(self) -> bool:
+        return self.is_path and self.is_here and "://" not in self.name
 
     @property
     def local_files(self) -> list[str]:
         """The files of a path on this machine; none where the files are elsewhere."""
-        if not self.is_path or not is_local(self.session) or "://" in self.name:
+        if not self._is_local_path:
             return []
         return [str(file) for file in parquet_files(Path(self.name).absolute()) if file.exists()]
 
@@ -162,7 +169,7 @@ class SparkSource:
         """Return what changes when a file changes or the list of files does; it stays inside the engine."""
         files = self.local_files or list(self._frame(None).inputFiles())
         local = [_local(file) for file in files]
-        if is_local(self.session) and None not in local:
+        if self.is_here and None not in local:
             stats = [(file, Path(file).stat()) for file in sorted(map(str, local))]
             return [(file, s.st_mtime_ns, s.st_size, s.st_ino) for file, s in stats]
         if not files:
@@ -180,9 +187,7 @@ def _local(file: str) -> str | None:
 
 def _own_names(file: str) -> list[str]:
     """Return the columns of a file as it names them; the parts of nested columns follow their column."""
-    import duckdb
-
-    with duckdb.connect(config={"threads": 1}) as con:
+    with schema_reader().cursor() as con:
         asked = "SELECT name, coalesce(num_children, 0) FROM parquet_schema($file)"
         [_, *lines] = con.execute(asked, {"file": file}).fetchall()
     names, within = [], 0
@@ -197,10 +202,8 @@ def _own_names(file: str) -> list[str]:
 
 def _odd_columns(files: list[str]) -> dict[str, str]:
     """Return the columns whose type in the files is not the one that DuckDB's type stands for."""
-    import duckdb
-
     asked = "SELECT DISTINCT name, type, logical_type FROM parquet_schema($files)"
-    with duckdb.connect(config={"threads": 1}) as con:
+    with schema_reader().cursor() as con:
         lines = con.execute(asked, {"files": files}).fetchall()
     halves = {str(name): "half" for name, _, logical in lines if "Float16" in str(logical)}
     return {**halves, **{str(name): "timestamp" for name, kind, _ in lines if kind == "INT96"}}

@@ -48,17 +48,22 @@ def view_sql(
     return rows
 
 
-def ranked_sql(name: str, types: ColumnTypes, dialect: SparkDialect) -> str:
+def ranked_sql(
+    name: str, types: ColumnTypes, dialect: SparkDialect, unit: Sequence[str] | None = None
+) -> str:
     """Write the rows of a table with the rank of each among the rows of its owner.
 
     The order is the keyed hash, and then the values, so that no other row decides which of two rows with
-    one hash comes first. md5 needs no second order: rows with one text are equal in every value.
+    one hash comes first. md5 needs no second order: rows with one text are equal in every value. A column
+    of whole numbers that is the unit itself is the same in all rows of an owner, so that it orders nothing.
     """
     held = view_types(types)
-    columns = [dialect.quote(c) for c, _ in types]
-    order = dialect.ranked([(column, held[c]) for column, (c, _) in zip(columns, types, strict=True)])
-    if not dialect.portable:
-        order = f"{order}, {dialect.order(columns)}"
+    alone = unit is not None and len(unit) == 1 and not dialect.portable
+    same = {c for c in unit or () if alone and held.get(c) == "whole"}
+    columns = [(dialect.quote(c), held[c]) for c, _ in types if c not in same]
+    order = dialect.ranked(columns)
+    if columns and not dialect.portable:
+        order = f"{order}, {dialect.order([column for column, _ in columns])}"
     return f"SELECT *, {numbered(['tacit_u'], order)} AS tacit_r FROM {dialect.quote(name)}"
 
 

@@ -340,7 +340,7 @@ def test_the_rows_that_a_unit_keeps_depend_on_its_own_rows_and_the_secret_alone(
         frame = own.createDataFrame(rows, "u bigint, h string, x double, d date")
         frame.createOrReplaceTempView("raw_ranks")
         own.sql(views.view_sql("raw_ranks", ["u"], held)).createOrReplaceTempView("ranks")
-        ranked = views.first_sql(views.ranked_sql("ranks", held, dialect), n)
+        ranked = views.first_sql(views.ranked_sql("ranks", held, dialect, ["u"]), n)
         found: dict[object, list[str]] = {}
         for line in own.sql(f"SELECT u, h, x, d FROM ({ranked})", {"tacit_key": key}).collect():
             found.setdefault(line[0], []).append(repr(tuple(line[1:])))

@@ -153,7 +153,7 @@ def spark_session() -> Any:
     """Start the one Spark session of a test process, small and silent; None without Java or PySpark.
 
     The tables of the tests are tiny: compiling code for them would take most of the time, so Spark
-    interprets its plans.
+    interprets its plans. What nobody looks at, the history of jobs, is kept short.
     """
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     logging.getLogger("py4j").setLevel(logging.ERROR)
@@ -161,8 +161,10 @@ def spark_session() -> Any:
 
     options = {
         "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.memory": "1g",
-        "spark.sql.shuffle.partitions": "2", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # noqa: E501
+        "spark.sql.shuffle.partitions": "2", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC",  # noqa: E501
         "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.adaptive.enabled": "false",  # noqa: E501
+        "spark.ui.retainedJobs": "10", "spark.ui.retainedStages": "10", "spark.ui.retainedTasks": "100",
+        "spark.ui.dagGraph.retainedRootRDDs": "10", "spark.sql.ui.retainedExecutions": "5",
         "spark.sql.warehouse.dir": tempfile.mkdtemp(prefix="tacit-spark-"), "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1",  # noqa: E501
     }  # fmt: skip
     builder = SparkSession.builder.master("local[2]").appName("tacit-exam")

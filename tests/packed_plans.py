@@ -1,90 +1,122 @@
-"""Many plans in one Spark statement: Spark takes most of its time per statement, whatever the rows.
+"""Many plans in one Spark job: on tiny tables, Spark takes most of its time for each job and each task.
 
-The texts are those that plans run, joined by UNION ALL; each line comes back as texts, with its statement's
-number. The views that the texts read are kept in memory, as the engine keeps ranked rows.
+Every statement is the one that a plan runs: Spark reads, analyses, optimises and plans it alone. What differs
+is how it is executed. The rows of each view are laid into one partition in memory once, so that Spark rarely
+exchanges rows between tasks (only where the text says ``DISTRIBUTE BY``) and merges where it would broadcast;
+and the rows of many statements are fetched by one job.
 """
 
 from __future__ import annotations
 
+import contextlib
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from tacit.algebra import BinCounts, kind_of
 from tacit.engines._sql_statements import statements
 from tacit.tables._exact_integers import by_group, public_tables
 from tacit.tables._lowering import lower
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator, Sequence
 
     from tacit.algebra import Statistic, TableQuestion
 
 __all__ = ["PackedPlans"]
 
-_READ: dict[str | None, Callable[[str], object]] = {"number": float, "boolean": "true".__eq__}
+_SETTINGS = {"spark.sql.shuffle.partitions": "1", "spark.sql.autoBroadcastJoinThreshold": "-1"}
 
 
 class PackedPlans:
     """Ask many questions at once, in one transaction of the Spark engine."""
 
     def __init__(self, data: Any) -> None:
-        self._data = data
-        self._kept: set[str] = set()
-        data._own.conf.set("spark.sql.shuffle.partitions", "1")
+        from pyspark.sql.functions import lit
+
+        self._data, self._session = data, data._own
+        self._laid: set[str] = set()
+        self._keys: dict[str, Any] = {}
+        self._secrets = {name: lit(text)._jc for name, text in data._secrets({}).items()}  # slow to make
+        for name, value in _SETTINGS.items():
+            self._session.conf.set(name, value)
         for name in data._tables:
-            self._keep(name)
+            self._lay(name)
 
     def exact(self, questions: Sequence[TableQuestion]) -> list[dict[Any, dict[Any, list[int]]]]:
         """Return the exact integers of every question."""
-        texts: list[str] = []
+        frames: list[Any] = []
         asked: list[tuple[int, tuple[Statistic, ...]]] = []
         for number, question in enumerate(questions):
-            keys = f"tacit_keys_{number}"
             if small := public_tables(question):
-                self._data._lay_keys(keys, small.pop("tacit_keys"))
+                self._lay_keys(small.pop("tacit_keys"))
             assert not small  # a sample is drawn for each plan
             steps, _ = lower(question, by_row=False)
             statistics = tuple(dict.fromkeys(step.statistic for step in steps))
             for one in statements(self._data.writer(), question, statistics):
                 for name, rows in sorted(one.limited):
-                    if f"{name} first {rows}" not in self._kept:
+                    if f"{name} first {rows}" not in self._laid:
                         self._data._lay_limit(name, rows)
-                        self._keep(f"{name} first {rows}")
-                text = one.sql.replace("tacit_keys", keys)
-                texts.append(_packed(text, len(texts), len(question.by) + _integers(one.statistics)))
+                        self._lay(f"{name} first {rows}")
+                frames.append(self._session._jsparkSession.sql(one.sql, self._secrets))
                 asked.append((number, one.statistics))
-        lines: list[list[list[Any]]] = [[] for _ in texts]
-        for number, line in self._data._own.sql(" UNION ALL ".join(texts), self._data._secrets({})).collect():
-            lines[number].append(line)
         found: list[dict[Any, dict[Any, list[int]]]] = [{} for _ in questions]
-        for (number, together), some in zip(asked, lines, strict=True):
-            by = questions[number].by
-            found[number] |= by_group(together, [_read(line, by) for line in some], len(by))
+        with self._settings_of_tasks():
+            for (number, together), lines in zip(asked, self._fetched(frames), strict=True):
+                found[number] |= by_group(together, lines, len(questions[number].by))
         return found
 
-    def _keep(self, view: str) -> None:
-        self._data._own.table(f"`{view}`").persist()
-        self._kept.add(view)
+    def _lay(self, view: str) -> Any:
+        """Put a table of the view's rows, in one partition, into the place of the view."""
+        rows = self._session.table(f"`{view}`").coalesce(1).localCheckpoint()
+        rows.createOrReplaceTempView(f"`{view}`")
+        self._laid.add(view)
+        return rows
 
-    def close(self) -> None:
-        """Give the memory back."""
-        for view in self._kept:
-            self._data._own.table(f"`{view}`").unpersist()
+    def _lay_keys(self, lines: Sequence[Sequence[object]]) -> None:
+        """Lay public keys for the statements that are analysed next."""
+        if repr(lines) in self._keys:
+            self._keys[repr(lines)].createOrReplaceTempView("tacit_keys")
+        else:
+            self._data._lay_keys("tacit_keys", lines)
+            self._keys[repr(lines)] = self._lay("tacit_keys")
+
+    def _fetched(self, frames: Sequence[Any]) -> list[list[tuple[Any, ...]]]:
+        """Return the rows of every frame, all from one job; its last stage is one task."""
+        from pyspark.serializers import CPickleSerializer
+
+        context, loads = self._session.sparkContext, CPickleSerializer().loads
+        listed = context._gateway.new_array(context._jvm.org.apache.spark.api.java.JavaRDD, len(frames))
+        owners: list[int] = []  # which frame each partition belongs to
+        for i, frame in enumerate(frames):
+            listed[i] = frame.javaToPython()
+            owners += [i] * listed[i].getNumPartitions()
+        numbered = (
+            context._jsc.union(listed).glom().zipWithUniqueId()
+        )  # one line per partition, with its number
+        found: list[list[tuple[Any, ...]]] = [[] for _ in frames]
+        for line in _each(numbered.coalesce(1).collect()):
+            for batch in _each(line._1()):
+                found[owners[line._2()]] += [_integers(row) for row in loads(bytes(batch))]
+        return found
+
+    @contextlib.contextmanager
+    def _settings_of_tasks(self) -> Iterator[None]:
+        """Hand the session's settings to the tasks, as Spark does for a statement that is run alone."""
+        context = self._session.sparkContext
+        settings = {k: v for k, v in self._session.conf.getAll.items() if k.startswith("spark.sql.")}
+        settings |= {"callSite.short": "packed plans", "callSite.long": "packed plans"}  # slow to find out
+        for name, value in settings.items():
+            context.setLocalProperty(name, value)
+        try:
+            yield
+        finally:
+            for name in settings:
+                context.setLocalProperty(name, None)
 
 
-def _packed(sql: str, number: int, width: int) -> str:
-    columns = [f"c{i}" for i in range(width)]
-    line = ", ".join(f"CAST({column} AS STRING)" for column in columns)
-    return f"SELECT {number} AS n, array({line}) AS line FROM ({sql}) AS t({', '.join(columns)})"
+def _integers(row: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(int(x) if isinstance(x, Decimal) else x for x in row)
 
 
-def _integers(statistics: tuple[Statistic, ...]) -> int:
-    """Return how many columns follow the group's key; a histogram has a cell and its count."""
-    return sum(2 if isinstance(s, BinCounts) else s.columns for s in statistics)
-
-
-def _read(line: list[Any], by: Sequence[tuple[str, Any]]) -> tuple[Any, ...]:
-    keys = (
-        None if text is None else _READ.get(kind_of(node), str)(text)
-        for text, (_, node) in zip(line, by, strict=False)
-    )
-    return (*keys, *line[len(by) :])
+def _each(values: Any) -> Iterator[Any]:
+    """Return the elements of a Java list by their numbers: the end of a Java iterator is a slow exception."""
+    return (values.get(i) for i in range(values.size()))

@@ -161,7 +161,7 @@ def spark_session() -> Any:
 
     options = {
         "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.memory": "1g",
-        "spark.sql.shuffle.partitions": "2", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # noqa: E501
+        "spark.sql.shuffle.partitions": "2", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC",  # noqa: E501
         "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.adaptive.enabled": "false",  # noqa: E501
         "spark.ui.retainedJobs": "10", "spark.ui.retainedStages": "10", "spark.ui.retainedTasks": "100",
         "spark.ui.dagGraph.retainedRootRDDs": "10", "spark.sql.ui.retainedExecutions": "5",

@@ -82,7 +82,7 @@ def test_a_message_with_a_wrong_head_is_refused(head):
 
 
 def test_a_message_with_more_behind_its_end_is_refused():
-    with pytest.raises(TacitError, match="not a message"):
+    with pytest.raises(TacitError, match="cannot read this as a message"):
         unpack(pack(Message("begin", "ab")) + b"\0")
 
 

@@ -9,6 +9,7 @@ and the rows of many statements are fetched by one job.
 from __future__ import annotations
 
 import contextlib
+import gc
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +63,8 @@ class PackedPlans:
         with self._settings_of_tasks():
             for (number, together), lines in zip(asked, self._fetched(frames), strict=True):
                 found[number] |= by_group(together, lines, len(questions[number].by))
+        del frames  # they are in cycles with their methods
+        gc.collect()  # Java forgets the statements that Python has forgotten
         return found
 
     def _lay(self, view: str) -> Any:

@@ -39,7 +39,7 @@ from tacit.tables._exact_integers import exact_integers
 #: each plan.
 PLANS = {"postgres": 2000, "spark": 40}
 #: How many plans Spark has answered when those that are packed into few jobs are done as well; each of them
-#: takes about 0.1 seconds of CPU, most of it for reading and planning its statements.
+#: takes about 0.17 seconds of CPU, most of it for reading and planning its statements.
 PACKED = 2000
 #: How many in the long tests.
 MANY = 10_000

@@ -57,7 +57,7 @@ class SparkSource:
     session: Any
     name: str
     within: tuple[str, ...] = ()
-    is_here: bool = field(init=False)  #: Whether Spark runs in this machine; each look costs a call to Java.
+    is_here: bool = field(init=False)  #: Whether Spark runs on this machine; asking costs a call to Java.
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "is_here", is_local(self.session))

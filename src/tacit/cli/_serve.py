@@ -15,6 +15,7 @@ from tacit.cli._app import app
 from tacit.cli._output import JsonOption, say, show_json
 from tacit.errors import TacitError
 from tacit.fixes import Do
+from tacit.progress import is_terminal
 
 if TYPE_CHECKING:
     from tacit.service import ServiceSettings
@@ -120,7 +121,7 @@ def _run(settings: ServiceSettings, *, drawer: bool) -> None:
 
     settings = _checked_address(settings)
     os.umask(0o077)  # what the service writes is for its user alone
-    quiet = sys.stderr.isatty()
+    quiet = is_terminal(sys.stderr)
     listening = open_socket(settings.address, settings.port)
     settings = replace(settings, port=listening.getsockname()[1])
     link, problem = prepare(settings)

@@ -123,7 +123,7 @@ class ServiceSettings:
         if path is not None:
             try:
                 given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError, RecursionError) as error:
                 raise TacitError(
                     "bad-parameter",
                     f"the settings {path} cannot be read: {getattr(error, 'strerror', None) or error}",

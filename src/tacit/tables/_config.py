@@ -92,7 +92,7 @@ def read_config(text: str, folder: str | os.PathLike[str] = ".", *, name: str = 
     """
     try:
         declared = tomllib.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TacitError(
             "bad-parameter",
             f"{name} cannot be read as TOML: {error}",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.core import Plan, Unit, read_identity
 from tacit.errors import TacitError
-from tacit.exact import count, rational
+from tacit.exact import count, rational, read_fraction
 from tacit.fixes import Choose, Either, Say, Set
 from tacit.mechanisms import LinearHashing, Memo, QuestionSample, SubsetSelection
 from tacit.report import Report, Reportable, ReportTable
@@ -29,6 +28,7 @@ from tacit.surveys._survey_questions import SurveyQuestion, question_from_docume
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from fractions import Fraction
 
     from tacit.accounting import Cost
     from tacit.surveys._answering import SurveyReport
@@ -284,7 +284,7 @@ class Survey(Reportable):
             made = cls(
                 str(fields["name"]),
                 questions,
-                rational("epsilon", Fraction(fields["epsilon"])),
+                rational("epsilon", read_fraction(fields["epsilon"])),
                 fields["strategy"],
             )
         except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):

@@ -29,7 +29,7 @@ from tacit.learn._training_settings import (
     read_multiplier,
 )
 from tacit.learn._training_setup import Augmentation, TrainingSetup
-from tacit.learn._training_task import CheckpointTask, TrainingTask
+from tacit.learn._training_task import CheckpointTask, TrainingTask, numerics_in_words
 from tacit.report import percent
 
 if TYPE_CHECKING:
@@ -185,7 +185,8 @@ class Trainer:
             schedule=() if schedule is None else tuple(float(schedule(t)) for t in range(taken)),
             watch=tuple(torch.as_tensor(one) for one in watch),
         )  # fmt: skip
-        check_model(self.setup, data._arrays)  # noqa: SLF001
+        slots = check_model(self.setup, data._arrays)  # noqa: SLF001
+        self.setup = replace(self.setup, physical=slots.size, slots=slots)
         self._document = self.setup.document()
 
     def __repr__(self) -> str:
@@ -294,7 +295,7 @@ class Trainer:
                 "denominator",
                 f"{float(settings.denominator):g}, the expected number of {noun}s in a step; it is public",
             ),
-            ("numerics", "idealised: sums and noise are floats"),
+            ("numerics", numerics_in_words(self.setup)),
         ]
 
 

@@ -133,15 +133,15 @@ def _check_same(setup: TrainingSetup, plan: str, arrays: Sequence[Any]) -> None:
         raise TacitError(
             "plan-differs",
             "the processes do not train the same model in the same way on the same examples",
-            why="their plans, examples, processors or numbers of threads differ; a common reason are the weights "
-            "that the model starts from",
+            why="their plans, examples, processors or numbers of threads differ; often the model starts from "
+            "other weights",
             fix=Say("set the same seed of PyTorch and the same number of threads on all processes before the "
                     "model is built, and give each of them all examples in the same order"),
         )  # fmt: skip
 
 
 def _kernels(setup: TrainingSetup) -> bytes:
-    """Return a digest of what decides how a process rounds: a unit must have the same bits on each of them."""
+    """Return a digest of what decides how a process rounds: a unit must have the same bits on all."""
     slots = setup.slots
     kind = (
         torch.cuda.get_device_name()

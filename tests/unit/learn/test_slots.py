@@ -17,7 +17,10 @@ torch.set_num_threads(1)
 from torch import nn  # noqa: E402
 
 from tacit.learn import Trainer, _block_slots  # noqa: E402
+from tacit.learn._block_slots import BlockSlots  # noqa: E402
+from tacit.learn._clipped_sums import ClippedSums  # noqa: E402
 from tacit.learn._model_sums import ModelSums  # noqa: E402
+from tacit.learn._slot_test import find_slots  # noqa: E402
 from twins import learn_slots  # noqa: E402
 
 UNITS, CLIP, ULP = 64, 1.0, 2.0**-20

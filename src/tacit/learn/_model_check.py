@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor, nn
 
-    from tacit.learn._block_slots import BlockSlots
     from tacit.learn._clipped_sums import ClippedSums
     from tacit.learn._training_setup import TrainingSetup
 
@@ -34,8 +34,8 @@ def _examples_in_words(arrays: Sequence[Any]) -> str:
     return ", ".join(f"{' x '.join(map(str, one.shape[1:])) or 'one'} of {one.dtype}" for one in held)
 
 
-def check_model(setup: TrainingSetup, arrays: Sequence[Any]) -> BlockSlots:
-    """Refuse what could not be trained privately on such examples; return the slots of its blocks.
+def check_model(setup: TrainingSetup, arrays: Sequence[Any]) -> TrainingSetup:
+    """Refuse what could not be trained privately on such examples; return the setup with its slots.
 
     Only the types and the shapes of single examples are read, which are public.
     """
@@ -72,7 +72,7 @@ def check_model(setup: TrainingSetup, arrays: Sequence[Any]) -> BlockSlots:
             fix=Code("parameter.requires_grad_(False)"),
         )
     _check_step(setup, model, optimizer)
-    return slots
+    return replace(setup, physical=slots.size, slots=slots)
 
 
 def _try_exactly(sums: ClippedSums, inputs: tuple[Tensor, ...], targets: tuple[Tensor, ...]) -> None:

@@ -185,8 +185,7 @@ class Trainer:
             schedule=() if schedule is None else tuple(float(schedule(t)) for t in range(taken)),
             watch=tuple(torch.as_tensor(one) for one in watch),
         )  # fmt: skip
-        slots = check_model(self.setup, data._arrays)  # noqa: SLF001
-        self.setup = replace(self.setup, physical=slots.size, slots=slots)
+        self.setup = check_model(self.setup, data._arrays)  # noqa: SLF001
         self._document = self.setup.document()
 
     def __repr__(self) -> str:

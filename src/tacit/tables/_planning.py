@@ -150,7 +150,7 @@ def _facts(
 def _stands_for(column: ReleasedColumn, noise: StepNoise, level: Fraction) -> str:
     """Say what a released column is, and what is known of its error without an interval."""
     said = column.aggregate.stands_for(column.reading)
-    known = "" if column.aggregate.caution else column.reading.caption(noise, level)
+    known = column.reading.caption(noise, level)
     return f"{said}, {known}" if known else said
 
 

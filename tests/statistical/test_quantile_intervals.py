@@ -1,8 +1,8 @@
 """Intervals of quantiles hold the quantile of the rows, although rows are counted at public candidates.
 
-The exact counts are computed once, the noise of the plan is drawn 1,000 times, and the plan's own reading reads
-all draws at once. An interval that covers 95 % misses `LEAST` with a probability below 10^-6. One that covers
-88 % passes with a probability below 10^-3, one that covers 84 % below 10^-9; the intervals of the twin cover 0 %.
+The exact counts are computed once, the noise of the plan is drawn 1,000 times, and the plan's own reading
+reads all draws at once. An interval that covers 95 % misses `LEAST` with a probability below 10^-6. One that
+covers 88 % passes with a probability below 10^-3, one that covers 84 % below 10^-9. The twin covers 0 %.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DRAWS, LEAST = 1_000, 0.912
 LEVELS = [0.1, 0.25, 0.5, 0.75, 0.9]
 RNG = np.random.default_rng(41)
 
-#: Values and bounds: skewed; many ties and two tails; whole numbers; one value; half of them clipped; at the ends.
+#: Values and bounds: skewed; ties and two tails; whole numbers; one value; half of them clipped; at the ends.
 LAWS = {
     "skewed": (RNG.lognormal(3.5, 0.7, 9_000), (0, 250)),
     "ties": (np.where(RNG.random(9_000) < 0.3, 2.0, RNG.normal(20, 60, 9_000)), (-500, 1_500)),

@@ -54,7 +54,7 @@ def test_an_interval_for_one_quantile_comes_on_request_and_survives_as_a_documen
     cells = plan.release().content.columns["m"]
     for value, low, high in zip(cells.value, cells.low, cells.high, strict=True):
         assert 0 <= low <= value <= high <= 30
-        if 0 < low and high < 30:  # at the ends of the range a cell is half as wide
+        if low > 0 and high < 30:  # at the ends of the range a cell is half as wide
             assert value == pytest.approx((low + high) / 2)
     assert "median(" in str(plan)
 

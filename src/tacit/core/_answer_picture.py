@@ -29,7 +29,7 @@ __all__ = ["about_release", "figure_width", "plot_answer", "plots_of"]
 _MOST = 60  # groups in one picture: more cannot be told apart
 _MOST_SERIES = 8  # colours that can be told apart
 _LONG = 24  # letters of a group's label
-_LETTERS = 14  # letters of the title in an inch
+_LETTERS = 13  # letters of the title in an inch
 _COLOURS = ("#0b7285", "#c25e00", "#1b7f4b", "#b3261e", "#5f3dc4", "#555555", "#a61e4d", "#7a5c00")
 _CELL = re.compile(r"(.+)\[[^\[\]]*[\])]")  # stay[0, 5)
 

@@ -8,10 +8,10 @@ from itertools import pairwise, product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from tacit.algebra import RowCounts, TableQuestion
+from tacit.algebra import Column, RowCounts, TableQuestion, resolve, scope
 from tacit.core import Forecast, Plan, PlanGoal
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Choose, Set
+from tacit.fixes import Choose, Declare, Either, Set
 from tacit.inference._logistic import LogisticColumn, LogisticFit
 from tacit.inference._measured_rows import check_one_row, contribution_of, noise_of, task_of
 from tacit.inference._regression_table import RegressionTable
@@ -116,6 +116,7 @@ def logistic_question(
 ) -> LogisticQuestion:
     """Read the columns of a logistic regression: public values, or numbers with public cuts."""
     check_one_row(rows, "a regression")
+    _check_outcome(rows, outcome, [*(bins or {}), *(keys or {})])
     axes = read_axes(rows, [*on, outcome], bins=bins, keys=keys, missing=False)
     if axes[-1].size != 2 or axes[-1].cuts:
         raise TacitError(
@@ -136,6 +137,27 @@ def logistic_question(
         "keys": {name: list(values) for name, values in (keys or {}).items()},
     }  # fmt: skip
     return LogisticQuestion(rows, axes, tuple(map(_variables, axes[:-1])), given)
+
+
+def _check_outcome(rows: Rows, outcome: str, given: Sequence[str]) -> None:
+    """Refuse an outcome whose two values are not public; the fix offers those that its kind can have."""
+    facts = scope(rows.relation)
+    resolve(Column(outcome), facts)  # refuses a column that does not exist
+    fact = facts[outcome]
+    if outcome in given or fact.keys is not None or "boolean" in {fact.kind, fact.stored}:
+        return
+    numbers = fact.kind == "number" or fact.bounds is not None or fact.stored == "number"
+    yes_or_no: tuple[Set, ...] = (Set(keys={outcome: [0, 1]}),)
+    if not numbers:
+        yes_or_no = (Set(keys={outcome: [False, True]}), *yes_or_no)
+    raise TacitError(
+        "keys-missing",
+        f"the two values of the outcome {outcome} are not public",
+        why="which values occur is private",
+        fix=Declare("keys", ["no", "yes"], column=outcome)
+        if fact.kind == "text"
+        else Either(*yes_or_no, Declare("keys", ["no", "yes"], column=outcome)),
+    )
 
 
 def _variables(axis: Axis) -> LogisticColumn:

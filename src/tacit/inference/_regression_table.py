@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["RegressionTable"]
 
+_EQUAL_ERRORS = (
+    "They assume that the outcome varies equally around the fit everywhere; where it does not, they are "
+    "often too narrow."
+)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RegressionTable(Content):
@@ -84,13 +89,15 @@ class RegressionTable(Content):
         level = percent_words(model.level)
         said = [one.sentence for one in self.coefficients.values()]
         extra: list[str] = []
+        covered = f"Intervals and p-values cover {NOISE_AND_SAMPLING}, not dropped rows and clipping."
         if isinstance(model, LinearFit):
             extra = [model.residual_spread.sentence, model.r_squared.sentence]
+            covered += f" {_EQUAL_ERRORS}"
         return Report(
             f"{model.fit.capitalize()} regression of {model.outcome}",
             (self.rows.sentence, *said, *extra),
             (ReportTable("", ("column", "coefficient", f"{level} interval", "p"), tuple(lines)),),
-            (f"Intervals and p-values cover {NOISE_AND_SAMPLING}, not dropped rows and clipping.",),
+            (covered,),
         )
 
     def text(self, marks: tuple[str, ...] = ()) -> str:

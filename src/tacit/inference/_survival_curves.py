@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from tacit.picture import Picture
 
 __all__ = ["SurvivalCurves"]
+
+#: A group as its key: its name, a number or a boolean.
+GroupGiven: TypeAlias = "str | float | bool | np.generic"
 
 _CURVE = "Kaplan-Meier on binned times, noise and Greenwood's variance"
 _TEST = "log-rank test on binned times, with noise"
@@ -68,12 +71,22 @@ class SurvivalCurves(Content):
     level: float
 
     def _cells(self, group: str) -> NDArray[np.float64]:
-        if group not in self.groups:
-            raise bad_parameter(
-                "a group", f"one of {self.by or 'all'}", group, fix=Choose(self.groups, given=str(group))
-            )
         lines = np.array(self.integers, dtype=np.float64).reshape(len(self.groups), -1)
         return np.asarray(lines[self.groups.index(group)][None])
+
+    def _named(self, group: GroupGiven) -> str:
+        """Return the name of a group; numbers and booleans also name the group that is written like them."""
+        plain: Any = group.item() if isinstance(group, np.generic) else group
+        if plain in self.groups:
+            return str(plain)
+        for name in self.groups:
+            if isinstance(plain, int | float) and _number(name) == plain:
+                return name
+            if isinstance(plain, bool) and name.lower() == str(plain).lower():
+                return name
+        raise bad_parameter(
+            "a group", f"one of {self.by or 'all'}", group, fix=Choose(self.groups, given=str(plain))
+        )
 
     @property
     def rows_needed(self) -> int:
@@ -112,25 +125,23 @@ class SurvivalCurves(Content):
             made.append(Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, method, None, said))
         return made
 
-    def at(self, time: float, group: str | None = None) -> Estimate:
-        """Return the share without the event at one of the cuts."""
+    def at(self, time: float, group: GroupGiven | None = None) -> Estimate:
+        """Return the share without the event at one of the cuts, in one of the groups."""
         if time not in self.cuts[1:]:
             known = tuple(f"{cut:g}" for cut in self.cuts[1:])
             raise bad_parameter("time", "one of the cuts", time, fix=Choose(known, given=f"{time:g}"))
         return self.curves[self._group(group)][self.cuts.index(time) - 1]
 
-    def _group(self, group: str | None) -> str:
+    def _group(self, group: GroupGiven | None) -> str:
         if group is None and len(self.groups) > 1:
             raise bad_parameter("group", "given", None, fix=Choose(self.groups))
-        name = self.groups[0] if group is None else group
-        self._cells(name)
-        return name
+        return self.groups[0] if group is None else self._named(group)
 
-    def median(self, group: str | None = None) -> Estimate:
+    def median(self, group: GroupGiven | None = None) -> Estimate:
         """Return the time by which half have had the event, as the cut at which the curve falls to a half.
 
-        The interval holds the cuts at which the curve may fall to a half; without an upper end, the curve
-        may stay above it.
+        The curve falls to a half somewhere in a bin. The interval holds all bins in which it may do so, from
+        the first cut to the last one; without an upper end, the curve may stay above a half.
         """
         name = self._group(group)
         curve = [one for one in self.curves[name] if one.value is not None]
@@ -139,7 +150,8 @@ class SurvivalCurves(Content):
             below = [cut for cut, one in zip(self.cuts[1:], curve, strict=False) if getattr(one, end) <= 0.5]
             return below[0] if below else None
 
-        value, low, high = first("value"), first("low"), first("high")
+        value, reached, high = first("value"), first("low"), first("high")
+        low = None if reached is None else self.cuts[self.cuts.index(reached) - 1]
         where = f" of those with {self.by} {name}" if self.by else ""
         if value is None:
             said = f"Fewer than half{where} had the {self.event} as far as the curve is seen."
@@ -153,7 +165,7 @@ class SurvivalCurves(Content):
             )
         return Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, _CURVE, None, said)
 
-    def logrank(self, first: str | None = None, second: str | None = None) -> Estimate:
+    def logrank(self, first: GroupGiven | None = None, second: GroupGiven | None = None) -> Estimate:
         """Test whether two groups have the event equally fast.
 
         The value is the number of events in the first group beyond what is expected if both are alike.
@@ -165,12 +177,14 @@ class SurvivalCurves(Content):
         """
         if first is None and second is None and len(self.groups) == 2:
             first, second = self.groups
-        if first is None or second is None or first == second:
+        pair = None if first is None or second is None else (self._named(first), self._named(second))
+        if pair is None or pair[0] == pair[1]:
             raise TacitError(
                 "bad-parameter",
                 f"a log-rank test needs two different groups (groups here: {len(self.groups)})",
                 fix=Code("release.logrank(first, second)" if self.by else 'survival(..., by="arm")'),
             )
+        first, second = pair
         one, other = self._cells(first), self._cells(second)
         found = logrank(one, other, self.noise)
         if not found.shown[0]:
@@ -254,6 +268,14 @@ class SurvivalCurves(Content):
         check_read(made.noise, made.level)
         made.report()  # raises now where a part of the document cannot be read
         return made
+
+
+def _number(name: str) -> float | None:
+    """Return the number that a group's name writes, if it writes one."""
+    try:
+        return float(name.replace(",", ""))
+    except ValueError:
+        return None
 
 
 def _cell(one: Estimate) -> str:

@@ -182,6 +182,7 @@ def _cell(relation: Relation, time: str, event: str, cuts: tuple[float, ...]) ->
     """Write the number of a row's cell: in bin j 2j for an event, 2j + 1 for censored; then the rest."""
     facts = scope(relation)
     value = resolve(Column(time), facts, "number")
+    resolve(Column(event), facts)  # refuses a column that does not exist
     if facts[event].kind == "text":
         raise TacitError(
             "bad-parameter",

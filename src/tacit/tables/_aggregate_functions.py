@@ -207,7 +207,25 @@ def quantiles(
     bounds: Sequence[Number] | None = None,
     candidates: Iterable[Number] | None = None,
 ) -> Aggregate:
-    """Estimate several quantiles at once from one noisy histogram over public candidates."""
+    """Estimate several quantiles at once from one noisy histogram over public candidates.
+
+    The quantile of level q is the smallest value that at least a share q of the rows do not exceed. Every
+    value counts at its nearest candidate, and a candidate is shown. The interval allows for this: it ends
+    halfway between two candidates or at a bound, and holds the quantile of the rows, clipped to the bounds,
+    in at least 95 % of releases.
+
+    Parameters
+    ----------
+    column
+        The column, or an expression.
+    levels
+        The levels, between 0 and 1.
+    bounds
+        The public range; by default the one that is declared.
+    candidates
+        The values that may be shown; by default at most 200, evenly spaced between the bounds. Closer
+        candidates make narrower intervals.
+    """
     read = tuple(sorted(_level(q) for q in levels))
     if not read or len(set(read)) != len(read):
         raise bad_parameter("levels", "a list of different levels", levels, fix=Set(levels=[0.25, 0.5, 0.75]))
@@ -226,9 +244,11 @@ def quantile(
 
     The score of a candidate is minus the imbalance of the rows below and above it; one row changes it by
     max(q, 1-q). One pick has no interval for its value: no released number shows how far apart the rows lie.
-    With ``interval=True`` Tacit makes two picks, each at half of the cost. They enclose the quantile in at
-    least 95 % of releases. The value is the middle of the two picks, which is less accurate than one pick at
-    the whole cost.
+    With ``interval=True`` Tacit makes two picks, each at half of the cost. The value is the middle of the two
+    picks, which is less accurate than one pick at the whole cost. Every value counts at its nearest
+    candidate. The interval allows for this: it ends halfway between a pick and the next candidate, or at a
+    bound, and holds the quantile of the rows, clipped to the bounds, in at least 95 % of releases. The
+    quantile of level q is the smallest value that at least a share q of the rows do not exceed.
 
     Examples
     --------
@@ -248,7 +268,8 @@ def median(
 ) -> Aggregate:
     """Pick the median from public candidates: the quantile of level one half.
 
-    With ``interval=True`` two picks enclose it, as for `quantile`.
+    With ``interval=True`` it has an interval from two picks, as for `quantile`. The median is the smallest
+    value that at least half of the rows do not exceed.
     """
     kind = QuantileIntervalOf if interval else MedianOf
     return kind(as_node(column), _bounds("median", bounds), _candidates(candidates), (Fraction(1, 2),))

@@ -44,6 +44,7 @@ __all__ = [
     "limits_in_words",
     "limits_of",
     "rows_beyond",
+    "selected_sizes",
     "without_unit",
 ]
 
@@ -173,6 +174,15 @@ def _sizes(selection: KeySelection, unit: Unit) -> str:
     return (
         f"groups with fewer than about {selection.threshold:,} {_whom(unit)} are usually hidden; "
         f"groups with {selection.nearly_always:,} or more are nearly always shown"
+    )
+
+
+def selected_sizes(selection: KeySelection, unit: Unit) -> str:
+    """Say of the numbers that selected the groups for which groups they are too large."""
+    return (
+        f"these numbers selected the groups: a group with fewer than about {selection.nearly_always:,} "
+        f"{_whom(unit)} is more likely to be shown if noise makes it larger, so its number is too large on "
+        "average, and its interval misses more often"
     )
 
 

@@ -64,7 +64,7 @@ class QuantilesOf(OnBounds):
         del context
         step = Step(BinCounts(self.argument, self.bins(200)), AddNoise())
         names = zip(self.column_names(name), self.levels, strict=True)
-        return [(each, step, QuantileFromCounts(q)) for each, q in names]
+        return [(each, step, QuantileFromCounts(q, self.bounds)) for each, q in names]
 
     def stands_for(self, reading: Reading) -> str:
         """Name the level."""
@@ -87,7 +87,7 @@ class QuantileOf(QuantilesOf):
         (level,) = self.levels
         if context.added:
             step = Step(BinCounts(self.argument, self.bins(200)), AddNoise())
-            return [(name, step, QuantileFromCounts(level))]
+            return [(name, step, QuantileFromCounts(level, self.bounds))]
         step = Step(BinCounts(self.argument, self.bins(1000)), ChooseQuantile(level))
         return [(name, step, ChosenQuantile(level))]
 
@@ -107,7 +107,7 @@ class QuantileIntervalOf(QuantileOf):
             return QuantileOf.lowered(self, name, context)
         (level,) = self.levels
         step = Step(BinCounts(self.argument, self.bins(1000)), ChooseQuantileEnds(level))
-        return [(name, step, BracketedQuantile(level))]
+        return [(name, step, BracketedQuantile(level, self.bounds))]
 
 
 @dataclass(frozen=True, slots=True)

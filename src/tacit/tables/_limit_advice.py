@@ -73,7 +73,8 @@ class LimitCaption:
 
     def _sentence(self, name: str, cells: Cells, what: str) -> str:
         value = max(1, math.ceil(float(cells.value[0] or 0)))
-        low, high = (max(1, math.ceil(float(end[0] or 1))) for end in (cells.low, cells.high))
+        low = max(1, math.ceil(float(cells.low[0] or 1)))  # numbers of rows are whole
+        high = max(1, math.floor(float(cells.high[0] or 1)))
         text = (
             f"95 % of {self.units} have at most about {value:,} [{low:,}, {high:,}] {what}: "
             f'limits={{"{name}": {value}}} would keep all {name} of about 95 % of {self.units}'

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from tacit.algebra import document
 from tacit.core import AnswerTable, Forecast, Plan, warn_of_delta
 from tacit.errors import TacitError
-from tacit.tables._captions import facts_of, facts_of_blocks, left_out
+from tacit.mechanisms import KeySelection
+from tacit.tables._captions import facts_of, facts_of_blocks, left_out, selected_sizes
 from tacit.tables._level_task import LevelTask, forecast_of_levels, levels_together
 from tacit.tables._postprocessing import PostProcessing
 from tacit.tables._pricing import Pricing, asks_of, noises_of
@@ -109,7 +110,9 @@ def _task(
     """Return the task that measures every group by itself; what cannot be written as SQL is refused."""
     question, columns, level = pricing.question, pricing.columns, pricing.level
     statistics = [step.statistic for step in pricing.steps]
-    stands_for = [(column.name, _stands_for(column, noises[column.step], level)) for column in columns]
+    stands_for = [
+        (column.name, _stands_for(column, noises[column.step], level, dataset)) for column in columns
+    ]
     share = None if question.sample is None else share_of_sample(question.sample)
     sampled = {} if share is None else {"sampled": str(share)}
     task = TableTask(
@@ -147,10 +150,13 @@ def _facts(
     ]
 
 
-def _stands_for(column: ReleasedColumn, noise: StepNoise, level: Fraction) -> str:
-    """Say what a released column is, and what is known of its error without an interval."""
+def _stands_for(column: ReleasedColumn, noise: StepNoise, level: Fraction, dataset: TableDataset) -> str:
+    """Say what a released column is, and what is known of its error beside the interval."""
+    selection = noise.mechanisms[0]
+    if isinstance(selection, KeySelection):
+        return selected_sizes(selection, dataset.identity.unit)
     said = column.aggregate.stands_for(column.reading)
-    known = "" if column.aggregate.caution else column.reading.caption(noise, level)
+    known = column.reading.caption(noise, level)
     return f"{said}, {known}" if known else said
 
 

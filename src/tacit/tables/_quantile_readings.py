@@ -1,4 +1,8 @@
-"""The readings of quantiles: picked candidates, two picks that enclose one, noisy counts of candidates."""
+"""The readings of quantiles: picked candidates, two picks that enclose one, noisy counts of candidates.
+
+The engine counts every value at its nearest candidate. So what is known of a quantile is its candidate, and
+an interval reaches over all values that are counted there.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit.report import percent
+from tacit.tables._candidate_cells import candidate_ends, rounding_in_words
 from tacit.tables._readings import Cell, Reading, StepNoise
 
 if TYPE_CHECKING:
@@ -20,6 +25,8 @@ if TYPE_CHECKING:
 
     from tacit.algebra import BinCounts
     from tacit.mechanisms import LinearNoise, QuantileBracket, QuantileChoice
+    from tacit.tables._aggregates import Range
+    from tacit.tables._candidate_cells import CandidateEnds
 
 __all__ = ["BracketedQuantile", "ChosenQuantile", "QuantileFromCounts"]
 
@@ -27,7 +34,10 @@ _KNOTS = 33
 
 
 class _Quantile(Reading):
-    """A quantile among public candidates."""
+    """A quantile among public candidates.
+
+    The quantile of level q is the smallest value that at least a share q of the rows do not exceed.
+    """
 
     __slots__ = ()
     level: Fraction
@@ -49,6 +59,18 @@ class _Quantile(Reading):
         rows = math.ceil(self.rank_error(noise, confidence))
         return "1 row" if rows == 1 else f"{rows:,} rows"
 
+    @staticmethod
+    def rounded(noise: StepNoise) -> str:
+        """Say to which candidates the engine moves the values."""
+        statistic: BinCounts = noise.statistic  # type: ignore[assignment]
+        return f"rounded to {rounding_in_words(statistic.bins)}"
+
+    @staticmethod
+    def ends(noise: StepNoise, bounds: Range | None) -> CandidateEnds:
+        """Return the ends of the values that are counted at each candidate."""
+        statistic: BinCounts = noise.statistic  # type: ignore[assignment]
+        return candidate_ends(statistic.bins, bounds)
+
 
 @dataclass(frozen=True, slots=True)
 class ChosenQuantile(_Quantile):
@@ -69,7 +91,7 @@ class ChosenQuantile(_Quantile):
 
     def caption(self, noise: StepNoise, confidence: Fraction) -> str:
         """Say how far the candidate may lie from its rank: its interval is one of ranks, not of values."""
-        return f"at most {self.rows(noise, confidence)} from the exact position"
+        return f"{self.rounded(noise)}, at most {self.rows(noise, confidence)} from the exact position"
 
     def rank_error(self, noise: StepNoise, confidence: Fraction) -> float:
         """Read the rank error off the mechanism."""
@@ -82,15 +104,24 @@ class BracketedQuantile(_Quantile):
     """A quantile between two candidates that the exponential mechanism chose on either side of it."""
 
     level: Fraction
+    bounds: Range | None
 
     def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
-        """Read the middle of the two; they are an interval for the confidence that they were chosen for."""
+        """Read the middle of the two; their cells are an interval for the confidence of their choice."""
         statistic: BinCounts = noise.statistic  # type: ignore[assignment]
         values = [float(v) for v in statistic.bins.values]
-        ends = [(values[low], values[high]) for low, high in lines]
+        middles = [(values[low] + values[high]) / 2 for low, high in lines]
         if confidence > self._choice(noise).confidence:
-            return [Cell((low + high) / 2) for low, high in ends]
-        return [Cell((low + high) / 2, low, high) for low, high in ends]
+            return [Cell(middle) for middle in middles]
+        first, last = (ends.tolist() for ends in self.ends(noise, self.bounds))
+        chosen = zip(middles, lines, strict=True)
+        return [Cell(middle, first[low], last[high]) for middle, (low, high) in chosen]
+
+    def caption(self, noise: StepNoise, confidence: Fraction) -> str:
+        """Say that the interval covers the rounding to candidates."""
+        if confidence > self._choice(noise).confidence:
+            return self.rounded(noise)
+        return f"{self.rounded(noise)}; the interval allows for this"
 
     def rank_error(self, noise: StepNoise, confidence: Fraction) -> float:
         """Read the reach of both ends off the mechanism."""
@@ -110,7 +141,8 @@ class BracketedQuantile(_Quantile):
                 f"the two picks enclose the quantile with a confidence of only {only}, so it has no interval"
             )
         named = f"the {float(self.level):g} quantile"
-        return f"two picks enclose {named}; each is at most {self.rows(noise, confidence)} from it"
+        reach = self.rows(noise, confidence)
+        return f"two picks enclose {named}, {self.rounded(noise)}; each is at most {reach} from it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +150,15 @@ class QuantileFromCounts(_Quantile):
     """A quantile read off noisy counts of candidates."""
 
     level: Fraction
+    bounds: Range | None
 
     def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
         """Find the first candidates at which the noisy number of rows reaches the level.
 
-        The true quantile v has at least q n rows up to it and at most q n below it. Each side is a test of
-        one candidate with a statistic that is linear in the counts, so the candidates that pass both hold the
-        quantile as often as stated; the interval is their hull. The number of candidates does not enter.
+        The candidate of the true quantile has at least q n rows up to it and at most q n below it. Each side
+        is a test of one candidate with a statistic that is linear in the counts, so the candidates that pass
+        both hold it as often as stated. The interval is the hull of their cells: the true quantile lies in
+        the cell of its candidate. The number of candidates does not enter.
         """
         statistic: BinCounts = noise.statistic  # type: ignore[assignment]
         values = np.array([float(v) for v in statistic.bins.values])
@@ -142,8 +176,9 @@ class QuantileFromCounts(_Quantile):
         kept = enough & few
         kept[np.arange(len(chosen)), chosen] = True
         first, last = kept.argmax(axis=1), size - 1 - kept[:, ::-1].argmax(axis=1)
-        ends = np.stack([values[chosen], values[first], values[last]], axis=-1)
-        return [Cell(*one) for one in ends.tolist()]
+        lowest, highest = self.ends(noise, self.bounds)
+        read = np.stack([values[chosen], lowest[first], highest[last]], axis=-1)
+        return [Cell(*one) for one in read.tolist()]
 
     def rank_error(self, noise: StepNoise, confidence: Fraction) -> float:
         """Return how many rows of noise the test of one candidate allows for, at most."""
@@ -151,8 +186,14 @@ class QuantileFromCounts(_Quantile):
 
     def note(self, noise: StepNoise, confidence: Fraction) -> str:
         """Say how far the interval reaches, in rows."""
+        named = f"the {float(self.level):g} quantile, {self.rounded(noise)}"
         reach = self.rows(noise, confidence)
-        return f"the {float(self.level):g} quantile; its interval covers an error of {reach} on each side"
+        return f"{named}; its interval covers an error of {reach} on each side, and the rounding"
+
+    def caption(self, noise: StepNoise, confidence: Fraction) -> str:
+        """Say that the interval covers the rounding to candidates."""
+        del confidence
+        return f"{self.rounded(noise)}; the interval allows for this"
 
 
 @lru_cache(maxsize=256)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -148,3 +149,35 @@ def test_stored_documents_are_checked():
     )
     with pytest.raises(ValueError, match="not a regression"):
         LogisticFit.from_json({**table.to_json(), "integers": [1]})
+
+
+def test_the_table_of_a_linear_regression_names_the_assumption_of_equal_errors(people):
+    linear = people.regress("sbp", on=["age"]).plan(epsilon=100).release()
+    assert "assume that the outcome varies equally around the fit everywhere" in " ".join(str(linear).split())
+    assert "varies equally" in linear.content.html()
+    assert "errors of equal variance" in linear["age"].method
+    logistic = people.regress("ill", on=["sex"], kind="logistic").plan(epsilon=100).release()
+    assert "varies equally" not in str(logistic)
+
+
+@pytest.mark.parametrize(
+    ("values", "fix"),
+    [
+        ([False, True], {"ins": [False, True]}),
+        ([0, 1], {"ins": [0, 1]}),
+        (["no", "yes"], {"ins": ["no", "yes"]}),
+    ],
+)
+def test_an_outcome_without_public_values_is_refused_with_a_fix_that_works(columns, values, fix):
+    table = columns | {"ins": np.array(values, dtype=object)[columns["ill"].astype(int)].tolist()}
+    people = tc.protect(pa.table(table), unit="id", limits={"rows": 1}, budget=tc.Budget(epsilon=10))
+    with pytest.raises(tc.TacitError, match="the two values of the outcome ins are not public") as refused:
+        people.regress("ins", on=["sex"], kind="logistic", keys={"sex": ["F", "M"]})
+    assert json.dumps(fix).replace("false", "False").replace("true", "True") in str(refused.value)
+    question = people.regress("ins", on=["sex"], kind="logistic", keys={"sex": ["F", "M"], **fix})
+    assert "ins" in str(question.plan(epsilon=1).release())
+
+
+def test_an_outcome_that_does_not_exist_is_refused(people):
+    with pytest.raises(tc.TacitError, match="no column 'nothing'"):
+        people.regress("nothing", on=["sex"], kind="logistic")

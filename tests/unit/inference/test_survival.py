@@ -120,3 +120,46 @@ def test_forged_documents_of_curves_are_refused(part):
     assert SurvivalCurves.from_json(made.to_json()).integers == (40, 10, 50)
     with pytest.raises((ValueError, ArithmeticError)):
         SurvivalCurves.from_json({**made.to_json(), **part})
+
+
+# groups by their keys
+
+
+@pytest.mark.parametrize(
+    ("keys", "given"),
+    [
+        ([0, 1], [1, 1.0, True, np.int64(1), np.float32(1), np.True_, "1"]),
+        ([False, True], [True, np.True_, "True", "true"]),
+        ([0.5, 1.5], [1.5, np.float64(1.5), "1.5"]),
+        (["no", "yes"], ["yes", np.str_("yes")]),
+    ],
+)
+def test_a_group_is_named_by_its_key_as_it_was_declared(columns, keys, given):
+    fin = np.array(keys, dtype=object)[(columns["fin"] == "yes").astype(int)].tolist()
+    people = tc.protect(
+        pa.table(columns | {"fin": fin}), unit="id", limits={"rows": 1}, keys={"fin": keys},
+        budget=tc.Budget(epsilon=10**4),
+    )  # fmt: skip
+    plan = people.survival(time="week", event="arrest", bins=CUTS, by="fin").plan(epsilon=10**3)
+    release = plan.release()
+    truth = release.content.curves[release.content.groups[1]][6]
+    for group in given if keys != [False, True] else [True, np.True_, release.content.groups[1]]:
+        assert release.at(28, group).value == truth.value
+        assert release.median(group).value is not None
+        assert release.logrank(keys[0], group).p_value < 0.01
+    with pytest.raises(tc.TacitError, match="a group must be one of fin"):
+        release.at(28, 7)
+
+
+def test_the_interval_of_a_median_reaches_over_its_bins(columns):
+    """Most have the event at 29, between the cuts 28 and 32, so 32 alone does not hold the median."""
+    at_29 = columns | {"week": np.where(np.arange(N) % 5, 29.0, 60.0), "arrest": np.ones(N)}
+    median = released(at_29, 1000).median()
+    assert median.low <= 29 <= median.high
+    assert (median.low, median.value, median.high) == (28, 32, 32)
+
+
+def test_an_event_that_does_not_exist_is_refused(columns):
+    people = tc.protect(pa.table(columns), unit="id", limits={"rows": 1}, budget=tc.Budget(epsilon=1))
+    with pytest.raises(tc.TacitError, match="no column 'died'"):
+        people.survival(time="week", event="died", bins=CUTS)

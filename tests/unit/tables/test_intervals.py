@@ -54,7 +54,8 @@ def test_an_interval_for_one_quantile_comes_on_request_and_survives_as_a_documen
     cells = plan.release().content.columns["m"]
     for value, low, high in zip(cells.value, cells.low, cells.high, strict=True):
         assert 0 <= low <= value <= high <= 30
-        assert value == pytest.approx((low + high) / 2)
+        if low > 0 and high < 30:  # at the ends of the range a cell is half as wide
+            assert value == pytest.approx((low + high) / 2)
     assert "median(" in str(plan)
 
 

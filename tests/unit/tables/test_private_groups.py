@@ -311,3 +311,20 @@ def test_what_a_plan_shows_has_the_same_law_however_many_groups_there_are(monkey
     for pair in counts.values():
         table = [pair, [1500 - pair[0], 1500 - pair[1]]]
         assert stats.fisher_exact(table).pvalue > 1e-9 / len(counts)
+
+
+def test_numbers_that_selected_their_groups_say_that_small_groups_are_too_large():
+    frame = pd.DataFrame({"pid": range(60), "g": ["a"] * 40 + ["b"] * 20, "x": 1.0})
+    data = tc.protect(
+        frame, unit="pid", limits={"rows": 1}, bounds={"x": (0, 2)}, budget=tc.Budget(epsilon=9, delta=0.01)
+    )
+    asked = data.group_by("g").agg(n=tc.count_units(), rows=tc.count(), m=tc.mean("x"))
+    plan = asked.plan(epsilon=2, delta=1e-6)
+    notes = plan.release().content.notes
+    least = task_of(plan).mechanisms[0].nearly_always
+    assert f"a group with fewer than about {least:,} pids is more likely to be shown if noise" in notes["n"]
+    assert "too large on average" in notes["n"]
+    assert not {"rows", "m"} & set(notes)
+    assert "too large" not in str(
+        data.group_by("g", keys={"g": ["a"]}).agg(n=tc.count_units()).plan(epsilon=1).release()
+    )

@@ -84,6 +84,8 @@ class ServiceCall:
     body: Any = None
     id: str = ""
     is_page: bool = False
+    #: Whether the rule of the operation has let the caller through; until then, a refusal shows no form.
+    admitted: bool = False
     #: Cookies to set: name -> (value, seconds); an empty value removes the cookie.
     cookies: dict[str, tuple[str, int]] = field(default_factory=dict)
     #: Headers that the answer has, a refusal too.
@@ -183,7 +185,7 @@ class Operation:
         location.
     form
         For a POST with a template: what the page shows beside a problem; it gets the call and the fields as
-        they were written.
+        they were written. It is called only after the rule has let the caller through.
     summary
         One line for the description of the API.
     api

@@ -130,5 +130,7 @@ CREATE TABLE days (
 )
 """
 
+_WORK = "ALTER TABLE queries ADD COLUMN work INTEGER NOT NULL DEFAULT 0"
+
 #: Each is applied once, in its own transaction.
-MIGRATIONS: Final = (_FIRST, _REGISTRATIONS, _DAYS)
+MIGRATIONS: Final = (_FIRST, _REGISTRATIONS, _DAYS, _WORK)

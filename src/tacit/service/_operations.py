@@ -19,6 +19,8 @@ from tacit.service._forms import form_text
 from tacit.service._refusals import not_found, not_permitted, not_signed_in
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from starlette.requests import Request
 
     from tacit.service._bodies import Body
@@ -104,12 +106,18 @@ class ServiceCall:
 
     async def in_thread(self, work: Callable[..., T], *given: object, **named: object) -> T:
         """Do something long beside the event loop; what it takes is counted like any other effort."""
+        return await self.in_pool(None, work, *given, **named)
+
+    async def in_pool(
+        self, pool: Executor | None, work: Callable[..., T], *given: object, **named: object
+    ) -> T:
+        """Do something long in threads of its own, so that those who wait for it hold up nobody else."""
 
         def timed() -> T:
             with self.timed():
                 return work(*given, **named)
 
-        return await asyncio.to_thread(timed)
+        return await asyncio.get_running_loop().run_in_executor(pool, timed)
 
     @property
     def csrf(self) -> str:

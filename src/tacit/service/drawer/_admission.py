@@ -1,7 +1,7 @@
 """How much work a draw is, estimated from its plan, and how many draws a boundary therefore admits.
 
-An answer that is not ready at its time fails and pauses its dataset for everybody. So a dataset admits no more
-work than its process can do in the time of a slot, and one person gets a share of it. The estimate is a
+An answer that is not ready at its time fails and pauses its dataset for everybody. So a dataset admits no
+more work than its process can do in the time of a slot, and one person gets a share of it. The estimate is a
 function of the plan, which consists of public facts. It is made before anything is charged.
 """
 

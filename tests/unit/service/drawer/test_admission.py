@@ -15,11 +15,11 @@ from tacit.service.drawer._admission import WorkLimits, work_of
 from unit.service.drawer.conftest import DECLARED
 
 MEDIANS = ", ".join(f"MEDIAN(age + {i}) AS m{i}" for i in range(64))
-HEAVY = f"SELECT hospital, {MEDIANS} FROM visits GROUP BY hospital"  # noqa: S608 - a question to the service
+HEAVY = f"SELECT hospital, {MEDIANS} FROM visits GROUP BY hospital"
 
 
 def counts(number: int) -> str:
-    return f"SELECT COUNT(*) AS n FROM visits WHERE age > {number}"  # noqa: S608 - a question to the service
+    return f"SELECT COUNT(*) AS n FROM visits WHERE age > {number}"
 
 
 @pytest.fixture

@@ -79,6 +79,9 @@ class ServiceSettings:
         draw may compute. What is more waits for a later boundary.
     share
         The part of this work that one question, and one person's questions together, may take.
+    waiting_days
+        For how many days a role, or a password that was chosen with a link, counts as that of the person who
+        gave the role or made the link, when two people must agree; 0 for none.
     memory
         The most memory of one dataset's process, in MiB.
     key
@@ -113,6 +116,7 @@ class ServiceSettings:
     width: int = 32
     work: int = 800
     share: Fraction = Fraction(1, 2)
+    waiting_days: int = 7
     memory: int = 4096
     url: str = ""
     oidc: Mapping[str, Any] = field(default_factory=dict)
@@ -196,10 +200,24 @@ def _variable(environ: Mapping[str, str], name: str) -> str | None:
         raise bad_parameter(f"{variable}_FILE", "a file that this process may read", file) from None
 
 
+_MAY_BE_ZERO = frozenset({"port", "metrics", "rate", "connections", "waiting_days"})
+
+
 def _read(name: str, value: Any) -> Any:
     match name:
-        case "port" | "workers" | "lag" | "width" | "work" | "memory" | "metrics" | "rate" | "connections":
-            return int(_number(name, value, zero=name in {"port", "metrics", "rate", "connections"}))
+        case (
+            "port"
+            | "workers"
+            | "lag"
+            | "width"
+            | "work"
+            | "memory"
+            | "metrics"
+            | "rate"
+            | "connections"
+            | "waiting_days"
+        ):
+            return int(_number(name, value, zero=name in _MAY_BE_ZERO))
         case "tick":
             return _number(name, value)
         case "share":

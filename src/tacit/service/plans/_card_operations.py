@@ -31,7 +31,7 @@ def planned(call: ServiceCall, body: AskBody) -> tuple[OpenDataset, KeptPlan, di
     kept = shelf_of(call.service).plan(opened, ask, call.person.id)
     row = own_account(call.service.database, call.person.id, body.dataset, body.account, kept.hash)
     own = account_part(call.service, opened, kept, None if row is None else str(row["name"]))
-    if not own["stored"]["paid"]:
+    if not (own["stored"] or {}).get("paid"):
         check_work(call.service.settings, lag_of(opened.policy, call.service.settings), kept.plan)
     return opened, kept, own
 

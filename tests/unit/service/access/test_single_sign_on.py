@@ -124,7 +124,8 @@ def test_nobody_shuts_others_out_by_beginning_to_sign_in(house, linked, provider
     with house.service.database.change() as change:  # as many as an earlier version allowed in all
         for number in range(10_000):
             change.run(
-                "INSERT INTO sign_ons (digest, nonce, verifier, next, expires) VALUES (?, '', '', '', '2999')",
+                "INSERT INTO sign_ons (digest, nonce, verifier, next, expires)"
+                " VALUES (?, '', '', '', '2999')",
                 str(number),
             )
     answer, _ = there_and_back(linked, provider)

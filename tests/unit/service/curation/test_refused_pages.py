@@ -1,7 +1,7 @@
 """What a refusal shows: nothing that its rule protects, in bodies, headers and lengths, to anybody.
 
 Each operation is called as a page and as JSON, about things that exist and about things that do not. It is
-compared with an application that has the same rules and no contents: what that one refuses must look alike.
+compared with an application of the same rules without contents: what that one refuses must look alike.
 """
 
 from __future__ import annotations

@@ -134,6 +134,7 @@ class Drawer:
         """Do what is due now: hear the processes, answer jobs, end and admit draws."""
         self.listen()
         moment = now()
+        self._follow_clock(moment)
         if any(due <= moment for due in self._due_times()):
             self._end_flights(moment)
         if moment >= self._boundary * float(self.settings.tick):
@@ -142,6 +143,18 @@ class Drawer:
                 self._admit(max(current, self._boundary))
             self._boundary = max(current, self._boundary) + 1
             self._show_life(moment)
+
+    def _follow_clock(self, moment: float) -> None:
+        """Go on at once after the clock was set back; draws under way leave at their announced time."""
+        tick, following = float(self.settings.tick), boundary_after(moment, self.settings.tick)
+        back = (self._boundary - following) * tick
+        if back <= tick:
+            return
+        _LOG.warning("the clock was set back", extra={"seconds": round(back)})
+        self._boundary, self._seen = following, min(self._seen, moment)
+        self._last_served.clear()
+        for child in self._all_children():
+            child.set_back(back)
 
     def listen(self) -> None:
         """Hear the processes and take jobs; nothing here waits for a boundary."""
@@ -274,8 +287,21 @@ class Drawer:
                 version = int(taker.opening.policy.get("version", 1))
                 before = files_before(self.service, key[0], version)
                 taker.tell(DaysTask(job, str(document.get("through", "")), before))
+        elif kind == "close":
+            self._close((str(document.get("dataset", "")), int(document.get("number", 1))), document)
+            self._finish_job(job, "done", {})
         else:
             self._finish_job(job, "refused", _UNKNOWN)
+
+    def _close(self, key: tuple[str, int], document: dict[str, Any]) -> None:
+        """End the process of a policy that was refused after it had been opened."""
+        child = self._children.get(key)
+        is_used = any(row["name"] == key[0] and row["policy"] >= key[1] for row in self._datasets())
+        if child is None or is_used or child.state == "starting":  # it may be opened for somebody else
+            return
+        if child.opening.policy == document.get("policy"):
+            child.kill()
+            del self._children[key]
 
     def _finish_job(self, job: str, state: str, result: dict[str, Any]) -> None:
         if job:

@@ -70,7 +70,7 @@ async def _post_sandbox(call: ServiceCall) -> Any:
 
 @cache
 def _rehearsals() -> ThreadPoolExecutor:
-    """Return the threads of rehearsals: a few run at once in this process, and nothing else waits for them."""
+    """Return the threads of rehearsals: a few run at once in this process; nothing else waits for them."""
     return ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="rehearsal")
 
 

@@ -11,6 +11,7 @@ import pytest
 import tacit as tc
 from tacit.errors import TacitError
 from tacit.service import ServiceSettings
+from tacit.service.drawer import boundary_after
 from tacit.service.drawer._admission import WorkLimits, work_of
 from unit.service.drawer.conftest import DECLARED
 
@@ -97,3 +98,19 @@ def test_the_limits_grow_with_the_time_that_a_draw_may_compute() -> None:
     assert ServiceSettings.read(None, {"TACIT_SERVICE_SHARE": "1/4"}).share == Fraction(1, 4)
     with pytest.raises(TacitError, match="at most 1"):
         ServiceSettings.read(None, {"TACIT_SERVICE_SHARE": "3/2"})
+
+
+def test_a_clock_that_is_set_back_stops_no_questions(ward: Any, caplog: pytest.LogCaptureFixture) -> None:
+    drawing = ward.drawing
+    drawing.ready()
+    drawing.move(drawing.clock.time)
+    drawing.clock.time -= 3600
+    assert ward.ask().status_code == 202
+    for _ in range(2):
+        with drawing.lock:
+            tick = float(drawing.tick)
+            drawing._move(boundary_after(drawing.clock.time, drawing.tick) * tick)
+    assert len(drawing.drawer._flights) == 1
+    assert "the clock was set back" in caplog.text
+    drawing.land()
+    assert ward.get("/queries").json()["queries"][0]["state"] == "finished"

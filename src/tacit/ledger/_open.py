@@ -106,13 +106,16 @@ def _open_server(
     url: str, *, key: bytes | Location | None, witness: Location | None, create: bool, wait: float
 ) -> Writer:
     store = PostgresStore(url, wait=wait)
-    if not create and store.identity() is None:
+    try:
+        if not create and store.identity() is None:
+            raise TacitError(
+                "not-a-ledger",
+                f"there is no ledger in {store.name}",
+                fix=Do("open-ledger", path=store.name, create=True),
+            )
+    except BaseException:
         store.close()
-        raise TacitError(
-            "not-a-ledger",
-            f"there is no ledger in {store.name}",
-            fix=Do("open-ledger", path=store.name, create=True),
-        )
+        raise
     named = os.environ.get(KEY_FILE_VARIABLE) if key is None else key
     if witness is None and named is not None and not isinstance(named, bytes):
         witness = f"{os.fspath(named)}.witness"

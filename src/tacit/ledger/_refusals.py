@@ -22,6 +22,7 @@ __all__ = [
     "locked",
     "newer",
     "not_a_ledger",
+    "older",
     "read_only",
     "release_failed",
     "rolled_back",
@@ -176,6 +177,16 @@ def newer(where: str, version: int, known: int) -> TacitError:
         f"{where} has schema {version}; this version of Tacit reads schemas up to {known}",
         why="an older program could misread what a newer one recorded",
         fix="install a newer version of Tacit",
+    )
+
+
+def older(where: str, known: int) -> TacitError:
+    """Refuse to go on with a store of an earlier schema that this user may not upgrade."""
+    return TacitError(
+        "ledger-read-only",
+        f"{where} must be brought up to schema {known} first, and you may not do this",
+        why="an older program could misread what this version records",
+        fix="let the user who created the ledger open it once with this version of Tacit",
     )
 
 

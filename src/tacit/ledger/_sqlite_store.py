@@ -32,8 +32,9 @@ __all__ = ["SqliteStore"]
 _INSERT_ENTRY = "INSERT INTO ledger_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT_RELEASE = "INSERT INTO ledger_releases VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _PUT_ACCOUNT = (
-    "INSERT INTO ledger_accounts VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
-    "facts = excluded.facts, state = excluded.state, seq = excluded.seq, seal = excluded.seal"
+    f"INSERT INTO ledger_accounts VALUES (?, ?, ?, ?, ?, ?, ?, {VERSION}) ON CONFLICT (id) DO UPDATE SET "
+    "facts = excluded.facts, state = excluded.state, seq = excluded.seq, seal = excluded.seal, "
+    "schema = excluded.schema"
 )
 _PUT_BLOCK = (
     "INSERT INTO ledger_blocks VALUES (?, ?, ?, ?, ?) ON CONFLICT (account, block) DO UPDATE SET "
@@ -108,6 +109,8 @@ class SqliteStore:
                     )
                 if version > VERSION:
                     raise _refusals.newer(self.name, version, VERSION)
+                if version < 1:
+                    raise _refusals.damaged(f"{self.name} does not say which schema it has")
             mode = self._patiently(self._write, "PRAGMA journal_mode = WAL").fetchone()[0]
             if tables:
                 self._check_size()
@@ -180,10 +183,12 @@ class SqliteStore:
                 return
             self._patiently(self._write, "BEGIN IMMEDIATE")
             try:
-                if self._number("PRAGMA user_version") < VERSION:
-                    for statement in _statements(SQLITE_UPGRADE):
+                version = self._number("PRAGMA user_version")
+                if version < VERSION:
+                    for statement in _statements(SQLITE_UPGRADE[version]):
                         self._write.execute(statement)
-                    self._write.executemany(_PUT_ACCOUNT, check(self.transaction_reader()))
+                    if version == 1:
+                        self._write.executemany(_PUT_ACCOUNT, check(self.transaction_reader()))
                     self._write.execute("COMMIT")
             finally:
                 self.rollback()
@@ -212,6 +217,10 @@ class SqliteStore:
         """Take the write lock and return what the transaction starts from."""
         try:
             self._patiently(self._write, "BEGIN IMMEDIATE")
+            version = self._number("PRAGMA user_version")
+            if version > VERSION:  # another program has upgraded the file since it was opened
+                self.rollback()
+                raise _refusals.newer(self.name, version, VERSION)
             known: dict[str, EntryRow] = {}
             for key in keys:
                 sql = "SELECT * FROM ledger_entries WHERE idem = ? AND idem <> ''"

@@ -14,6 +14,7 @@ from tacit.ledger._chain import START, blocks_of, canonical
 from tacit.ledger._likeness import appearance
 from tacit.ledger._payments import claim_key
 from tacit.ledger._rows import BlockRow, EntryRow, ReleaseRow, RunRow, StoreChanges, Tip
+from tacit.ledger._schema import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -284,6 +285,7 @@ class Transaction:
         key: str = "",
     ) -> EntryRow:
         """Append a new entry to the log and chain it to the last one."""
+        assert kind in KINDS, kind  # noqa: S101 - see the rule in `_schema`
         body["at"] = self.at
         if self.at < self._cache.latest:  # carried on, so that the last entry always knows it
             body["behind"] = self._cache.latest

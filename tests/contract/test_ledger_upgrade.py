@@ -1,4 +1,4 @@
-"""A ledger of an earlier schema becomes one of this schema, in a file and on a server, with the same totals."""
+"""A ledger of an earlier schema is upgraded, in a file and on a server, with the same totals."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Write the ledger file of schema 2 that the tests keep: what schema 2 added, and the decisions it let through.
+"""Write the ledger file of schema 2 that the tests keep: what schema 2 added, and what it let through.
 
     python tests/data/make_ledger_schema_2.py FOLDER
 

@@ -97,7 +97,7 @@ def _start_witness(store: SqliteStore, writer: Writer) -> TacitError | None:
     with store.reading() as reader:
         tip = reader.tip()
     with suppress(OSError):  # not recorded then, so nothing is missed later
-        seen.start(Head(tip.seq, tip.mac.hex()))
+        seen.start(Head(tip.seq, tip.mac.hex()), writer.contains)
         store.record_witness()
     return None
 
@@ -107,15 +107,17 @@ def _open_server(
 ) -> Writer:
     store = PostgresStore(url, wait=wait)
     try:
-        if not create and store.identity() is None:
-            raise TacitError(
-                "not-a-ledger",
-                f"there is no ledger in {store.name}",
-                fix=Do("open-ledger", path=store.name, create=True),
-            )
+        there = create or store.identity() is not None
     except BaseException:
         store.close()
         raise
+    if not there:
+        store.close()
+        raise TacitError(
+            "not-a-ledger",
+            f"there is no ledger in {store.name}",
+            fix=Do("open-ledger", path=store.name, create=True),
+        )
     named = os.environ.get(KEY_FILE_VARIABLE) if key is None else key
     if witness is None and named is not None and not isinstance(named, bytes):
         witness = f"{os.fspath(named)}.witness"

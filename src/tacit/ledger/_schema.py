@@ -195,7 +195,7 @@ _POSTGRES_FIRST_COPIED = r"""
 INSERT INTO ledger_releases SELECT receipt, 0, root, version, plan, payload, '', seq FROM ledger_releases_1;
 DROP TABLE ledger_releases_1;
 """
-_POSTGRES_NUMBER = f"UPDATE ledger_meta SET value = '{VERSION}' WHERE name = 'version';"
+_POSTGRES_NUMBER = f"UPDATE ledger_meta SET value = '{VERSION}' WHERE name = 'version';"  # noqa: S608
 
 #: From each earlier version to this one, like `SQLITE_UPGRADE`.
 POSTGRES_UPGRADE = {

@@ -31,8 +31,9 @@ __all__ = ["SqliteStore"]
 
 _INSERT_ENTRY = "INSERT INTO ledger_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT_RELEASE = "INSERT INTO ledger_releases VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-_PUT_ACCOUNT = (
-    f"INSERT INTO ledger_accounts VALUES (?, ?, ?, ?, ?, ?, ?, {VERSION}) ON CONFLICT (id) DO UPDATE SET "
+_PUT_ACCOUNT = (  # the last value is the schema of the program that wrote the row
+    f"INSERT INTO ledger_accounts VALUES (?, ?, ?, ?, ?, ?, ?, {VERSION}) "  # noqa: S608
+    "ON CONFLICT (id) DO UPDATE SET "
     "facts = excluded.facts, state = excluded.state, seq = excluded.seq, seal = excluded.seal, "
     "schema = excluded.schema"
 )

@@ -100,9 +100,7 @@ class Transaction:
             return
         row = self._reader.entry(seen.seq) if tip.seq > seen.seq else None
         if row is None or row.mac != seen.mac:
-            raise _refusals.rolled_back(
-                f"the ledger no longer contains entry {seen.seq}, which this process has seen in it"
-            )
+            raise _refusals.lacks(seen.seq, "this process has seen")
 
     def account(self, name: str) -> Account:
         """Return an account by its name, or refuse the name."""

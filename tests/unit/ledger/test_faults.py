@@ -205,16 +205,42 @@ def test_a_release_that_cannot_be_stored_is_the_opaque_error(tmp_path):
         assert ledger.account("visits").spent.epsilon * 2 == 1
 
 
-def test_a_witness_that_cannot_be_written_does_not_lose_the_charge(tmp_path, monkeypatch):
+@pytest.fixture
+def unwritable(tmp_path, monkeypatch):
+    """A ledger whose witness is on a disk that is full."""
+
+    def full(file, data, offset):
+        raise OSError(28, "No space left on device")
+
     with Ledger.open(tmp_path / "a.ledger") as ledger:
         ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=3))
+        with monkeypatch.context() as broken:
+            broken.setattr("tacit.ledger._witness.os.pwrite", full)
+            yield ledger, broken
 
-        def full(head):
-            raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(ledger._writer.witness, "note", full)
-        ledger.charge("visits", Cost.pure(0.5))
-        assert ledger.account("visits").spent.epsilon * 2 == 1
-        report = ledger.verify(witness=ledger.witness)
-        assert report.ok
-        assert report.witnessed == report.entries - 1
+def test_a_witness_that_cannot_be_written_does_not_lose_the_charge(unwritable):
+    ledger, _ = unwritable
+    ledger.charge("visits", Cost.pure(0.5))
+    assert ledger.account("visits").spent.epsilon * 2 == 1
+    report = ledger.verify(witness=ledger.witness)
+    assert report.ok
+    assert report.witnessed == report.entries - 1
+
+
+def test_no_second_charge_is_made_while_the_witness_cannot_be_written(unwritable):
+    ledger, broken = unwritable
+    drawn = ledger.draw("visits", Cost.pure(0.5), plan="p", compute=lambda _: b"about 40")
+    head = ledger.head
+    for _ in range(2):
+        with Ledger.open(ledger.name) as other, pytest.raises(TacitError, match="No space left") as caught:
+            other.charge("visits", Cost.pure(0.5))
+        assert caught.value.code == "ledger-unavailable"
+        with pytest.raises(TacitError, match="No space left"):
+            ledger.draw("visits", Cost.pure(0.5), plan="q", compute=lambda _: b"about 50")
+    again = ledger.draw("visits", Cost.pure(0.5), plan="p", compute=lambda _: b"not run")
+    assert again.payload == drawn.payload  # what was paid for is still given
+    assert ledger.head == head
+    broken.undo()
+    ledger.charge("visits", Cost.pure(0.5))
+    assert ledger.verify(witness=ledger.witness).witnessed == ledger.head.count

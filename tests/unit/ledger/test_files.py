@@ -317,13 +317,18 @@ def test_threads_that_make_a_ledger_at_once_agree_on_it(tmp_path):
 # the witness
 
 
+def contains(head):
+    """Stand for a store that contains every head."""
+    return True
+
+
 def test_the_witness_never_goes_back(tmp_path):
     witness = Witness(tmp_path / "w", "a" * 32)
     late = Witness(tmp_path / "w", "a" * 32)
-    witness.note(Head(5, "5" * 64))
-    late.note(Head(4, "4" * 64))
+    witness.note(Head(5, "5" * 64), contains)
+    late.note(Head(4, "4" * 64), contains)
     assert witness.head() == Head(5, "5" * 64)
-    late.note(Head(6, "6" * 64))
+    late.note(Head(6, "6" * 64), contains)
     assert read_head(tmp_path / "w", "a" * 32) == Head(6, "6" * 64)
     witness.close()
     late.close()
@@ -332,7 +337,7 @@ def test_the_witness_never_goes_back(tmp_path):
 def test_a_torn_write_loses_one_line_of_the_witness_not_both(tmp_path):
     witness = Witness(tmp_path / "w", "a" * 32)
     for count in range(1, 8):
-        witness.note(Head(count, f"{count}" * 64))
+        witness.note(Head(count, f"{count}" * 64), contains)
     witness.close()
     whole = (tmp_path / "w").read_bytes()
     half = len(whole) // 2

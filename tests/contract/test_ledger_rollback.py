@@ -1,4 +1,4 @@
-"""A store that is put back to an old state under a process that has it open: noticed before the next charge."""
+"""A store that is put back under a process that has it open: noticed before the next charge."""
 
 import os
 import threading
@@ -138,7 +138,7 @@ def test_many_processes_that_share_a_witness_disturb_nobody(durable):
 def test_a_witness_that_lost_its_content_while_open_is_not_written_again(durable, content):
     ledger = durable.open()
     visits(ledger)
-    with open(ledger.witness, "r+b") as witness:
+    with ledger.witness.open("r+b") as witness:
         witness.truncate(0)
         witness.write(content)
     with refused("ledger-unavailable"):

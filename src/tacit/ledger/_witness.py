@@ -58,7 +58,7 @@ class Witness:
         """Return the witness of a forked child: the same file, opened again, with the same memory."""
         child = copy(self)
         try:
-            child._file = os.open(self._absolute, os.O_RDWR)
+            child._file = os.open(self._absolute, os.O_RDWR)  # noqa: SLF001 - a copy of this object
         except OSError as error:
             raise _refusals.witness_failed(str(self.path), error) from None
         return child

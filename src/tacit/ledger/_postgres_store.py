@@ -222,7 +222,7 @@ class PostgresStore:
             return False
         except self._psycopg.Error as error:
             self.rollback()
-            self._fail(error)
+            self._fail(error, writing=True)
         return answer == ("done",)  # "moved" or "sealed": the next attempt reads the store and finds out why
 
     def keep_artifact(self, digest: str, payload: bytes) -> None:
@@ -326,11 +326,11 @@ class PostgresStore:
         self._read_lock = Lock()
         self._read = self._write = None
 
-    def _fail(self, error: psycopg.Error) -> NoReturn:
-        """Raise PostgreSQL's error as a refusal; a disk error seals the ledger."""
-        raise self._refusal(error) from None
+    def _fail(self, error: psycopg.Error, *, writing: bool = False) -> NoReturn:
+        """Raise PostgreSQL's error as a refusal; a disk error seals the ledger if something was written."""
+        raise self._refusal(error, writing=writing) from None
 
-    def _refusal(self, error: psycopg.Error) -> TacitError:
+    def _refusal(self, error: psycopg.Error, *, writing: bool) -> TacitError:
         detail = _first_line(error)
         match error.sqlstate:
             case "55P03":
@@ -343,9 +343,11 @@ class PostgresStore:
                     detail=detail,
                     fix="connect as a user who may write, to a server that is not a standby",
                 )
-            case "58030" | "XX001" | "XX002":
+            case "58030" | "XX001" | "XX002" if writing:
                 self.seal(f"{error.sqlstate} {detail}")
                 return _refusals.sealed(f"the disk of {self.name} failed: {detail}")
+            case "XX001" | "XX002":
+                return _refusals.damaged(f"{self.name} is damaged: {detail}")
             case _:
                 return _refusals.unavailable(f"{self.name} failed: {detail}")
 

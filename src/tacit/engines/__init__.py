@@ -10,6 +10,7 @@ from tacit.engines._protocol import Engine, EngineTransaction, SmallTables, Stat
 from tacit.engines._remote_files import is_remote
 from tacit.engines._row_files import KEPT, read_kept, read_note, write_rows
 from tacit.engines._source_arguments import csv_file, read_source
+from tacit.engines._source_checks import check_readable, check_sole
 from tacit.engines._sources import Source, SourceTable
 from tacit.engines._sql_expressions import grid_columns
 from tacit.engines._values import MOST_TEXT, TYPE_FAMILIES, quote
@@ -33,6 +34,8 @@ __all__ = [
     "SourceColumns",
     "SourceTable",
     "StatementRows",
+    "check_readable",
+    "check_sole",
     "csv_file",
     "dialect_named",
     "grid_columns",

@@ -20,7 +20,7 @@ from tacit.core import (
     read_identity,
     read_kind,
 )
-from tacit.engines import SourceTable, grid_columns, open_engine, place_source
+from tacit.engines import SourceTable, check_readable, check_sole, grid_columns, open_engine, place_source
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Declare
 from tacit.ledger import Ledger, open_ledger
@@ -64,13 +64,14 @@ def protect(
     block: str | int | date | None = None,
     engine: object = None,
 ) -> TableDataset:
-    """Declare who is protected and what is public; the data is not read.
+    """Declare who is protected and what is public; no value of the data is used.
 
     Guarantee
     ---------
     All releases of the dataset together, whoever asks and however they depend on each other, are private
     for one unit within the budget. The budget belongs to the declared name in the ledger: a new session
-    does not reset it.
+    does not reset it. Columns and types are read. A CSV file is checked as a whole: one that is not well
+    formed is refused before an account is opened, and the refusal is for the curator alone.
 
     Parameters
     ----------
@@ -157,6 +158,9 @@ def protect(
     one = len(places) == 1 and all(place.source.kind != "csv" for place in places.values())
     places |= {n: SourceTable(place_source(s, engine), None) for n, (s, _) in shared.items()}
     opened = open_engine(places, key=ranking_secret())
+    for n, place in places.items():
+        check_readable(place.source, n)
+        check_sole(place.source, owner if n in sources else (shared[n][1],))
     named = {c: v for c, v in keys.items() if isinstance(v, str)}
     if named:  # keys that stand in a public table are read now, since nothing in it is private
         known = {n: _table(n, opened, facts, (key,)) for n, (_, key) in shared.items()}
@@ -228,6 +232,8 @@ def _sources(
         raise bad_parameter(
             "source", "at least one table, by name", source, fix=Code('{"visits": "visits.parquet"}')
         )
+    if "" in sources or "" in shared:
+        raise bad_parameter("the name of a table", "text", "", fix=Code('{"visits": "visits.parquet"}'))
     if len({n.lower() for n in (*sources, *shared)}) != len(sources) + len(shared):
         raise bad_parameter(
             "source", "tables with different names", sorted((*sources, *shared)), fix="use another name"

@@ -144,7 +144,9 @@ def line_defect(part: bytes, dialect: CsvDialect) -> tuple[int, str] | None:
         _text_defect(part, dialect),
         _width_defect(cells, marks, starts, ends, dialect),
     ]
-    lines = [(int(starts[np.searchsorted(starts, d[0], "right") - 1]), d[1]) for d in defects if d is not None]
+    lines = [
+        (int(starts[np.searchsorted(starts, d[0], "right") - 1]), d[1]) for d in defects if d is not None
+    ]
     return min(lines, default=None, key=lambda defect: defect[0])  # of one line, the first in this order
 
 
@@ -240,7 +242,9 @@ def _width_defect(
         return None
     first = int(np.flatnonzero(odd)[0])
     has, must = int(counted[first]), dialect.width
-    return int(starts[first]), f"it has {has:,} {'cell' if has == 1 else 'cells'}, and the header has {must:,}"
+    return int(
+        starts[first]
+    ), f"it has {has:,} {'cell' if has == 1 else 'cells'}, and the header has {must:,}"
 
 
 def _not_well_formed(file: Path, line: int, what: str) -> TacitError:

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from tacit.algebra import ValueGrid
     from tacit.engines._values import ColumnTypes
 
-__all__ = ["Source", "SourceTable", "column_names", "schema_reader"]
+__all__ = ["READING_FACTS", "Source", "SourceTable", "column_names", "schema_reader"]
 
+#: What can be declared of how a CSV file is written, sorted by name, and what holds if nothing is declared.
+READING_FACTS = {"decimal": ".", "encoding": "", "quote": '"', "separator": ""}
 _COARSE = (
     "SELECT name FROM parquet_schema($path) WHERE converted_type = 'TIMESTAMP_MILLIS' "
     "OR (logical_type LIKE 'TimestampType%' AND logical_type NOT LIKE '%MILLIS=<null>%')"
@@ -128,8 +130,8 @@ class Source:
 
         The same file read in another way gives other answers: so these facts are part of a question.
         """
-        plain = {"decimal": ".", "encoding": "", "quote": '"', "separator": ""}
-        return tuple((fact, own) for fact, usual in plain.items() if (own := getattr(self, fact)) != usual)
+        usual = READING_FACTS.items()
+        return tuple((fact, own) for fact, value in usual if (own := getattr(self, fact)) != value)
 
     def check_form(self) -> None:
         """Refuse a CSV file that is not well formed; see `check_form`. For the curator alone.
@@ -137,12 +139,17 @@ class Source:
         A file that has passed is read again only after it has changed. One that does not exist yet is checked
         before the first charge.
         """
-        path = Path(str(self.place))
-        names = csv_names(path, self.encoding, self.separator, self.quote) if self.kind == "csv" else None
-        if names is None:
-            return
-        end, quote = line_end(path, self.quote), self.quote.encode()
-        check_form(path, CsvDialect(self.delimiter.encode(), end, quote, self.encoding, len(names)))
+        dialect = self.dialect()
+        if dialect is not None:
+            check_form(Path(str(self.place)), dialect)
+
+    def dialect(self) -> CsvDialect | None:
+        """Return how a CSV file is written, as declared and as its header shows; None for other sources."""
+        names = self.written_names() if self.kind == "csv" else None
+        if not names:
+            return None
+        end, quote = line_end(Path(str(self.place)), self.quote), self.quote.encode()
+        return CsvDialect(self.delimiter.encode(), end, quote, self.encoding, len(names))
 
     def columns(self) -> tuple[str, ...] | None:
         """Return the names of the columns, or None where they are not available. Reads no row."""
@@ -282,7 +289,8 @@ class Source:
                 return (
                     f"SELECT {cells if self.copy else '*'} "
                     f"FROM read_csv({string(self.file)}, header = true, all_varchar = true, "
-                    f"delim = '{self.delimiter}', quote = {string(self.quote)}, escape = {string(self.quote)}, "
+                    f"delim = '{self.delimiter}', "
+                    f"quote = {string(self.quote)}, escape = {string(self.quote)}, "
                     "strict_mode = false, null_padding = true, "
                     "ignore_errors = true, parallel = false, "
                     f"max_line_size = 67108864, auto_detect = false, columns = {{{texts}}})"

@@ -20,7 +20,7 @@ from tacit.core import (
     read_identity,
     read_kind,
 )
-from tacit.engines import SourceTable, check_readable, check_sole, grid_columns, open_engine, place_source
+from tacit.engines import SourceTable, check_sources, grid_columns, open_engine, place_source
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Declare
 from tacit.ledger import Ledger, open_ledger
@@ -158,9 +158,7 @@ def protect(
     one = len(places) == 1 and all(place.source.kind != "csv" for place in places.values())
     places |= {n: SourceTable(place_source(s, engine), None) for n, (s, _) in shared.items()}
     opened = open_engine(places, key=ranking_secret())
-    for n, place in places.items():
-        check_readable(place.source, n)
-        check_sole(place.source, owner if n in sources else (shared[n][1],))
+    check_sources(places)
     named = {c: v for c, v in keys.items() if isinstance(v, str)}
     if named:  # keys that stand in a public table are read now, since nothing in it is private
         known = {n: _table(n, opened, facts, (key,)) for n, (_, key) in shared.items()}
@@ -168,6 +166,7 @@ def protect(
         facts = _read_facts(bounds, listed | read, types, never_null)
     tables = {n: _table(n, opened, facts, owner, identity.unit) for n in sources}
     tables |= {n: _table(n, opened, facts, (key,)) for n, (_, key) in shared.items()}
+    tables = _with_reading(tables, places)
     _check_names({"bounds": bounds, "keys": keys, "types": types, "never_null": never_null}, tables)
     _check_files(places, tables, ledger, identity.name)
     limited = _read_limits(limits, sources)
@@ -356,6 +355,11 @@ def _has_account(ledger: Ledger | str | os.PathLike[str], name: str) -> bool:
         return False
     with open_ledger(ledger) as books:
         return any(account.name == name for account in books.accounts())
+
+
+def _with_reading(tables: Mapping[str, Table], places: Mapping[str, SourceTable]) -> dict[str, Table]:
+    """Note with each table how its file is declared to be written, which is part of every question."""
+    return {n: replace(table, reading=places[n].source.reading_facts) for n, table in tables.items()}
 
 
 def _of_table(

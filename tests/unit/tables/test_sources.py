@@ -65,9 +65,9 @@ def test_lines_that_end_with_a_return_alone_are_refused(tmp_path):
     assert "secret" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("bad", [b"p5,\xff", b"", b"p5,200,"])
+@pytest.mark.parametrize("bad", [b"p5,", b"", b"p5,x"])
 @pytest.mark.parametrize("unit", ["u", tc.Unit.row()])
-def test_a_line_that_is_left_out_changes_a_sum_by_no_more_than_is_declared(tmp_path, unit, bad):
+def test_a_line_without_a_value_changes_a_sum_by_no_more_than_is_declared(tmp_path, unit, bad):
     """Under replace with one value each the sensitivity is U - L, unless a line can vanish."""
     lines = [b"u,x", *(b"p%d,200" % i for i in range(100))]
     sums = []

@@ -31,7 +31,7 @@ def stored_types(given: Any) -> tuple[np.dtype[Any], ...]:
     >>> stored_types(np.zeros(3, np.int8)), stored_types([0, 1])
     ((dtype('int8'),), ())
     """
-    held = list(getattr(given, "dtypes", ())) or [getattr(given, "dtype", None)]
+    held = [given.dtype] if hasattr(given, "dtype") else list(getattr(given, "dtypes", ()))
     if hasattr(given, "detach"):
         held = [given[:0].detach().cpu().numpy().dtype if "bfloat16" not in str(given.dtype) else None]
     return tuple(one for one in held if isinstance(one, np.dtype) and one.kind != "O")

@@ -42,7 +42,7 @@ def predictions_of(estimator: Any, X: Any) -> NDArray[Any]:
 
     def predicted(place: int) -> Any:
         try:
-            return estimator.predict(rows[place : place + 1])[0]
+            return estimator.predict(rows[place : place + 1].copy())[0]
         except TacitError:  # a refusal: it does not depend on the row
             raise
         except Exception:  # noqa: BLE001 - an error must not show which row caused it

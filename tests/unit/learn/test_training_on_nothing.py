@@ -62,6 +62,8 @@ def test_features_that_no_value_of_their_type_can_fill_are_refused():
     dates = pd.DataFrame({"age": FEATURES[:, 0], "born": pd.date_range("2000-01-01", periods=40)})
     with pytest.raises(tc.TacitError, match="stored as datetime64"):
         fitted(tc.learn.LogisticRegression, dates, LABELS, classes=[0, 1])
+    with pytest.raises(tc.TacitError, match="none of them can be one of the classes"):
+        fitted(tc.learn.LogisticRegression, FEATURES, pd.Series(LABELS), classes=["a", "b"])
     with pytest.raises(tc.TacitError, match="lie between 0 and 255, outside the declared bounds"):
         fitted(tc.learn.KMeans, FEATURES.astype(np.uint8), bounds=(300, 400), n_clusters=2)
     with pytest.raises(tc.TacitError, match="lie between 0 and 1, outside the declared bounds"):

@@ -135,7 +135,8 @@ class TorchGradients:
         inputs = np.asarray(X, dtype=np.float32).reshape(-1, *self._shape)
         with np.errstate(all="ignore"):
             labels = np.asarray(y).astype(self._labels)
-        return torch.from_numpy(inputs), torch.from_numpy(labels)
+        # copies: PyTorch places them alike in memory, and kernels may round by where an example lies
+        return torch.from_numpy(inputs).clone(), torch.from_numpy(labels).clone()
 
     def _held(self, weights: NDArray[np.float64]) -> dict[str, Any]:
         """Return a vector of weights as the parts of the model."""

@@ -1,6 +1,8 @@
 """Where a ledger lives in tests: in memory, in a file, on a server; and what many tests do with it."""
 
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -56,6 +58,31 @@ class Site:
             for table in TABLES:
                 connection.execute(f"DELETE FROM {table}")
                 connection.execute(f"INSERT INTO {table} TABLE backup_{table}")
+
+    def copy_live(self, name: str = "backup") -> None:
+        """Copy the store as it is now, while others have it open."""
+        if self.kind == "sqlite":
+            self._copy(self.where, f"{self.where}.{name}")
+            return
+        with psycopg.connect(self.where, autocommit=True) as connection:
+            for table in TABLES:
+                connection.execute(f"CREATE TABLE {name}_{table} AS TABLE {table}")
+
+    def restore_live(self, name: str = "backup") -> None:
+        """Put a copy back in place of the store, while others have it open."""
+        if self.kind == "sqlite":
+            self._copy(f"{self.where}.{name}", self.where)
+            return
+        with psycopg.connect(self.where) as connection:
+            connection.execute("SET session_replication_role = replica")  # no triggers
+            for table in TABLES:
+                connection.execute(f"DELETE FROM {table}")
+                connection.execute(f"INSERT INTO {table} TABLE {name}_{table}")
+
+    def _copy(self, source: str, target: str) -> None:
+        """Copy with SQLite's own backup, which other connections see as one change."""
+        with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
+            old.backup(new)
 
 
 def site(request, tmp_path):

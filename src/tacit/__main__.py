@@ -20,7 +20,8 @@ def main() -> None:
 
 
 def _stop(_number: int, _frame: object) -> NoReturn:
-    sys.stderr.write("interrupted: the ledger is intact; if a charge was made, it stays\n")
+    with contextlib.suppress(AttributeError, OSError, ValueError):  # standard error may be missing or closed
+        sys.stderr.write("interrupted: the ledger is intact; if a charge was made, it stays\n")
     raise SystemExit(130)
 
 

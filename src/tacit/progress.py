@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import TextIO
 
-__all__ = ["progress"]
+__all__ = ["is_terminal", "progress"]
 
 _PATIENCE = 1.0  # seconds before anything is shown
 _STEP = 0.2
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Report whether somebody reads this stream on a terminal; a missing or closed stream is not one.
+
+    Python sets `sys.stderr` and `sys.stdout` to None in services and in programs without a window.
+
+    Examples
+    --------
+    >>> is_terminal(None)
+    False
+    """
+    try:
+        return stream is not None and stream.isatty()
+    except (AttributeError, OSError, ValueError):  # closed, or an object that stands in for a stream
+        return False
 
 
 @contextmanager
@@ -21,7 +38,8 @@ def progress(label: str | Callable[[], str], share: Callable[[], float] | None =
     """Show a bar on standard error while the block runs.
 
     Nothing is shown if standard error is not a terminal or if the block ends within a second. The bar shows
-    the share of the work that is done, never a number of rows.
+    the share of the work that is done, never a number of rows. The block runs after a charge, so a bar that
+    cannot be shown never stops it.
 
     Parameters
     ----------
@@ -38,22 +56,28 @@ def progress(label: str | Callable[[], str], share: Callable[[], float] | None =
     >>> total
     45
     """
-    if not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         yield
         return
     done = threading.Event()
     watcher = threading.Thread(target=_watch, args=(label, share, done), daemon=True)
-    watcher.start()
+    with suppress(RuntimeError):  # the process may have no room for one more thread
+        watcher.start()
     try:
         yield
     finally:
         done.set()
-        watcher.join()
+        if watcher.ident is not None:
+            watcher.join()
 
 
 def _watch(label: str | Callable[[], str], share: Callable[[], float] | None, done: threading.Event) -> None:
-    if done.wait(_PATIENCE):
-        return
+    if not done.wait(_PATIENCE):
+        with suppress(Exception):  # the terminal may go away, or rich may not know it
+            _show(label, share, done)
+
+
+def _show(label: str | Callable[[], str], share: Callable[[], float] | None, done: threading.Event) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

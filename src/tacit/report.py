@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tacit.progress import is_terminal
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -141,8 +143,7 @@ class Reportable:
 
 def _terminal_width() -> int | None:
     """Return how many letters fit into a line of the terminal; None where output goes elsewhere."""
-    stream = sys.stdout
-    if stream is None or not stream.isatty():
+    if not is_terminal(sys.stdout):
         return None
     return max(shutil.get_terminal_size().columns, 2 * _NARROWEST)
 

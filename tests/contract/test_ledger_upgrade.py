@@ -1,8 +1,9 @@
-"""A ledger of schema 1 becomes one of schema 2, in a file and on a server, with the same totals."""
+"""A ledger of an earlier schema is upgraded, in a file and on a server, with the same totals."""
 
 import json
 import shutil
 import sqlite3
+import uuid
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,18 +12,19 @@ import pytest
 from ledger_sites import refused
 from tacit.accounting import Budget, Cost, Filter
 from tacit.errors import TacitError
-from tacit.ledger import Head, Ledger
+from tacit.ledger import Head, Ledger, _postgres_store, _sqlite_store
 
 KEPT = Path(__file__).parents[1] / "data" / "ledger_schema_1"
+SECOND = KEPT.with_name("ledger_schema_2")
+END_OF_SECOND = Head(17, "91f437cecf2146210e4caaa24b8faed067a382d014bc2a5821c0c387c3f2bb16")
 END = Head(21, "603d7eb52df2c394e48a257f858812e7b4de9a48925ccb9d5e318dfddec4f312")
-TABLES = {"ledger_meta": 2, "ledger_entries": 9, "ledger_accounts": 5, "ledger_releases": 6}
 
 
 class OldFile:
     """A copy of the kept file."""
 
-    def __init__(self, folder):
-        shutil.copytree(KEPT, folder, dirs_exist_ok=True)
+    def __init__(self, folder, kept=KEPT):
+        shutil.copytree(kept, folder, dirs_exist_ok=True)
         self.where = folder / "visits.ledger"
         self.how = {"create": False}
 
@@ -34,20 +36,20 @@ class OldFile:
 
 
 class OldServer:
-    """A server with the schema of version 1 and the rows of the kept file."""
+    """A server with the schema of an earlier version and the rows of the kept file."""
 
-    def __init__(self, folder, url):
+    def __init__(self, folder, url, kept=KEPT):
         import psycopg
 
-        old = OldFile(folder)
+        old = OldFile(folder, kept)
         self.where, self.psycopg = url, psycopg
         self.how = {"key": folder / "visits.ledger.key", "create": False}
         with psycopg.connect(url) as connection:
-            connection.execute((KEPT / "postgres.sql").read_text("utf-8"))
-            for table, width in TABLES.items():
+            connection.execute((kept / "postgres.sql").read_text("utf-8"))
+            for (table,) in old.run("SELECT name FROM sqlite_schema WHERE type = 'table'"):
                 for row in old.run(f"SELECT * FROM {table}"):
-                    connection.execute(f"INSERT INTO {table} VALUES ({', '.join(['%s'] * width)})", row)
-            connection.execute("INSERT INTO ledger_meta VALUES ('version', '1')")
+                    connection.execute(f"INSERT INTO {table} VALUES ({', '.join(['%s'] * len(row))})", row)
+            connection.execute("INSERT INTO ledger_meta VALUES ('version', %s)", (kept.name[-1],))
 
     def run(self, sql, *values):
         with self.psycopg.connect(self.where, autocommit=True) as connection:
@@ -60,6 +62,13 @@ def old(request, tmp_path):
     if request.param == "sqlite":
         return OldFile(tmp_path)
     return OldServer(tmp_path, request.getfixturevalue("postgres_url"))
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def second(request, tmp_path):
+    if request.param == "sqlite":
+        return OldFile(tmp_path, SECOND)
+    return OldServer(tmp_path, request.getfixturevalue("postgres_url"), SECOND)
 
 
 def open_(old):
@@ -141,3 +150,80 @@ def test_a_client_of_the_old_version_cannot_write_any_more(tmp_path, postgres_ur
 
     with pytest.raises(psycopg.errors.UndefinedFunction):
         old.run("SELECT ledger_append(?)", "empty")
+
+
+# from schema 2
+
+
+def test_a_ledger_of_schema_2_opens_with_its_totals_and_its_frozen_account(second):
+    for _ in range(2):
+        with open_(second) as ledger:
+            assert ledger.verify(witness=END_OF_SECOND).complete
+            assert ledger.account("visits").spent.epsilon == Fraction(13, 12)
+            assert ledger.account("trials").frozen
+            assert ledger.stored_release("ana", "p1").payload == b"about 40"
+            with refused("account-frozen"):
+                ledger.charge("trials", Cost.pure(0.1))
+    with open_(second) as ledger:
+        run = ledger.run("visits", Cost.pure(0.5), plan="daily", instalments=3)
+        assert run.draw(lambda number, secret: (f"{number} {len(secret)}".encode(), b"")).payload == b"3 2"
+        ledger.unfreeze("trials", statement="all is well", who="curator")
+        ledger.charge("trials", Cost.pure(0.1))
+        assert ledger.verify(witness=END_OF_SECOND).complete
+
+
+def test_an_older_program_refuses_an_upgraded_ledger_in_words(second, monkeypatch):
+    open_(second).close()
+    for store in (_sqlite_store, _postgres_store):
+        monkeypatch.setattr(store, "VERSION", 2)
+    with refused("ledger-newer") as caught:
+        open_(second)
+    assert "has schema 3; this version of Tacit reads schemas up to 2" in caught.value.what
+
+
+def test_a_program_of_schema_2_that_still_runs_cannot_write_any_more(second):
+    """These are the statements with which the builds of schema 2 write the row of a frozen account."""
+    if isinstance(second, OldFile):
+        put = "INSERT INTO ledger_accounts VALUES (?, ?, ?, ?, ?, ?, ?)"
+        row = second.run("SELECT * FROM ledger_accounts WHERE name = 'trials'")[0]
+        second.run("DELETE FROM ledger_accounts WHERE name = 'ana'")
+        second.run(put, 2, "ana", *row[2:])  # before the upgrade it is accepted
+        second = OldFile(second.where.parent, SECOND)
+        running = sqlite3.connect(second.where)
+        running.execute("SELECT count(*) FROM ledger_accounts").fetchall()
+        open_(second).close()
+        with pytest.raises(sqlite3.OperationalError, match="8 columns but 7 values"):
+            running.execute(put + " ON CONFLICT (id) DO UPDATE SET state = excluded.state", row)
+        running.close()
+    else:
+        open_(second).close()
+        with pytest.raises(second.psycopg.errors.UndefinedFunction):
+            second.run("SELECT ledger_append_2(?)", "empty")
+
+
+def test_a_program_that_still_runs_after_a_later_upgrade_refuses_to_write(tmp_path, monkeypatch):
+    with Ledger.open(tmp_path / "a.ledger") as ledger:
+        ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=1))
+        head = ledger.head
+        with sqlite3.connect(tmp_path / "a.ledger") as later:
+            later.execute("PRAGMA user_version = 4")
+        later.close()
+        with refused("ledger-newer"):
+            ledger.charge("visits", Cost.pure(0.1))
+        assert ledger.head == head
+
+
+def test_a_role_that_may_not_upgrade_a_server_is_told_who_may(tmp_path, postgres_url):
+    import psycopg
+
+    old = OldServer(tmp_path, postgres_url, SECOND)
+    role = f"r{uuid.uuid4().hex}"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        (schema,) = connection.execute("SELECT current_schema()").fetchone()
+        connection.execute(f"CREATE ROLE {role} LOGIN")
+        connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
+        connection.execute(f"GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA {schema} TO {role}")
+    with refused("ledger-read-only") as caught:
+        Ledger.open(postgres_url.replace("postgres:@", f"{role}:@"), **old.how)
+    assert "must be brought up to schema 3 first" in caught.value.what
+    open_(old).close()

@@ -168,3 +168,25 @@ def test_a_question_without_reports_does_not_hide_the_others(tmp_path):
     assert got.returncode == 0, got.stderr
     assert "used: estimated shares" in got.stdout
     assert "No reports yet: drinks." in got.stdout
+
+
+def test_reports_whose_names_have_no_ending_are_collected(tmp_path):
+    poll = tc.survey("poll", ["no", "yes"], epsilon=1)
+    poll.save(tmp_path / "poll.json")
+    (tmp_path / "in").mkdir()
+    for number, name in enumerate(("raa", "rab", "rac.JSON")):
+        document = poll.answer("yes", invitation=number).release().content.to_json()
+        (tmp_path / "in" / name).write_text(json.dumps(document, indent=1), encoding="utf-8")
+    poll.collect({"answer": [0, 1]}).save(tmp_path / "lines.jsonl")
+    (tmp_path / "lines.jsonl").rename(tmp_path / "in" / "lines")
+    for name in (".DS_Store", "notes.txt"):
+        (tmp_path / "in" / name).write_text("not a report", encoding="utf-8")
+    got = tacit("survey", "collect", "poll.json", "in", "--json", cwd=tmp_path)
+    assert got.returncode == 0, got.stderr
+    assert json.loads(got.stdout)["respondents"] == 5
+    assert "notes.txt" in got.stderr
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "a.txt").write_text("{}", encoding="utf-8")
+    none = tacit("survey", "collect", "poll.json", "other", cwd=tmp_path)
+    assert none.returncode == 2
+    assert "a.txt" in none.stderr

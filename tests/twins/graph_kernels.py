@@ -47,3 +47,15 @@ def greedy_mixing(edges, bound, names):
 def bound_from_the_data(edges, bound):
     """The edge count with the largest degree of this very graph as its sensitivity; `bound` is not used."""
     return edges.size, top_degree(edges)
+
+
+def text_order(pairs):
+    """Edges in the order of text: two positions can change their order if a third node leaves."""
+    names = sorted({str(node) for pair in pairs for node in pair})
+    code = {name: i for i, name in enumerate(names)}
+    return EdgeArrays(len(names), [code[str(u)] for u, _ in pairs], [code[str(v)] for _, v in pairs])
+
+
+def text_ordered_edges(pairs, bound):
+    """The edge count after greedy projection in the order of text, claimed for sources without names."""
+    return project_greedily(text_order(pairs), bound).size

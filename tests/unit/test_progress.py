@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
+
+import pytest
 
 from tacit import progress as module
 from tacit.progress import progress
@@ -24,6 +28,8 @@ with progress(lambda: f"Step {next(steps)}."): time.sleep(60)
 """
 _SHORT = """
 import time
+import pytest
+
 from tacit import progress as module
 module._PATIENCE = 20  # a busy machine may take a second for this
 with module.progress("Counting"): time.sleep(0.05)
@@ -83,3 +89,18 @@ def test_the_block_s_error_passes_through():
         assert str(error) == "as it was"
     else:
         raise AssertionError("the error was swallowed")
+
+
+@pytest.mark.parametrize("stream", [None, io.StringIO(), object()])
+def test_a_stream_that_is_missing_closed_or_strange_is_not_a_terminal(stream):
+    if isinstance(stream, io.StringIO):
+        stream.close()
+    assert not module.is_terminal(stream)
+
+
+def test_work_goes_on_where_no_thread_can_start(monkeypatch):
+    monkeypatch.setattr(module, "is_terminal", lambda _: True)
+    monkeypatch.setattr(threading.Thread, "start", lambda _: (_ for _ in ()).throw(RuntimeError("no room")))
+    with progress("Counting"):
+        done = True
+    assert done

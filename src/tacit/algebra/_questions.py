@@ -347,7 +347,8 @@ def document(thing: object) -> JSON:
         case Fraction():
             return {"fraction": f"{thing.numerator}/{thing.denominator}"}
         case Table():
-            return {"table": thing.name}
+            read = {"reading": dict(thing.reading)} if thing.reading else {}
+            return {"table": thing.name, **read}
         case tuple() | list():
             return [document(t) for t in thing]
         case Mapping():

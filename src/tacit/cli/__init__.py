@@ -9,6 +9,7 @@ from tacit.cli import (  # noqa: F401 - each registers its command
     _budget_plan,
     _budget_restrictions,
     _burn_down,
+    _convert,
     _demo,
     _doctor,
     _explain,

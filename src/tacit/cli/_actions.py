@@ -42,6 +42,19 @@ def _convert_in_question(arguments: Mapping[str, object], _: CommandContext) -> 
     return f"CAST({arguments['expression']} AS {arguments['type']})"
 
 
+def _convert_csv(arguments: Mapping[str, object], _: CommandContext) -> str:
+    target = typed(str(arguments["target"]))
+    command = f"tacit convert {typed(str(arguments['source']))} {target} --lenient"
+    return f"{command} (it repairs or drops such lines and lists them), then use {target}"
+
+
+def _declare_encoding(arguments: Mapping[str, object], context: CommandContext) -> str:
+    encoding = str(arguments["encoding"])
+    if context.config is None:
+        return f"--encoding {typed(encoding)}"
+    return f'{context.config}, under [datasets.{context.dataset or "NAME"}]: encoding = "{encoding}"'
+
+
 def _create_account(arguments: Mapping[str, object], context: CommandContext) -> str:
     if context.parent and arguments["account"] == context.parent:
         names = f"--account {typed(context.parent)} --unit {typed(context.unit or 'row')}"
@@ -99,8 +112,10 @@ WORDS_OF_ACTIONS: Final[dict[str, Callable[[Mapping[str, object], CommandContext
     "clip-in-question": _clip_in_question,
     "compare-in-question": _compare_in_question,
     "continue-from-backup": _continue_from_backup,
+    "convert-csv": _convert_csv,
     "convert-in-question": _convert_in_question,
     "create-account": _create_account,
+    "declare-encoding": _declare_encoding,
     "export-release": lambda *_: "write the answer to a file with --out answer.csv and compute it there",
     "give-key-file": _give_key_file,
     "give-witness-file": lambda *_: "keep the ledger in a folder that you may write to",

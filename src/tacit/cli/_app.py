@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
 import re
 import sys
+from contextlib import suppress
 from itertools import takewhile
 from typing import Annotated, NoReturn
 
@@ -54,7 +57,31 @@ def root(
 
 
 def main() -> None:
-    """Run the command.
+    """Run the command. Output that cannot be written ends it with one line, not with a traceback."""
+    try:
+        try:
+            _run()
+        finally:
+            if sys.stdout is not None and not sys.stdout.closed:
+                sys.stdout.flush()
+    except OSError as problem:
+        _end_without_output(problem)
+
+
+def _end_without_output(problem: OSError) -> NoReturn:
+    """Say that standard output is full or gone; what was paid for is stored."""
+    with suppress(AttributeError, OSError, ValueError):  # else Python tries to write the rest when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if problem.errno != errno.EPIPE:  # a reader that has seen enough, like `head`, is not an error
+        what = f"error: the output could not be written: {problem.strerror or problem}"
+        why, fix = "why:   an answer that was charged is stored", "fix:   run the command again: it is free"
+        with suppress(OSError):
+            typer.echo(f"{what}\n{why}\n{fix}", err=True)
+    sys.exit(1)
+
+
+def _run() -> None:
+    """Read the words of the command and run it.
 
     A refusal exits with status 2 and without a traceback. It is text on standard error, or with ``--json``
     one JSON value on standard output: ``{"error": {"code", "what", "why", "fix", "fix_data"}}``, where

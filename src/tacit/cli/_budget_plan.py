@@ -108,7 +108,7 @@ def _read_file(path: Path) -> dict[str, Any]:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError:
         raise _unreadable(path, "the file does not exist or cannot be opened") from None
-    except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError
+    except (ValueError, RecursionError) as error:
         raise _unreadable(path, str(error)) from None
     for name in given:
         if name not in _OF_A_FILE:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tacit.cli._toml import toml_key, toml_list, toml_table, toml_text
@@ -31,6 +31,7 @@ class Declaration:
     keys: Mapping[str, list[object]]
     limits: Mapping[str, int]
     budget: Mapping[str, float]
+    reading: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, folder: Path) -> None:
         """Refuse what the library would refuse, before anything is written."""
@@ -61,6 +62,7 @@ class Declaration:
             "",
             self._heading(),
             f"source = {toml_text(self.source)}",
+            *(f"{fact} = {toml_text(own)}" for fact, own in self.reading.items()),
             "# New data, such as next month's file? Increase the version: stored answers belong to one",
             "# version. The budget stays.",
             "# version = 1",

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from tacit.cli._app import app
 from tacit.errors import TacitError
+from tacit.progress import is_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,7 +127,7 @@ def _set_apart() -> None:
     """Ignore the user's own config, ledger and key, and fit the output into 80 columns."""
     for name in ("TACIT_CONFIG", "TACIT_LEDGER", "TACIT_LEDGER_KEY_FILE"):
         os.environ.pop(name, None)
-    if not sys.stdout.isatty() or Console().width > _WIDTH:
+    if not is_terminal(sys.stdout) or Console().width > _WIDTH:
         os.environ["COLUMNS"] = str(_WIDTH)
 
 

@@ -13,6 +13,7 @@ import typer
 
 from tacit.cli._app import app
 from tacit.cli._context import note_dataset
+from tacit.cli._convert import DecimalOption, EncodingOption, SeparatorOption
 from tacit.cli._declaration import Declaration
 from tacit.cli._fact_options import (
     fact_option,
@@ -25,7 +26,9 @@ from tacit.cli._output import JsonOption, say, show_json, typed, write_file
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from tacit.engines import Source
 
 __all__ = ["init"]
 
@@ -68,6 +71,9 @@ def init(
     keys: _KeysOptions = None,
     kinds: _TypeOptions = None,
     limits: _LimitOptions = None,
+    encoding: EncodingOption = "utf-8",
+    decimal: DecimalOption = ".",
+    separator: SeparatorOption = "",
     ledger: _LedgerOption = "tacit.ledger",
     config: _TargetOption = Path("tacit.toml"),
     *,
@@ -77,14 +83,15 @@ def init(
 ) -> None:
     """Write a commented tacit.toml: columns from the header or schema, the rest for you to decide.
 
-    No value of the data is read. You declare what is public (bounds, groups, limits, budget): with the
-    options, or in the file.
+    No value of the data is used; of a CSV file, the form of the lines is checked. You declare what is public
+    (bounds, groups, limits, budget): with the options, or in the file.
     """
     _check_unit(data, unit, rows=rows)
     _check_target(config, force=force)
     called = name or _default_name(data)
     note_dataset(None, None, called)
-    schema = _schema(data, called)
+    source = _source(data, {"encoding": encoding, "decimal": decimal, "separator": separator})
+    schema = _schema(data, called, source)
     known = [column for column, _ in schema]
     types = {column: kind for column, kind in schema if kind}
     types |= dict(read_column_option("--type", text, known) for text in kinds or ())
@@ -99,13 +106,15 @@ def init(
         keys=dict(read_keys_option(text, known, types) for text in keys or ()),
         limits=dict(read_limit_option(text) for text in limits or ()),
         budget=_budget(epsilon, delta),
+        reading=dict(source.reading_facts),
     )
     draft.check(config.parent)
     write_file(config, lambda path: path.write_text(draft.text(), encoding="utf-8"), "the config", "--config")
     from tacit.core import warn_of_delta
 
     warning = warn_of_delta(delta or 0)
-    notes = [*_uncounted_rows(data, draft.unit), *([warning] if warning else [])]
+    notes = [f"rows without a {unit} will not be counted"] if unit else []
+    notes += [warning] if warning else []
     if as_json:
         written = {"written": str(config), "dataset": called, "columns": known, "types": types}
         show_json({**written, "notes": notes})
@@ -113,7 +122,10 @@ def init(
     columns = "1 column" if len(known) == 1 else f"{len(known)} columns"
     *advice, question = _next_steps(draft, config)
     say(
-        f"written: {config} ({columns} of {data.name}; no value was read)", *_separator(data), *notes, *advice
+        f"written: {config} ({columns} of {data.name}; no value was used)",
+        *_separator(source),
+        *notes,
+        *advice,
     )
     typer.echo(question)  # a command to copy: not broken over lines
 
@@ -174,17 +186,23 @@ def _default_name(data: Path) -> str:
 
 def _possible_units(data: Path) -> str:
     """Name the columns that could be the unit."""
-    columns = [column for column, _ in _schema(data, "data")]
+    columns = [column for column, _ in _schema(data, "data", _source(data, {}))]
     if not columns:
         return f"tacit init {typed(str(data))} --unit patient_id"
     return f"tacit init {typed(str(data))} --unit COLUMN, one of: {', '.join(map(typed, columns))}"
 
 
-def _schema(data: Path, name: str) -> list[tuple[str, str]]:
-    """Return columns and kinds from the schema; the kind is empty where the file does not declare it."""
-    from tacit.engines import read_source
+def _source(data: Path, reading: Mapping[str, str]) -> Source:
+    """Return the source, with what the options say of how a CSV file is written."""
+    from tacit.engines import READING_FACTS, csv_file, read_source
 
     source = read_source(data)
+    declared = {fact: own for fact, own in reading.items() if own not in {READING_FACTS[fact], "utf-8"}}
+    return csv_file(data, **declared) if source.kind == "csv" or declared else source
+
+
+def _schema(data: Path, name: str, source: Source) -> list[tuple[str, str]]:
+    """Return columns and kinds from the schema; the kind is empty where the file does not declare it."""
     _check_exists(data)
     described = source.schema(name)
     if described is not None:
@@ -195,36 +213,18 @@ def _schema(data: Path, name: str) -> list[tuple[str, str]]:
             "bad-parameter",
             f"{data} has no columns that can be read",
             why="a CSV file needs a header line, and a database needs a table with the dataset's name",
-            fix="--name THE_TABLE",
+            fix="--name THE_TABLE" if source.kind == "database" else "write the names of the columns into it",
         )
     return [(column, "") for column in columns]
 
 
-def _separator(data: Path) -> list[str]:
+def _separator(source: Source) -> list[str]:
     """Name the separator that the header shows, if it is not the usual one, and what it means for numbers."""
-    from tacit.engines import read_source
-
-    source = read_source(data)
-    if source.kind != "csv" or source.delimiter in {",", "\t"}:
+    if source.kind != "csv" or source.separator or source.delimiter in {",", "\t"} or source.decimal != ".":
         return []
     sign = {";": "semicolons", "|": "bars"}[source.delimiter]
-    fix = 'write decimal = "," under source in the config'
+    fix = "run tacit init again with --decimal , --force"
     return [f"the header shows that {sign} separate the columns; if 3,5 is a number in this file, {fix}"]
-
-
-def _uncounted_rows(data: Path, unit: str) -> list[str]:
-    """Warn about rows that no answer will count: rows without a unit, or not in UTF-8 as the header shows."""
-    from tacit.engines import read_source
-
-    source = read_source(data)
-    notes = [f"rows without a {unit} will not be counted"] if unit else []
-    if source.kind == "csv" and not source.plain_header:
-        notes.append(
-            f"warning: the header of {data.name} is not UTF-8, and lines that are not UTF-8 are not counted; "
-            "save the file as UTF-8 (in a spreadsheet: CSV UTF-8), then run tacit init --force again; or "
-            'write its encoding under source in the config, such as encoding = "latin-1"'
-        )
-    return notes
 
 
 def _kind(sql_type: str) -> str:

@@ -31,7 +31,11 @@ _KINDS = "--grid 64x64, --tree, --adaptive, --h3 7, --districts FILE or --hottes
 _MapSource = Annotated[Path, typer.Argument(metavar="FILE", help="A .csv or .parquet file with points.")]
 _MapBox = Annotated[
     tuple[float, float, float, float],
-    typer.Option(metavar="S W N E", help="The public box: south, west, north, east, in degrees."),
+    typer.Option(
+        metavar="S W N E",
+        help="The public box: south, west, north, east, in degrees. Across the 180th meridian, give an east "
+        "above 180.",
+    ),
 ]
 _MapLat = Annotated[str, typer.Option(help="The column of latitudes.")]
 _MapLon = Annotated[str, typer.Option(help="The column of longitudes.")]

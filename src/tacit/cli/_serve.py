@@ -15,6 +15,7 @@ from tacit.cli._app import app
 from tacit.cli._output import JsonOption, say, show_json
 from tacit.errors import TacitError
 from tacit.fixes import Do
+from tacit.progress import is_terminal
 
 if TYPE_CHECKING:
     from tacit.service import ServiceSettings
@@ -116,20 +117,20 @@ def _settings(folder: Path, config: Path | None, given: dict[str, Any], *, first
 
 def _run(settings: ServiceSettings, *, drawer: bool) -> None:
     """Check where the service may listen, prepare its files, and run its processes."""
-    from tacit.service.operation import Supervisor, open_socket, prepare, start_logging
+    from tacit.service.operation import Supervisor, open_socket, prepare, start_logging, start_notes
 
     settings = _checked_address(settings)
     os.umask(0o077)  # what the service writes is for its user alone
-    quiet = sys.stderr.isatty()
+    quiet = is_terminal(sys.stderr)
     listening = open_socket(settings.address, settings.port)
     settings = replace(settings, port=listening.getsockname()[1])
     link, problem = prepare(settings)
     start_logging(requests=not quiet)
     supervisor = Supervisor(settings, listening, log_requests=not quiet, with_drawer=drawer)
-    supervisor.run(lambda: _greet(settings, link, problem))
+    supervisor.run(lambda: _greet(settings, link, problem, start_notes(settings)))
 
 
-def _greet(settings: ServiceSettings, link: str, problem: str) -> None:
+def _greet(settings: ServiceSettings, link: str, problem: str, notes: list[str]) -> None:
     """Say where the service is and what to do next; a link must not be broken into lines."""
     lines = [f"The service is read-only: {problem}.", ""] if problem else []
     if link:
@@ -144,6 +145,7 @@ def _greet(settings: ServiceSettings, link: str, problem: str) -> None:
         ]
     else:
         lines.append(f"The service runs at {settings.public_url}/sign-in")
+    lines += ["", *(f"Note: {note}." for note in notes)] if notes else []
     typer.echo("\n".join([*lines, "", "Ctrl-C stops it."]))
     sys.stdout.flush()
 

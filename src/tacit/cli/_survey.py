@@ -9,6 +9,7 @@ import typer
 
 from tacit.cli._app import app
 from tacit.cli._output import JsonOption, PlotOption, say, show_json, typed, write_file
+from tacit.core import visible
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Say
 
@@ -117,7 +118,10 @@ def collect(
     path: SurveyArgument,
     sources: Annotated[
         list[Path],
-        typer.Argument(metavar="REPORTS...", help="Files or folders of .json, .jsonl, .csv, .parquet."),
+        typer.Argument(
+            metavar="REPORTS...",
+            help="Files or folders of .json, .jsonl, .csv, .parquet, or files without an ending.",
+        ),
     ],
     *,
     out: Annotated[
@@ -255,16 +259,32 @@ def _lines(path: Path) -> list[str]:
 
 
 def _files(sources: list[Path], out: Path) -> list[Path]:
-    """Return the files, and of a folder those that are in it, in order of their names; never the result."""
-    kinds = {".json", ".jsonl", ".ndjson", ".csv", ".parquet"}
+    """Return the files, and of a folder those that are in it, in order of their names; never the result.
+
+    A file without an ending is a report too, as some browsers save it.
+    """
+    kinds = {".json", ".jsonl", ".ndjson", ".csv", ".parquet", ""}
     found: list[Path] = []
+    others: list[str] = []
     for source in sources:
-        found += sorted(f for f in source.iterdir() if f.suffix in kinds) if source.is_dir() else [source]
+        if not source.is_dir():
+            found.append(source)
+            continue
+        inside = sorted(f for f in source.iterdir() if f.is_file() and not f.name.startswith("."))
+        found += [f for f in inside if f.suffix.lower() in kinds]
+        others += [f.name for f in inside if f.suffix.lower() not in kinds]
     if out.resolve() in {source.resolve() for source in sources}:
         raise _unclear(f"{out} would be read and replaced", f"--out {typed('all-' + out.name)}")
     found = [file for file in found if file.resolve() != out.resolve()]
+    listed = ", ".join(map(visible, others[:3])) + (" and others" if len(others) > 3 else "")
     if not found:
-        raise _unclear("the folder has no reports", "tacit survey collect poll.json reports/")
+        said = f": {listed} cannot be read by the end of the name" if others else ""
+        raise _unclear(
+            f"the folder has no reports{said}",
+            "give files that end with .json, .jsonl, .csv or .parquet, or have no ending",
+        )
+    if others:
+        typer.echo(f"Not read, because of the end of the name: {listed}.\n", err=True)
     return found
 
 

@@ -53,14 +53,15 @@ class Certificate(Reportable):
         hash; null where a release was local and nobody was charged). A release of several datasets has the
         certificates of its ``members``, whether they are ``disjoint``, and the total ``cost``. ``blocks``
         are the blocks of the data that were charged, if only some were; ``audit`` is what an attack
-        on the plan found before its release, where there was one.
+        on the plan found before its release, where there was one; ``numerics`` says in words how far the
+        guarantee holds for the numbers of the computer, where these are floats.
     """
 
     fields: Mapping[str, JSON]
 
     def __post_init__(self) -> None:
         together = "members" in self.fields
-        needed, may = (_TOGETHER, set()) if together else (_FIELDS, {"audit", "blocks"})
+        needed, may = (_TOGETHER, set()) if together else (_FIELDS, {"audit", "blocks", "numerics"})
         members = self.fields.get("members", [])
         listed = isinstance(members, list | tuple) and all(isinstance(one, Mapping) for one in members)
         known = set(self.fields) - may == needed and self.fields["schema"] == CERTIFICATE_SCHEMA
@@ -378,6 +379,7 @@ def certificate_body(member: Member) -> dict[str, JSON]:
         "plan": member.hash,
         "software": _software(),
         **({"audit": dict(member.audit)} if member.audit is not None else {}),
+        **({"numerics": member.task.numerics} if hasattr(member.task, "numerics") else {}),
         **({"blocks": list(member.blocks)} if member.blocks and member.ledger is not None else {}),
     }
 

@@ -55,6 +55,7 @@ def _member(member: Certificate, *, named: bool) -> list[tuple[str, str]]:
         ("version", _short(about.get("version"))),
         ("protects", f"each {_short(about.get('unit'))}; neighbours: {_short(about.get('adjacency'))}"),
         *(("holds if", words) for words in assumed),
+        *[(name, visible(str(value))[:400]) for name, value in member.fields.items() if name == "numerics"],
         ("mechanisms", ", ".join(dict.fromkeys(steps[:10])) + (" ..." if len(steps) > 10 else "")),
         ("paid by", _paid(member.fields)),
     ]

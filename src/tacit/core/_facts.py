@@ -78,12 +78,17 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One declared table: protected (its rows belong to units), or public (``key`` is unique in it)."""
+    """One declared table: protected (its rows belong to units), or public (``key`` is unique in it).
+
+    ``reading`` is what the curator declared of how its file is written, such as its encoding. It is part of
+    every question: the same file read in another way has other answers.
+    """
 
     name: str
     facts: Mapping[str, Fact] = field(default_factory=dict)
     columns: tuple[str, ...] | None = None
     key: str | None = None
+    reading: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

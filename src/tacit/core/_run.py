@@ -105,6 +105,11 @@ class Run(Generic[C]):
         """How many instalments can still be drawn."""
         return self.instalments - int(self._held.claimed)
 
+    @property
+    def state(self) -> bytes:
+        """The task's own state after the last stored instalment; empty at first. It is secret."""
+        return (_parts(self._held.secret) or [b""])[0]
+
     def next(self) -> Release[C]:
         """Draw the next instalment and return it.
 

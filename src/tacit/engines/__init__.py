@@ -3,6 +3,7 @@
 from tacit.engines._choice import open_engine, place_source
 from tacit.engines._columns import ColumnRole, ReadColumns, SourceColumns
 from tacit.engines._connections import limit_connections
+from tacit.engines._csv_conversion import Conversion, convert_csv
 from tacit.engines._declared import DIALECTS, DeclaredColumns, DeclaredTables, dialect_named
 from tacit.engines._dialect import STORED_TYPES, Dialect
 from tacit.engines._duckdb import DuckDB
@@ -10,7 +11,8 @@ from tacit.engines._protocol import Engine, EngineTransaction, SmallTables, Stat
 from tacit.engines._remote_files import is_remote
 from tacit.engines._row_files import KEPT, read_kept, read_note, write_rows
 from tacit.engines._source_arguments import csv_file, read_source
-from tacit.engines._sources import Source, SourceTable
+from tacit.engines._source_checks import check_sources
+from tacit.engines._sources import READING_FACTS, Source, SourceTable
 from tacit.engines._sql_expressions import grid_columns
 from tacit.engines._values import MOST_TEXT, TYPE_FAMILIES, quote
 
@@ -18,9 +20,11 @@ __all__ = [
     "DIALECTS",
     "KEPT",
     "MOST_TEXT",
+    "READING_FACTS",
     "STORED_TYPES",
     "TYPE_FAMILIES",
     "ColumnRole",
+    "Conversion",
     "DeclaredColumns",
     "DeclaredTables",
     "Dialect",
@@ -33,6 +37,8 @@ __all__ = [
     "SourceColumns",
     "SourceTable",
     "StatementRows",
+    "check_sources",
+    "convert_csv",
     "csv_file",
     "dialect_named",
     "grid_columns",

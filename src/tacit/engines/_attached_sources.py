@@ -58,8 +58,9 @@ def attach_sources(
             case "parquet" if as_bytes:
                 found[name] = _with_bytes(source, folder / f"{i}.parquet")
             case "csv":
+                source.check_form()
                 copy = folder / f"{i}.csv"
-                if copy_with_coded_cells(Path(source.file), copy, source.encoding):
+                if copy_with_coded_cells(Path(source.file), copy, source.encoding, source.quote):
                     found[name] = replace(source, copy=copy)
             case "connection":
                 found[name] = _from_connection(con, name, source, None if shared else folder / f"{i}.duckdb")

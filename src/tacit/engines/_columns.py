@@ -9,6 +9,7 @@ import numpy as np
 
 from tacit.engines._duckdb import DuckDB
 from tacit.engines._source_arguments import read_source
+from tacit.engines._source_checks import check_sole
 from tacit.engines._sources import SourceTable
 from tacit.engines._values import quote
 from tacit.errors import TacitError
@@ -52,7 +53,7 @@ class ReadColumns:
 class SourceColumns:
     """A source of rows of which some columns are read as arrays, at once and only after a charge.
 
-    Guarantee: opening it reads the names of the columns alone. No value makes `read` fail: a cell that is no
+    Guarantee: opening it reads the names of the columns, and checks the form of a CSV file. No value makes `read` fail: a cell that is no
     number, or that cannot be read, is missing. 1, 1.0 and '1' are the same name.
 
     Parameters
@@ -87,6 +88,8 @@ class SourceColumns:
                 why="columns are known by the names that the source gives them",
                 fix=Choose(tuple(columns or ()), given=missing),
             )
+        check_sole(self.source, roles)
+        self.source.check_form()
 
     @property
     def missing_file(self) -> str:

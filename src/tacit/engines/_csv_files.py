@@ -37,28 +37,36 @@ _LEAST_DEFINED = 200  # of 256 bytes; encodings with several bytes for a sign de
 _CODE, _RETURN, _FEED, _BOTH = b"\x1aa", b"\x1ab", b"\x1ac", b"\x1ad"
 
 
-def header_bytes(path: Path) -> bytes | None:
+def header_bytes(path: Path, quote: str = '"') -> bytes | None:
     """Return the header line of a CSV file without its end; None if the file cannot be read."""
-    found = _header(path)
+    found = _header(path, quote)
     return None if found is None else found[0]
 
 
-def line_end(path: Path) -> bytes:
+def line_end(path: Path, quote: str = '"') -> bytes:
     r"""Return what ends the header line, and so every line: ``\n`` or ``\r\n``; ``\n`` if unknown."""
-    found = _header(path)
+    found = _header(path, quote)
     return b"\n" if found is None else found[1]
 
 
-def _header(path: Path) -> tuple[bytes, bytes] | None:
+def _header(path: Path, quote: str) -> tuple[bytes, bytes] | None:
     """Read the header line and what ends it. A line break inside a quoted name is part of the name."""
+    mark = quote.encode() or b"\n\n"  # without quotes, no break is inside a name
     try:
         with path.open("rb") as file:
             line = file.readline(_MOST_HEADER)
-            while line.count(b'"') % 2 and len(line) < _MOST_HEADER and (more := file.readline(_MOST_HEADER)):
+            while line.count(mark) % 2 and len(line) < _MOST_HEADER and (more := file.readline(_MOST_HEADER)):
                 line += more
     except OSError:
         return None
-    at = next((i for i in _all(line, b"\r") if line.count(b'"', 0, i) % 2 == 0), -1)
+    if len(line) >= _MOST_HEADER:
+        raise TacitError(
+            "bad-parameter",
+            f"the header line of {path.name} is longer than {_MOST_HEADER >> 20} MiB",
+            why="the header line is the first line of a CSV file and names the columns",
+            fix="keep fewer columns, or give them shorter names",
+        )
+    at = next((i for i in _all(line, b"\r") if line.count(mark, 0, i) % 2 == 0), -1)
     if at < 0:
         return line.removesuffix(b"\n"), b"\n"
     if line[at + 1 :] == b"\n":
@@ -78,12 +86,12 @@ def _all(line: bytes, sign: bytes) -> Iterator[int]:
         at = line.find(sign, at + 1)
 
 
-def copy_with_coded_cells(file: Path, copy: Path, encoding: str = "") -> bool:
+def copy_with_coded_cells(file: Path, copy: Path, encoding: str = "", quote: str = '"') -> bool:
     """Copy a file so that only line ends look like line ends; make no copy and return False if none differs.
 
     A file with an ``encoding`` is always copied. Called after the charge: it reads the whole file.
     """
-    end = line_end(file)
+    end = line_end(file, quote)
     if not encoding and not any(b"\x1a" in chunk or _is_stray(chunk, end) for chunk in _chunks(file)):
         return False
     with copy.open("wb") as made:

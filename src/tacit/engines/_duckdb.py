@@ -31,6 +31,7 @@ from tacit.engines._connections import (
 from tacit.engines._duckdb_dialect import DUCKDB, PORTABLE_DUCKDB
 from tacit.engines._remote_files import load_extension
 from tacit.engines._scratch import scratch_folder
+from tacit.engines._source_checks import check_width
 from tacit.engines._sql_expressions import SqlWriter
 from tacit.engines._sql_statements import public_values_sql, statements
 from tacit.engines._values import MACROS, family
@@ -123,6 +124,7 @@ class DuckDB:
         typed = source.schema(table) if names is None else [(name, "") for name in names]
         if typed is None:
             return None
+        check_width(table, typed)
         self._stored[table] = typed
         if source.is_file:
             self._declared.setdefault(table, {name.lower() for name, _ in typed})
@@ -178,7 +180,22 @@ class DuckDB:
         return tuple(one.sql for one in statements(self._writer, question, statistics))
 
     def check(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> None:
-        """Do nothing: what DuckDB refuses, the writer has refused before."""
+        """Refuse CSV files that changed since they were opened and are not well formed now.
+
+        What DuckDB refuses, the writer has refused before. The words do not say what is wrong: a refusal
+        before a charge may be seen by an analyst, and one line of the file would decide what it says.
+        """
+        del question, statistics
+        for name, table in self._tables.items():
+            try:
+                table.source.check_form()
+            except (TacitError, OSError):
+                raise TacitError(
+                    "unknown-table",
+                    f"the file of the table {name!r} has changed, and its form must be checked again",
+                    why="nothing was charged; whoever declared the dataset sees the reason",
+                    fix="open the dataset again",
+                ) from None
 
     def prepare(self) -> None:
         """Make the snapshots of all protected tables now. Reads the data, and returns nothing of it."""

@@ -6,21 +6,25 @@ before it alone, so that nothing changes for anybody else when a unit is added o
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tacit.engines._csv_files import copy_with_coded_cells
 from tacit.engines._frames import register
 from tacit.engines._values import MACROS, owner_sql, quote, string
+from tacit.engines._views import with_point
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator
 
     import duckdb
 
     from tacit.engines._sources import Source
 
-__all__ = ["KEPT", "read_kept", "read_note", "write_rows"]
+__all__ = ["KEPT", "read_kept", "read_note", "readable_copy", "write_rows"]
 
 #: The column that says whether the rows of a unit count in this file.
 KEPT = "kept_by_tacit"
@@ -36,6 +40,8 @@ def write_rows(
     note: str = "",
 ) -> tuple[str, ...]:
     """Write the rows of a frame, a CSV or a Parquet file to a new Parquet file; return their columns.
+
+    A CSV file that is not well formed is refused as a whole.
 
     Parameters
     ----------
@@ -63,11 +69,14 @@ def write_rows(
     ...     print(write_rows(read_source(rows), path, "pid", lambda owners: ["2"]), read_kept(path, "pid"))
     ('pid',) ['1']
     """
-    with _instance().cursor() as con:
+    with _instance().cursor() as con, readable_copy(source, path) as source:
         con.execute(MACROS)
         if source.kind == "frame":
             register(con, f"tacit raw {_NAME}", source.place)
         raw = source.sql(_NAME)
+        if source.decimal != ".":
+            cells = ", ".join(f"{with_point(quote(c))} AS {quote(c)}" for c in source.columns() or ())
+            raw = f"SELECT {cells} FROM ({raw})"
         types = [(str(c), str(kind)) for c, kind, *_ in con.execute(f"DESCRIBE {raw}").fetchall()]
         names = tuple(name for name, _ in types)
         kept = ""
@@ -82,6 +91,21 @@ def write_rows(
         form = "FORMAT parquet" + (f", KV_METADATA {{{_NOTE}: {string(note)}}}" if note else "")
         con.execute(f"COPY (SELECT *{kept} FROM ({raw})) TO {string(str(path))} ({form})")
     return names
+
+
+@contextmanager
+def readable_copy(source: Source, beside: Path) -> Iterator[Source]:
+    """Return a source whose file can be read as it is: for some CSV files a copy, beside another file."""
+    if source.kind != "csv":
+        yield source
+        return
+    source.check_form()
+    copy = beside.with_name(beside.name + ".csv")
+    try:
+        coded = copy_with_coded_cells(Path(source.file), copy, source.encoding, source.quote)
+        yield replace(source, copy=copy) if coded else source
+    finally:
+        copy.unlink(missing_ok=True)
 
 
 def read_note(path: Path) -> str:

@@ -89,8 +89,21 @@ def not_a_spark_frame() -> TacitError:
 
 def _read_path(path: Path, table: str) -> Source:
     """Recognise a file by how its name ends, and a folder or a pattern of Parquet files."""
-    place = path.absolute()
-    kind = "parquet" if place.is_dir() else _FILES.get(path.suffix.lower())
+    try:
+        place = path.absolute()
+        place.exists()  # raises for a name that no file can have
+        is_folder = "\0" not in str(path) and place.is_dir()
+    except (OSError, ValueError):
+        is_folder = None
+    if is_folder is None or "\0" in str(path):
+        raise TacitError(
+            "bad-parameter",
+            "the path of the source cannot be opened",
+            why="its name is too long or contains a character that names of files do not have, or the folder "
+            "may not be read",
+            fix=Declare("source", "visits.parquet"),
+        )
+    kind = "parquet" if is_folder else _FILES.get(path.suffix.lower())
     if kind is None:
         raise bad_parameter(
             "source",
@@ -104,8 +117,17 @@ def _read_path(path: Path, table: str) -> Source:
     return made
 
 
-def csv_file(path: str | os.PathLike[str], *, decimal: str = ".", encoding: str = "utf-8") -> Source:
+def csv_file(
+    path: str | os.PathLike[str],
+    *,
+    decimal: str = ".",
+    encoding: str = "utf-8",
+    separator: str = "",
+    quote: str = '"',
+) -> Source:
     """Declare how a CSV file is written, for `tacit.protect`. The file is not read.
+
+    These facts are part of a question: after a change of them, the same question is a new one.
 
     Parameters
     ----------
@@ -117,6 +139,12 @@ def csv_file(path: str | os.PathLike[str], *, decimal: str = ".", encoding: str 
     encoding
         How bytes stand for text: ``"utf-8"``, or an encoding with one byte for each character, such as
         ``"latin-1"`` or ``"windows-1252"``.
+    separator
+        The character between cells: a comma, a semicolon, a tab or a bar; by default the header line shows
+        it.
+    quote
+        The character around cells that contain a separator; empty if no cell is quoted, so that every line
+        of the file is one row.
 
     Examples
     --------
@@ -130,4 +158,12 @@ def csv_file(path: str | os.PathLike[str], *, decimal: str = ".", encoding: str 
         raise bad_parameter("a CSV file", "a file that ends in .csv or .tsv", str(path), fix="visits.csv")
     if decimal not in {".", ","}:
         raise bad_parameter("decimal", "a point or a comma", decimal, fix=Set(decimal=","))
-    return replace(source, decimal=decimal, encoding=read_encoding(encoding))
+    if separator not in {"", ",", ";", "\t", "|"}:
+        raise bad_parameter(
+            "separator", "a comma, a semicolon, a tab or a bar", separator, fix=Set(separator=";")
+        )
+    if quote not in {"", '"', "'"}:
+        raise bad_parameter("quote", "a quotation mark, an apostrophe or empty", quote, fix=Set(quote='"'))
+    return replace(
+        source, decimal=decimal, encoding=read_encoding(encoding), separator=separator, quote=quote
+    )

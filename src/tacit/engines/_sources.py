@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import re
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.engines._csv_files import cell_sql, header_bytes, in_utf8
+from tacit.engines._csv_files import cell_sql, line_end
+from tacit.engines._csv_form import CsvDialect, check_form
+from tacit.engines._csv_header import csv_delimiter, csv_names
 from tacit.engines._parquet_folders import check_same_schema, is_pattern, parquet_files
 from tacit.engines._remote_files import is_remote, load_extension, remote_stamp, shown_address
 from tacit.engines._values import GENERATED, UNREADABLE, quote, string
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from tacit.algebra import ValueGrid
     from tacit.engines._values import ColumnTypes
 
-__all__ = ["Source", "SourceTable", "column_names", "schema_reader"]
+__all__ = ["READING_FACTS", "Source", "SourceTable", "column_names", "schema_reader"]
 
-_DELIMITERS = (",", ";", "\t", "|")
+#: What can be declared of how a CSV file is written, sorted by name, and what holds if nothing is declared.
+READING_FACTS = {"decimal": ".", "encoding": "", "quote": '"', "separator": ""}
 _COARSE = (
     "SELECT name FROM parquet_schema($path) WHERE converted_type = 'TIMESTAMP_MILLIS' "
     "OR (logical_type LIKE 'TimestampType%' AND logical_type NOT LIKE '%MILLIS=<null>%')"
@@ -66,6 +67,10 @@ class Source:
     encoding
         For CSV files: how bytes stand for text, one of the encodings with one byte for each character; empty
         for UTF-8.
+    separator
+        For CSV files: the sign between cells; empty if the header line shows it.
+    quote
+        For CSV files: the sign around cells that contain a separator; empty if no cell is quoted.
     """
 
     kind: str
@@ -75,6 +80,8 @@ class Source:
     copy: Path | None = None
     decimal: str = "."
     encoding: str = ""
+    separator: str = ""
+    quote: str = '"'
 
     @property
     def is_folder(self) -> bool:
@@ -114,30 +121,48 @@ class Source:
 
     @property
     def delimiter(self) -> str:
-        """The separator of a CSV file: a comma, semicolon, tab or bar, as its header line shows."""
-        path = Path(str(self.place))
-        return _delimiter(path, _first_line(path, self.encoding) or "")
+        """The separator of a CSV file: the declared one, or the one that its header line shows."""
+        return self.separator or csv_delimiter(Path(str(self.place)), self.encoding, self.quote)
 
     @property
-    def plain_header(self) -> bool:
-        """Whether the header line of a CSV file can be read as text; true if there is no file.
+    def reading_facts(self) -> tuple[tuple[str, str], ...]:
+        """What is declared of how a CSV file is written, by name; empty where nothing is.
 
-        It is in UTF-8, or in the declared encoding. Reads no other line.
+        The same file read in another way gives other answers: so these facts are part of a question.
         """
-        line = header_bytes(Path(str(self.place))) if self.kind == "csv" and not self.encoding else None
-        try:
-            (line or b"").decode("utf-8")
-        except UnicodeDecodeError:
-            return False
-        return True
+        usual = READING_FACTS.items()
+        return tuple((fact, own) for fact, value in usual if (own := getattr(self, fact)) != value)
+
+    def check_form(self) -> None:
+        """Refuse a CSV file that is not well formed; see `check_form`. For the curator alone.
+
+        A file that has passed is read again only after it has changed. One that does not exist yet is checked
+        before the first charge.
+        """
+        dialect = self.dialect()
+        if dialect is not None:
+            check_form(Path(str(self.place)), dialect)
+
+    def dialect(self) -> CsvDialect | None:
+        """Return how a CSV file is written, as declared and as its header shows; None for other sources."""
+        names = self.written_names() if self.kind == "csv" else None
+        if not names:
+            return None
+        end, quote = line_end(Path(str(self.place)), self.quote), self.quote.encode()
+        return CsvDialect(self.delimiter.encode(), end, quote, self.encoding, len(names))
 
     def columns(self) -> tuple[str, ...] | None:
         """Return the names of the columns, or None where they are not available. Reads no row."""
+        names = self.written_names()
+        return None if names is None else _distinct(names)
+
+    def written_names(self) -> list[str] | None:
+        """Return the names of the columns as the source writes them; None where it declares a schema."""
         match self.kind:
             case "csv":
-                return _header(Path(str(self.place)), self.encoding)
+                return csv_names(Path(str(self.place)), self.encoding, self.separator, self.quote)
             case "frame":
-                return column_names(self.place)
+                return _frame_names(self.place)
             case _:
                 return None
 
@@ -175,7 +200,10 @@ class Source:
         """Whether the file exists, or at least one file of a folder or pattern."""
         if self.is_remote:
             return remote_stamp(str(self.place)) is not None
-        return bool(self.files) if self.is_folder else Path(str(self.place)).exists()
+        try:
+            return bool(self.files) if self.is_folder else Path(str(self.place)).exists()
+        except OSError:  # a folder on the way that may not be entered
+            return False
 
     def stamp(self) -> object:
         """Return what changes when a file changes; it stays inside the engine. None where it is unknown."""
@@ -246,7 +274,8 @@ class Source:
     def sql(self, name: str) -> str:
         """Write the source of a table as a relation.
 
-        CSV cells are read as text. Lines that cannot be read are skipped, so that none aborts the query.
+        CSV cells are read as text. The file has passed `check_form`; the reader skips what it cannot read all
+        the same, so that no line could abort the query.
         """
         match self.kind:
             case "parquet" if self.is_folder:
@@ -261,7 +290,8 @@ class Source:
                     f"SELECT {cells if self.copy else '*'} "
                     f"FROM read_csv({string(self.file)}, header = true, all_varchar = true, "
                     f"delim = '{self.delimiter}', "
-                    "quote = '\"', escape = '\"', strict_mode = false, null_padding = true, "
+                    f"quote = {string(self.quote)}, escape = {string(self.quote)}, "
+                    "strict_mode = false, null_padding = true, "
                     "ignore_errors = true, parallel = false, "
                     f"max_line_size = 67108864, auto_detect = false, columns = {{{texts}}})"
                 )
@@ -317,34 +347,16 @@ def schema_reader() -> duckdb.DuckDBPyConnection:
 
 def column_names(frame: object) -> tuple[str, ...] | None:
     """Return distinct names for a frame's columns, ignoring case; None if the object is not a frame."""
+    names = _frame_names(frame)
+    return None if names is None else _distinct(names)
+
+
+def _frame_names(frame: object) -> list[str] | None:
     for attribute in ("column_names", "columns"):
         found = getattr(frame, attribute, None)
         if found is not None and not callable(found):
-            return _distinct([str(c) for c in found])
+            return [str(c) for c in found]
     return None
-
-
-def _first_line(path: Path, encoding: str) -> str | None:
-    line = header_bytes(path)
-    if line is None:
-        return None
-    return in_utf8(line, encoding).decode() if encoding else line.decode("utf-8-sig", errors="replace")
-
-
-def _header(path: Path, encoding: str) -> tuple[str, ...] | None:
-    text = _first_line(path, encoding)
-    return None if text is None else _distinct(next(csv.reader([text], delimiter=_delimiter(path, text)), []))
-
-
-def _delimiter(path: Path, header: str) -> str:
-    """Return the separator: the sign that occurs most often in the header line outside quoted names.
-
-    It is a function of the header alone, which is public; cells do not matter. A ``.tsv`` file has tabs.
-    """
-    if path.suffix.lower() == ".tsv":
-        return "\t"
-    bare = re.sub(r'"[^"]*"', "", header)
-    return max(_DELIMITERS, key=bare.count)  # on a tie the first: a comma
 
 
 def _distinct(names: list[str]) -> tuple[str, ...]:

@@ -22,7 +22,15 @@ if TYPE_CHECKING:
     from tacit.engines._sources import Source
     from tacit.engines._values import ColumnTypes
 
-__all__ = ["limited_view", "portable_rank_sql", "rank_sql", "ranked_table", "ranked_view", "view_sql"]
+__all__ = [
+    "limited_view",
+    "portable_rank_sql",
+    "rank_sql",
+    "ranked_table",
+    "ranked_view",
+    "view_sql",
+    "with_point",
+]
 
 
 def view_sql(
@@ -40,7 +48,7 @@ def view_sql(
     value = frame_value_sql if source.kind == "frame" else value_sql
     values = [(c, value(c, t)) for c, t in types]
     if source.decimal == ",":
-        values = [(c, _with_point(sql)) for c, sql in values]
+        values = [(c, with_point(sql)) for c, sql in values]
     columns = ", ".join(f"{sql} AS {quote(c)}" for c, sql in values)
     readable = [quote(c) for c, t in types if t not in NEVER_READ]
     raw = source.sql(name)
@@ -56,7 +64,7 @@ def view_sql(
     return f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS {rows}"
 
 
-def _with_point(value: str) -> str:
+def with_point(value: str) -> str:
     """Write a number with a decimal comma with a point instead; other text stays as it is.
 
     A row's owner is named by the cell itself, so that ``1,5`` and ``1.5`` are different units.

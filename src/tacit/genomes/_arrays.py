@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["ArrayGenotypes", "as_genotypes"]
+__all__ = ["ArrayGenotypes", "as_genotypes", "as_number"]
 
 
 class ArrayGenotypes(GenotypeSource):
@@ -79,11 +80,23 @@ def as_genotypes(values: NDArray[Any]) -> NDArray[np.int8]:
 
 def _as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
     """Read cells of any type as numbers; NaN where one is not a number."""
+    return np.array([as_number(cell) for cell in values.ravel()], np.float64).reshape(values.shape)
 
-    def read(cell: object) -> float:
-        try:
-            return float(cell)  # type: ignore[arg-type]
-        except (TypeError, ValueError, OverflowError):
-            return np.nan
 
-    return np.array([read(cell) for cell in values.ravel()], np.float64).reshape(values.shape)
+def as_number(cell: object) -> float:
+    """Return a cell as a number, NaN if it is not one; no cell makes it fail or warn.
+
+    Python reads an array of one cell, a complex number and a masked cell as numbers, but it warns. A warning
+    would say something about this cell.
+
+    Examples
+    --------
+    >>> as_number("2"), as_number(np.ma.masked), as_number(np.array([1.0])), as_number(10**400)
+    (2.0, nan, nan, nan)
+    """
+    if isinstance(cell, np.ndarray | np.complexfloating):
+        return math.nan
+    try:
+        return float(cell)  # type: ignore[arg-type]
+    except Exception:  # noqa: BLE001 - no value makes a paid release fail
+        return math.nan

@@ -12,6 +12,7 @@ from tacit.core import AnswerTable, Cells, Forecast, Plan, PlanGoal
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
 from tacit.fixes import Choose, Code, Either, Say, Set
+from tacit.genomes._arrays import as_number
 from tacit.genomes._cohort import missing_source
 from tacit.genomes._distances import SCORE_SENSITIVITY, SCORE_STEPS, AssociationTest
 from tacit.genomes._protection import check_unit
@@ -219,10 +220,7 @@ def read_status(cohort: Cohort) -> NDArray[np.int8]:
 
 def _case(value: object) -> int:
     """Read one public status: 1, 0, or -1 for anything else."""
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        return -1
+    number = as_number(value)
     return int(number) if number in {0.0, 1.0} else -1
 
 

@@ -253,12 +253,20 @@ class Cohort(AssociationQuestions):
 
     def _cluster_codes(self, people: int) -> NDArray[np.int64]:
         """Return the cluster of each person by its place among the names, -1 for none; after a charge."""
-        places = {name: place for place, name in enumerate(self.cluster_names)}
+        places: dict[str | None, int] = {name: place for place, name in enumerate(self.cluster_names)}
         codes = np.full(people, -1, np.int64)
         if self._labels is not None:
-            listed = [places.get(str(label), -1) for label in list(self._labels)[:people]]
+            listed = [places.get(_label(label), -1) for label in list(self._labels)[:people]]
             codes[: len(listed)] = listed
         return codes
+
+
+def _label(given: object) -> str | None:
+    """Return the label of a person as text; None where it has none. No label makes it fail."""
+    try:
+        return str(given)
+    except Exception:  # noqa: BLE001 - no value makes a paid release fail
+        return None
 
 
 def missing_source(source: GenotypeSource) -> TacitError | None:

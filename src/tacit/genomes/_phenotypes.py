@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tacit.genomes._arrays import as_number
 from tacit.mechanisms import RandomizedResponse
 
 if TYPE_CHECKING:
@@ -89,13 +90,11 @@ class PhenotypeRandomizer:
         """Return the true answer of each person; a missing phenotype is a control, or the public mean."""
         values = np.full(people, np.nan)
         for place, one in enumerate(list(phenotypes)[:people]):  # type: ignore[call-overload]
-            try:
-                values[place] = float(one)
-            except (TypeError, ValueError, OverflowError):
-                continue
+            values[place] = as_number(one)
         if self.mean is None or self.deviation is None:
             return np.asarray(values == 1, np.int64)
-        scaled = np.nan_to_num((values - self.mean) / self.deviation, nan=0.0)
+        with np.errstate(over="ignore"):  # a warning about a value would say something about it
+            scaled = np.nan_to_num((values - self.mean) / self.deviation, nan=0.0)
         return np.asarray(np.searchsorted(_edges(self.bins), scaled, side="right"), np.int64)
 
     def values(self, reports: NDArray[np.int64]) -> NDArray[np.float64]:

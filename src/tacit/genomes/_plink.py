@@ -34,7 +34,7 @@ class PlinkGenotypes(GenotypeSource):
     Without declared variants the counted allele is A1, the fifth column of the bim, and ``ref`` is A2. With
     declared variants it is ``alt``, whichever column it stands in. PLINK 1.9 makes A1 the rarer allele of the
     cohort: without declared variants the order of the alleles depends on the genotypes. Opening reads the bim
-    and the first three bytes of the bed. What is cut off at the end of the bed is missing.
+    and the first three bytes of the bed. A bed whose size does not fit the bim and the fam is refused.
     """
 
     def __init__(self, path: str | os.PathLike[str], sites: SiteList | None) -> None:
@@ -58,6 +58,14 @@ class PlinkGenotypes(GenotypeSource):
                     fix=Say("write the file again with PLINK 1.9 or 2: --make-bed"),
                 )
         own = read_bim(self._bed.with_suffix(".bim"))
+        if self._bed.stat().st_size != 3 + len(own) * -(-self.people() // 4):
+            raise TacitError(
+                "bad-genotypes",
+                f"the size of {self._bed.name} does not fit its bim and fam files",
+                why="a bed file has one row for each line of the bim and room for each person of the fam; a "
+                "file that was cut off would give wrong frequencies",
+                fix=Say("copy the three files again, and check them with PLINK: --bfile"),
+            )
         self._rows, self._crossed = np.arange(len(own)), np.zeros(len(own), np.bool_)
         self.sites = own
         if sites is not None:

@@ -15,6 +15,8 @@ from tacit.genomes._arrays import ArrayGenotypes
 from tacit.genomes._plink import PlinkGenotypes
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tacit.genomes._blocks import GenotypeSource
     from tacit.genomes._sites import SiteList
 
@@ -61,14 +63,12 @@ def open_genotypes(source: Any, sites: SiteList | None) -> GenotypeSource:
 def _open_array(source: Any, sites: SiteList | None) -> GenotypeSource:
     if isinstance(source, list | tuple):
         try:
-            listed = np.asarray(source)
-            # a word among numbers would turn everybody's cells into words, True into "True" for example
-            source = listed if listed.dtype.kind in "biuf" else np.array(source, object)
+            # cell by cell: one word or list among numbers must not change how the cells of others are read
+            source = np.array(source, object)
         except ValueError:
             source = None
     if hasattr(source, "to_pydict"):  # an Arrow table, whose columns are the variants
-        columns = [column.to_pylist() for column in source.columns]
-        source = np.array(columns, object).reshape(len(columns), -1).T
+        source = _of_columns([column.to_pylist() for column in source.columns])
     if not hasattr(source, "shape") or not hasattr(source, "__getitem__"):
         raise bad_parameter(
             "source", "a path or an array of people x variants", type(source).__name__,
@@ -79,3 +79,12 @@ def _open_array(source: Any, sites: SiteList | None) -> GenotypeSource:
     if hasattr(source, "tocsc"):
         source = source.tocsc()
     return ArrayGenotypes(source, sites)
+
+
+def _of_columns(columns: list[list[Any]]) -> NDArray[Any]:
+    """Put columns side by side, cell by cell: a cell that is a list stays one cell."""
+    table = np.empty((len(columns[0]) if columns else 0, len(columns)), object)
+    for number, cells in enumerate(columns):
+        for row, cell in enumerate(cells):
+            table[row, number] = cell
+    return table

@@ -12,6 +12,7 @@ from tacit.core import Forecast, Plan, PlanGoal
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational
 from tacit.fixes import Choose, Code, Set
+from tacit.genomes._arrays import as_number
 from tacit.genomes._cohort import missing_source
 from tacit.genomes._phenotypes import PhenotypeRandomizer
 from tacit.genomes._protection import check_unit
@@ -223,8 +224,5 @@ def covariate_columns(table: Any, names: tuple[str, ...], people: int) -> NDArra
         named = isinstance(table, Mapping) or hasattr(table, "columns")
         values = table[listed[name]] if named else np.asarray(table).reshape(people, -1)[:, int(name)]
         for place, one in enumerate(list(values)[:people]):
-            try:
-                found[place, column] = float(one)
-            except (TypeError, ValueError, OverflowError):
-                continue
+            found[place, column] = as_number(one)
     return found

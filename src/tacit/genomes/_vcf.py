@@ -38,7 +38,8 @@ class VcfGenotypes(GenotypeSource):
 
     A site with several alternate alleles is one variant for each: copies of that allele. A call with a dot,
     of one allele out of two, with more than two alleles, or that cannot be read, is missing. A haploid call
-    counts as two copies or none, as in PLINK. Of two records of the same variant the first counts.
+    counts as two copies or none, as in PLINK. Of two records of the same variant the first counts. A line
+    that does not have one cell for each sample is refused when the file is opened, as bcftools does.
     """
 
     def __init__(self, path: str | os.PathLike[str], sites: SiteList | None) -> None:
@@ -66,13 +67,14 @@ class VcfGenotypes(GenotypeSource):
         return self._samples
 
     def _read_sites(self) -> tuple[int, list[tuple[str, int, str, tuple[str, ...], str]]]:
-        """Read the header and the first five cells of each line: they are public."""
+        """Read the header, the first five cells of each line and its number of cells: they are public."""
         if self._binary:
             return self._read_binary_sites()
         try:
             with self._open() as file:
                 samples = _read_header(file, self._path.name)
-                return samples, [_read_site(line, self._path.name) for line in file if line.strip()]
+                lines = (line for line in file if line.strip())
+                return samples, [_read_site(line, self._path.name, samples) for line in lines]
         except (OSError, EOFError, zlib.error) as error:
             raise _bad(
                 f"{self._path.name} cannot be read as VCF", "the file is damaged or cut off"
@@ -223,12 +225,19 @@ def _read_header(file: BinaryIO, name: str) -> int:
     raise _bad(f"{name} has no line of column names", "a VCF file has a line that starts with #CHROM")
 
 
-def _read_site(line: bytes, name: str) -> tuple[str, int, str, tuple[str, ...], str]:
-    """Read chromosome, position, ref, alternate alleles and name of a line."""
+def _read_site(line: bytes, name: str, samples: int) -> tuple[str, int, str, tuple[str, ...], str]:
+    """Read chromosome, position, ref, alternate alleles and name of a line; it has a cell for each sample."""
     cells = [cell.decode("utf-8", "replace").strip() for cell in line.split(b"\t", 5)[:5]]
     if len(cells) < 5 or not cells[1].isdecimal() or not all(cells):
         raise _bad(
             f"{name} has a line without a variant", "a line starts with chromosome, position, id, ref, alt"
+        )
+    if samples and line.count(b"\t") != samples + 8:
+        where = f"{plain_chromosome(cells[0])}:{cells[1]}"
+        raise _bad(
+            f"the line of {where} in {name} does not have one field for each sample",
+            "the header names the samples; a file that was cut off would give a wrong frequency",
+            Say("copy the file again, and check it: bcftools view -H"),
         )
     alts = () if cells[4] == "." else tuple(one.upper() for one in cells[4].split(","))
     return cells[0], int(cells[1]), cells[3].upper(), alts, cells[2]
@@ -250,6 +259,6 @@ def _split(records: list[tuple[str, int, str, tuple[str, ...], str]]) -> SiteLis
     return read_sites(columns)
 
 
-def _bad(what: str, why: str) -> TacitError:
-    fix = Say("write the file again with bcftools view, or give another file")
-    return TacitError("bad-genotypes", what, why=why, fix=fix)
+def _bad(what: str, why: str, fix: Say | None = None) -> TacitError:
+    usual = Say("write the file again with bcftools view, or give another file")
+    return TacitError("bad-genotypes", what, why=why, fix=fix or usual)

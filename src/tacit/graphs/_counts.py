@@ -26,36 +26,54 @@ if TYPE_CHECKING:
     from tacit.graphs._node_facts import NodeGroups
 
 __all__ = [
-    "PATH_WITNESS", "plan_edges", "plan_mixing", "plan_reciprocity", "plan_weights", "projection_fact",
+    "PATH_WITNESS", "plan_edges", "plan_mixing", "plan_reciprocity", "plan_weights", "projected",
+    "projection_facts",
 ]  # fmt: skip
 
 #: Why a degree bound does not make sums over edges private for a node.
 PATH_WITNESS = "on a path of 40 nodes with a degree bound of 1, the first node decides which edges are kept"
 
 
-def projection_fact(bound: int) -> tuple[str, str]:
-    """Say which edges are kept under a degree bound."""
+def projection_facts(facts: GraphFacts) -> list[tuple[str, str]]:
+    """Say which edges are kept under the degree bound; nothing if edges are protected."""
+    bound = facts.degree_bound
+    if not facts.by_node or bound is None:
+        return []
     edges = "1 edge" if bound == 1 else f"{bound:,} edges"
     rule = f"in the order of names, an edge is kept if both nodes have fewer than {edges} so far"
-    return ("degree bound", f"{rule}; intervals do not cover the edges that are dropped")
+    said = [("degree bound", f"{rule}; intervals do not cover the edges that are dropped")]
+    if facts.positions is not None:
+        called = "the source calls nodes by their positions; others must keep their order if a node leaves"
+        said.append(("names", called))
+    return said
+
+
+def projected(facts: GraphFacts) -> tuple[str, ...]:
+    """Say in an answer which edges count under the degree bound; nothing if edges are protected."""
+    bound = facts.degree_bound
+    if not facts.by_node or bound is None:
+        return ()
+    return (
+        f"at most {bound:,} edge{'' if bound == 1 else 's'} of each node count{'s' if bound == 1 else ''}",
+    )
 
 
 def plan_edges(graph: Graph, goal: PlanGoal) -> Plan[AnswerTable]:
     """Plan the number of edges: one edge moves it by 1; under a degree bound, one node by that bound."""
     facts = graph.facts
-    moved, about, said = 1, {}, []
-    if facts.by_node:
-        moved = facts.bound("edges")
-        about, said = {"degree_bound": moved}, [projection_fact(moved)]
+    moved = facts.bound("edges") if facts.by_node else 1
     noise = goal.noise(l1=moved, l2_squared=moved**2, adjacency=graph.adjacency)
 
     def exact(loaded: LoadedGraph) -> int:
         return (project_greedily(loaded.edges, moved) if facts.by_node else loaded.edges).size
 
     return make_graph_plan(
-        graph, goal, ask="edges", words="the number of edges", about=about, facts=said,
+        graph, goal, ask="edges", words="the number of edges", about=facts.projection,
+        facts=projection_facts(facts),
         steps=[GraphStep("edges", noise, exact)],
-        reading=lambda noisy, level: one_number("edges", noisy[0], noise.half_width(level), level),
+        reading=lambda noisy, level: one_number(
+            "edges", noisy[0], noise.half_width(level), level, left_out=projected(facts)
+        ),
         forecast=[Forecast("edges", "number of edges", noise.describe(), noise.half_width(goal.confidence))],
     )  # fmt: skip
 

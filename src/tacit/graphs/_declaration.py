@@ -140,7 +140,7 @@ def graph(
         left, right, by_node, bool(directed), bool(bipartite), _read_bound(degree_bound),
         _read_promise(promised, degree_bound, by_node=by_node), read_groups(groups, left), weighed,
         None if mean_degree is None else float(rational("mean_degree", mean_degree, fix=Set(mean_degree=5))),
-        edges.ends,
+        edges.ends, edges.positions,
     )  # fmt: skip
     identity = read_identity(name=name, version=version, unit=whom)
     books = open_ledger(ledger)

@@ -10,7 +10,7 @@ from tacit.core import AnswerTable, Cells, Forecast
 from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Choose, Say, Set
-from tacit.graphs._counts import projection_fact
+from tacit.graphs._counts import projected, projection_facts
 from tacit.graphs._falling_fit import fit_falling, half_width_of_difference
 from tacit.graphs._graph_tables import DegreeTable
 from tacit.graphs._graph_task import GraphStep, check_cells, make_graph_plan
@@ -86,10 +86,10 @@ def plan_degrees(graph: Graph, goal: PlanGoal, of: str | None) -> Plan[AnswerTab
     n = _number(facts, end)
     check_cells(n, Say("ask for the degree histogram"))
     one = 1 if end else 2
-    moved, squared, said = one, one, []
+    moved, squared = one, one
     if facts.by_node:
         bound = facts.bound("degrees")
-        moved, squared, said = 2 * bound, 2 * bound**2, [projection_fact(bound)]
+        moved, squared = 2 * bound, 2 * bound**2
     noise = goal.noise(l1=moved, l2_squared=squared, adjacency=graph.adjacency)
 
     def exact(loaded: LoadedGraph) -> NDArray[np.int64]:
@@ -101,21 +101,21 @@ def plan_degrees(graph: Graph, goal: PlanGoal, of: str | None) -> Plan[AnswerTab
         cells = Cells(*(tuple(part.tolist()) for part in fitted))
         note = "the falling sequence nearest to the noisy degrees"
         return DegreeTable(
-            {"rank": tuple(range(1, n + 1))}, {"degree": cells}, float(level), {"degree": note}
+            {"rank": tuple(range(1, n + 1))},
+            {"degree": cells},
+            float(level),
+            {"degree": note},
+            projected(facts),
         )
 
     half = noise.half_width(goal.confidence)
     return make_graph_plan(
         graph, goal, ask="degrees", words="the degrees of all nodes, sorted", given={"of": of},
-        about={"of": end, **_bound_of(facts)}, facts=said,
+        about={"of": end, **facts.projection}, facts=projection_facts(facts),
         steps=[GraphStep("sorted degrees", noise, exact)], reading=reading,
         forecast=[Forecast("degree", "degree of the node at each rank", noise.describe(), half,
                            caution="the fit makes the error smaller where many nodes have the same degree")],
     )  # fmt: skip
-
-
-def _bound_of(facts: GraphFacts) -> dict[str, int]:
-    return {"degree_bound": facts.degree_bound} if facts.by_node and facts.degree_bound else {}
 
 
 def _largest(facts: GraphFacts, largest: int | None, end: str | None) -> int:
@@ -169,11 +169,9 @@ def _histograms(
     groups = facts.group(by) if by else None
     labels = groups.labels if groups else ("",)
     check_cells(len(labels) * (top + 1), Set(largest=100))
-    said: list[tuple[str, str]] = []
     if facts.by_node:
         bound = facts.bound("degrees")
         moved, squared = 2 * bound + 1, (bound + 1) ** 2 + bound**2
-        said.append(projection_fact(bound))
     else:
         moved, squared = (1, 1) if end else (2, 4)
     noise = goal.noise(l1=moved, l2_squared=squared, adjacency=graph.adjacency)
@@ -190,7 +188,7 @@ def _histograms(
             return found[:, 1 : cells + 1]
         return found[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1 : cells + 1]  # with at least 1, 2, ... edges
 
-    reading = _reading_of(noise, labels, sizes, top, by)
+    reading = _reading_of(noise, labels, sizes, top, by, projected(facts))
     half = (
         noise.half_width(goal.confidence)
         if facts.by_node
@@ -201,9 +199,9 @@ def _histograms(
                  noise.half_width(goal.confidence))
     ]  # fmt: skip
     return make_graph_plan(
-        graph, goal, ask=ask, words=words, given=given, facts=said,
+        graph, goal, ask=ask, words=words, given=given, facts=projection_facts(facts),
         about={
-            "of": end, "cells": cells, **_bound_of(facts), **({"groups": groups.document} if groups else {}),
+            "of": end, "cells": cells, **facts.projection, **({"groups": groups.document} if groups else {}),
         },
         steps=[GraphStep("degree histogram", noise, exact)], reading=reading,
         forecast=[Forecast("nodes", "number of nodes with this degree", noise.describe(), half), *fall],
@@ -211,9 +209,14 @@ def _histograms(
 
 
 def _reading_of(
-    noise: Any, labels: Sequence[str], sizes: Sequence[int] | None, top: int, by: str
+    noise: Any,
+    labels: Sequence[str],
+    sizes: Sequence[int] | None,
+    top: int,
+    by: str,
+    left_out: tuple[str, ...],
 ) -> Callable[[Sequence[Any], Fraction], AnswerTable]:
-    """Return how the noisy numbers become histograms."""
+    """Return how the noisy numbers become histograms; ``left_out`` says what a degree bound drops."""
 
     def reading(noisy: Sequence[Any], level: Fraction) -> AnswerTable:
         lines = np.asarray(noisy[0], dtype=np.float64).reshape(len(labels), -1)
@@ -225,7 +228,7 @@ def _reading_of(
             flat = lines.reshape(-1).astype(np.int64)
             columns = {"nodes": _cells(flat, flat - half, flat + half)}
             notes = {"nodes": "nodes that keep an edge under the degree bound; the others are not counted"}
-            return DegreeTable(keys, columns, float(level), notes, counts=("nodes",))
+            return DegreeTable(keys, columns, float(level), notes, left_out, counts=("nodes",))
         parts = [_from_falling(line, noise, level, n) for line, n in zip(lines, sizes, strict=True)]
         nodes, more = (
             [np.concatenate(end) for end in zip(*one, strict=True)] for one in zip(*parts, strict=True)

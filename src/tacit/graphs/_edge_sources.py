@@ -6,7 +6,7 @@ Opening a source reads the names of its columns, its type and its shape, and not
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from tacit.engines import ReadColumns, SourceColumns, read_source
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Either, Say, Set
-from tacit.graphs._node_facts import node_name
+from tacit.graphs._node_facts import name_rank, node_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -43,7 +43,7 @@ class NamedPairs:
     Parameters
     ----------
     names
-        The names that occur, in the order of their bytes.
+        The names that occur, each once, in any order.
     source, target
         The two ends of each row.
     weights
@@ -58,6 +58,17 @@ class NamedPairs:
     weights: NDArray[np.float64] | None = None
     symmetric: bool = False
 
+    def in_order(self) -> NamedPairs:
+        """Return the same rows with the names in the order of `name_rank`.
+
+        The projection takes edges in this order, so one more node must not change the order of two others.
+        """
+        order = sorted(range(len(self.names)), key=lambda code: name_rank(self.names[code]))
+        codes = np.full(len(order) + 1, -1, dtype=np.int64)  # the last one stands for a missing name
+        codes[np.array(order, dtype=np.int64)] = np.arange(len(order))
+        names = tuple(self.names[code] for code in order)
+        return replace(self, names=names, source=codes[self.source], target=codes[self.target])
+
 
 class EdgeSource(Protocol):
     """What the room asks of a source of edges."""
@@ -65,6 +76,10 @@ class EdgeSource(Protocol):
     @property
     def ends(self) -> tuple[str, str] | None:
         """The two columns that are read; None where there are none."""
+
+    @property
+    def positions(self) -> int | None:
+        """The number of nodes of a source that has no names and calls nodes 0, 1, 2 ...; None for others."""
 
     @property
     def missing_file(self) -> str:
@@ -81,6 +96,7 @@ class _TableEdges:
     columns: SourceColumns
     ends: tuple[str, str]
     weight: str | None
+    positions: None = None
 
     @property
     def missing_file(self) -> str:
@@ -99,6 +115,7 @@ class _ObjectEdges:
     given: Any
     listing: Any
     weight: str | None
+    positions: int | None = None
     missing_file: str = ""
     ends: None = None
 
@@ -143,7 +160,7 @@ def open_edges(
             raise bad_parameter(
                 "weight", "given for tables and graphs only", column, fix=Code("pd.DataFrame(...)")
             )
-        return _ObjectEdges(source, listing, column)
+        return _ObjectEdges(source, listing, column, _positions(source, listing))
     found = read_source(source)
     known = found.columns()
     if known is None and (schema := found.schema("rows")) is not None:
@@ -221,6 +238,14 @@ def _listing_of(source: object, *, directed: bool) -> Any:
     return None
 
 
+def _positions(source: Any, listing: Any) -> int | None:
+    """Return the number of nodes of a matrix, or of an igraph graph without names."""
+    if listing is _of_matrix:
+        return int(source.shape[0])
+    unnamed = listing is _of_igraph and "name" not in source.vs.attributes()
+    return int(source.vcount()) if unnamed else None
+
+
 def _wrong_shape(why: str) -> TacitError:
     return TacitError(
         "bad-parameter",
@@ -261,13 +286,9 @@ def _of_array(edges: NDArray[Any], weight: str | None) -> NamedPairs:
     del weight
     if edges.dtype.kind not in "iu":
         return _of_list(edges.tolist(), None)
-    found, codes = np.unique(edges, return_inverse=True)
-    texts = np.array([str(one) for one in found.tolist()], dtype=object)
-    order = np.argsort(texts, kind="stable") if len(texts) else np.zeros(0, dtype=np.int64)
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    coded = place[codes.reshape(-1, 2)]
-    return NamedPairs(tuple(texts[order].tolist()), coded[:, 0].copy(), coded[:, 1].copy())
+    numbers, codes = np.unique(edges, return_inverse=True)
+    coded = codes.reshape(-1, 2).astype(np.int64)
+    return NamedPairs(tuple(map(str, numbers.tolist())), coded[:, 0].copy(), coded[:, 1].copy())
 
 
 def _of_list(edges: list[Any], weight: str | None) -> NamedPairs:

@@ -55,7 +55,8 @@ class WeightFact:
         place = edges.places(*ends)
         kept = place >= 0
         total = np.zeros(edges.size)
-        (np.maximum if symmetric else np.add).at(total, place[kept], rows[kept])
+        with np.errstate(over="ignore"):  # a warning about a value would say something about it
+            (np.maximum if symmetric else np.add).at(total, place[kept], rows[kept])
         whole = np.floor(np.minimum(total, top) / top * WEIGHT_STEPS + 0.5).astype(np.int64)
         return np.clip(whole, 0, WEIGHT_STEPS)
 

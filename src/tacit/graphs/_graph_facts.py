@@ -33,6 +33,8 @@ class GraphFacts:
         A public guess of how many edges a node has on average, for verdicts.
     columns
         The two columns of a table that are read.
+    positions
+        How many nodes a source without names has; it calls them 0, 1, 2 and so on.
     """
 
     nodes: NodeFacts
@@ -46,6 +48,26 @@ class GraphFacts:
     weight: WeightFact | None = None
     mean_degree: float | None = None
     columns: tuple[str, str] | None = None
+    positions: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse facts about single nodes if a node that leaves would change which nodes they are about."""
+        known = () if self.nodes.listed is None else self.nodes.listed
+        fixed = {*known} == {str(place) for place in range(self.positions or 0)}
+        if self.by_node and self.positions is not None and (known or self.groups) and not fixed:
+            raise TacitError(
+                "bad-parameter",
+                "nodes and groups speak of single nodes, but the source has no names of nodes",
+                why="the source calls nodes by their positions; if one node leaves, the nodes behind it get "
+                "other positions, and so other groups",
+                fix=Either(
+                    Say("give a table or a list of pairs with names"),
+                    Say(
+                        "make the positions public: nodes=range(n), where n is the number of all positions; "
+                        "a node that leaves then keeps its position without edges"
+                    ),
+                ),
+            )
 
     @property
     def document(self) -> dict[str, JSON]:
@@ -54,6 +76,15 @@ class GraphFacts:
         kind = "bipartite" if self.bipartite else "directed" if self.directed else "undirected"
         read = {} if self.columns is None else {"columns": list(self.columns)}
         return {"graph": kind, "nodes": self.nodes.document, **side, **read}
+
+    @property
+    def projection(self) -> dict[str, JSON]:
+        """What the document of a question under a degree bound holds: the bound, and the order of edges."""
+        if not self.by_node or self.degree_bound is None:
+            return {}
+        # positions were once ordered as text, and answers from then did not have the sensitivity they claimed
+        order = {} if self.positions is None else {"order": "positions"}
+        return {"degree_bound": self.degree_bound, **order}
 
     @property
     def assumes(self) -> dict[str, JSON]:

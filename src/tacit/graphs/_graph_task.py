@@ -129,10 +129,14 @@ def check_cells(number: int, fix: Fix) -> None:
         )
 
 
-def one_number(name: str, value: float, half: float, confidence: Fraction, *, note: str = "") -> AnswerTable:
+def one_number(
+    name: str, value: float, half: float, confidence: Fraction, *, note: str = "",
+    left_out: tuple[str, ...] = (),
+) -> AnswerTable:  # fmt: skip
     """Return an answer with one cell."""
     cells = Cells((value,), (value - half,), (value + half,))
-    return AnswerTable({}, {name: cells}, float(confidence), {name: note} if note else {}, counts=(name,))
+    notes = {name: note} if note else {}
+    return AnswerTable({}, {name: cells}, float(confidence), notes, left_out, counts=(name,))
 
 
 def pure_goal(goal: PlanGoal, what: str) -> PlanGoal:

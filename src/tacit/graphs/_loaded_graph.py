@@ -75,6 +75,7 @@ class GraphReader:
 
     def _made(self, pairs: NamedPairs) -> LoadedGraph:
         facts = self._facts
+        pairs = pairs.in_order() if facts.by_node else pairs
         left, right = facts.nodes, facts.target_nodes or facts.nodes
         names = list(pairs.names if left.listed is None else left.listed)
         sources = len(names)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON
 
-__all__ = ["NodeFacts", "NodeGroups", "NodesGiven", "node_name", "read_groups", "read_nodes"]
+__all__ = ["NodeFacts", "NodeGroups", "NodesGiven", "name_rank", "node_name", "read_groups", "read_nodes"]
 
 #: What a curator declares about the nodes: their names, or their number.
 NodesGiven: TypeAlias = "int | Iterable[object] | None"
@@ -52,6 +52,22 @@ def node_name(value: object) -> str | None:
         return str(value)
     except Exception:  # noqa: BLE001 - no value makes a paid release fail
         return None
+
+
+def name_rank(name: str) -> tuple[bool, int, str]:
+    """Return the key that sorts names: whole numbers by their size, then all other names as text.
+
+    Guarantee: the order of two names depends on these two alone. It also stays the same if they are positions
+    that fall together because a node before them left. The order of text does neither for positions: "101" is
+    before "11", but "100" is after "10".
+
+    Examples
+    --------
+    >>> sorted(["ana", "11", "101", "9", "011"], key=name_rank)
+    ['9', '11', '101', '011', 'ana']
+    """
+    is_number = name.isascii() and name.isdigit() and (name == "0" or name[0] != "0")
+    return not is_number, len(name) if is_number else 0, name
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,7 +24,7 @@ def project_greedily(edges: EdgeArrays, bound: int) -> EdgeArrays:
 
     Of a directed graph, a degree counts the edges of both directions: out-degrees alone are not bounded.
 
-    The order of two pairs must not depend on other nodes: codes must follow an order of the names.
+    The order of two pairs must not depend on other nodes: codes must follow `name_rank`.
 
     Examples
     --------

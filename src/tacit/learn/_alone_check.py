@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["check_alone", "follows_data"]
 
+_COMPARED: Final = 3  # examples, in a batch and alone
+_LABELS: Final = 16  # so many labels are tried; each of them twice in a batch
 _LARGE: Final = 1000.0  # by so much the last of the uneven examples is larger than the others
 #: Functions that turn a number of a tensor into something that a program decides by.
 _DECISIONS: Final = frozenset(
@@ -60,10 +62,13 @@ def check_alone(step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensors
 
     A batch mean, a division by the number of examples or of tokens in a batch, and a scale by the largest
     value of a batch all do so. The last example of the second trial is a thousand times larger than the
-    others and has fewer entries, so that what happens for large values alone is seen too.
+    others and has fewer entries, so that what happens for large values alone is seen too. A batch holds each
+    label twice, so that a count of any label in the batch differs from the count in a single example.
     """
     single = replace(step, per_unit=1, precision="float32")
-    even = invented(inputs, 3, 8), invented(targets, 3, 9, targets=True)
+    size = max(_COMPARED, 2 * min(step.labels, _LABELS))
+    wanted = invented(targets, -(-size // 2), 9, targets=True, labels=step.labels)
+    even = invented(inputs, size, 8), tuple(torch.cat([one, one])[:size] for one in wanted)
     uneven = tuple(_uneven(one) for one in even[0]), even[1]
     with _settled_chance(single, parameters, *even) as settled:
         if not settled:
@@ -77,7 +82,7 @@ def check_alone(step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensors
 
 def _compare(step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensors, targets: Tensors) -> None:
     together = _gradients(step, parameters, inputs, targets)
-    for place in range(2):
+    for place in range(_COMPARED):
         try:
             alone = _part(step, parameters, inputs, targets, [place])
         except Exception:  # noqa: BLE001 - some models need two examples: then it keeps itself company
@@ -101,7 +106,7 @@ def _gradients(
     device = parameters[0].device
     with fixed_chance(device, seed):
         weights = torch.ones(len((*inputs, *targets)[0]), device=device)
-        return gradients_of_units(step, parameters, inputs, targets, weights)
+        return gradients_of_units(step, parameters, inputs, targets, weights, units=_COMPARED)
 
 
 @contextmanager
@@ -198,7 +203,8 @@ def follows_data(step: ClippedStep, inputs: Tensors, targets: Tensors) -> str:
             return "a hook on gradients"
     course = _Course()
     marked = tuple(v.as_subclass(_Marked) for v in invented(inputs, 3, 8))
-    wanted = tuple(v.as_subclass(_Marked) for v in invented(targets, 3, 9, targets=True))
+    labels = invented(targets, 3, 9, targets=True, labels=step.labels)
+    wanted = tuple(v.as_subclass(_Marked) for v in labels)
     try:
         with fixed_chance(inputs[0].device), course:
             step.losses(step.model(*marked), *wanted)

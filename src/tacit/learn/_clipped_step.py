@@ -37,6 +37,8 @@ class ClippedStep:
     per_unit: int
     precision: Precision
     automatic: bool
+    #: How many classes invented labels have; the width of the model's output, once it is known.
+    labels: int = 2
 
     def book(
         self,
@@ -77,6 +79,19 @@ class ClippedStep:
             norms = book.squares().clamp_min(0).sqrt()
             factors = clip_factors(norms, clip / (1 + norm_margin(self.precision)), automatic=self.automatic)
             return book.totals(factors), norms
+
+    def unit_values(
+        self,
+        parameters: Sequence[Tensor],
+        inputs: Tensors,
+        targets: Tensors,
+        weights: Tensor,
+        layouts: Sequence[BatchLayout] | None,
+    ) -> list[Tensor]:
+        """Return the squared norms, and the operands of the sums with one part for each unit."""
+        with computing(self.precision, parameters[0].device):
+            book = self.book(parameters, inputs, targets, weights, layouts)
+            return [book.squares(), *book.operands()]
 
 
 def gradients(value: Tensor, parameters: Sequence[Tensor], *, again: bool = False) -> list[Tensor | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from tacit.core import Forecast, Plan, Release, Unit
 from tacit.errors import bad_parameter
 from tacit.fixes import Set
 from tacit.learn._cells import cells
+from tacit.learn._declared_bounds import read_feature_bounds
 from tacit.learn._declared_data import check_shape, needs_names, one_column
 from tacit.learn._examples import Examples, examples
 from tacit.learn._fit_names import (
@@ -25,6 +26,7 @@ from tacit.learn._fit_names import (
 from tacit.learn._fit_noise import fit_noise, read_fit_goal
 from tacit.learn._fit_task import FitTask
 from tacit.learn._fitted_numbers import FittedNumbers
+from tacit.learn._possible_values import refuse_constant, refuse_unknown_labels, stored_types
 from tacit.learn._prepaid import draw_prepaid
 
 if TYPE_CHECKING:
@@ -166,13 +168,28 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     # how it is done
 
+    def _checked_steps(self, data: Examples, noise: Fraction) -> FitSteps:
+        """Return what the fit computes; refuse data from whose types alone nothing could be learned."""
+        steps = self._fit_steps(data, noise)
+        features, *labels = data._types or ((),)  # noqa: SLF001 - the types of a dataset are public
+        low = high = np.zeros(0)
+        if getattr(self, "bounds", None) is not None:
+            low, high = read_feature_bounds(self.bounds, self.n_features_in_)  # type: ignore[attr-defined]
+        refuse_constant("the features", features, low, high)
+        held, target = getattr(self, "classes", None), self._score_bounds()
+        if labels and held is not None:
+            refuse_unknown_labels(labels[0], list(held), spelled=True)
+        elif labels and target is not None:
+            refuse_constant("the target", labels[0], *(np.array([one]) for one in target))
+        return steps
+
     def _released(self, data: Examples, digest: str) -> Release[FittedNumbers]:
         if self.prepaid is None:
             plan = self._plan_of(data, digest)
             refuse_hidden_fits()
             return plan.release()
         refuse_drawn_rows()
-        steps = self._fit_steps(data, self.prepaid.noise)
+        steps = self._checked_steps(data, self.prepaid.noise)
         return draw_prepaid(data, self.prepaid, FitTask(self.kind, steps, digest))
 
     def _take(self, release: Release[FittedNumbers]) -> None:
@@ -183,7 +200,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def _plan_of(self, data: Examples, digest: str) -> Plan[FittedNumbers]:
         goal, size = read_fit_goal(epsilon=self.epsilon, delta=self.delta, size=data.size)
         noise = fit_noise(goal)
-        steps = self._fit_steps(data, noise)
+        steps = self._checked_steps(data, noise)
         return Plan.of(
             data,
             FitTask(self.kind, steps, digest),
@@ -202,6 +219,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         if isinstance(X, Examples):
             validate_data(self, X._arrays[0], skip_check_array=True)  # noqa: SLF001 - the parts of a dataset
             return X, ""
+        types = tuple(stored_types(one) for one in ((X,) if y is None else (X, y)))
+        refuse_constant("the features", types[0], np.zeros(0), np.zeros(0))
         X = cells(X)
         check_shape(X)
         features = validate_data(self, X, ensure_all_finite=False, ensure_min_samples=0, dtype=None)
@@ -216,6 +235,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             *arrays, unit=Unit.row() if self.unit == "row" else self.unit, size=self.size, budget=self.budget,  # type: ignore[arg-type]
             owners=owners, per_unit=self.per_unit, name=self.dataset, version=self.version, ledger=ledger,  # type: ignore[arg-type]
         )  # fmt: skip
+        made = replace(made, _types=types)
         return made, data_digest(ledger, *arrays, *(() if owners is None else (owners,)))
 
     @np.errstate(all="ignore")  # a warning would say something about one value

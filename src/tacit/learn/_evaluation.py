@@ -17,6 +17,7 @@ from tacit.learn._evaluation_reading import HistogramReader
 from tacit.learn._evaluation_table import Evaluation
 from tacit.learn._fit_noise import fit_noise, read_fit_goal, share_of_noise
 from tacit.learn._model_scores import model_digest, score_rows, scoring_function
+from tacit.learn._possible_values import refuse_unknown_labels
 from tacit.learn._whole_features import whole_classes
 from tacit.mechanisms import RoundedGaussian
 
@@ -170,6 +171,7 @@ def evaluate(
     """
     goal, size = read_fit_goal(epsilon=epsilon, delta=delta, size=data.size)
     read = _read_classes(model, classes)
+    refuse_unknown_labels((data._types or ((), ()))[-1], read.tolist(), spelled=True)  # noqa: SLF001
     edges = _read_edges(bins)
     moved = data.per_unit
     noise = RoundedGaussian(sigma=share_of_noise(fit_noise(goal), 1, moved), sensitivity=moved)

@@ -21,29 +21,42 @@ __all__ = ["exact_sums", "unit_gradients"]
 
 
 def unit_gradients(
-    step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensors, targets: Tensors, weights: Tensor
+    step: ClippedStep,
+    parameters: Sequence[Tensor],
+    inputs: Tensors,
+    targets: Tensors,
+    weights: Tensor,
+    *,
+    together: bool | None = None,
 ) -> list[Tensor]:
-    """Return the gradient of each unit, from `vmap` where the model allows it and one by one elsewhere."""
+    """Return the gradient of each unit, from `vmap` where the model allows it and one by one elsewhere.
+
+    With `together` one of the two is chosen: then a unit on which `vmap` fails cannot change how others are
+    computed.
+    """
     units = len(weights) // step.per_unit
     inputs, targets = (tuple(v.reshape(units, -1, *v.shape[1:]) for v in part) for part in (inputs, targets))
     weights = weights.reshape(units, -1)
-    loss = _unit_loss(step)
+    each = torch.func.vmap(
+        torch.func.grad(_unit_loss(step)),
+        in_dims=(None, 0, 0, 0),
+        randomness="different",
+        chunk_size=max(1, min(units, 2**27 // max(1, sum(p.numel() for p in parameters)))),
+    )
     try:
-        each = torch.func.vmap(
-            torch.func.grad(loss),
-            in_dims=(None, 0, 0, 0),
-            randomness="different",
-            chunk_size=max(1, min(units, 2**27 // max(1, sum(p.numel() for p in parameters)))),
-        )
-        return list(each(tuple(p.detach() for p in parameters), inputs, targets, weights))
+        if together is not False:
+            return list(each(tuple(p.detach() for p in parameters), inputs, targets, weights))
     except (RuntimeError, ValueError, NotImplementedError, TypeError):
-        found = [
-            _gradient_alone(
-                step, parameters, tuple(v[i] for v in inputs), tuple(v[i] for v in targets), weights[i]
-            )
-            for i in range(units)
-        ]
-        return [torch.stack(values) for values in zip(*found, strict=True)]
+        if together:
+            raise
+    found = [  # of fresh copies: kernels may round by where in memory an example lies
+        _gradient_alone(
+            step, parameters, tuple(v[i].clone() for v in inputs), tuple(v[i].clone() for v in targets),
+            weights[i].clone(),
+        )
+        for i in range(units)
+    ]  # fmt: skip
+    return [torch.stack(values) for values in zip(*found, strict=True)]
 
 
 @torch.enable_grad()
@@ -79,10 +92,12 @@ def exact_sums(
     targets: Tensors,
     weights: Tensor,
     clip: Tensor,
+    *,
+    together: bool | None = None,
 ) -> tuple[list[Tensor], Tensor]:
     """Return clipped sums and norms by the definition; a unit whose gradient is not finite adds zero."""
     with computing(step.precision, parameters[0].device):
-        found = unit_gradients(step, parameters, inputs, targets, weights)
+        found = unit_gradients(step, parameters, inputs, targets, weights, together=together)
         norms = torch.stack([v.reshape(len(v), -1).float().square().sum(1) for v in found]).sum(0).sqrt()
         factors = clip_factors(norms, clip / (1 + norm_margin(step.precision)), automatic=step.automatic)
         sums = [_weighted(values.float(), factors, norms.isfinite()) for values in found]

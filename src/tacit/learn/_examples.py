@@ -10,6 +10,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Code, Say, Set
 from tacit.learn._cells import cells, column_cells
+from tacit.learn._possible_values import stored_types
 from tacit.learn._table_arrays import plain_array
 from tacit.learn._unit_rows import unit_rows
 from tacit.ledger import open_ledger
@@ -44,6 +45,7 @@ class Examples(Dataset):
     per_unit: int
     _arrays: tuple[Any, ...] = field(repr=False)
     _owners: Any = field(repr=False, default=None)
+    _types: tuple[tuple[np.dtype[Any], ...], ...] = field(repr=False, default=())
 
     def units(self) -> NDArray[np.int64]:
         """Return which examples each unit has, one line each, padded with -1: private, for tasks alone.
@@ -117,6 +119,7 @@ def examples(
             why="Tacit must know which examples belong to the same unit",
             fix=Code('owners=ids, unit="patient_id"') if owners is None else Code('unit="patient_id"'),
         )
+    types = tuple(stored_types(one) for one in arrays)
     arrays = tuple(cells(plain_array(one)) for one in arrays)
     named = None if owners is None else column_cells(owners)
     if named is not None and named.ndim != 1:
@@ -140,6 +143,7 @@ def examples(
         count("per_unit", per_unit, zero=False),
         arrays,
         named,
+        types,
     )
     with fixes_of("tc.learn.examples"):
         open_account(identity, budget, books, parent=parent)

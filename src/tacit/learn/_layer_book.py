@@ -9,7 +9,7 @@ import torch
 
 from tacit.errors import TacitError
 from tacit.fixes import Say
-from tacit.learn._layer_jobs import GradientJob, HeldGradients, merged
+from tacit.learn._layer_jobs import GradientJob, HeldGradients, merged, operands_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -158,6 +158,10 @@ class LayerBook:
             )
             self._final[number] = None
         return found
+
+    def operands(self) -> list[Tensor]:
+        """Return the tensors from which the weighted sums are formed, each with one part for each unit."""
+        return [tensor for job in self._final if job is not None for tensor in operands_of(job)]
 
     def _close(self, number: int) -> None:
         if self._final[number] is not None:

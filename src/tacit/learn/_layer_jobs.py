@@ -28,6 +28,7 @@ __all__ = [
     "MatrixJob",
     "PartJob",
     "merged",
+    "operands_of",
     "scaled",
     "squared_norms",
 ]
@@ -313,6 +314,16 @@ def merged(jobs: Sequence[GradientJob]) -> GradientJob:
     for job in jobs[1:]:
         total = total + job.gradients()
     return HeldGradients(total)
+
+
+def operands_of(job: object) -> list[Tensor]:
+    """Return the tensors of a job that have one part for each unit: all but the parameter itself."""
+    if isinstance(job, torch.Tensor):
+        return [job]
+    if isinstance(job, list | tuple):
+        return [tensor for one in job for tensor in operands_of(one)]
+    held = {name: value for name, value in getattr(job, "__dict__", {}).items() if name != "weight"}
+    return [tensor for value in held.values() for tensor in operands_of(value)]
 
 
 def _joined_matrices(jobs: Sequence[MatrixJob]) -> MatrixJob | None:

@@ -6,6 +6,7 @@ trial finds or refuses is the same for every dataset with these shapes.
 
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -33,6 +34,7 @@ __all__ = [
     "fixed_chance",
     "gradients_of_units",
     "invented",
+    "label_width",
     "mixing_refused",
 ]
 
@@ -40,12 +42,14 @@ __all__ = [
 TRIAL_SIZES: Final = (3, 5, 7, 11)
 #: How far the fast sums may be from the definition, relative to it, in float32.
 TRIAL_TOLERANCE: Final = 1e-3
+_LABELLED: Final = 32  # examples that try whether the loss knows all labels
 
 
-def invented(values: Tensors, size: int, seed: int = 0, *, targets: bool = False) -> Tensors:
+def invented(values: Tensors, size: int, seed: int = 0, *, targets: bool = False, labels: int = 2) -> Tensors:
     """Return as many invented examples as asked for, with the shapes and types of the given ones.
 
-    Numbers are drawn from a normal law, for targets from 0 to 1; whole numbers are 0 and 1; masks are true.
+    Numbers are drawn from a normal law, for targets from 0 to 1. Whole numbers are 0 and 1, for targets all
+    numbers below `labels`, one after the other. Masks are true.
 
     Examples
     --------
@@ -64,10 +68,42 @@ def invented(values: Tensors, size: int, seed: int = 0, *, targets: bool = False
             drawn = torch.ones(shape, dtype=torch.bool)
         else:
             drawn = torch.randint(0, 2, shape, generator=source).to(value.dtype)
-            if drawn.dim() > 1:
+            if targets and labels > 2:
+                drawn = _labels(shape, labels, seed).to(value.dtype)
+            elif drawn.dim() > 1:
                 drawn[..., 0] = 1
         found.append(drawn.to(value.device))
     return tuple(found)
+
+
+def _targets(step: ClippedStep, values: Tensors, size: int, seed: int) -> Tensors:
+    return invented(values, size, seed, targets=True, labels=step.labels)
+
+
+def _labels(shape: tuple[int, ...], labels: int, seed: int) -> Tensor:
+    """Return every label as often as every other, in an order that follows from the seed."""
+    order = torch.randperm(labels, generator=torch.Generator().manual_seed(seed))
+    return order[torch.arange(math.prod(shape)) % labels].reshape(shape)
+
+
+def label_width(step: ClippedStep, inputs: Tensors, targets: Tensors) -> int:
+    """Return how many labels invented targets may have: the width of the model's output; 2 if unknown."""
+    if not any(not one.is_floating_point() and one.dtype != torch.bool for one in targets):
+        return 2
+    try:
+        with fixed_chance(inputs[0].device), torch.no_grad():
+            output = step.model(*invented(inputs, 3))
+            output = getattr(output, "logits", output)
+            words = targets[0].dim() > 1 and output.shape[1:2] == targets[0].shape[1:2]  # classes come last
+            width = int(output.shape[-1] if words else output.shape[1]) if output.dim() > 1 else 2
+            size = max(3, min(width, _LABELLED))
+            labels = invented(targets, size, 1, targets=True, labels=width)
+            losses = step.losses(step.model(*invented(inputs, size)), *labels)
+    except torch.OutOfMemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - the trials after this one say what is wrong with a model
+        return 2
+    return max(2, width) if bool(losses.isfinite().all()) else 2
 
 
 @contextmanager
@@ -88,7 +124,7 @@ def find_layouts(
         weights = torch.ones(size, device=parameters[0].device)
         with fixed_chance(parameters[0].device):
             book = single.book(
-                parameters, invented(inputs, size), invented(targets, size, 1, targets=True), weights, None
+                parameters, invented(inputs, size), _targets(step, targets, size, 1), weights, None
             )
         if book.seen in seen:
             return book.seen
@@ -115,7 +151,7 @@ def check_layers(
     device = parameters[0].device
     weights = torch.linspace(0.5, 1.5, size, device=device)
     factors = torch.tensor([0.25, 1.0, 0.5], device=device)
-    trial = invented(inputs, size, 2), invented(targets, size, 3, targets=True)
+    trial = invented(inputs, size, 2), _targets(step, targets, size, 3)
     with fixed_chance(device):
         exact = gradients_of_units(small, parameters, *trial, weights)
     with fixed_chance(device):
@@ -137,12 +173,18 @@ def check_layers(
 
 
 def gradients_of_units(
-    step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensors, targets: Tensors, weights: Tensor
+    step: ClippedStep,
+    parameters: Sequence[Tensor],
+    inputs: Tensors,
+    targets: Tensors,
+    weights: Tensor,
+    *,
+    units: int | None = None,
 ) -> list[Tensor]:
-    """Return the gradient of each unit out of one batch, by one backward pass for each."""
+    """Return the gradients of the first units of one batch, or of all, by a backward pass for each."""
     losses = (step.losses(step.model(*inputs), *targets) * weights).reshape(-1, step.per_unit).sum(1)
     found = []
-    for value in losses:
+    for value in losses[:units]:
         pairs = zip(gradients(value, parameters, again=True), parameters, strict=True)
         found.append([torch.zeros_like(p) if g is None else g for g, p in pairs])
     return [torch.stack(values) for values in zip(*found, strict=True)]
@@ -155,8 +197,8 @@ def check_mixing(step: ClippedStep, parameters: Sequence[Tensor], inputs: Tensor
     single = replace(step, per_unit=1, precision="float32")
     weights = torch.ones(size, device=device)
     before, versions = _held(step.model)
-    first = invented(inputs, size, 4), invented(targets, size, 5, targets=True)
-    others = invented(inputs, size, 6), invented(targets, size, 7, targets=True)
+    first = invented(inputs, size, 4), _targets(step, targets, size, 5)
+    others = invented(inputs, size, 6), _targets(step, targets, size, 7)
     second = tuple(
         tuple(_exchanged(a, b) for a, b in zip(*p, strict=True)) for p in zip(first, others, strict=True)
     )
@@ -203,7 +245,7 @@ def _exchanged(first: Tensor, second: Tensor) -> Tensor:
     """Return the first examples with the last one exchanged."""
     last = second[-1:]
     if not last.is_floating_point() and torch.equal(last, first[-1:]):
-        last = ~last if last.dtype == torch.bool else 1 - last
+        last = ~last if last.dtype == torch.bool else (last == 0).to(last.dtype)
         if last.dtype == torch.bool and last.dim() > 1:
             last[..., 0] = True  # a mask that hides everything makes attention fail
     return torch.cat([first[:-1], last])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Say
 from tacit.learn._layer_trial import invented
+from tacit.learn._slot_test import find_slots
 from tacit.learn._step_check import CheckedOptimizer
 from tacit.learn._training_setup import as_model_input, tensor_of
 
@@ -32,8 +34,8 @@ def _examples_in_words(arrays: Sequence[Any]) -> str:
     return ", ".join(f"{' x '.join(map(str, one.shape[1:])) or 'one'} of {one.dtype}" for one in held)
 
 
-def check_model(setup: TrainingSetup, arrays: Sequence[Any]) -> None:
-    """Refuse a model, a loss or an augmentation that could not be trained privately on such examples.
+def check_model(setup: TrainingSetup, arrays: Sequence[Any]) -> TrainingSetup:
+    """Refuse what could not be trained privately on such examples; return the setup with its slots.
 
     Only the types and the shapes of single examples are read, which are public.
     """
@@ -47,8 +49,10 @@ def check_model(setup: TrainingSetup, arrays: Sequence[Any]) -> None:
             inputs = _augmented(setup, inputs)
         if sums.prepare(inputs, targets) is None:
             _try_exactly(sums, inputs, targets)
+        slots = find_slots(sums, inputs, targets, setup.physical)
         output = model(*invented(inputs, _EXAMPLES))
-        total = sums.step.losses(output, *invented(targets, _EXAMPLES, 1)).sum()
+        labels = invented(targets, _EXAMPLES, 1, targets=True, labels=sums.step.labels)
+        total = sums.step.losses(output, *labels).sum()
         found: tuple[Tensor | None, ...] = torch.autograd.grad(total, sums.parameters, allow_unused=True)
     except TacitError:
         raise
@@ -68,13 +72,15 @@ def check_model(setup: TrainingSetup, arrays: Sequence[Any]) -> None:
             fix=Code("parameter.requires_grad_(False)"),
         )
     _check_step(setup, model, optimizer)
+    return replace(setup, physical=slots.size, slots=slots)
 
 
 def _try_exactly(sums: ClippedSums, inputs: tuple[Tensor, ...], targets: tuple[Tensor, ...]) -> None:
     """Compute two units by the definition, so that a model that cannot do so fails before the charge."""
     size = 2 * sums.step.per_unit
     weights = torch.ones(size, device=sums.parameters[0].device)
-    sums.exactly(invented(inputs, size), invented(targets, size, 1, targets=True), weights)
+    labels = invented(targets, size, 1, targets=True, labels=sums.step.labels)
+    sums.exactly(invented(inputs, size), labels, weights)
 
 
 def _check_step(setup: TrainingSetup, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:

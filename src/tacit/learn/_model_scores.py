@@ -83,9 +83,12 @@ def _fill(found: NDArray[np.float64], score: Callable[[Any], Any], features: NDA
         scores = _scores(score, padded, classes)
         if scores is None and size == 1:
             continue
-        if scores is None:  # one of the rows is refused: each by itself
-            alone = [_scores(score, block[i : i + 1], classes) for i in range(len(block))]
-            scores = np.concatenate([np.full((1, classes), np.nan) if one is None else one for one in alone])
+        if scores is None:  # again without the refused rows: alone, the others could round differently
+            refused = [_scores(score, block[i : i + 1], classes) is None for i in range(len(block))]
+            padded[: len(block)][refused] = np.zeros((), block.dtype)
+            scores = _scores(score, padded, classes)
+            scores = np.full((size, classes), np.nan) if scores is None else scores.copy()
+            scores[: len(block)][refused] = np.nan
         found[start : start + len(block)] = scores[: len(block)]
 
 

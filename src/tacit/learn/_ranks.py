@@ -125,7 +125,7 @@ def _check_same(setup: TrainingSetup, plan: str, arrays: Sequence[Any]) -> None:
     The first process draws places of examples. On another process they would name other people, or nobody.
     With the same examples everywhere, as `Trainer.release` asks for, this never refuses.
     """
-    held = bytes.fromhex(plan) + _some_examples(arrays)
+    held = bytes.fromhex(plan) + _some_examples(arrays) + _kernels(setup)
     own = torch.tensor(list(held), dtype=torch.int64, device=setup.device)
     every = [torch.zeros_like(own) for _ in range(distributed.get_world_size())]
     distributed.all_gather(every, own)
@@ -133,10 +133,25 @@ def _check_same(setup: TrainingSetup, plan: str, arrays: Sequence[Any]) -> None:
         raise TacitError(
             "plan-differs",
             "the processes do not train the same model in the same way on the same examples",
-            why="their plans or examples differ, for example in the weights that the model starts from",
-            fix=Say("set the same seed of PyTorch on all processes before the model is built, and give each "
-                    "of them all examples in the same order"),
+            why="their plans, examples, processors or numbers of threads differ; often the model starts from "
+            "other weights",
+            fix=Say("set the same seed of PyTorch and the same number of threads on all processes before the "
+                    "model is built, and give each of them all examples in the same order"),
         )  # fmt: skip
+
+
+def _kernels(setup: TrainingSetup) -> bytes:
+    """Return a digest of what decides how a process rounds: a unit must have the same bits on all."""
+    slots = setup.slots
+    kind = (
+        torch.cuda.get_device_name()
+        if setup.device.type == "cuda"
+        else torch.backends.cpu.get_cpu_capability()
+    )
+    found = [torch.__version__, kind, setup.physical]
+    if slots is not None:
+        found += [slots.classes.tolist(), slots.threads, slots.tested]
+    return hashlib.sha256(json.dumps(found).encode()).digest()
 
 
 def _some_examples(arrays: Sequence[Any]) -> bytes:

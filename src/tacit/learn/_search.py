@@ -59,7 +59,7 @@ class SearchRuns:
         """Fit one candidate with fresh noise; return its noisy score, and what it learned."""
         model = clone(self.candidates[place])
         model.n_features_in_ = self.candidates[place].n_features_in_
-        task = FitTask(model.kind, model._fit_steps(self.train, self.noise), "")  # noqa: SLF001 - of this room
+        task = FitTask(model.kind, model._checked_steps(self.train, self.noise), "")  # noqa: SLF001 - of this room
         noisy, _ = measure(task.mechanisms, task.integers())
         fitted = task.read(noisy, Fraction(95, 100))
         model._learned(fitted)  # noqa: SLF001
@@ -201,7 +201,7 @@ def search(
         settings = []
         for one in candidates:
             one.n_features_in_ = base.n_features_in_
-            steps = one._fit_steps(data, noise)  # noqa: SLF001
+            steps = one._checked_steps(data, noise)  # noqa: SLF001
             if gaussian_share(steps.mechanisms) * noise**2 > 1:
                 raise AssertionError("a candidate costs more than one run")
             settings.append(steps.settings)

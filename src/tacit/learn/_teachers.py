@@ -16,6 +16,7 @@ from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Set
 from tacit.learn._fit_noise import fit_noise, read_fit_goal
 from tacit.learn._noisy_labels import NoisyLabels, digest_of_queries
+from tacit.learn._possible_values import refuse_unknown_labels
 from tacit.learn._teacher_parts import teacher_parts
 from tacit.learn._teacher_votes import estimator_words, refuse_failing, train_teachers, votes_of
 from tacit.learn._vote_task import VoteCheck, VoteTask
@@ -93,6 +94,8 @@ class Teachers:
                 "estimator", "an estimator with fit and predict, or a function that trains", estimator,
                 fix=Code("tc.learn.Teachers(LogisticRegression(), data=data, teachers=100, classes=[0, 1])"),
             )  # fmt: skip
+        listed = _read_classes(classes)
+        refuse_unknown_labels((data._types or ((), ()))[1], listed, spelled=False)  # noqa: SLF001
         number = count("teachers", teachers, zero=False)
         if number < 2:
             raise bad_parameter("teachers", "at least 2", teachers, fix=Set(teachers=100))
@@ -100,7 +103,7 @@ class Teachers:
             ("estimator", estimator),
             ("data", data),
             ("teachers", number),
-            ("classes", _read_classes(classes)),
+            ("classes", listed),
             ("_trained", []),
             ("_tried", []),
         ):

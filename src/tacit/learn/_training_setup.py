@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from tacit.core import JSON
+    from tacit.learn._block_slots import BlockSlots
     from tacit.learn._training_settings import TrainingSettings
 
 __all__ = ["Augmentation", "TrainingSetup", "as_model_input", "tensor_of"]
@@ -72,13 +73,15 @@ class TrainingSetup:
     inputs
         How many of the dataset's arrays the model takes; the others go to the loss.
     physical
-        How many units are computed at once, at most.
+        How many units are computed at once: a block that is not full has empty slots.
     schedule
         By what the optimizer's learning rates are multiplied in each step.
     watch
         Public inputs and targets, whose loss may be shown.
     shared
         Whether several processes compute the sums.
+    slots
+        How units are packed into blocks of `physical` slots, as the tests at plan time found.
     """
 
     model: nn.Module
@@ -94,6 +97,7 @@ class TrainingSetup:
     schedule: tuple[float, ...] = ()
     watch: tuple[Tensor, ...] = ()
     shared: bool = False
+    slots: BlockSlots | None = None
 
     @property
     def names(self) -> list[str]:
@@ -116,6 +120,7 @@ class TrainingSetup:
             precision=settings.precision,
             automatic=settings.clip == "automatic",
         )
+        sums.strict = True
         return sums.compiled() if self.compile else sums
 
     def start(self) -> tuple[nn.Module, torch.optim.Optimizer]:

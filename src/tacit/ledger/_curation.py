@@ -303,7 +303,7 @@ class LedgerCuration(LedgerQueries):
         refusal = writer.refusal
         if refusal is not None and refusal.code != "ledger-rolled-back":
             raise refusal
-        own = None if refusal is None or writer.witness is None else writer.witness.head()
+        own = None if writer.witness is None else writer.witness.head()
         given = None if witness is None else read_head(witness, self.id)
         heads = [head for head in (own, given) if head is not None]
         with self._reading() as reader:

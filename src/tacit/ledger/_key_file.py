@@ -37,7 +37,7 @@ def load_key(key: bytes | str | os.PathLike[str] | None, default: Path | None, *
             f"{KEY_FILE_VARIABLE} can name its file",
             fix=Do("give-key-file", path="ledger.key"),
         )
-    if not path.exists():
+    if not _exists(path):
         if not create:
             raise TacitError(
                 "ledger-key",
@@ -49,6 +49,21 @@ def load_key(key: bytes | str | os.PathLike[str] | None, default: Path | None, *
             )
         _make(path)
     return _read(path)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:  # a name that is too long, a folder that nobody may enter
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: OSError) -> TacitError:
+    return TacitError(
+        "ledger-key",
+        f"the key {path} cannot be read: {error.strerror}",
+        fix=f"make {path} readable for yourself",
+    )
 
 
 def _make(path: Path) -> None:
@@ -79,11 +94,7 @@ def _read(path: Path) -> bytes:
     try:
         key = bytes.fromhex(path.read_text("ascii").strip())
     except OSError as error:
-        raise TacitError(
-            "ledger-key",
-            f"the key {path} cannot be read: {error.strerror}",
-            fix=f"make {path} readable for yourself",
-        ) from None
+        raise _unreadable(path, error) from None
     except ValueError:
         key = b""
     if len(key) < 16:

@@ -107,6 +107,11 @@ class LedgerRun:
             over = claimed >= self.instalments or lost_between(reader.entry_with_key, self.head.count)
         return None if over else claimed + 1
 
+    @property
+    def secret(self) -> bytes:
+        """The run's secret as the last stored instalment left it, for whoever computes the next one."""
+        return self._secret()[1]
+
     def draw(self, compute: Callable[[int, bytes], tuple[bytes | Mapping[str, object], bytes]]) -> Instalment:
         """Claim the next instalment, compute it, store it, return it.
 

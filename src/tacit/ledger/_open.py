@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Do, Either, Say
+from tacit.fixes import Do, Either, Say, Set
 from tacit.ledger import _refusals
 from tacit.ledger._chain import Chain, Head
 from tacit.ledger._key_file import KEY_FILE_VARIABLE, load_key, new_key
@@ -41,17 +41,34 @@ def open_location(
     where: Location, *, key: bytes | Location | None, witness: Location | None, create: bool, wait: float
 ) -> Writer:
     """Open a ledger in a file or on a server."""
+    _require_paths(key, witness)
     if isinstance(where, str) and where.startswith(("postgresql://", "postgres://")):
         return _open_server(where, key=key, witness=witness, create=create, wait=wait)
-    try:
-        path = Path(where)
-    except TypeError:
-        path = Path()
-    if not path.name or "\0" in str(path) or "://" in str(where):
+    if not _is_path(where) or "://" in str(where):
         raise bad_parameter(
             "where", "a path or a postgresql:// address", where, fix=Do("open-ledger", path="study.ledger")
         )
-    return _open_file(path, key=key, witness=witness, create=create, wait=wait)
+    return _open_file(Path(where), key=key, witness=witness, create=create, wait=wait)
+
+
+def _is_path(value: object) -> bool:
+    """Whether a value can be the name of a file: not empty, and of characters that can be written."""
+    try:
+        path = Path(value)  # type: ignore[arg-type]
+        return bool(path.name) and "\0" not in str(path) and bool(str(path).encode())
+    except (TypeError, UnicodeEncodeError):
+        return False
+
+
+def _require_paths(key: object, witness: object) -> None:
+    """Refuse names of the key and of the witness that no file can have."""
+    if not (key is None or isinstance(key, bytes) or _is_path(key)):
+        raise bad_parameter(
+            "key", "the key's bytes, or the path of its file", key, fix=Set(key="hospital.key")
+        )
+    if not (witness is None or _is_path(witness)):
+        fix = Set(witness="study.ledger.witness")
+        raise bad_parameter("witness", "the path of a file", witness, fix=fix)
 
 
 def _open_file(
@@ -97,7 +114,7 @@ def _start_witness(store: SqliteStore, writer: Writer) -> TacitError | None:
     with store.reading() as reader:
         tip = reader.tip()
     with suppress(OSError):  # not recorded then, so nothing is missed later
-        seen.start(Head(tip.seq, tip.mac.hex()))
+        seen.start(Head(tip.seq, tip.mac.hex()), writer.contains)
         store.record_witness()
     return None
 
@@ -106,7 +123,12 @@ def _open_server(
     url: str, *, key: bytes | Location | None, witness: Location | None, create: bool, wait: float
 ) -> Writer:
     store = PostgresStore(url, wait=wait)
-    if not create and store.identity() is None:
+    try:
+        there = create or store.identity() is not None
+    except BaseException:
+        store.close()
+        raise
+    if not there:
         store.close()
         raise TacitError(
             "not-a-ledger",

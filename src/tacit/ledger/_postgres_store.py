@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PostgresStore"]
 
-_APPEND = "SELECT ledger_append_2(%s)"
+_APPEND = "SELECT ledger_append_3(%s)"
 _TAKE_LOCK = f"SELECT pg_advisory_xact_lock({POSTGRES_LOCK}, 'ledger_entries'::regclass::oid::int)"
 _LOCK_RUN = "SELECT pg_advisory_lock(('ledger_runs'::regclass::oid::bigint << 32) | (%s & 4294967295))"
 _END = "SELECT seq, mac, body FROM ledger_entries ORDER BY seq DESC LIMIT 1"
@@ -148,19 +148,21 @@ class PostgresStore:
         """Bring an older schema up to date in one transaction, unless another process just did."""
         connection = self._connection()
         version = "SELECT value FROM ledger_meta WHERE name = 'version'"
-        current = (str(VERSION),)
         put = "UPDATE ledger_accounts SET seq = %s, seal = %s WHERE id = %s"
         try:
-            if connection.execute(version).fetchone() == current:
+            if connection.execute(version).fetchone() == (str(VERSION),):
                 return
             with connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(%s, 0)", (POSTGRES_LOCK,))
                 connection.execute(_TAKE_LOCK)
-                if connection.execute(version).fetchone() == current:
+                ((earlier,),) = connection.execute(version).fetchall()
+                if earlier == str(VERSION):
                     return
-                connection.execute(POSTGRES_UPGRADE)
-                for row in check(self.transaction_reader()):
+                connection.execute(POSTGRES_UPGRADE[int(str(earlier))])
+                for row in check(self.transaction_reader()) if earlier == "1" else ():
                     connection.execute(put, (row.seq, row.seal, row.id))
+        except self._psycopg.errors.InsufficientPrivilege:
+            raise _refusals.older(self.name, VERSION) from None
         except self._psycopg.Error as error:
             self._fail(error)
 
@@ -220,7 +222,7 @@ class PostgresStore:
             return False
         except self._psycopg.Error as error:
             self.rollback()
-            self._fail(error)
+            self._fail(error, writing=True)
         return answer == ("done",)  # "moved" or "sealed": the next attempt reads the store and finds out why
 
     def keep_artifact(self, digest: str, payload: bytes) -> None:
@@ -324,11 +326,11 @@ class PostgresStore:
         self._read_lock = Lock()
         self._read = self._write = None
 
-    def _fail(self, error: psycopg.Error) -> NoReturn:
-        """Raise PostgreSQL's error as a refusal; a disk error seals the ledger."""
-        raise self._refusal(error) from None
+    def _fail(self, error: psycopg.Error, *, writing: bool = False) -> NoReturn:
+        """Raise PostgreSQL's error as a refusal; a disk error seals the ledger if something was written."""
+        raise self._refusal(error, writing=writing) from None
 
-    def _refusal(self, error: psycopg.Error) -> TacitError:
+    def _refusal(self, error: psycopg.Error, *, writing: bool) -> TacitError:
         detail = _first_line(error)
         match error.sqlstate:
             case "55P03":
@@ -341,9 +343,11 @@ class PostgresStore:
                     detail=detail,
                     fix="connect as a user who may write, to a server that is not a standby",
                 )
-            case "58030" | "XX001" | "XX002":
+            case "58030" | "XX001" | "XX002" if writing:
                 self.seal(f"{error.sqlstate} {detail}")
                 return _refusals.sealed(f"the disk of {self.name} failed: {detail}")
+            case "XX001" | "XX002":
+                return _refusals.damaged(f"{self.name} is damaged: {detail}")
             case _:
                 return _refusals.unavailable(f"{self.name} failed: {detail}")
 

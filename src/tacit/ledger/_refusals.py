@@ -19,11 +19,14 @@ __all__ = [
     "budget_in_words",
     "damaged",
     "disk_full",
+    "lacks",
     "locked",
     "newer",
     "not_a_ledger",
+    "older",
     "read_only",
     "release_failed",
+    "replaced",
     "rolled_back",
     "run_locked",
     "sealed",
@@ -31,6 +34,7 @@ __all__ = [
     "unavailable",
     "unknown_account",
     "unwritten_witness",
+    "witness_failed",
 ]
 
 #: What helps after every kind of damage: a good copy, and the check of it.
@@ -153,6 +157,31 @@ def rolled_back(what: str) -> TacitError:
     )
 
 
+def lacks(count: int, who: str) -> TacitError:
+    """Refuse a ledger that lacks an entry which somebody has seen in it; ``who`` ends in a verb."""
+    return rolled_back(f"the ledger no longer contains entry {count}, which {who} in it")
+
+
+def replaced(what: str) -> TacitError:
+    """Refuse to write to a file that is not where it was when the ledger was opened."""
+    return TacitError(
+        "ledger-unavailable",
+        f"{what} was removed or replaced while this program had it open",
+        why="other programs would not see what is charged here; no answer was given",
+        fix=f"put {what} back, and start this program again",
+    )
+
+
+def witness_failed(path: str, error: OSError) -> TacitError:
+    """Refuse a charge while the witness cannot be read or written."""
+    return TacitError(
+        "ledger-unavailable",
+        f"the witness {path} cannot be written: {error.strerror or error}",
+        why="without it, nobody would notice an old copy of the ledger; nothing was charged",
+        fix=Do("give-witness-file", path="a/file/you/may/write.witness"),
+    )
+
+
 def unwritten_witness(where: str, error: OSError) -> TacitError:
     """Report that the ledger went on from a backup, but its witness does not know it."""
     return TacitError(
@@ -176,6 +205,16 @@ def newer(where: str, version: int, known: int) -> TacitError:
         f"{where} has schema {version}; this version of Tacit reads schemas up to {known}",
         why="an older program could misread what a newer one recorded",
         fix="install a newer version of Tacit",
+    )
+
+
+def older(where: str, known: int) -> TacitError:
+    """Refuse to go on with a store of an earlier schema that this user may not upgrade."""
+    return TacitError(
+        "ledger-read-only",
+        f"{where} must be brought up to schema {known} first, and you may not do this",
+        why="an older program could misread what this version records",
+        fix="let the user who created the ledger open it once with this version of Tacit",
     )
 
 

@@ -19,6 +19,7 @@ from tacit.ledger._chain import blocks_of, spend_from_text
 from tacit.ledger._curves import CurveNeeded, fits_limit
 from tacit.ledger._lost_entries import exhausted
 from tacit.ledger._rows import Tip
+from tacit.ledger._schema import KINDS
 
 if TYPE_CHECKING:
     from tacit.ledger._block_totals import BlockSums
@@ -195,6 +196,8 @@ class Replay:
             self._decide(row, body)
         elif row.kind == "gap":
             self.gaps[row.seq] = body["last"]["count"]
+        elif row.kind not in KINDS:
+            self.problems.append(f"entry {row.seq} is of a kind that this version of Tacit does not know")
 
     def _follow_run(self, row: EntryRow, body: dict[str, Any]) -> None:
         """Check that an instalment of a run is claimed in its turn, and stored only after that, once."""

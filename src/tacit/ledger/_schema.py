@@ -1,8 +1,20 @@
-"""The ledger's database schema: its tables in SQLite's and in PostgreSQL's dialect."""
+"""The ledger's database schema: its number, its kinds of entries, its tables in both dialects of SQL.
+
+The rule of the number. A program must refuse a ledger that it could misread. So `VERSION` grows by one with
+
+- each new kind of entry (`KINDS` names the schema that introduced it), and with each new field of an old kind
+  that changes what may be charged, drawn or handed out;
+- each change of a table.
+
+A field that an older program may ignore without harm, such as a digest that only `verify` compares, needs no
+new number. A ledger is brought up to date when it is opened. After that, older programs refuse it, and those
+that are still running cannot write to it any more.
+"""
 
 from __future__ import annotations
 
 __all__ = [
+    "KINDS",
     "POSTGRES_LOCK",
     "POSTGRES_SCHEMA",
     "POSTGRES_UPGRADE",
@@ -13,7 +25,15 @@ __all__ = [
 ]
 
 #: Version of the schema; a store of a later version is refused, one of an earlier version is upgraded.
-VERSION = 2
+VERSION = 3
+
+#: Each kind of entry, and the first schema whose programs understand it.
+KINDS = {
+    "open": 1, "charge": 1, "draw": 1, "view": 1, "claim": 1, "release": 1, "grow": 1, "refresh": 1,
+    "version": 1, "unseal": 1,
+    "run": 2,
+    "record": 3, "gap": 3, "lost": 3, "freeze": 3, "unfreeze": 3, "expiry": 3,
+}  # fmt: skip
 
 #: How a SQLite file says that it is a ledger: "TACI" in its header.
 SQLITE_APPLICATION = 0x54414349
@@ -42,7 +62,8 @@ CREATE UNIQUE INDEX entries_idem ON ledger_entries (idem) WHERE idem <> '';
 CREATE INDEX entries_plan ON ledger_entries (plan) WHERE plan <> '';
 CREATE TABLE ledger_accounts (
   id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, parent INTEGER NOT NULL, facts TEXT NOT NULL,
-  state TEXT NOT NULL, seq INTEGER NOT NULL DEFAULT 0, seal TEXT NOT NULL DEFAULT ''
+  state TEXT NOT NULL, seq INTEGER NOT NULL DEFAULT 0, seal TEXT NOT NULL DEFAULT '',
+  schema INTEGER NOT NULL DEFAULT {VERSION}
 ) STRICT;
 {_SQLITE_SECOND.strip()}
 CREATE TRIGGER entries_keep BEFORE DELETE ON ledger_entries BEGIN SELECT RAISE(ABORT, 'append only'); END;
@@ -51,8 +72,7 @@ PRAGMA application_id = {SQLITE_APPLICATION};
 PRAGMA user_version = {VERSION};
 """
 
-#: From version 1 to version 2; the seals of the accounts are written afterwards, in the same transaction.
-SQLITE_UPGRADE = f"""
+_SQLITE_FROM_1 = f"""
 ALTER TABLE ledger_accounts ADD COLUMN seq INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE ledger_accounts ADD COLUMN seal TEXT NOT NULL DEFAULT '';
 ALTER TABLE ledger_releases RENAME TO ledger_releases_1;
@@ -60,8 +80,16 @@ DROP INDEX releases_plan;
 {_SQLITE_SECOND.strip()}
 INSERT INTO ledger_releases SELECT receipt, 0, root, version, plan, payload, '', seq FROM ledger_releases_1;
 DROP TABLE ledger_releases_1;
-PRAGMA user_version = {VERSION};
 """  # noqa: S608 - constants only
+
+# a program of schema 2 that still has the file open writes rows of accounts without this column, and fails
+_SQLITE_FROM_2 = f"""
+ALTER TABLE ledger_accounts ADD COLUMN schema INTEGER NOT NULL DEFAULT 2;
+PRAGMA user_version = {VERSION};
+"""
+
+#: From each earlier version to this one; after version 1, the accounts' seals follow in the same transaction.
+SQLITE_UPGRADE = {1: _SQLITE_FROM_1 + _SQLITE_FROM_2.lstrip(), 2: _SQLITE_FROM_2}
 
 #: The first half of the advisory lock's name, "TACI"; the second half is the table's own number.
 POSTGRES_LOCK = 0x54414349
@@ -80,7 +108,11 @@ CREATE TABLE ledger_blocks (
 );
 CREATE TABLE ledger_runs (receipt bigint PRIMARY KEY, secret bytea NOT NULL);
 CREATE TABLE ledger_artifacts (sha256 text PRIMARY KEY, payload bytea NOT NULL);
-CREATE FUNCTION ledger_append_2(batch text) RETURNS text LANGUAGE plpgsql AS $$
+"""
+
+# The number in its name changes with the schema, so that an older client that still runs finds no function.
+_POSTGRES_APPEND = r"""
+CREATE FUNCTION ledger_append_3(batch text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   part text[] := string_to_array(batch, E'\x1d');  -- old end, keys, entries, accounts, releases, blocks, runs
   last record;
@@ -128,7 +160,7 @@ BEGIN
 END $$;
 """.replace("LOCK", str(POSTGRES_LOCK))
 
-# `ledger_append_2` compares and appends: it writes nothing unless the log ends where the client says.
+# `ledger_append_3` compares and appends: it writes nothing unless the log ends where the client says.
 POSTGRES_SCHEMA = (
     r"""
 CREATE TABLE ledger_meta (name text PRIMARY KEY, value text NOT NULL);
@@ -148,9 +180,9 @@ CREATE TRIGGER ledger_entries_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger
   FOR EACH STATEMENT EXECUTE FUNCTION ledger_append_only();
 """
     + _POSTGRES_SECOND
+    + _POSTGRES_APPEND
 )
 
-#: From version 1 to version 2; a client of version 1 that still runs finds its function gone.
 _POSTGRES_FIRST_AWAY = r"""
 ALTER TABLE ledger_accounts ADD COLUMN seq bigint NOT NULL DEFAULT 0;
 ALTER TABLE ledger_accounts ADD COLUMN seal text NOT NULL DEFAULT '';
@@ -162,6 +194,11 @@ DROP FUNCTION ledger_append(text);
 _POSTGRES_FIRST_COPIED = r"""
 INSERT INTO ledger_releases SELECT receipt, 0, root, version, plan, payload, '', seq FROM ledger_releases_1;
 DROP TABLE ledger_releases_1;
-UPDATE ledger_meta SET value = '2' WHERE name = 'version';
 """
-POSTGRES_UPGRADE = _POSTGRES_FIRST_AWAY + _POSTGRES_SECOND + _POSTGRES_FIRST_COPIED
+_POSTGRES_NUMBER = f"UPDATE ledger_meta SET value = '{VERSION}' WHERE name = 'version';"  # noqa: S608
+
+#: From each earlier version to this one, like `SQLITE_UPGRADE`.
+POSTGRES_UPGRADE = {
+    1: _POSTGRES_FIRST_AWAY + _POSTGRES_SECOND + _POSTGRES_FIRST_COPIED + _POSTGRES_APPEND + _POSTGRES_NUMBER,
+    2: "DROP FUNCTION ledger_append_2(text);" + _POSTGRES_APPEND + _POSTGRES_NUMBER,
+}

@@ -7,6 +7,7 @@ import os
 import sqlite3
 import time
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import quote
@@ -15,15 +16,16 @@ from tacit.errors import TacitError
 from tacit.fixes import Do
 from tacit.ledger import _refusals
 from tacit.ledger._artifact_files import ArtifactFiles
+from tacit.ledger._ledger_file import LedgerFile
 from tacit.ledger._rows import EntryRow
 from tacit.ledger._run_lock import RunLock
 from tacit.ledger._schema import SQLITE_APPLICATION, SQLITE_SCHEMA, SQLITE_UPGRADE, VERSION
 from tacit.ledger._sql_reader import SqlReader
+from tacit.ledger._sqlite_errors import refusal_of
 from tacit.ledger._store import LedgerIdentity, TransactionStart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from tacit.ledger._rows import AccountRow, StoreChanges, Tip
 
@@ -31,9 +33,11 @@ __all__ = ["SqliteStore"]
 
 _INSERT_ENTRY = "INSERT INTO ledger_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT_RELEASE = "INSERT INTO ledger_releases VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-_PUT_ACCOUNT = (
-    "INSERT INTO ledger_accounts VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
-    "facts = excluded.facts, state = excluded.state, seq = excluded.seq, seal = excluded.seal"
+_PUT_ACCOUNT = (  # the last value is the schema of the program that wrote the row
+    f"INSERT INTO ledger_accounts VALUES (?, ?, ?, ?, ?, ?, ?, {VERSION}) "  # noqa: S608
+    "ON CONFLICT (id) DO UPDATE SET "
+    "facts = excluded.facts, state = excluded.state, seq = excluded.seq, seal = excluded.seal, "
+    "schema = excluded.schema"
 )
 _PUT_BLOCK = (
     "INSERT INTO ledger_blocks VALUES (?, ?, ?, ?, ?) ON CONFLICT (account, block) DO UPDATE SET "
@@ -49,6 +53,7 @@ class SqliteStore:
 
     def __init__(self, path: Path, *, create: bool, wait: float) -> None:
         self.name = str(path)
+        self.file = LedgerFile(path)
         self._path = path
         self._wait = wait
         self._mark = path.with_name(path.name + ".sealed")
@@ -58,7 +63,7 @@ class SqliteStore:
         self.keep_artifact, self.artifact = self._artifacts.keep, self._artifacts.read
         self._runs = RunLock(path.with_name(path.name + ".runs"), wait=wait)
         self.hold_run = self._runs.hold
-        if not create and not path.exists():
+        if not self.file.look() and not create:
             raise TacitError(
                 "not-a-ledger",
                 f"there is no ledger at {path}",
@@ -66,16 +71,19 @@ class SqliteStore:
             )
         if path.is_file() and 0 < path.stat().st_size < 512:  # SQLite would overwrite it as if it were empty
             raise _refusals.not_a_ledger(self.name)
+        self.file.require_locks()
+        before = self.file.identity()
         self._write = self._connect(create=create)
         try:
             self._prepare()
             self._read = self._connect(create=False)
+            self.file.opened(before)
         except BaseException:
             self._write.close()
             raise
 
     def _connect(self, *, create: bool) -> sqlite3.Connection:
-        uri = f"file:{quote(str(self._path.absolute()))}?mode={'rwc' if create else 'rw'}"
+        uri = f"file:{quote(self.file.where)}?mode={'rwc' if create else 'rw'}"
         connection: sqlite3.Connection | None = None
         try:
             connection = sqlite3.connect(
@@ -108,6 +116,8 @@ class SqliteStore:
                     )
                 if version > VERSION:
                     raise _refusals.newer(self.name, version, VERSION)
+                if version < 1:
+                    raise _refusals.damaged(f"{self.name} does not say which schema it has")
             mode = self._patiently(self._write, "PRAGMA journal_mode = WAL").fetchone()[0]
             if tables:
                 self._check_size()
@@ -123,7 +133,7 @@ class SqliteStore:
 
     def _check_size(self) -> None:
         """Compare the file's size with its header, if nobody is writing and the write-ahead log is empty."""
-        log = self._path.with_name(self._path.name + "-wal")
+        log = Path(self.file.log)
         try:
             self._write.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
@@ -152,7 +162,11 @@ class SqliteStore:
             found = dict(self._write.execute("SELECT name, value FROM ledger_meta").fetchall())
         except sqlite3.Error as error:
             self._fail(error)
-        return LedgerIdentity(found["ledger"], found["fingerprint"]) if "ledger" in found else None
+        if not found:
+            return None
+        if not {"ledger", "fingerprint"} <= found.keys():
+            raise _refusals.damaged(f"{self.name} does not say which ledger it is")
+        return LedgerIdentity(found["ledger"], found["fingerprint"])
 
     def create(self, identity: LedgerIdentity) -> LedgerIdentity:
         """Create the tables, unless another process just did; return the identity that holds."""
@@ -170,7 +184,7 @@ class SqliteStore:
             finally:
                 self.rollback()
         except sqlite3.Error as error:
-            self._fail(error)
+            self._fail(error, writing=True)
         return found
 
     def upgrade(self, check: Callable[[SqlReader], Sequence[AccountRow]]) -> None:
@@ -180,15 +194,17 @@ class SqliteStore:
                 return
             self._patiently(self._write, "BEGIN IMMEDIATE")
             try:
-                if self._number("PRAGMA user_version") < VERSION:
-                    for statement in _statements(SQLITE_UPGRADE):
+                version = self._number("PRAGMA user_version")
+                if version < VERSION:
+                    for statement in _statements(SQLITE_UPGRADE[version]):
                         self._write.execute(statement)
-                    self._write.executemany(_PUT_ACCOUNT, check(self.transaction_reader()))
+                    if version == 1:
+                        self._write.executemany(_PUT_ACCOUNT, check(self.transaction_reader()))
                     self._write.execute("COMMIT")
             finally:
                 self.rollback()
         except sqlite3.Error as error:
-            self._fail(error)
+            self._fail(error, writing=True)
 
     def has_witness(self) -> bool:
         """Whether a witness was kept beside this file."""
@@ -212,6 +228,11 @@ class SqliteStore:
         """Take the write lock and return what the transaction starts from."""
         try:
             self._patiently(self._write, "BEGIN IMMEDIATE")
+            self._require_same()
+            version = self._number("PRAGMA user_version")
+            if version > VERSION:  # another program has upgraded the file since it was opened
+                self.rollback()
+                raise _refusals.newer(self.name, version, VERSION)
             known: dict[str, EntryRow] = {}
             for key in keys:
                 sql = "SELECT * FROM ledger_entries WHERE idem = ? AND idem <> ''"
@@ -250,8 +271,16 @@ class SqliteStore:
             self._write.execute("COMMIT")
         except sqlite3.Error as error:
             self.rollback()
-            self._fail(error)
+            self._fail(error, writing=True)
+        self.file.require_same()  # else the change is in a file that nobody else sees
         return True
+
+    def _require_same(self) -> None:
+        try:
+            self.file.require_same()
+        except TacitError:
+            self.rollback()
+            raise
 
     def rollback(self) -> None:
         """Leave the transaction without a trace; never raises."""
@@ -270,6 +299,7 @@ class SqliteStore:
         """Read what is committed as of one moment, on a connection of its own."""
         connection = self._connect(create=False)
         try:
+            self.file.require_same(log=False)
             try:
                 connection.execute("BEGIN")
             except sqlite3.Error as error:
@@ -329,43 +359,12 @@ class SqliteStore:
             time.sleep(pause)
             pause = min(pause * 1.5, 0.005)
 
-    def _fail(self, error: sqlite3.Error) -> NoReturn:
-        """Raise SQLite's error as a refusal; an input or output error seals the ledger."""
-        raise self._refusal(error) from None
-
-    def _refusal(self, error: sqlite3.Error) -> TacitError:
-        code = getattr(error, "sqlite_errorcode", None)
-        name = getattr(error, "sqlite_errorname", None) or str(error)
-        here = self.name
-        match None if code is None else code & 0xFF:
-            case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-                return _refusals.locked(here, self._wait)
-            case sqlite3.SQLITE_FULL:
-                return _refusals.disk_full(here)
-            case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
-                return _refusals.read_only(here, fix=f"make {here} and its folder writable")
-            case sqlite3.SQLITE_CANTOPEN:
-                return TacitError(
-                    "ledger-unavailable",
-                    f"{here} cannot be opened",
-                    why="its folder is missing, or you may not write there",
-                    fix="name a file in a folder where you may write",
-                )
-            case sqlite3.SQLITE_NOTADB:
-                return _refusals.not_a_ledger(here)
-            case sqlite3.SQLITE_CORRUPT:
-                return _refusals.damaged(f"{here} is damaged: {error}")
-            case sqlite3.SQLITE_IOERR:
-                failed = f"{name} on {here}"
-                self.seal(failed)
-                return _refusals.sealed(f"the disk failed: {failed}")
-            case _:
-                return TacitError(
-                    "ledger-unavailable",
-                    f"{here} did not accept the change: {name}",
-                    why="nothing was charged",
-                    fix="try again",
-                )
+    def _fail(self, error: sqlite3.Error, *, writing: bool = False) -> NoReturn:
+        """Raise SQLite's error as a refusal; a write that failed seals the ledger."""
+        refusal = refusal_of(error, self.file, wait=self._wait, writing=writing)
+        if refusal.code == "ledger-sealed":
+            self.seal(refusal.what)
+        raise refusal from None
 
 
 class SqliteReader(SqlReader):

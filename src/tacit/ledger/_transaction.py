@@ -14,6 +14,7 @@ from tacit.ledger._chain import START, blocks_of, canonical
 from tacit.ledger._likeness import appearance
 from tacit.ledger._payments import claim_key
 from tacit.ledger._rows import BlockRow, EntryRow, ReleaseRow, RunRow, StoreChanges, Tip
+from tacit.ledger._schema import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,9 +100,7 @@ class Transaction:
             return
         row = self._reader.entry(seen.seq) if tip.seq > seen.seq else None
         if row is None or row.mac != seen.mac:
-            raise _refusals.rolled_back(
-                f"the ledger no longer contains entry {seen.seq}, which this process has seen in it"
-            )
+            raise _refusals.lacks(seen.seq, "this process has seen")
 
     def account(self, name: str) -> Account:
         """Return an account by its name, or refuse the name."""
@@ -284,6 +283,7 @@ class Transaction:
         key: str = "",
     ) -> EntryRow:
         """Append a new entry to the log and chain it to the last one."""
+        assert kind in KINDS, kind  # noqa: S101 - see the rule in `_schema`
         body["at"] = self.at
         if self.at < self._cache.latest:  # carried on, so that the last entry always knows it
             body["behind"] = self._cache.latest

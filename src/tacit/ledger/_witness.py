@@ -6,16 +6,18 @@ import os
 import zlib
 from collections.abc import Mapping
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Do
+from tacit.ledger import _refusals
 from tacit.ledger._chain import Head
+from tacit.ledger._file_identity import identity_of
 from tacit.ledger._receipts import Receipt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tacit.ledger._store import StoreReader
 
@@ -34,40 +36,84 @@ class Witness:
     """A file of two lines, written in turn, each with a checksum: a torn write loses one line, not both.
 
     Guarantee: a head is written after its commit, so the file may lag behind the store and is never ahead of
-    it. A writer that finds a later head in the file does not change it, except for `replace`.
+    it. So a store that lacks a head in the file was rolled back. `unproven` returns such a head to whoever
+    is about to commit, and `note` never replaces a head that the store does not contain. A writer that finds
+    a later head in the file does not change it, except for `replace`.
     """
 
     def __init__(self, path: Path, ledger: str) -> None:
         self.path = path
         self._ledger = ledger
-        self._written = b""
-        self._counts = [-1, -1]
+        self._absolute = os.path.abspath(path)  # noqa: PTH100 - a path that is looked at before each commit
+        self._proven = b""  # what the file held when its head was last in the store
+        self._read_last = b""
+        self._counts = [-1, -1]  # of the two proven lines
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            self._identity = identity_of(self._file)
         except OSError as error:
-            raise TacitError(
-                "ledger-unavailable",
-                f"the witness {path} cannot be written: {error.strerror}",
-                why="without it, nobody would notice an old copy of the ledger",
-                fix=Do("give-witness-file", path="a/file/you/may/write.witness"),
-            ) from None
+            raise _refusals.witness_failed(str(path), error) from None
+
+    def reopened(self) -> Witness:
+        """Return the witness of a forked child: the same file, opened again, with the same memory."""
+        child = copy(self)
+        try:
+            child._file = os.open(self._absolute, os.O_RDWR)  # noqa: SLF001 - a copy of this object
+        except OSError as error:
+            raise _refusals.witness_failed(str(self.path), error) from None
+        return child
 
     def head(self) -> Head | None:
         """Return the latest head in the file, or None if it holds none."""
         return _latest(os.pread(self._file, 2 * _LINE, 0), self._ledger, self.path)
 
-    def note(self, head: Head) -> None:
-        """Write a head, unless the file already holds a later one."""
+    def unproven(self) -> Head | None:
+        """Return the latest head in the file, or None if it is one that this process has seen in the store.
+
+        Costs one look at the name and one read of 288 bytes. Refuses a file that was removed or replaced, or
+        that has lost its content.
+        """
+        if identity_of(self._absolute) != self._identity:
+            raise _refusals.replaced(f"the witness {self.path}")
+        self._read_last = data = os.pread(self._file, 2 * _LINE, 0)
+        if data == self._proven:
+            return None
+        head = _latest(data, self._ledger, self.path)
+        if head is None and self._proven:
+            raise _refusals.replaced(f"the witness {self.path}")
+        return head
+
+    def prove(self) -> None:
+        """Record that the store contains the head that `unproven` has returned."""
+        self._prove(self._read_last)
+
+    def _prove(self, data: bytes) -> None:
+        self._counts = [_count(data[:_LINE], self._ledger), _count(data[_LINE:], self._ledger)]
+        self._proven = data
+
+    @property
+    def count(self) -> int:
+        """The count of the latest head that is proven, or -1."""
+        return max(self._counts)
+
+    def note(self, head: Head, contains: Callable[[Head], bool]) -> None:
+        """Write a head, unless the file already holds a later one.
+
+        ``contains`` says whether the store contains a head. Refuses to go on if it lacks the one in the file.
+        """
         with self._lock():
             data = os.pread(self._file, 2 * _LINE, 0)
-            if data != self._written:
-                self._counts = [_count(data[:_LINE], self._ledger), _count(data[_LINE:], self._ledger)]
-            if max(self._counts) < head.count:
+            if data != self._proven:
+                seen = _latest(data, self._ledger, self.path)
+                if seen is not None and not contains(seen):
+                    raise _refusals.lacks(seen.count, f"the witness {self.path} has seen")
+                self._prove(data)
+            if self.count < head.count:
                 # overwrite the older line: if this write tears, the latest one is still there
                 slot, line = self._counts.index(min(self._counts)), _line(self._ledger, head)
                 os.pwrite(self._file, line, slot * _LINE)
                 self._counts[slot] = head.count
-                self._written = data[: slot * _LINE] + line + data[(slot + 1) * _LINE :]
+                self._proven = data[: slot * _LINE] + line + data[(slot + 1) * _LINE :]
 
     def replace(self, head: Head) -> None:
         """Write a head in place of a later one, durably: the ledger goes on from an older backup.
@@ -77,12 +123,12 @@ class Witness:
         with self._lock():
             for slot in (0, 1):
                 os.pwrite(self._file, _line(self._ledger, head), slot * _LINE)
-            self._counts, self._written = [head.count] * 2, _line(self._ledger, head) * 2
+            self._prove(_line(self._ledger, head) * 2)
             os.fsync(self._file)
 
-    def start(self, head: Head) -> None:
+    def start(self, head: Head, contains: Callable[[Head], bool]) -> None:
         """Write the first head, durably: from now on the file is never empty."""
-        self.note(head)
+        self.note(head, contains)
         os.fsync(self._file)
         if os.name == "posix":  # the file's name must last, too
             folder = os.open(self.path.absolute().parent, os.O_RDONLY)

@@ -6,7 +6,7 @@ import itertools
 import os
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tacit.errors import TacitError
 from tacit.fixes import Do
@@ -18,7 +18,7 @@ from tacit.ledger._curves import CurveNeeded
 from tacit.ledger._group_commit import GroupCommit
 from tacit.ledger._named_locks import NamedLocks
 from tacit.ledger._transaction import AccountCache, Transaction, latest_time
-from tacit.ledger._witness import Witness
+from tacit.ledger._witness import contains
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,11 +26,15 @@ if TYPE_CHECKING:
 
     from tacit.ledger._chain import Chain
     from tacit.ledger._group_commit import Job
+    from tacit.ledger._rows import Tip
     from tacit.ledger._store import LedgerIdentity, Store, StoreReader
+    from tacit.ledger._witness import Witness
 
 __all__ = ["Writer"]
 
 T = TypeVar("T")
+
+_FOLLOWING = frozenset({"claim", "release"})  # entries that follow from a charge and take nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class _Request:
 
     operation: Callable[[Transaction], object] | None  # None only waits for its turn
     keys: tuple[str, ...] = ()
+    continues: bool = False  # records that entries are lost which the witness has seen
 
 
 class Writer:
@@ -84,9 +89,12 @@ class Writer:
         self.ensure_open()
         if self.refusal is not None:
             raise self.refusal
+        return cast("T", self._submit(_Request(operation, keys)))
+
+    def _submit(self, request: _Request) -> Any:
         while True:
             try:
-                return cast("T", self._group_commit.submit(_Request(operation, keys)))
+                return self._group_commit.submit(request)
             except (BudgetExceeded, CurveNeeded) as raised:
                 signal = raised
             if isinstance(signal, BudgetExceeded):
@@ -95,17 +103,13 @@ class Writer:
 
     def continue_after_loss(self, operation: Callable[[Transaction], Head]) -> None:
         """Run the operation that records the loss of entries; then accept changes again."""
-        refusal, self.refusal = self.refusal, None
+        head = self._submit(_Request(operation, continues=True))
         try:
-            head = self.run(operation)
             if self.witness is not None:
                 self.witness.replace(head)
         except OSError as error:
-            self.refusal = refusal
             raise _refusals.unwritten_witness(str(self.store.name), error) from None
-        except BaseException:
-            self.refusal = refusal
-            raise
+        self.refusal = None
 
     def hold(self, name: object) -> AbstractContextManager[None]:
         """Wait until no other thread of this process works on the same thing."""
@@ -143,9 +147,9 @@ class Writer:
                 fix=Do("open-ledger", path=self.store.name),
             )
         if os.getpid() != self._process:
-            self.store.after_fork()
             if self.witness is not None:  # a lock on the inherited file would be the parent's lock too
-                self.witness = Witness(self.witness.path, self.identity.ledger)
+                self.witness = self.witness.reopened()
+            self.store.after_fork()
             self._cache = AccountCache(self._cache.tip, self._cache.latest)
             self._group_commit = GroupCommit(self._run_batch)
             self._locks = NamedLocks()
@@ -168,27 +172,67 @@ class Writer:
             raise
         if transaction.entries:
             transaction.committed()
-            if self.witness is not None:
+            if self.witness is not None and not any(job.request.continues for job in jobs):
                 self._update_witness(self.witness, Head(transaction.tip.seq, transaction.tip.mac.hex()))
 
     def _attempt(self, jobs: list[Job[_Request]], keys: list[str], attempt: int) -> Transaction | None:
         """Decide every job of a batch from one state of the ledger; None if another process changed it."""
         if self._sealed is not None:
             raise self._seal_refusal(self._sealed)
-        start = self.store.begin(keys, self._cache.tip if attempt == 0 else None, attempt)
+        witness = None if any(job.request.continues for job in jobs) else self.witness
+        moved = witness is not None and self._unproven(witness) is not None
+        guess = None if attempt or moved else self._cache.tip  # a witness that moved on says it is outdated
+        start = self.store.begin(keys, guess, attempt)
         self._mark = start.sealed
         if self._mark is not None:
             raise self._seal_refusal(self._mark)
         transaction = Transaction(self.chain, self.store.transaction_reader(), start, self._cache)
         for job in jobs:
             _run_job(job, transaction)
+        if transaction.entries and witness is not None:
+            charges = any(row.kind not in _FOLLOWING for row in transaction.entries)
+            if not self._agrees(witness, start.tip, charges=charges):
+                self.store.rollback()
+                return None
         done = self.store.commit(start, keys, transaction.changes())
         return transaction if done else None
 
+    def _unproven(self, witness: Witness) -> Head | None:
+        try:
+            return witness.unproven()
+        except OSError as error:
+            raise _refusals.witness_failed(str(witness.path), error) from None
+
+    def _agrees(self, witness: Witness, tip: Tip, *, charges: bool) -> bool:
+        """Require, before a commit, that the store contains what the witness has seen.
+
+        Return False if the log has moved on since the transaction began. A charge also needs a witness that
+        has caught up with the log: where it cannot be written, nobody would notice an old copy later. What
+        only follows from an earlier charge is not held up.
+        """
+        seen = self._unproven(witness)
+        if seen is not None:
+            if not contains(self.store.transaction_reader(), seen):
+                raise _refusals.lacks(seen.count, f"the witness {witness.path} has seen")
+            if seen.count > tip.seq:
+                return False
+            witness.prove()
+        if charges and witness.count < tip.seq:
+            try:
+                witness.note(Head(tip.seq, tip.mac.hex()), self.contains)
+            except OSError as error:
+                raise _refusals.witness_failed(str(witness.path), error) from None
+        return True
+
+    def contains(self, head: Head) -> bool:
+        """Whether the store contains an entry that somebody has seen, as of now."""
+        with self.store.reading() as reader:
+            return contains(reader, head)
+
     def _update_witness(self, witness: Witness, head: Head) -> None:
-        # the charge is durable; the witness may lag behind, and `verify` shows by how much
+        # the charge is durable; if the witness cannot be written now, the next charge needs that first
         with suppress(OSError):
-            witness.note(head)
+            witness.note(head, self.contains)
 
     def _seal_refusal(self, why: str) -> TacitError:
         return _refusals.sealed(f"{self.store.name} is sealed: {why}")

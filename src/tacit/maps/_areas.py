@@ -10,13 +10,15 @@ import numpy as np
 
 from tacit.core import needs
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Code, Say, Set
+from tacit.fixes import Code, Either, Say, Set
 from tacit.maps._box import Box
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["EARTH_KM", "Area", "Circle", "PolygonArea", "Rectangle", "as_geometry"]
+    from tacit.fixes import Fix
+
+__all__ = ["EARTH_KM", "SAME", "Area", "Circle", "PolygonArea", "Rectangle", "as_geometry", "exact_ends"]
 
 #: The mean radius of the earth.
 EARTH_KM = 6371.0088
@@ -52,12 +54,15 @@ class Rectangle:
     def read(cls, corner: object, opposite: object) -> Rectangle:
         """Read two opposite corners."""
         try:
-            return cls(Box.read((corner, opposite)))
+            box = Box.read((_this_side(corner, opposite, corner), _this_side(corner, opposite, opposite)))
+            return cls(box)
         except TacitError as refusal:
             what = refusal.what.replace("box", "rectangle", 1)
             fix = refusal.fix
-            if isinstance(fix, Set) and "box" in fix.values:
-                fix = Code("surface.rectangle({}, {})".format(*fix.values["box"]))  # type: ignore[misc]
+            if isinstance(fix, Either):
+                fix = Either(*map(_as_rectangle, fix.fixes))
+            elif fix is not None:
+                fix = _as_rectangle(fix)
             raise TacitError(refusal.code, what, why=refusal.why, fix=fix) from None
 
     @property
@@ -70,14 +75,30 @@ class Rectangle:
         south, west, north, east = boxes.T
         high = np.minimum(north, self.box.north) - np.maximum(south, self.box.south)
         wide = np.minimum(east, self.box.east) - np.maximum(west, self.box.west)
-        return _exact_ends(high / (north - south)) * _exact_ends(wide / (east - west))
+        return exact_ends(high / (north - south)) * exact_ends(wide / (east - west))
 
     def geometry(self, margin: float = 0.0) -> Any:
         """Return the rectangle as a polygon."""
         del margin
-        from shapely import box
+        from shapely import box, union_all
 
-        return box(self.box.west, self.box.south, self.box.east, self.box.north)
+        parts = [box(part.west, part.south, part.east, part.north) for part in self.box.parts]
+        return parts[0] if len(parts) == 1 else union_all(parts)
+
+
+def _this_side(corner: Any, opposite: Any, wanted: Any) -> Any:
+    """Return a corner; one turn less if the whole rectangle lies east of the 180th meridian."""
+    try:
+        return (wanted[0], wanted[1] - 360) if 180 < min(corner[1], opposite[1]) <= 540 else wanted
+    except (TypeError, IndexError, KeyError):
+        return wanted  # `Box.read` says what is wrong
+
+
+def _as_rectangle(fix: Fix) -> Fix:
+    """Write the advice for a box as advice for a rectangle."""
+    if isinstance(fix, Set) and "box" in fix.values:
+        return Code("surface.rectangle({}, {})".format(*fix.values["box"]))  # type: ignore[misc]
+    return fix
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +114,10 @@ class Circle:
         """Read a circle, or refuse it."""
         try:
             y, x, r = float(lat), float(lon), float(km)  # type: ignore[arg-type]
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise bad_parameter("radius", "a latitude, a longitude and kilometres", (lat, lon, km),
                                 fix=Set(km=5)) from None  # fmt: skip
+        x = x - 360 if 180 < x <= 360 else x  # as on a map that crosses the 180th meridian
         if not (-90 <= y <= 90 and -180 <= x <= 180):
             swapped = -90 <= x <= 90 and -180 <= y <= 180
             fix = Say("give the latitude first") if swapped else Say("give both in degrees")
@@ -201,7 +223,7 @@ class PolygonArea:
         shares[shapely.covers(self.shape, drawn)] = 1.0
         cut = (shares < 1) & shapely.intersects(self.shape, drawn)
         shares[cut] = shapely.area(shapely.intersection(self.shape, drawn[cut])) / shapely.area(drawn[cut])
-        return _exact_ends(shares)
+        return exact_ends(shares)
 
     def geometry(self, margin: float = 0.0) -> Any:
         """Return the polygons."""
@@ -239,6 +261,6 @@ def as_geometry(given: object) -> Any:
 _POLYGON = Say("give a geometry of the type Polygon or MultiPolygon")
 
 
-def _exact_ends(share: NDArray[np.float64]) -> NDArray[np.float64]:
+def exact_ends(share: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return shares between 0 and 1, exactly 0 or 1 where borders agree."""
     return np.where(share < SAME, 0.0, np.where(share > 1 - SAME, 1.0, share))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Say, Set
+from tacit.fixes import Either, Say, Set
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,8 @@ __all__ = ["Box", "BoxGiven", "LatLon"]
 
 #: A place: latitude, then longitude.
 LatLon: TypeAlias = tuple[float, float]
-#: A box as people write it: the south-western corner, then the north-eastern one.
+#: A box as people write it: the south-western corner, then the north-eastern one. Across the 180th meridian
+#: the eastern longitude lies above 180.
 BoxGiven: TypeAlias = tuple[LatLon, LatLon]
 
 _FORM = "((south, west), (north, east)) in degrees"
@@ -35,6 +36,9 @@ _EXAMPLE = Set(box=((46.3, 9.5), (49.1, 17.2)))
 class Box:
     """A public rectangle of latitudes and longitudes, in degrees. Points outside it do not count.
 
+    Across the 180th meridian the eastern side lies above 180, as in 165 to 190. A longitude below the western
+    side is then read as the same place one turn further east: -170 as 190.
+
     Examples
     --------
     >>> box = Box.read(((46, 9), (49, 17)))
@@ -42,6 +46,8 @@ class Box:
     (46.0, 17.0)
     >>> box.cells([46.1, 49, 45.9], [9, 17, 10], rows=3, columns=8).tolist()   # -1 is outside
     [0, 23, -1]
+    >>> Box.read(((-22, 165), (-12, 190))).inside([-15, -15, -15], [179, -171, 189]).tolist()
+    [True, True, True]
     """
 
     south: float
@@ -56,7 +62,7 @@ class Box:
             return given
         try:
             (south, west), (north, east) = (tuple(map(float, corner)) for corner in given)  # type: ignore[attr-defined]
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise bad_parameter("box", _FORM, given, fix=_EXAMPLE) from None
         if not all(map(math.isfinite, (south, west, north, east))):
             raise bad_parameter("box", "a pair of corners with finite numbers", given, fix=_EXAMPLE)
@@ -69,10 +75,36 @@ class Box:
         """The south-western corner and the north-eastern one."""
         return (self.south, self.west), (self.north, self.east)
 
-    def inside(self, lat: NDArray[np.float64], lon: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return which points lie in the box or on its border; NaN lies outside."""
+    @property
+    def crosses(self) -> bool:
+        """Whether the box crosses the 180th meridian."""
+        return self.east > 180
+
+    @property
+    def parts(self) -> tuple[Box, ...]:
+        """The box between the longitudes -180 and 180: in two parts if it crosses the 180th meridian."""
+        if not self.crosses:
+            return (self,)
+        both = (
+            Box(self.south, self.west, self.north, 180.0),
+            Box(self.south, -180.0, self.north, self.east - 360),
+        )
+        return tuple(part for part in both if part.east - part.west >= _LEAST)
+
+    def unwrapped(self, lon: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return longitudes as the box counts them: of a box that crosses 180, from its western side on."""
+        if not self.crosses:
+            return lon
         with np.errstate(invalid="ignore"):
-            return (lat >= self.south) & (lat <= self.north) & (lon >= self.west) & (lon <= self.east)
+            return np.where(lon < self.west, lon + 360, lon)
+
+    def inside(
+        self, lat: NDArray[np.float64] | Sequence[float], lon: NDArray[np.float64] | Sequence[float]
+    ) -> NDArray[np.bool_]:
+        """Return which points lie in the box or on its border; NaN lies outside."""
+        y, x = np.asarray(lat, dtype=np.float64), self.unwrapped(np.asarray(lon, dtype=np.float64))
+        with np.errstate(invalid="ignore"):
+            return (y >= self.south) & (y <= self.north) & (x >= self.west) & (x <= self.east)
 
     def cells(
         self, lat: NDArray[np.float64] | Sequence[float], lon: NDArray[np.float64] | Sequence[float],
@@ -85,6 +117,7 @@ class Box:
         """
         y, x = np.asarray(lat, dtype=np.float64), np.asarray(lon, dtype=np.float64)
         within = self.inside(y, x)
+        x = self.unwrapped(x)
         with np.errstate(invalid="ignore", over="ignore"):
             row = np.minimum((y - self.south) * (rows / (self.north - self.south)), rows - 1)
             column = np.minimum((x - self.west) * (columns / (self.east - self.west)), columns - 1)
@@ -114,7 +147,7 @@ class Box:
 
 
 def _fits(south: float, west: float, north: float, east: float) -> bool:
-    ordered = -90 <= south < north <= 90 and -180 <= west < east <= 180
+    ordered = -90 <= south < north <= 90 and -180 <= west <= 180 and west < east <= west + 360
     return ordered and min(north - south, east - west) >= _LEAST
 
 
@@ -129,10 +162,13 @@ def _refusal(given: object, south: float, west: float, north: float, east: float
             fix=Set(box=swapped),
         )
     if _fits(north, west, south, east) or _fits(south, east, north, west) or _fits(north, east, south, west):
-        ordered = ((min(south, north), min(west, east)), (max(south, north), max(west, east)))
+        low, high = min(south, north), max(south, north)
+        ordered = Set(box=((low, min(west, east)), (high, max(west, east))))
+        across = west > east >= -180
         return bad_parameter(
             "box", "the south-western corner, then the north-eastern corner", given,
-            why="a box that crosses the 180th meridian must be declared as two maps", fix=Set(box=ordered),
+            why="the eastern side of a box that crosses the 180th meridian lies above 180" if across else "",
+            fix=Either(ordered, Set(box=((low, west), (high, east + 360)))) if across else ordered,
         )  # fmt: skip
     if abs(north - south) < _LEAST or abs(east - west) < _LEAST:
         return bad_parameter(
@@ -143,6 +179,7 @@ def _refusal(given: object, south: float, west: float, north: float, east: float
         )
     return bad_parameter(
         "box", _FORM, given,
-        why="latitudes lie between -90 and 90, and longitudes between -180 and 180",
+        why="latitudes lie between -90 and 90, and longitudes between -180 and 180; the eastern side of a "
+        "box that crosses the 180th meridian lies above 180",
         fix=Say("give the corners in degrees; convert other coordinates first"),
     )  # fmt: skip

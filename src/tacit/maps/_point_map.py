@@ -160,7 +160,7 @@ class PointMap(AdaptiveQuestions, Dataset):
             "levels": list(regions.larger),
         }  # fmt: skip
         return self._plan(
-            PolygonLocator(regions), goal, asked, f"points in {regions.words}",
+            PolygonLocator(regions, self.box.crosses), goal, asked, f"points in {regions.words}",
             request={"districts": regions.to_json(), "levels": list(regions.larger)}, above=regions,
             notes=("points in no polygon are not counted",),
         )  # fmt: skip

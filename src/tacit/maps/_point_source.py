@@ -104,7 +104,7 @@ class PointSource:
             hashes = read.owner_hashes
             self._columns.close()
         within = self._box.inside(lat, lon)
-        lat, lon = lat[within], lon[within]
+        lat, lon = lat[within], self._box.unwrapped(lon)[within]
         if owner is None:
             return OwnedPoints(lat, lon)
         assert hashes is not None  # noqa: S101 - there are owners

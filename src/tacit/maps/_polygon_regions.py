@@ -107,6 +107,7 @@ class PolygonRegions(Regions):
         import shapely
 
         south, west, north, east = area.bounds
+        west, east = (-180.0, 180.0) if east > 180 else (west, east)
         boxes, margins = self.boxes, self.margins
         s, w, n, e = boxes.T
         near = np.flatnonzero(
@@ -235,9 +236,14 @@ def _halves(ring: list[list[float]]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class PolygonLocator:
-    """Public polygons; a point on a border belongs to the first one in the public order."""
+    """Public polygons; a point on a border belongs to the first one in the public order.
+
+    If the box crosses the 180th meridian, polygons may be drawn on either side of it: with longitudes above
+    180, or with those of the same places below 0.
+    """
 
     regions: PolygonRegions
+    crosses: bool = False
 
     def locate(self, points: OwnedPoints) -> NDArray[np.int64]:
         """Return the first polygon that holds each point or has it on its border."""
@@ -245,10 +251,16 @@ class PolygonLocator:
 
         tree = shapely.STRtree(self.regions.shapes)
         found = np.full(len(points), len(self.regions), dtype=np.int64)
-        point, polygon = tree.query(shapely.points(points.lon, points.lat), predicate="intersects")
-        np.minimum.at(found, point, polygon)
+        for lon in (points.lon, _turned(points.lon)) if self.crosses else (points.lon,):
+            point, polygon = tree.query(shapely.points(lon, points.lat), predicate="intersects")
+            np.minimum.at(found, point, polygon)
         found[found == len(self.regions)] = -1
         return found
+
+
+def _turned(lon: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return longitudes from 180 on as the same places below 0."""
+    return np.where(lon >= 180, lon - 360, lon)
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,8 +110,9 @@ def _check_nested(levels: list[tuple[str, ...]], names: list[str]) -> None:
 def _check_place(regions: PolygonRegions, box: Box) -> None:
     """Refuse polygons of which none is in the box; say so if swapping latitude and longitude would help."""
     s, w, n, e = regions.boxes.T
-    if ((n > box.south) & (s < box.north) & (e > box.west) & (w < box.east)).any():
-        return
+    for turn in (0, 360) if box.crosses else (0,):
+        if ((n > box.south) & (s < box.north) & (e + turn > box.west) & (w + turn < box.east)).any():
+            return
     swapped = ((e > box.south) & (w < box.north) & (n > box.west) & (s < box.east)).any()
     raise TacitError(
         "bad-parameter",
@@ -156,14 +157,14 @@ def cells_over(box: Box, resolution: int, coarsest: int) -> PolygonRegions:
             "question-too-large", f"about {about:,.0f} H3 cells cover the box",
             why=f"a surface has at most {_MOST_CELLS:,} of them", fix=Set(resolution=max(resolution - 1, 0)),
         )  # fmt: skip
-    found = {cell for tile in _tiles(box) for cell in _cells_in(tile, resolution)}
+    found = {cell for part in box.parts for tile in _tiles(part) for cell in _cells_in(tile, resolution)}
     cells = sorted(found)
     larger = {
         f"resolution {level}": tuple(format(basic_int.cell_to_parent(cell, level), "x") for cell in cells)
         for level in range(resolution - 1, coarsest - 1, -1)
     }
     regions = PolygonRegions.of_cells(cells, larger)
-    drawn = shapely.box(box.west, box.south, box.east, box.north)
+    drawn = shapely.union_all([shapely.box(p.west, p.south, p.east, p.north) for p in box.parts])
     kept = np.flatnonzero(shapely.distance(drawn, regions.shapes) <= regions.margins)
     return PolygonRegions.of_cells(
         [cells[i] for i in kept], {name: tuple(v[i] for i in kept) for name, v in larger.items()}

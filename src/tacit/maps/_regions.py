@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.maps._areas import EARTH_KM
+from tacit.maps._areas import EARTH_KM, Circle, exact_ends
 from tacit.maps._box import Box
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Regions(ABC):
                 south, west, north, east = boxes.T
                 if not len(boxes) or not ((south < north) & (west < east)).all():  # NaN is neither
                     raise ValueError("not boxes")
-                if not (np.abs(boxes) <= [90, 180, 90, 180]).all():
+                if not (np.abs(boxes) <= [90, 540, 90, 540]).all() or (east - west > 360).any():
                     raise ValueError("not boxes")
                 return BoxRegions(boxes)
             case "polygons" | "h3":
@@ -86,6 +86,20 @@ class Regions(ABC):
                 return PolygonRegions.read_document(document)
             case _:
                 raise ValueError("not regions that this version can read")
+
+
+def _box_shares(area: Area, boxes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the share of each box that an area covers; both may cross the 180th meridian.
+
+    Longitudes that differ by one turn are the same place, so a rectangle or a polygon is compared one turn
+    further west and east too. A circle already measures distances around the earth.
+    """
+    share = area.box_shares(boxes)
+    if isinstance(area, Circle) or max(area.bounds[3], float(boxes[:, 3].max(initial=0.0))) <= 180:
+        return share
+    for turn in (-360.0, 360.0):
+        share = share + area.box_shares(boxes + np.array([0.0, turn, 0.0, turn]))
+    return exact_ends(np.minimum(share, 1.0))
 
 
 _SIDES = ("south", "west", "north", "east")
@@ -146,8 +160,10 @@ class BoxRegions(_Boxes):
         """Return the touched boxes and the share of each."""
         south, west, north, east = area.bounds
         s, w, n, e = self.boxes.T
-        near = np.flatnonzero((n > south) & (s < north) & (e > west) & (w < east))
-        share = area.box_shares(self.boxes[near])
+        near = np.flatnonzero((n > south) & (s < north))
+        if max(east, float(e.max())) <= 180:
+            near = np.flatnonzero((n > south) & (s < north) & (e > west) & (w < east))
+        share = _box_shares(area, self.boxes[near])
         return near[share > 0], share[share > 0]
 
     @property
@@ -199,6 +215,10 @@ class GridRegions(_Boxes):
         """Return the touched cells and the share of each; only the cells near the area are looked at."""
         lat, lon = self.box.edges(self.rows, self.columns)
         south, west, north, east = area.bounds
+        if max(east, self.box.east) > 180:
+            share = _box_shares(area, self.boxes)
+            near = np.flatnonzero(share > 0)
+            return near, share[near]
         if (
             south >= self.box.north
             or north <= self.box.south

@@ -63,7 +63,7 @@ from tacit.mechanisms._subsampled import Subsampled
 from tacit.mechanisms._subset_selection import SubsetSelection
 from tacit.mechanisms._toeplitz_noise import ToeplitzNoise
 from tacit.mechanisms._top_k import TopK
-from tacit.mechanisms._training_noise import generator_seed, training_noise
+from tacit.mechanisms._training_noise import generator_seed, random_slots, training_noise
 from tacit.mechanisms._tree_noise import TreeNoise
 from tacit.mechanisms._upper_tails import chance_above
 from tacit.mechanisms._variance import Variance, VarianceAndCount
@@ -151,6 +151,7 @@ __all__ = [
     "linear_tail",
     "mean_sets",
     "passing_hull",
+    "random_slots",
     "randomizer_from_json",
     "ranking_secret",
     "residual",

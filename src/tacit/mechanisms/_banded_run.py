@@ -150,7 +150,10 @@ class BandedRun:
         self.taken += 1
 
     def memory(self) -> bytes:
-        """Return the state as bytes for the next instalment; whoever holds them can undo the noise."""
+        """Return the state as bytes for the next instalment; whoever holds them can undo the noise.
+
+        Without names, their length shows how many units there are; with names, it is public.
+        """
         past = [[_document(one) for one in row] for row in self.past]
         groups = {"secret": self._secret} if self._secret else {"groups": _document(self.group_of)}
         held = {"taken": self.taken, "past": past, **groups}

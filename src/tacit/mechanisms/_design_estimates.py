@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, count, rational
+from tacit.exact import Number, count, rational, read_fraction
 from tacit.fixes import Code, Set
 from tacit.mechanisms._mechanism import confidence_level
 
@@ -117,9 +118,9 @@ class TwoGroupDesign:
 def read_chance(name: str, value: Number | str) -> Fraction:
     """Read a probability; text such as "1/6" is a fraction."""
     if isinstance(value, str):
-        try:
-            value = Fraction(value)
-        except (ValueError, ZeroDivisionError):
+        try:  # never Fraction(text): it writes out all digits of "1e999999999"
+            value = read_fraction(value.strip()) if "/" in value else Decimal(value)
+        except (ValueError, ArithmeticError):
             raise bad_parameter(name, "a probability", value, fix=Set(**{name: "1/6"})) from None
     chance = rational(name, value, zero=True)
     if chance > 1:

@@ -27,6 +27,7 @@ from tacit.mechanisms._mechanism import (
     read_monotone,
     show,
 )
+from tacit.mechanisms._memory_width import fixed_width
 from tacit.mechanisms._noise_laws import LaplaceLaw
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ class SparseVector(Mechanism):
         run = SparseVectorRun(self, held)
         answers = [-1 if run.stopped else int(run.ask(one)) for one in numbers]
         kept = {"bar": run._bar, "left": run._left}  # noqa: SLF001 - one class in two parts
-        return answers, json.dumps(kept).encode()
+        return answers, fixed_width(kept)
 
     def to_json(self) -> dict[str, Any]:
         """Return the mechanism's name, its exact parameters and its cost as JSON data."""

@@ -21,6 +21,7 @@ from tacit.fixes import Set
 from tacit.mechanisms._discrete_gaussian import DiscreteGaussian
 from tacit.mechanisms._linear_noise import LinearNoise
 from tacit.mechanisms._mechanism import Mechanism
+from tacit.mechanisms._memory_width import fixed_width
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -125,7 +126,7 @@ class StreamNoise(Mechanism):
                 "value", f"the days that are left of {self.days}", f"{len(new)} days", fix=Set(days=self.days)
             )
         rows, past = self.sums(new, held["past"])
-        memory = json.dumps({"days": held["days"] + len(new), "past": past}).encode()
+        memory = fixed_width({"days": held["days"] + len(new), "past": past})
         return (self.noise.release(whole(rows)).tolist() if rows else []), memory
 
     def noise_on(self, window: int | None, day: int, through: int) -> LinearNoise:

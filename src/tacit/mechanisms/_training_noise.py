@@ -1,4 +1,4 @@
-"""The training noise of mechanisms: seeds for the generator of a device, and Gaussian numbers in floats."""
+"""The training noise of mechanisms: seeds for generators, slots of units, and Gaussian numbers in floats."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tacit import noise
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["generator_seed", "training_noise"]
+__all__ = ["generator_seed", "random_slots", "training_noise"]
 
 _SEED_BITS = 64
 _GRID = 2**20
@@ -30,6 +30,20 @@ def generator_seed() -> int:
     True
     """
     return int(noise.uniform_below(2**_SEED_BITS))
+
+
+def random_slots(slots: int, units: int) -> NDArray[np.int64]:
+    """Draw a slot for each unit of a sample, uniformly and independently.
+
+    The draws decide which kernels compute a unit, and are no noise: whatever they are, a unit moves a sum by
+    at most the clip. They must not depend on other units.
+
+    Examples
+    --------
+    >>> random_slots(8, 3).shape
+    (3,)
+    """
+    return np.asarray(noise.uniform_below(slots, units), dtype=np.int64)
 
 
 def training_noise(count: int) -> NDArray[np.float32]:

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, FastAPI, Request
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.staticfiles import StaticFiles
 
@@ -162,6 +163,7 @@ async def _serve(service: Service, operation: Operation, request: Request, *, is
         request.scope["tacit"].person = person = call.caller.id if call.caller else ""
         check_rate(request, person, service.settings.rate)
         operation.rule.check(call.caller, call.dataset)
+        call.admitted = True
         _check_address(call)
         if operation.method != "GET":
             given, written = await _given(call, operation, request, is_page=is_page)
@@ -221,6 +223,8 @@ async def _limited(request: Request, most: int) -> bytes:
                 parts.append(part)
     except TimeoutError:
         raise body_unreadable("it did not arrive in time") from None
+    except ClientDisconnect:
+        raise body_unreadable("the connection ended before all of it had arrived") from None
     return b"".join(parts)
 
 
@@ -280,7 +284,10 @@ def _json(document: Mapping[str, Any]) -> bytes:
 def _refuse(
     call: ServiceCall, operation: Operation, refusal: TacitError, written: Mapping[str, str]
 ) -> Response:
-    """Answer a refusal: a problem for programs; for people their form again, or a page with what to do."""
+    """Answer a refusal: a problem for programs; for people their form again, or a page with what to do.
+
+    Guarantee: somebody whom the rule has refused sees the problem alone. A form shows what its rule protects.
+    """
     problem = problem_of(refusal, call.id)
     call.request.scope["tacit"].code = refusal.code
     if not call.is_page:
@@ -289,7 +296,7 @@ def _refuse(
         return RedirectResponse(f"/sign-in?next={_own_address(call)}", status_code=303)
     document: Mapping[str, Any] = {"problem": problem}
     template = "problem.html"
-    if operation.form is not None and operation.page and problem["status"] < 500:
+    if call.admitted and operation.form is not None and operation.page and problem["status"] < 500:
         try:
             document = {**operation.form(call, written), "problem": problem}
             template = operation.page

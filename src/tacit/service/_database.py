@@ -72,6 +72,7 @@ class Database:
         database = cls(place)
         if not database._on_server:
             Path(place).parent.mkdir(parents=True, exist_ok=True)
+            Path(place).touch(mode=0o600)  # SQLite gives its other files the same mode
         try:
             database.migrate()
         except BaseException:

@@ -130,5 +130,15 @@ CREATE TABLE days (
 )
 """
 
+_WORK = "ALTER TABLE queries ADD COLUMN work INTEGER NOT NULL DEFAULT 0"
+
+_MADE_LINKS = """
+CREATE TABLE made_links (
+    digest TEXT PRIMARY KEY, person TEXT NOT NULL REFERENCES users (id), made_by TEXT NOT NULL,
+    made TEXT NOT NULL, used TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX made_links_person ON made_links (person)
+"""
+
 #: Each is applied once, in its own transaction.
-MIGRATIONS: Final = (_FIRST, _REGISTRATIONS, _DAYS)
+MIGRATIONS: Final = (_FIRST, _REGISTRATIONS, _DAYS, _WORK, _MADE_LINKS)

@@ -19,6 +19,8 @@ from tacit.service._forms import form_text
 from tacit.service._refusals import not_found, not_permitted, not_signed_in
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from starlette.requests import Request
 
     from tacit.service._bodies import Body
@@ -84,6 +86,8 @@ class ServiceCall:
     body: Any = None
     id: str = ""
     is_page: bool = False
+    #: Whether the rule of the operation has let the caller through; until then, a refusal shows no form.
+    admitted: bool = False
     #: Cookies to set: name -> (value, seconds); an empty value removes the cookie.
     cookies: dict[str, tuple[str, int]] = field(default_factory=dict)
     #: Headers that the answer has, a refusal too.
@@ -102,12 +106,18 @@ class ServiceCall:
 
     async def in_thread(self, work: Callable[..., T], *given: object, **named: object) -> T:
         """Do something long beside the event loop; what it takes is counted like any other effort."""
+        return await self.in_pool(None, work, *given, **named)
+
+    async def in_pool(
+        self, pool: Executor | None, work: Callable[..., T], *given: object, **named: object
+    ) -> T:
+        """Do something long in threads of its own, so that those who wait for it hold up nobody else."""
 
         def timed() -> T:
             with self.timed():
                 return work(*given, **named)
 
-        return await asyncio.to_thread(timed)
+        return await asyncio.get_running_loop().run_in_executor(pool, timed)
 
     @property
     def csrf(self) -> str:
@@ -183,7 +193,7 @@ class Operation:
         location.
     form
         For a POST with a template: what the page shows beside a problem; it gets the call and the fields as
-        they were written.
+        they were written. It is called only after the rule has let the caller through.
     summary
         One line for the description of the API.
     api

@@ -109,6 +109,16 @@ class Service:
             now_text(), person, what, about, request,
         )  # fmt: skip
 
+    def tell_drawer(self, kind: str, document: dict[str, Any]) -> str:
+        """Give the drawer a job without waiting for it; return its number."""
+        job = new_id("j")
+        with self.database.change() as change:
+            change.run(
+                "INSERT INTO jobs (id, kind, document, state, created) VALUES (?, ?, ?, 'waiting', ?)",
+                job, kind, json.dumps(document), now_text(),
+            )  # fmt: skip
+        return job
+
     async def ask_drawer(self, kind: str, document: dict[str, Any]) -> dict[str, Any]:
         """Let the drawer do something that needs the sources, and wait; its refusals come back as such.
 
@@ -120,12 +130,7 @@ class Service:
         document
             What the job needs.
         """
-        job = new_id("j")
-        with self.database.change() as change:
-            change.run(
-                "INSERT INTO jobs (id, kind, document, state, created) VALUES (?, ?, ?, 'waiting', ?)",
-                job, kind, json.dumps(document), now_text(),
-            )  # fmt: skip
+        job = self.tell_drawer(kind, document)
         end = time.monotonic() + _JOB_WAIT
         while time.monotonic() < end:
             row = self.database.row("SELECT state, result FROM jobs WHERE id = ?", job)

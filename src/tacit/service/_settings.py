@@ -74,6 +74,14 @@ class ServiceSettings:
         Seconds between two boundaries; after how many boundaries an answer leaves; how many draws of a
         dataset may be between their boundary and their answer at a time. A policy may have its own lag and
         width.
+    work
+        How much estimated work of draws a dataset takes on at a time: milliseconds for each second that a
+        draw may compute. What is more waits for a later boundary.
+    share
+        The part of this work that one question, and one person's questions together, may take.
+    waiting_days
+        For how many days a role, or a password that was chosen with a link, counts as that of the person who
+        gave the role or made the link, when two people must agree; 0 for none.
     memory
         The most memory of one dataset's process, in MiB.
     key
@@ -106,6 +114,9 @@ class ServiceSettings:
     tick: Fraction = Fraction(1, 2)
     lag: int = 4
     width: int = 32
+    work: int = 800
+    share: Fraction = Fraction(1, 2)
+    waiting_days: int = 7
     memory: int = 4096
     url: str = ""
     oidc: Mapping[str, Any] = field(default_factory=dict)
@@ -123,7 +134,7 @@ class ServiceSettings:
         if path is not None:
             try:
                 given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError, RecursionError) as error:
                 raise TacitError(
                     "bad-parameter",
                     f"the settings {path} cannot be read: {getattr(error, 'strerror', None) or error}",
@@ -189,12 +200,28 @@ def _variable(environ: Mapping[str, str], name: str) -> str | None:
         raise bad_parameter(f"{variable}_FILE", "a file that this process may read", file) from None
 
 
+_MAY_BE_ZERO = frozenset({"port", "metrics", "rate", "connections", "waiting_days"})
+
+
 def _read(name: str, value: Any) -> Any:
     match name:
-        case "port" | "workers" | "lag" | "width" | "memory" | "metrics" | "rate" | "connections":
-            return int(_number(name, value, zero=name in {"port", "metrics", "rate", "connections"}))
+        case (
+            "port"
+            | "workers"
+            | "lag"
+            | "width"
+            | "work"
+            | "memory"
+            | "metrics"
+            | "rate"
+            | "connections"
+            | "waiting_days"
+        ):
+            return int(_number(name, value, zero=name in _MAY_BE_ZERO))
         case "tick":
             return _number(name, value)
+        case "share":
+            return _share(value)
         case "folder":
             return Path(value)
         case "behind_proxy":
@@ -208,6 +235,13 @@ def _number(name: str, value: Any, *, zero: bool = False) -> Fraction:
     except (ValueError, ZeroDivisionError):
         raise bad_parameter(name, "a number", value) from None
     return rational(name, given, zero=zero)
+
+
+def _share(value: Any) -> Fraction:
+    share = _number("share", value)
+    if share > 1:
+        raise bad_parameter("share", "a part, at most 1", value)
+    return share
 
 
 def _source(name: str, given: Any, base: Path) -> ListedSource:

@@ -9,7 +9,10 @@ person's rows alone, and each person still counts in at most ``most_days`` days 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tacit.engines import read_kept
@@ -33,6 +36,7 @@ class Admission:
     apart: int
     _kept: dict[str, list[int]] = field(default_factory=dict)
     _seen: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    _digests: dict[int, bytes] = field(default_factory=dict)
 
     @property
     def rule(self) -> str:
@@ -45,11 +49,14 @@ class Admission:
         if any(files.get(day) != version for day, version in self._seen.items()):
             self._kept.clear()
             self._seen.clear()
+            self._digests.clear()
         for day, version in files.items():
             if day not in self._seen:
                 number = horizon.number(day)
-                for owner in read_kept(folder.path(day), self.unit):
+                owners = sorted(read_kept(folder.path(day), self.unit))
+                for owner in owners:
                     self._kept.setdefault(owner, []).append(number)
+                self._digests[number] = hashlib.sha256(json.dumps(owners).encode()).digest()
                 self._seen[day] = version
 
     def barred(self, number: int, owners: Iterable[str]) -> list[str]:
@@ -59,6 +66,22 @@ class Admission:
     def _admits(self, number: int, kept: Iterable[int]) -> bool:
         days = tuple(kept)
         return len(days) < self.most_days and all(abs(day - number) >= self.apart for day in days)
+
+    def digest(self, through: int) -> str | None:
+        """Return a digest of who counts on the days up to one; None if their marks do not fit together.
+
+        Marks that were made one after another fit together. Files from several copies of a folder may not.
+        """
+        days = range(1, through + 1)
+        if not all(map(self._digests.__contains__, days)):
+            return None
+        if not all(self._fit([day for day in kept if day <= through]) for kept in self._kept.values()):
+            return None
+        return hashlib.sha256(b"".join(self._digests[day] for day in days)).hexdigest()
+
+    def _fit(self, kept: list[int]) -> bool:
+        apart = (later - day >= self.apart for day, later in pairwise(sorted(kept)))
+        return len(kept) <= self.most_days and all(apart)
 
 
 def _version(path: Path) -> tuple[int, int, int]:

@@ -92,10 +92,10 @@ class AlarmTask(StreamTask):
     ) -> Generator[Any, Any, bytes | None]:
         """Yield the exact counts of the new days that are watched; return how far the days go now."""
         del number, noisy
-        before = int(state or b"0")
+        before, left = self.states(state)
         new = range(max(before + 1, self.since), self.wanted.through + 1)
         yield [self._integers(day)[0][0][0] for day in new]
-        return str(max(before, self.wanted.through)).encode()
+        return left
 
     def read_of(self, number: int, noisy: Mapping[int, Sequence[Any]], confidence: Fraction) -> AlarmDays:  # type: ignore[override]
         """Read all days up to the last one of an instalment."""
@@ -132,8 +132,8 @@ def make_alarm_plan(stream: Stream, one: Plan[Any], request: JSON, goal: AlarmGo
     vector = _vector(goal, moved, goal.baseline + gap)
     words = f"the count is at least {gap:,} above the declared {float(goal.baseline):g}, apart from the noise"
     task = AlarmTask(
-        table, (), stream.horizon, stream.facts, False, (), stream._open_day, DaysWanted(),  # noqa: FBT003, SLF001
-        vector, goal.since, rate, words,
+        table, (), stream.horizon, stream.facts, False, (), stream._open_day, stream._marks,  # noqa: FBT003, SLF001
+        DaysWanted(), vector, goal.since, rate, words,
     )  # fmt: skip
     facts = [
         ("days", f"{days:,}, from {stream.horizon.name(goal.since)} to {stream.horizon.last}"),

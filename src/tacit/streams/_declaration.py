@@ -65,6 +65,7 @@ def stream(
     ----------
     source
         The folder that keeps the rows and the stream's declaration; None for a temporary one, to try it out.
+        At person level, the folder knows who has counted: go on in this folder, and keep it with the ledger.
     name, version
         Declared identity, to which the budget is bound.
     level
@@ -113,7 +114,7 @@ def stream(
 
     made("none.parquet")  # refuses facts that do not fit together
     session = _Session(None, {})
-    folder = _folder_of(source, name, ledger)
+    folder = _folder_of(source, name, ledger, level)
     where = None if ledger is None or not isinstance(ledger, str | os.PathLike) else os.fspath(ledger)
     declared: dict[str, JSON] = {
         "name": name, "version": version, "unit": unit, "level": level,
@@ -188,9 +189,23 @@ def open_stream(
     return opened
 
 
-def _folder_of(source: str | os.PathLike[str] | None, name: str, ledger: object) -> StreamFolder:
-    """Return the folder of a stream, or a temporary one; a folder that stays needs a ledger that stays."""
+def _folder_of(
+    source: str | os.PathLike[str] | None, name: str, ledger: object, level: Level
+) -> StreamFolder:
+    """Return the folder of a stream, or a temporary one; a folder that stays needs a ledger that stays.
+
+    At person level also the other way round: the folder knows who has counted, and the run goes on.
+    """
     if source is None:
+        where = ledger if isinstance(ledger, str | os.PathLike) else getattr(ledger, "name", ":memory:")
+        if level == "person" and os.fspath(where) != ":memory:":
+            raise TacitError(
+                "bad-parameter",
+                "a stream that protects whole persons needs a folder beside its ledger",
+                why="the folder keeps who has counted; with a new temporary folder, each person would count "
+                "again, but the ledger would charge nothing",
+                fix=Set(source=f"{name}/"),
+            )
         return StreamFolder.temporary()
     _check_folder(source)
     if ledger is None:

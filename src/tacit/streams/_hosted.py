@@ -167,6 +167,7 @@ def draw_days(
     begun = BegunPlan(plan, run, hosted.horizon)
     if number <= begun.through():
         return begun.release_of(number)
+    hosted._refuse_other_marks(begun, number)  # noqa: SLF001 - the parts of a stream
     return begun.draw(number, None, "")
 
 

@@ -155,13 +155,56 @@ class StreamRows:
 
     def _admission(self, but: str) -> Admission:
         """Return who counts in which days, all but the one that comes in now."""
-        session = self._session
-        self._refuse_forgotten(max((self._begun_with(one).through() for one in session.begun), default=0))
-        if session.admission is None:
-            session.admission = Admission(self.unit.column, self.most_days, self.apart)
-        found: Admission = session.admission
-        found.refresh(self._folder, self.horizon, but)
-        return found
+        begun = [self._begun_with(one) for one in self._session.begun]
+        self._refuse_forgotten(max((one.through() for one in begun), default=0))
+        for one in begun:
+            self._refuse_other_marks(one)
+        return self._refreshed(but)
+
+    def _refreshed(self, but: str = "") -> Admission:
+        """Return who counts in which days, as the files say now, but for one."""
+        if self._session.admission is None:
+            self._session.admission = Admission(self.unit.column, self.most_days, self.apart)
+        admission: Admission = self._session.admission
+        admission.refresh(self._folder, self.horizon, but)
+        return admission
+
+    def _marks(self, through: int) -> str:
+        """Return a digest of who counts on the days up to one, at person level; nothing at other levels."""
+        if self.level != "person":
+            return ""
+        digest = self._refreshed().digest(through)
+        if digest is None:
+            raise self._marks_differ(through)
+        return digest
+
+    def _refuse_other_marks(self, begun: BegunPlan, through: int = 0) -> None:
+        """At person level, refuse to go on with a run if others have counted on the days that it released.
+
+        Days up to ``through``, which are to be drawn, must fit to them.
+
+        The secret of a run that an earlier version of Tacit drew does not hold its marks yet. The run goes on
+        in a folder that knew it already, and gets the marks of this folder when its next days are drawn.
+        """
+        self._marks(through)
+        if self.level != "person" or not (state := begun.state).through:
+            return
+        entry = self._session.begun.get(begun.plan.hash, {})
+        if entry.get("elsewhere") if not state.marks else state.marks != self._marks(state.through):
+            raise self._marks_differ(state.through)
+
+    def _marks_differ(self, through: int) -> TacitError:
+        days = "1 day" if self.most_days == 1 else f"{self.most_days} days"
+        return TacitError(
+            "stream-differs",
+            f"the files of the days up to {self.horizon.name(through)} are not those that were released",
+            why=f"the files show who has counted, and each {self.unit.noun} counts on at most {days}; "
+            "nothing was stored, drawn or charged",
+            fix=Say(
+                "go on in the folder from which these days were released, or restore the whole folder from "
+                "its latest backup"
+            ),
+        )
 
     def _refuse_forgotten(self, released: int) -> None:
         """At person level, refuse to go on without the file of a released day: it says who counted on it."""

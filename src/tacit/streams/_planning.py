@@ -89,7 +89,7 @@ def make_stream_plan(
         )
     task = StreamTask(
         table, choice.mechanisms, stream.horizon, stream.facts, daily, _blocks(stream, daily=daily),
-        stream._open_day, DaysWanted(),  # noqa: SLF001 - the parts of a stream
+        stream._open_day, stream._marks, DaysWanted(),  # noqa: SLF001 - the parts of a stream
     )  # fmt: skip
     warning = warn_of_delta(float(goal.delta), goal.size) if goal.delta else ""
     made: Plan[Series] = Plan.of(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tacit.core import members_of
+from tacit.streams._run_state import RunState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +36,11 @@ class BegunPlan:
         if claimed > self._claimed:
             self._look(claimed)
         return self._ends[-1][1] if self._ends else 0
+
+    @property
+    def state(self) -> RunState:
+        """How far the stored instalments go, and who counted on their days; from the run's secret."""
+        return RunState.read(self._run.state)
 
     def _look(self, claimed: int) -> None:
         """Read how far instalments go that this process did not draw; lost ones go nowhere.

@@ -241,11 +241,15 @@ class Stream(StreamRows, StreamAlarms, Dataset):
                 fix=Either(Say("append the rows of the first day before you begin the plan"),
                            Set(types=dict.fromkeys(unseen, "text"))),
             )  # fmt: skip
-        plan.run(who=who, purpose=purpose)
+        run = plan.run(who=who, purpose=purpose)
         if plan.hash not in self._session.begun:
             with self._lock():  # written before anybody can draw from it, so that released days stay closed
                 self._refresh()
-                self._session.begun[plan.hash] = {**plan.to_json(), "who": who, "purpose": purpose}
+                entry = {**plan.to_json(), "who": who, "purpose": purpose}
+                state = BegunPlan(plan, run, self.horizon).state
+                if self.level == "person" and state.through and not state.marks:
+                    entry["elsewhere"] = True  # another folder has its marks; stored days can be read here
+                self._session.begun[plan.hash] = entry
                 self._store()
 
     def release(self, day: object, plan: Plan[Series] | None = None) -> Release[Series]:
@@ -278,6 +282,7 @@ class Stream(StreamRows, StreamAlarms, Dataset):
                     fix=Code(f'stream.append("{self.horizon.name(missing)}", []) says that nobody came'),
                 )
             with self._lock():  # no day is replaced while it is drawn
+                self._refuse_other_marks(begun, number)
                 return begun.draw(number, self._ledger, self.identity.name)
         return begun.release_of(number)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tacit.streams._readings import read_windows
+from tacit.streams._run_state import RunState
 from tacit.streams._series import Series
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class StreamTask:
         The blocks that the run is charged to; none stands for all of the data.
     open_day
         Returns the engine with the rows of a day, or None if nobody came.
+    marks
+        Returns a digest of who counts on the days up to one; empty below the person level.
     wanted
         Up to which day the next instalment goes.
     """
@@ -72,6 +75,7 @@ class StreamTask:
     daily: bool
     blocks: tuple[str, ...]
     open_day: Callable[[int], Engine | None]
+    marks: Callable[[int], str]
     wanted: DaysWanted
 
     @property
@@ -107,14 +111,26 @@ class StreamTask:
     ) -> Generator[Any, Any, bytes | None]:
         """Yield the exact numbers of the new days for each mechanism; return how far the rows go now."""
         del number, noisy
-        before = int(state or b"0")
+        before, left = self.states(state)
         new = range(before + 1, self.wanted.through + 1)
         if self.daily and not self.wanted.paid.issuperset(new):
             raise RuntimeError("a day was not paid for")
         exact = [self._integers(day) for day in new]
         for step in range(len(self.noises)):
             yield [day[step] for day in exact]
-        return str(max(before, self.wanted.through)).encode()
+        return left
+
+    def states(self, state: bytes) -> tuple[int, bytes]:
+        """Return the last day that was released, and the run's state after this instalment.
+
+        The marks of the released days must be those that the run was drawn with. Whoever draws checks this
+        before; the run may have gone on elsewhere since.
+        """
+        before = RunState.read(state)
+        if before.marks not in {"", self.marks(before.through)}:
+            raise RuntimeError("others counted on the released days")
+        through = max(before.through, self.wanted.through)
+        return before.through, RunState(through, self.marks(through)).write()
 
     def _integers(self, day: int) -> list[list[list[int]]]:
         """Return the exact numbers of one day: step, group, number."""

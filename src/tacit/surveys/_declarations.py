@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tacit.mechanisms import LocalRandomizer
 
 __all__ = [
-    "AnswerLabel", "AnswersGiven", "DeclaredQuestion", "QuestionKind", "are_labels", "question",
-    "read_question",
+    "MOST_LABELS", "AnswerLabel", "AnswersGiven", "DeclaredQuestion", "QuestionKind", "are_labels",
+    "question", "read_question",
 ]  # fmt: skip
 
 #: What a question asks for: one of a list, a number, a point of an ordered scale, two lists together.
@@ -27,8 +27,10 @@ AnswerLabel: TypeAlias = str | int
 #: How answers are written: a list of labels or their number, two bounds as a pair, or a range of a scale.
 AnswersGiven: TypeAlias = "Sequence[AnswerLabel] | tuple[Number, Number] | range | int"
 
-_MOST_LABELS = 1_000_000
+#: The most answers of a question.
+MOST_LABELS = 1_000_000
 _MOST_TEXT = 1_000
+_MOST_NUMBER = 2**63  # of a whole number that is an answer
 _FORMS = Code('["no", "yes"], (18, 90) or range(1, 6)')
 
 
@@ -125,10 +127,11 @@ def _read_answers(
     match given:
         case bool():
             pass
-        case int() if 2 <= given <= _MOST_LABELS:
+        case int() if 2 <= given <= MOST_LABELS:
             return "choice", tuple(range(given)), None
         case range():
-            if 2 <= len(given) <= _MOST_LABELS:
+            short = max(map(abs, (given.start, given.stop))) < _MOST_NUMBER  # len() of others can fail
+            if short and 2 <= len(given) <= MOST_LABELS:
                 ends = sorted((given[0], given[-1]))
                 return "scale", tuple(sorted(given)), (Fraction(ends[0]), Fraction(ends[1]))
         case (int() | float() | Fraction(), int() | float() | Fraction()) if isinstance(given, tuple):
@@ -151,7 +154,8 @@ def _read_answers(
                 return "choice", labels, None
     raise bad_parameter(
         "answers",
-        f"a list of 2 to {_MOST_LABELS:,} different texts or whole numbers, a pair of bounds, or a range",
+        f"a list of 2 to {MOST_LABELS:,} different texts or whole numbers below 2^63, a pair of bounds, "
+        "or a range",
         given,
         fix=_FORMS,
     )
@@ -159,10 +163,10 @@ def _read_answers(
 
 def are_labels(labels: tuple[object, ...]) -> bool:
     """Whether labels can be answers: all texts or all whole numbers, all different."""
-    if not 2 <= len(labels) <= _MOST_LABELS or len(set(labels)) != len(labels):
+    if not 2 <= len(labels) <= MOST_LABELS or len(set(labels)) != len(labels):
         return False
     texts = [label for label in labels if isinstance(label, str)]
     if texts:
         good = all(label and label.isprintable() and len(label) <= _MOST_TEXT for label in texts)
         return good and len(texts) == len(labels)
-    return {type(label) for label in labels} == {int}
+    return all(type(label) is int and abs(label) < _MOST_NUMBER for label in labels)

@@ -47,6 +47,13 @@ def pool(*reports: Reports, question: str | None = None, confidence: float = 0.9
     >>> table["yes"].respondents
     1000
     """
+    for one in reports:
+        if not hasattr(one, "_question"):
+            raise bad_parameter(
+                "reports", "the reports of each survey", type(one).__name__,
+                why="an estimate does not contain the reports that a pooled estimate is weighted by",
+                fix=Code("tc.surveys.pool(first.collect(...), second.collect(...))"),
+            )  # fmt: skip
     asked = [one._question(question)[0] for one in reports]  # noqa: SLF001 - of this room
     if not asked or len({(one.kind, one.answers, one.bounds, one.gives_shares) for one in asked}) != 1:
         raise TacitError(

@@ -79,7 +79,7 @@ def _from_file(survey: Survey, path: Path) -> ReportColumns:
     if not path.is_file():
         raise bad_parameter("source", "a file that exists", str(path), fix="check its name and its folder")
     match path.suffix.lower():
-        case ".jsonl" | ".ndjson" | ".json":
+        case ".jsonl" | ".ndjson" | ".json" | "":  # a browser can save a report without an ending
             lines, documents = _json_lines(path)
             return _from_documents(survey, documents, file=path.name, lines=lines)
         case ".csv":
@@ -95,7 +95,7 @@ def _json_lines(path: Path) -> tuple[list[int], list[Any]]:
     number = 0
     try:
         text = path.read_text(encoding="utf-8-sig")
-        if path.suffix.lower() == ".json":
+        if path.suffix.lower() == ".json" or (not path.suffix and _is_json(text)):
             whole = json.loads(text)
             return [], whole if isinstance(whole, list) else [whole]
         lines, found = [], []
@@ -109,11 +109,20 @@ def _json_lines(path: Path) -> tuple[list[int], list[Any]]:
     return lines, found
 
 
+def _is_json(text: str) -> bool:
+    """Whether a text is one document, and not a document on each line."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def _csv_columns(survey: Survey, path: Path) -> tuple[list[int], dict[str, list[Any]]]:
     """Return the columns of a file and the line of each row; an empty row is not a report."""
     try:
         text = path.read_text(encoding="utf-8-sig")  # spreadsheets write a mark before the first name
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(survey, text))
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(survey, text), strict=True)
         head = [name.strip() for name in next(rows, [])]
         found = [(rows.line_num, row) for row in rows if any(row)]
     except (ValueError, csv.Error):  # not UTF-8, or a cell of more than 131,072 letters

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -12,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.core import Plan, Unit, read_identity
 from tacit.errors import TacitError
-from tacit.exact import count, rational
-from tacit.fixes import Choose
-from tacit.mechanisms import Memo, QuestionSample, SubsetSelection
+from tacit.exact import count, rational, read_fraction
+from tacit.fixes import Choose, Either, Say, Set
+from tacit.mechanisms import LinearHashing, Memo, QuestionSample, SubsetSelection
 from tacit.report import Report, Reportable, ReportTable
 from tacit.surveys._memory import Memory, SequenceLoss, sequence_loss
 from tacit.surveys._respondent_words import gives_away, what_is_sent
@@ -29,6 +28,7 @@ from tacit.surveys._survey_questions import SurveyQuestion, question_from_docume
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from fractions import Fraction
 
     from tacit.accounting import Cost
     from tacit.surveys._answering import SurveyReport
@@ -99,13 +99,46 @@ class Survey(Reportable):
         total: Cost = reduce(add, [randomizer.cost for randomizer in randomizers])
         return total
 
-    def shuffled_cost(self, respondents: int) -> Cost:
+    def shuffled_cost(self, respondents: int, *, invitations: bool = True) -> Cost:
         """Return what one respondent loses if somebody trusted mixes all reports before anyone sees them.
 
-        The mixer must drop the order, the time, the network address and the invitation of every report, and
-        must not show single reports to anyone. Without such a mixer, the cost is that of `cost`.
+        The mixer must drop everything that can name a sender: the order, the time, the network address, the
+        invitation and all public facts of every report. The mixer must not show single reports to anyone. In
+        a repeated survey, the same people must answer in every round. Without such a mixer, the cost is that
+        of `cost`.
+
+        Guarantee: refused for reports that name their sender after mixing. With an invitation, the report of
+        a hash contains a seed that is made from this invitation, and the collector knows all invitations.
+
+        Parameters
+        ----------
+        respondents
+            How many reports are mixed. If public facts stay in the reports, a report hides only among reports
+            with equal facts: give the smallest number of people with equal facts.
+        invitations
+            Whether the respondents answer with invitations. Without them, each device draws its own seed.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> words = tc.survey("words", 100_000, epsilon=1)
+        >>> round(words.shuffled_cost(10_000, invitations=False).epsilon(delta=1e-6), 2)
+        0.05
         """
         people = count("respondents", respondents, zero=False)
+        hashed = [q.name for q in self.questions if isinstance(q.randomizer, LinearHashing)]
+        if invitations and hashed:
+            raise TacitError(
+                "not-allowed",
+                f"mixing does not hide who sent a report about {hashed[0]!r}",
+                why="the report contains a seed that is made from the invitation; whoever knows the "
+                "invitations can tell who sent which report, and only the epsilon of the survey is left; if "
+                "nobody has an invitation, each device draws its own seed",
+                fix=Either(
+                    Set(invitations=False),
+                    Say("ask about a shorter list, for which the reports contain no seed"),
+                ),
+            )
         match self.questions:
             case [SurveyQuestion(randomizer=SubsetSelection(subset=1, size=size))]:
                 return self.cost.shuffled(people, categories=size)
@@ -251,7 +284,7 @@ class Survey(Reportable):
             made = cls(
                 str(fields["name"]),
                 questions,
-                rational("epsilon", Fraction(fields["epsilon"])),
+                rational("epsilon", read_fraction(fields["epsilon"])),
                 fields["strategy"],
             )
         except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):

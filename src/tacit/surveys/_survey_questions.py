@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
+from tacit.exact import rational, read_fraction
 from tacit.fixes import Choose, Code, Set
 from tacit.mechanisms import (
     Design,
@@ -20,7 +21,7 @@ from tacit.mechanisms import (
     choose_randomizer,
     randomizer_from_json,
 )
-from tacit.surveys._declarations import are_labels
+from tacit.surveys._declarations import MOST_LABELS, are_labels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -218,8 +219,16 @@ def find_question(questions: Sequence[SurveyQuestion], name: str | None) -> tupl
 def question_from_document(document: Mapping[str, Any]) -> SurveyQuestion:
     """Rebuild a question from the document that `SurveyQuestion.to_document` returned."""
     of = tuple((str(one["name"]), tuple(one["answers"])) for one in document.get("of", ()))
-    bounds = tuple(Fraction(end) for end in document.get("bounds", ()))
+    bounds = tuple(
+        rational("bounds", read_fraction(end), zero=True, negative=True) for end in document.get("bounds", ())
+    )
+    share = rational("share", read_fraction(document["share"]))
+    if share > 1:
+        raise bad_parameter("share", "at most 1", share)
     listed = document.get("answers", ())
+    number = math.prod(len(labels) for _, labels in of) if of else listed
+    if isinstance(number, int) and number > MOST_LABELS:
+        raise bad_parameter("answers", f"at most {MOST_LABELS:,}", "more")
     answers = _product(of) if of else tuple(range(listed) if isinstance(listed, int) else listed)
     _check_answers(document["kind"], answers, bounds, of)
     for name in ("name", "text"):
@@ -228,7 +237,7 @@ def question_from_document(document: Mapping[str, Any]) -> SurveyQuestion:
     made = SurveyQuestion(
         str(document["name"]), document["kind"], str(document["text"]), answers,
         (bounds[0], bounds[1]) if bounds else None, of,
-        randomizer_from_json(document["randomizer"]), Fraction(document["share"]),
+        randomizer_from_json(document["randomizer"]), share,
     )  # fmt: skip
     _check_fit(made)
     return made
@@ -340,7 +349,7 @@ def _check_fit(made: SurveyQuestion) -> None:
     if isinstance(kind, SupportRandomizer):
         fits = kind.size == len(made.answers)
     elif isinstance(kind, Design):
-        fits = len(made.answers) == 2 and kind.draws > 0
+        fits = len(made.answers) == 2 and 0 < kind.draws == len(kind.no) - 1
     else:
         points, steps = len(made.answers), getattr(kind, "steps", 0)
         fits = steps > 0 and made.kind in {"number", "scale"}

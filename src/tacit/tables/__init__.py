@@ -1,7 +1,7 @@
 """Tables: SQL and fluent questions with privacy for the unit, not the row."""
 
 from tacit.algebra import Contribution
-from tacit.engines import csv_file
+from tacit.engines import Conversion, convert_csv, csv_file
 from tacit.tables._aggregate_functions import (
     best,
     correlation,
@@ -60,6 +60,7 @@ __all__ = [
     "Config",
     "Consortium",
     "Contribution",
+    "Conversion",
     "CrossNoise",
     "CrossTables",
     "CrossWorkload",
@@ -80,6 +81,7 @@ __all__ = [
     "best",
     "col",
     "consortium",
+    "convert_csv",
     "correlation",
     "count",
     "count_distinct",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import Budget
 from tacit.core import Unit
-from tacit.engines import csv_file, is_remote
+from tacit.engines import READING_FACTS, csv_file, is_remote
 from tacit.errors import TacitError
 from tacit.fixes import Declare
 from tacit.ledger import Blocks
@@ -26,9 +26,9 @@ __all__ = ["Config", "load_config", "open_config", "read_config"]
 
 _KNOWN = {
     "source", "unit", "version", "bounds", "keys", "types", "never_null", "limits", "public",
-    "adjacency", "budget", "parent", "record", "blocks", "block", "decimal", "encoding", "engine",
+    "adjacency", "budget", "parent", "record", "blocks", "block", "engine", *READING_FACTS,
 }  # fmt: skip
-_WRITTEN_AS = frozenset({"decimal", "encoding"})  # how CSV files are written
+_WRITTEN_AS = frozenset(READING_FACTS)  # how CSV files are written
 _BUDGET = Budget(epsilon=3, delta=1e-6)  # only an example in messages
 
 
@@ -92,7 +92,7 @@ def read_config(text: str, folder: str | os.PathLike[str] = ".", *, name: str = 
     """
     try:
         declared = tomllib.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TacitError(
             "bad-parameter",
             f"{name} cannot be read as TOML: {error}",
@@ -145,7 +145,7 @@ def load_config(path: str | os.PathLike[str] = "tacit.toml") -> dict[str, TableD
     arguments of `protect`: ``source``, ``unit`` (a column, or empty text for single rows), ``budget =
     {epsilon = 1, delta = 1e-6}``, ``bounds``, ``keys``, ``types``, ``limits``, ``public``, ``parent``,
     ``record``, ``blocks`` (what the data is divided by) and ``block`` (which part of it this is). Also
-    ``decimal`` and ``encoding`` say how its CSV files are written. With ``engine = "postgresql://..."`` a
+    ``encoding``, ``decimal``, ``separator`` and ``quote`` say how its CSV files are written. With ``engine = "postgresql://..."`` a
     source is the name of a table on that server.
 
     Examples
@@ -228,7 +228,7 @@ def _check_engine(name: str, facts: Any) -> None:
             "bad-parameter",
             f"{name!r} is on a server, but its declaration says how a file is written",
             why="a server's tables have types",
-            fix="remove decimal, encoding and path; write the names of tables",
+            fix="remove what says how files are written; write the names of tables",
         )
 
 

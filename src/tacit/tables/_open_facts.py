@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.core import KINDS, Fact, Limits, Table, Unit, read_bounds, read_identity
 from tacit.engines import (
+    READING_FACTS,
     STORED_TYPES,
     TYPE_FAMILIES,
     DeclaredColumns,
@@ -136,7 +137,15 @@ def _table(name: str, written: Mapping[str, Any]) -> Table:
         _insist(type(columns) is list and len(set(map(_column, columns))) == len(columns))
         _insist(set(facts) <= set(columns))
     key = written["key"]
-    return Table(name, facts, None if columns is None else tuple(columns), key if key is None else _name(key))
+    names = None if columns is None else tuple(columns)
+    reading = _reading(written.get("reading", {}))
+    return Table(name, facts, names, key if key is None else _name(key), reading)
+
+
+def _reading(written: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return what is declared of how a file is written, sorted by name."""
+    _insist(all(fact in READING_FACTS and type(own) is str for fact, own in written.items()))
+    return tuple(sorted(written.items()))
 
 
 def _fact(column: str, written: Mapping[str, Any]) -> Fact:

@@ -20,7 +20,7 @@ from tacit.core import (
     read_identity,
     read_kind,
 )
-from tacit.engines import SourceTable, grid_columns, open_engine, place_source
+from tacit.engines import SourceTable, check_sources, grid_columns, open_engine, place_source
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Declare
 from tacit.ledger import Ledger, open_ledger
@@ -64,13 +64,14 @@ def protect(
     block: str | int | date | None = None,
     engine: object = None,
 ) -> TableDataset:
-    """Declare who is protected and what is public; the data is not read.
+    """Declare who is protected and what is public; no value of the data is used.
 
     Guarantee
     ---------
     All releases of the dataset together, whoever asks and however they depend on each other, are private
     for one unit within the budget. The budget belongs to the declared name in the ledger: a new session
-    does not reset it.
+    does not reset it. Columns and types are read. A CSV file is checked as a whole: one that is not well
+    formed is refused before an account is opened, and the refusal is for the curator alone.
 
     Parameters
     ----------
@@ -157,6 +158,7 @@ def protect(
     one = len(places) == 1 and all(place.source.kind != "csv" for place in places.values())
     places |= {n: SourceTable(place_source(s, engine), None) for n, (s, _) in shared.items()}
     opened = open_engine(places, key=ranking_secret())
+    check_sources(places)
     named = {c: v for c, v in keys.items() if isinstance(v, str)}
     if named:  # keys that stand in a public table are read now, since nothing in it is private
         known = {n: _table(n, opened, facts, (key,)) for n, (_, key) in shared.items()}
@@ -164,6 +166,7 @@ def protect(
         facts = _read_facts(bounds, listed | read, types, never_null)
     tables = {n: _table(n, opened, facts, owner, identity.unit) for n in sources}
     tables |= {n: _table(n, opened, facts, (key,)) for n, (_, key) in shared.items()}
+    tables = _with_reading(tables, places)
     _check_names({"bounds": bounds, "keys": keys, "types": types, "never_null": never_null}, tables)
     _check_files(places, tables, ledger, identity.name)
     limited = _read_limits(limits, sources)
@@ -228,6 +231,8 @@ def _sources(
         raise bad_parameter(
             "source", "at least one table, by name", source, fix=Code('{"visits": "visits.parquet"}')
         )
+    if "" in sources or "" in shared:
+        raise bad_parameter("the name of a table", "text", "", fix=Code('{"visits": "visits.parquet"}'))
     if len({n.lower() for n in (*sources, *shared)}) != len(sources) + len(shared):
         raise bad_parameter(
             "source", "tables with different names", sorted((*sources, *shared)), fix="use another name"
@@ -350,6 +355,11 @@ def _has_account(ledger: Ledger | str | os.PathLike[str], name: str) -> bool:
         return False
     with open_ledger(ledger) as books:
         return any(account.name == name for account in books.accounts())
+
+
+def _with_reading(tables: Mapping[str, Table], places: Mapping[str, SourceTable]) -> dict[str, Table]:
+    """Note with each table how its file is declared to be written, which is part of every question."""
+    return {n: replace(table, reading=places[n].source.reading_facts) for n, table in tables.items()}
 
 
 def _of_table(

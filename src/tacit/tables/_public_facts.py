@@ -65,6 +65,7 @@ def _table(table: Table, engine: Engine, types: dict[str, str | None]) -> JSON:
         "key": table.key,
         "facts": {column: _fact(fact) for column, fact in sorted(table.facts.items())},
         "types": types,
+        **({"reading": dict(table.reading)} if table.reading else {}),
         **({} if table.key is None else {"values": _values(table, engine)}),
     }
 

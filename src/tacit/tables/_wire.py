@@ -27,6 +27,7 @@ from tacit.algebra import (
     Scope,
     TableQuestion,
     Where,
+    document,
     expand_kinds,
     lit,
     scope,
@@ -223,6 +224,7 @@ def _node(written: Any, tables: Mapping[str, Table]) -> Any:
         case {"fraction": text}:
             return read_fraction(text)
         case {"table": str(name)}:
+            insist(document(tables[name]) == written)  # a table that is read in the same way
             return tables[name]
         case {"node": str(name)}:
             node = _NODES[name]

@@ -106,6 +106,18 @@ def test_two_exact_counts_expose_whoever_can_be_described():
     assert everyone - without == has == 1
 
 
+def test_the_differencing_attack_runs_with_numpy_2_0_0(monkeypatch):
+    """That version alone returns the inverse of rows as a column."""
+    unique = np.unique
+
+    def of_that_version(values, axis=None, **wanted):
+        found = unique(values, axis=axis, **wanted)
+        return found if axis is None else (found[0], found[1].reshape(-1, 1), *found[2:])
+
+    monkeypatch.setattr(np, "unique", of_that_version)
+    assert lab.differencing_attack(**QUICK).right == 1
+
+
 def test_reconstruction_brings_back_five_hundred_people():
     attack = lab.reconstruction_attack(500, epsilons=[1], trials=100)
     assert attack.recovered[1] > 0.9

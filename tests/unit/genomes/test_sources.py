@@ -53,7 +53,7 @@ def test_a_site_with_two_alternate_alleles_is_two_variants(tmp_path):
 
 
 def test_one_malformed_call_leaves_the_calls_of_others(tmp_path):
-    lines = [line_of(10, "A", "G", ["1/1", "q/1", "0/1"]), line_of(20, "C", "T", ["1/1", "0/0"])]
+    lines = [line_of(10, "A", "G", ["1/1", "q/1", "0/1"]), line_of(20, "C", "T", ["1/1", "0/0", "?"])]
     assert calls_of(open_genotypes(write_vcf(tmp_path / "c.vcf", lines, 3), None)) == [
         [2, 2], [-1, 0], [1, -1],
     ]  # fmt: skip

@@ -320,3 +320,43 @@ def test_a_gradient_of_an_extreme_and_a_tiny_operand_is_not_taken_for_nothing(ro
     assert sums.method == "book-keeping"
     assert found[0].norm() <= 0.01
     assert torch.isinf(norms[1])
+
+
+def of_one_label(label, count):
+    """Divide by how many examples of the batch have one label."""
+
+    def loss(outputs, targets):
+        each = functional.cross_entropy(outputs, targets, reduction="none")
+        many = (targets == label).sum() if count == "sum" else torch.bincount(targets, minlength=9)[label]
+        return each / many.clamp_min(1)
+
+    return loss
+
+
+@pytest.mark.parametrize("count", ["sum", "bincount"])
+@pytest.mark.parametrize("label", range(5))
+def test_a_loss_that_divides_by_the_number_of_any_label_is_refused(label, count):
+    with pytest.raises(tc.TacitError, match="another gradient in a batch|mixes the examples"):
+        opened(nn.Linear(4, 5), NUMBERS, LABELS, loss=of_one_label(label, count))
+
+
+class Rolled(nn.Linear):
+    """Adds the example before to large examples alone."""
+
+    def forward(self, x):
+        return super().forward(x + x.roll(1, 0) * (x.abs() > 30))
+
+
+def test_a_model_that_mixes_only_inside_a_large_example_is_refused():
+    with pytest.raises(tc.TacitError, match="another gradient in a batch"):
+        opened(Rolled(4, 3), NUMBERS, LABELS)
+
+
+def test_invented_labels_reach_the_width_of_the_output():
+    from tacit.learn._layer_trial import invented
+
+    [labels] = invented((torch.zeros(0, dtype=torch.long),), 12, 3, targets=True, labels=6)
+    assert sorted(labels.tolist()) == sorted([*range(6)] * 2)
+    sums = ClippedSums(Positions(), nn.CrossEntropyLoss(), clip=1.0)
+    sums.prepare((torch.as_tensor(WORDS),), (torch.as_tensor(WORDS % 3),))
+    assert sums.step.labels == 3

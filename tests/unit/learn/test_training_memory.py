@@ -73,11 +73,11 @@ def test_the_sums_of_a_block_are_gone_when_the_next_one_runs(monkeypatch):
     sums = ModelSums(trainer.setup, data._arrays, data.units())
     gather, seen = _gradient_sums.GradientSums.gather, []
 
-    def counted(self, block, size):
+    def counted(self, block):
         gc.collect()
         held = [one for one in gc.get_objects() if type(one) is torch.Tensor]
         seen.append(sum(one.shape == (SIDE, SIDE) for one in held))
-        return gather(self, block, size)
+        return gather(self, block)
 
     monkeypatch.setattr(_gradient_sums.GradientSums, "gather", counted)
     sums.sums(np.arange(40))

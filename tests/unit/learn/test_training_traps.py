@@ -130,7 +130,7 @@ def test_what_fills_a_block_is_nobodys_data():
     keep[5] = False  # unit 2 has one example
     data = declared(features[keep], Y[keep], unit="pid", owners=owners[keep], per_unit=2, size=20)
     sums = opened(made(data=data))
-    inputs, targets, weights = sums._blocks.gather(sums._rows.part([2]), 4)
+    inputs, targets, weights = sums._blocks.gather(sums._rows.at(np.array([2, -1, -1, -1])))
     assert inputs[0].tolist() == [X[4].tolist()] * 2 + [[0.0] * 3] * 6
     assert targets[0].tolist() == [Y[4]] * 2 + [0] * 6
     assert weights.tolist() == [1.0] + [0.0] * 7

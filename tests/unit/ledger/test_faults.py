@@ -18,6 +18,7 @@ SHIM = r"""
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,15 @@ static int ours(int fd) {
   if (n <= 0) return 0;
   path[n] = 0;
   return strstr(path, ".ledger-wal") != NULL || (n > 7 && strcmp(path + n - 7, ".ledger") == 0);
+}
+
+static int beside(int fd) {  /* any file of the ledger: also its shared memory */
+  char link[64], path[4096];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  ssize_t n = readlink(link, path, sizeof path - 1);
+  if (n <= 0) return 0;
+  path[n] = 0;
+  return strstr(path, ".ledger") != NULL;
 }
 
 static char mode(void) {
@@ -56,6 +66,10 @@ int fdatasync(int fd) { return sync_(fd, "fdatasync"); }
 
 static __thread int half_done;
 static ssize_t pwrite_(int fd, const void *b, size_t n, off_t o, const char *name) {
+  if (beside(fd)) switch (mode()) {
+    case 'F': errno = ENOSPC; return -1;
+    case 'q': errno = EDQUOT; return -1;
+  }
   if (ours(fd)) switch (mode()) {
     case 'f': errno = ENOSPC; return -1;
     case 'e': errno = EIO; return -1;
@@ -68,6 +82,19 @@ static ssize_t pwrite_(int fd, const void *b, size_t n, off_t o, const char *nam
 }
 ssize_t pwrite(int fd, const void *b, size_t n, off_t o) { return pwrite_(fd, b, n, o, "pwrite"); }
 ssize_t pwrite64(int fd, const void *b, size_t n, off_t o) { return pwrite_(fd, b, n, o, "pwrite64"); }
+
+static int fcntl_(int fd, int command, void *argument, const char *name) {
+  if (mode() == 'l' && (command == F_SETLK || command == F_SETLKW || command == F_OFD_SETLK)) return 0;
+  return ((int (*)(int, int, ...))dlsym(RTLD_NEXT, name))(fd, command, argument);
+}
+int fcntl(int fd, int command, ...) {
+  va_list rest; va_start(rest, command); void *a = va_arg(rest, void *); va_end(rest);
+  return fcntl_(fd, command, a, "fcntl");
+}
+int fcntl64(int fd, int command, ...) {
+  va_list rest; va_start(rest, command); void *a = va_arg(rest, void *); va_end(rest);
+  return fcntl_(fd, command, a, "fcntl64");
+}
 """
 
 SCRIPT = """
@@ -119,9 +146,9 @@ def shim(tmp_path_factory):
     return folder / "shim.so"
 
 
-def live(shim, folder, fault):
+def live(shim, folder, fault, script=SCRIPT, at_first=""):
     mode = folder / "mode"
-    mode.write_text("")
+    mode.write_text(at_first)
     environment = {
         **os.environ,
         "LD_PRELOAD": str(shim),
@@ -129,7 +156,7 @@ def live(shim, folder, fault):
         "FAULT_COUNT": str(folder / "n"),
     }
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, folder / "a.ledger", fault],
+        [sys.executable, "-c", script, folder / "a.ledger", fault],
         capture_output=True,
         text=True,
         env=environment,
@@ -148,7 +175,7 @@ def test_every_acknowledged_charge_was_synced_to_the_disk(shim, tmp_path):
     assert min(seen["syncs"]) >= 1
 
 
-@pytest.mark.parametrize("fault", ["f", "h"], ids=["full disk", "short write, then full"])
+@pytest.mark.parametrize("fault", ["f", "h", "q"], ids=["full disk", "short write, then full", "full quota"])
 def test_a_full_disk_refuses_and_recovers(shim, tmp_path, fault):
     seen = live(shim, tmp_path, fault)
     assert [code for _, code in seen["refused"]] == ["disk-full"] * 3
@@ -157,6 +184,39 @@ def test_a_full_disk_refuses_and_recovers(shim, tmp_path, fault):
         assert keys(ledger) == set(seen["acknowledged"])
         assert ledger.account("visits").spent.epsilon * 100 == 7
         assert ledger.verify(witness=ledger.witness).complete
+
+
+OPENS = """
+import json, os, sys
+from tacit.errors import TacitError
+from tacit.ledger import Ledger
+
+try:
+    with Ledger.open(sys.argv[1]) as ledger:
+        print(json.dumps([None, str(ledger.verify())]))
+except TacitError as error:
+    print(json.dumps([error.code, error.what]))
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("fault", ["F", "q"], ids=["full disk", "full quota"])
+def test_looking_at_a_ledger_on_a_full_disk_does_not_seal_it(shim, tmp_path, fault):
+    with Ledger.open(tmp_path / "a.ledger") as ledger:
+        ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=3))
+    assert live(shim, tmp_path, "", OPENS, at_first=fault)[0] == "disk-full"
+    assert [file.name for file in tmp_path.glob("*.sealed")] == []
+    with Ledger.open(tmp_path / "a.ledger") as ledger:
+        ledger.charge("visits", Cost.pure(0.01))
+        assert ledger.verify(witness=ledger.witness).complete
+
+
+def test_a_file_system_whose_locks_do_nothing_is_refused(shim, tmp_path):
+    code, what = live(shim, tmp_path, "", OPENS, at_first="l")
+    assert code == "not-durable"
+    assert "locks beside" in what
+    assert live(shim, tmp_path, "", OPENS)[0] is None  # the same place with locks that work
+    assert [file.name for file in tmp_path.iterdir() if "lock-" in file.name] == []
 
 
 @pytest.mark.parametrize("fault", ["s", "e"], ids=["failing fsync", "failing write"])
@@ -205,16 +265,42 @@ def test_a_release_that_cannot_be_stored_is_the_opaque_error(tmp_path):
         assert ledger.account("visits").spent.epsilon * 2 == 1
 
 
-def test_a_witness_that_cannot_be_written_does_not_lose_the_charge(tmp_path, monkeypatch):
+@pytest.fixture
+def unwritable(tmp_path, monkeypatch):
+    """A ledger whose witness is on a disk that is full."""
+
+    def full(file, data, offset):
+        raise OSError(28, "No space left on device")
+
     with Ledger.open(tmp_path / "a.ledger") as ledger:
         ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=3))
+        with monkeypatch.context() as broken:
+            broken.setattr("tacit.ledger._witness.os.pwrite", full)
+            yield ledger, broken
 
-        def full(head):
-            raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(ledger._writer.witness, "note", full)
-        ledger.charge("visits", Cost.pure(0.5))
-        assert ledger.account("visits").spent.epsilon * 2 == 1
-        report = ledger.verify(witness=ledger.witness)
-        assert report.ok
-        assert report.witnessed == report.entries - 1
+def test_a_witness_that_cannot_be_written_does_not_lose_the_charge(unwritable):
+    ledger, _ = unwritable
+    ledger.charge("visits", Cost.pure(0.5))
+    assert ledger.account("visits").spent.epsilon * 2 == 1
+    report = ledger.verify(witness=ledger.witness)
+    assert report.ok
+    assert report.witnessed == report.entries - 1
+
+
+def test_no_second_charge_is_made_while_the_witness_cannot_be_written(unwritable):
+    ledger, broken = unwritable
+    drawn = ledger.draw("visits", Cost.pure(0.5), plan="p", compute=lambda _: b"about 40")
+    head = ledger.head
+    for _ in range(2):
+        with Ledger.open(ledger.name) as other, pytest.raises(TacitError, match="No space left") as caught:
+            other.charge("visits", Cost.pure(0.5))
+        assert caught.value.code == "ledger-unavailable"
+        with pytest.raises(TacitError, match="No space left"):
+            ledger.draw("visits", Cost.pure(0.5), plan="q", compute=lambda _: b"about 50")
+    again = ledger.draw("visits", Cost.pure(0.5), plan="p", compute=lambda _: b"not run")
+    assert again.payload == drawn.payload  # what was paid for is still given
+    assert ledger.head == head
+    broken.undo()
+    ledger.charge("visits", Cost.pure(0.5))
+    assert ledger.verify(witness=ledger.witness).witnessed == ledger.head.count

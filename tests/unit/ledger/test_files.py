@@ -105,6 +105,107 @@ def test_an_odd_file_name_is_just_a_name(tmp_path):
         assert (tmp_path / name).stat().st_size > 0
 
 
+# files that change their place while they are open
+
+
+def remove(path):
+    path.unlink()
+
+
+def remove_all(path):
+    for file in path.parent.glob("a.ledger*"):
+        file.unlink()
+
+
+def rename_over(path):
+    other = path.with_name("other")
+    shutil.copy(path, other)
+    other.replace(path)
+
+
+def make_again(path):
+    remove_all(path)
+    with Ledger.open(path) as ledger:
+        ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=3))
+
+
+def remove_folder(path):
+    shutil.rmtree(path.parent)
+
+
+def move_folder(path):
+    path.parent.rename(path.parent.with_name("moved"))
+
+
+def remove_log(path):
+    path.with_name("a.ledger-wal").unlink()
+
+
+@pytest.mark.parametrize(
+    "act", [remove, remove_all, rename_over, make_again, remove_folder, move_folder, remove_log]
+)
+def test_a_process_whose_ledger_is_no_longer_there_gives_no_answer(tmp_path, act):
+    (tmp_path / "folder").mkdir()
+    path, computed = tmp_path / "folder" / "a.ledger", []
+    with Ledger.open(path, key=bytes(32)) as ledger:
+        ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=3))
+        ledger.draw("visits", Cost.pure(0.5), plan="p", compute=lambda _: b"1")
+        act(path)
+        for plan in "qr":
+            with refused("ledger-unavailable") as caught:
+                ledger.draw("visits", Cost.pure(0.5), plan=plan, compute=computed.append)
+            assert "was removed or replaced" in caught.value.what
+        assert computed == []
+
+
+def test_a_ledger_that_disappears_during_a_commit_gives_no_answer(path, monkeypatch):
+    with Ledger.open(path) as ledger:
+        store = ledger._writer.store
+        begin = store.begin
+
+        def begin_and_remove(*arguments):
+            start = begin(*arguments)
+            path.unlink()
+            return start
+
+        monkeypatch.setattr(store, "begin", begin_and_remove)
+        with refused("ledger-unavailable"):
+            ledger.draw("visits", Cost.pure(0.01), plan="p", compute=lambda _: pytest.fail("computed"))
+
+
+def test_a_relative_path_keeps_its_meaning_when_the_folder_changes(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with Ledger.open("a.ledger") as ledger:
+        ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=3))
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        ledger.charge("visits", Cost.pure(0.5))
+        assert ledger.verify().ok
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["x" * 300 + ".ledger", "x" * 250, "\udcff.ledger", "no/\udcff"],
+    ids=["long", "nearly", "bytes", "folder"],
+)
+def test_a_name_that_no_file_can_have_is_refused(tmp_path, name):
+    for how in ({}, {"create": False}):
+        with pytest.raises(TacitError) as caught:
+            Ledger.open(tmp_path / name, **how)
+        assert caught.value.code in {"ledger-unavailable", "bad-parameter", "ledger-key", "not-a-ledger"}
+        str(caught.value).encode()
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "\udcff", 7], ids=["long", "nul", "bytes", "number"])
+@pytest.mark.parametrize("argument", ["key", "witness"])
+def test_a_key_or_witness_whose_name_no_file_can_have_is_refused(tmp_path, argument, name):
+    given = tmp_path / name if isinstance(name, str) else name
+    with pytest.raises(TacitError) as caught:
+        Ledger.open(tmp_path / "a.ledger", **{argument: given})
+    assert caught.value.code in {"ledger-unavailable", "bad-parameter", "ledger-key"}
+    str(caught.value).encode()
+
+
 READ_ONLY = """
 import os, sys
 from tacit.errors import TacitError
@@ -317,13 +418,18 @@ def test_threads_that_make_a_ledger_at_once_agree_on_it(tmp_path):
 # the witness
 
 
+def contains(head):
+    """Stand for a store that contains every head."""
+    return True
+
+
 def test_the_witness_never_goes_back(tmp_path):
     witness = Witness(tmp_path / "w", "a" * 32)
     late = Witness(tmp_path / "w", "a" * 32)
-    witness.note(Head(5, "5" * 64))
-    late.note(Head(4, "4" * 64))
+    witness.note(Head(5, "5" * 64), contains)
+    late.note(Head(4, "4" * 64), contains)
     assert witness.head() == Head(5, "5" * 64)
-    late.note(Head(6, "6" * 64))
+    late.note(Head(6, "6" * 64), contains)
     assert read_head(tmp_path / "w", "a" * 32) == Head(6, "6" * 64)
     witness.close()
     late.close()
@@ -332,7 +438,7 @@ def test_the_witness_never_goes_back(tmp_path):
 def test_a_torn_write_loses_one_line_of_the_witness_not_both(tmp_path):
     witness = Witness(tmp_path / "w", "a" * 32)
     for count in range(1, 8):
-        witness.note(Head(count, f"{count}" * 64))
+        witness.note(Head(count, f"{count}" * 64), contains)
     witness.close()
     whole = (tmp_path / "w").read_bytes()
     half = len(whole) // 2

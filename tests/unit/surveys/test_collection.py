@@ -298,3 +298,10 @@ def test_a_line_of_json_is_the_documented_report(reports, tmp_path):
     assert first["schema"] == "tacit/report/1"
     assert first["invitation"] == "0"
     assert set(first["public"]) == {"region", "income"}
+
+
+def test_a_stray_quotation_mark_does_not_hide_the_reports_after_it(tmp_path):
+    (tmp_path / "r.csv").write_text('answer,region\n0,north\n1,"south\n1,north\n0,south\n', encoding="utf-8")
+    with pytest.raises(TacitError) as refused:
+        COIN.collect(tmp_path / "r.csv")
+    assert refused.value.code == "bad-report"

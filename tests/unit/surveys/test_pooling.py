@@ -44,3 +44,11 @@ def test_different_questions_are_not_pooled():
     assert refusal.value.code == "other-survey"
     with pytest.raises(TacitError, match="at least 2 in each"):
         tc.surveys.pool(CAREFUL.randomize(["no"]), OPEN.randomize(["no"]))
+
+
+def test_estimates_are_not_reports():
+    table = CAREFUL.randomize(["no"] * 5).estimate()
+    with pytest.raises(TacitError) as refusal:
+        tc.surveys.pool(table, OPEN.randomize(["no"] * 5))
+    assert refusal.value.code == "bad-parameter"
+    assert "ShareTable" in refusal.value.what

@@ -165,3 +165,9 @@ def test_a_column_that_bounds_make_a_number_says_so(tmp_path):
     with pytest.raises(tc.TacitError, match="is read as a number because bounds are declared for it"):
         data.sql("SELECT COUNT(*) FROM t WHERE code LIKE 'A%'")
     data.sql("SELECT COUNT(*) FROM t WHERE CAST(code AS TEXT) LIKE 'A%'")  # the fix
+
+
+def test_a_file_that_is_nested_too_deeply_is_refused_in_words(tmp_path):
+    (tmp_path / "tacit.toml").write_text("a = " + "[" * 3000)
+    with pytest.raises(TacitError, match="cannot be read as TOML"):
+        load_config(tmp_path / "tacit.toml")

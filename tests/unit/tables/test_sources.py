@@ -11,38 +11,17 @@ from tacit.tables._task import exact_integers
 
 
 @pytest.mark.parametrize("sign", [",", ";", "\t"])
-def test_only_the_header_of_a_csv_is_read_before_the_charge(tmp_path, monkeypatch, sign):
-    path = tmp_path / "t.csv"
-    path.write_text(f"pid{sign}x\n" + f"1{sign}2\n" * 1000)
-    from tacit.engines import _sources as sources
-
-    read = []
-    real = sources.Path.open
-
-    def spy(self, *args, **kwargs):
-        file = real(self, *args, **kwargs)
-        whole = file.readline
-        file_read = []
-
-        class Watched:
-            def __enter__(self):
-                return self
-
-            def __exit__(self, *_):
-                file.close()
-
-            def readline(self, size):
-                line = whole(size)
-                file_read.append(line)
-                read.append(line)
-                return line
-
-        return Watched()
-
-    monkeypatch.setattr(sources.Path, "open", spy)
-    data = tc.protect(path, unit="pid", bounds={"x": (0, 5)}, budget=tc.Budget(epsilon=1))
-    data.agg(s=tc.sum("x")).plan(epsilon=0.5)
-    assert set(read) == {f"pid{sign}x\n".encode()}
+def test_cells_of_a_well_formed_csv_change_nothing_before_the_charge(tmp_path, sign):
+    """Only the header decides what is public; the form of the lines is checked, and nothing else is kept."""
+    plans = []
+    for name, lines in (("a", f"1{sign}2\n" * 1000), ("b", f"x{sign}\n\n"), ("c", "")):
+        (tmp_path / name).mkdir()
+        path = tmp_path / name / "t.csv"
+        path.write_text(f"pid{sign}x\n{lines}")
+        data = tc.protect(path, unit="pid", bounds={"x": (0, 5)}, budget=tc.Budget(epsilon=1))
+        plan = data.agg(s=tc.sum("x")).plan(epsilon=0.5)
+        plans.append((plan.to_json(), data.public_facts(), repr(data), repr(plan)))
+    assert plans[0] == plans[1] == plans[2]
 
 
 @pytest.mark.parametrize(
@@ -86,9 +65,9 @@ def test_lines_that_end_with_a_return_alone_are_refused(tmp_path):
     assert "secret" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("bad", [b"p5,\xff", b"", b"p5,200,"])
+@pytest.mark.parametrize("bad", [b"p5,", b"", b"p5,x"])
 @pytest.mark.parametrize("unit", ["u", tc.Unit.row()])
-def test_a_line_that_is_left_out_changes_a_sum_by_no_more_than_is_declared(tmp_path, unit, bad):
+def test_a_line_without_a_value_changes_a_sum_by_no_more_than_is_declared(tmp_path, unit, bad):
     """Under replace with one value each the sensitivity is U - L, unless a line can vanish."""
     lines = [b"u,x", *(b"p%d,200" % i for i in range(100))]
     sums = []

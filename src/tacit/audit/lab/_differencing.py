@@ -123,6 +123,7 @@ def differencing_attack(
     crowd = synthetic_people() if people is None else people
     described = np.column_stack(list(crowd.known().values()))
     _, cell, size = np.unique(described, axis=0, return_inverse=True, return_counts=True)
+    cell = cell.reshape(-1)  # NumPy 2.0.0 returns a column
     everyone = int(crowd.condition.sum())
     without = everyone - np.bincount(cell, crowd.condition).astype(np.int64)[cell]
     single = size[cell] == 1

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from tacit.service.access import _events, _grants, _people, _sign_in, _single_sign_on, _tokens
 from tacit.service.access._grants import give_role, still_has
 from tacit.service.access._identify import SESSION_COOKIE, digest_of_secret, identify
-from tacit.service.access._links import first_link, link_for
+from tacit.service.access._links import first_link, link_for, links_made_for
 
 if TYPE_CHECKING:
     from tacit.service._operations import Operation
 
 __all__ = [
     "OPERATIONS", "SESSION_COOKIE", "digest_of_secret", "first_link", "give_role", "identify", "link_for",
-    "still_has",
+    "links_made_for", "still_has",
 ]  # fmt: skip
 
 OPERATIONS: tuple[Operation, ...] = (

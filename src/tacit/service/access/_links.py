@@ -19,7 +19,16 @@ if TYPE_CHECKING:
     from tacit.service._database import Change, Database, ServiceRow
     from tacit.service._service import Service
 
-__all__ = ["find_link", "first_link", "has_admin", "link_for", "new_link", "use_link"]
+__all__ = [
+    "find_link",
+    "first_link",
+    "has_admin",
+    "link_for",
+    "links_made_for",
+    "new_link",
+    "note_subject",
+    "use_link",
+]
 
 _HOURS = 24
 _CAN_SIGN_IN = (
@@ -41,7 +50,7 @@ def first_link(service: Service) -> str:
             " WHERE u.name = u.id AND u.disabled = 0 AND g.role = 'admin' AND g.dataset = ''"
         )
         person = row["id"] if row is not None else _first_person(change)
-        link = new_link(service, change, person)
+        link = new_link(service, change, person, "")
         service.record(change, "", "first-link-made", person, "")
     return link
 
@@ -55,7 +64,7 @@ def link_for(service: Service, name: str) -> str:
         row = change.row("SELECT id FROM users WHERE name = ? AND disabled = 0", name.strip().lower())
         if row is None:
             raise not_found()
-        link = new_link(service, change, row["id"])
+        link = new_link(service, change, row["id"], "")
         service.record(change, "", "link-made-by-operator", row["id"], "")
     return link
 
@@ -65,15 +74,27 @@ def has_admin(database: Database) -> bool:
     return database.row(_CAN_SIGN_IN) is not None
 
 
-def new_link(service: Service, change: Change, person: str) -> str:
-    """Make a link for a person; earlier ones become void."""
+def new_link(service: Service, change: Change, person: str, maker: str) -> str:
+    """Make a link for a person; earlier ones become void. Who made it is kept, and the person is told."""
     code = new_secret()
     change.run("DELETE FROM links WHERE person = ? OR expires < ?", person, now_text())
     change.run(
         "INSERT INTO links (digest, person, expires) VALUES (?, ?, ?)",
         digest_of_secret(code), person, later_text(hours=_HOURS),
     )  # fmt: skip
+    change.run(
+        "INSERT INTO made_links (digest, person, made_by, made) VALUES (?, ?, ?, ?)",
+        digest_of_secret(code), person, maker, now_text(),
+    )  # fmt: skip
     return f"{service.settings.public_url}/welcome#{code}"
+
+
+def note_subject(change: Change, person: str, maker: str) -> None:
+    """Keep who linked a person to single sign-on: like a link, it lets its maker decide who can sign in."""
+    change.run(
+        "INSERT INTO made_links (digest, person, made_by, made, used) VALUES (?, ?, ?, ?, ?)",
+        new_id("l"), person, maker, now_text(), now_text(),
+    )  # fmt: skip
 
 
 def find_link(place: Any, code: str) -> ServiceRow:
@@ -97,7 +118,21 @@ def use_link(change: Change, code: str) -> ServiceRow:
     """Use a code up and return whom it was for; of two uses at once, one is refused."""
     row = find_link(change, code)
     change.run("UPDATE links SET used = 1 WHERE digest = ?", row["digest"])
+    change.run("UPDATE made_links SET used = ? WHERE digest = ?", now_text(), row["digest"])
     return row
+
+
+def links_made_for(database: Database, person: str, days: int) -> list[dict[str, str]]:
+    """Return the links that others made for a person in the last days, newest first, with their makers."""
+    rows = database.rows(
+        "SELECT m.made, m.used, m.made_by, u.shown FROM made_links m LEFT JOIN users u ON u.id = m.made_by"
+        " WHERE m.person = ? AND m.made > ? ORDER BY m.made DESC LIMIT 20",
+        person, later_text(days=-days),
+    )  # fmt: skip
+    return [
+        {"made": row["made"], "used": row["used"], "by": row["shown"] or "the operator of this service"}
+        for row in rows
+    ]
 
 
 def _first_person(change: Change) -> str:

@@ -14,7 +14,7 @@ from tacit.service._refusals import not_found, not_permitted
 from tacit.service._times import new_id, now_text
 from tacit.service.access._delays import forget_tries, guessed
 from tacit.service.access._grants import grants_of, still_has
-from tacit.service.access._links import new_link
+from tacit.service.access._links import new_link, note_subject
 from tacit.service.access._names import DisplayName, UserName  # noqa: TC001 - pydantic reads them
 from tacit.service.access._oidc import sign_on_name, subject_of
 from tacit.service.access._paging import cursor_of, limit_of, part
@@ -106,7 +106,9 @@ def _invite(call: ServiceCall) -> Answer:
     with service.database.change() as change:
         still_has(change, call.person, "admin")
         person = create_person(change, body.name, body.shown, subject)
-        link = "" if subject else new_link(service, change, person)
+        link = "" if subject else new_link(service, change, person, call.person.id)
+        if subject:
+            note_subject(change, person, call.person.id)
         service.record(change, call.person.id, "user-created", person, call.id)
         row = _row(change, person)
     return Answer({"user": _shown(row), "link": link, "hours": 24}, 201)
@@ -123,7 +125,7 @@ def _invite_again(call: ServiceCall) -> Answer:
         row = _other(call, change)
         if row["disabled"]:
             raise not_permitted("a disabled person cannot get a link")
-        link = new_link(service, change, row["id"])
+        link = new_link(service, change, row["id"], call.person.id)
         service.record(change, call.person.id, "link-made", row["id"], call.id)
     return Answer({"user": _shown(row), "link": link, "hours": 24}, 201)
 
@@ -178,6 +180,8 @@ def _link_subject(call: ServiceCall) -> Answer:
         person = _other(call, change)["id"]
         _check_subject(change, subject, person)
         change.run("UPDATE users SET subject = ? WHERE id = ?", subject, person)
+        if subject:
+            note_subject(change, person, call.person.id)
         end_all_sessions(change, person)
         what = "subject-linked" if subject else "subject-removed"
         call.service.record(change, call.person.id, what, person, call.id)

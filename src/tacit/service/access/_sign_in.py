@@ -13,7 +13,7 @@ from tacit.service._operations import ANYONE, SIGNED_IN, Answer, Operation, Serv
 from tacit.service._refusals import not_permitted
 from tacit.service.access import _delays
 from tacit.service.access._grants import give_role
-from tacit.service.access._links import find_link, has_admin, use_link
+from tacit.service.access._links import find_link, has_admin, links_made_for, use_link
 from tacit.service.access._names import DisplayName, UserName  # noqa: TC001 - pydantic reads them
 from tacit.service.access._oidc import sign_on_name
 from tacit.service.access._passwords import (
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["OPERATIONS"]
 
 _HOME = "/"
+_LINK_DAYS = 365  # for which a person sees who made a link for them
 PasswordText = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
 
 
@@ -227,6 +228,7 @@ def _me(call: ServiceCall) -> dict[str, Any]:
         "scopes": sorted(caller.scopes),
         "dataset": caller.only,
         "token": caller.token,
+        "links": links_made_for(call.service.database, caller.id, _LINK_DAYS),
     }
 
 

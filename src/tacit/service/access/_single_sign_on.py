@@ -1,14 +1,19 @@
 """Single sign-on: to the provider and back.
 
-Each sign-in has a random state. The browser holds it in a cookie and the database holds its digest, so what
-comes back belongs to this browser, and can be used once.
+Each sign-in has a random state. The browser holds it in a cookie that the service has signed, so what comes
+back belongs to this browser. The database holds nothing of a sign-in that has only begun: else anybody could
+begin so many that nobody else could. It holds the states that have signed somebody in, so that each does it
+once.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import logging
+import re
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, unquote
 
 from tacit.errors import TacitError
 from tacit.service._forms import is_own_path
@@ -24,7 +29,7 @@ from tacit.service.access._sessions import start_session
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from tacit.service._database import Change, ServiceRow
+    from tacit.service._database import Change
     from tacit.service._operations import ServiceCall
     from tacit.service.access._oidc import SignOnProvider
 
@@ -32,42 +37,33 @@ __all__ = ["OPERATIONS"]
 
 _STATE_COOKIE: Final = "tacit_sign_on"
 _MINUTES = 10
-_MOST_OPEN = 10_000
+_FORM: Final = re.compile(r"([^.]+)\.(.{27})\.(.+)")
 _LOG = logging.getLogger("tacit.service")
 
 
 async def _begin(call: ServiceCall) -> Answer:
     """Send the browser to the provider."""
     provider, back = _provider(call), _back(call)
-    state, nonce, verifier = new_secret(), new_secret(), new_secret() + new_secret()
-    address = await _outside(call, provider.address(back, state, nonce, verifier))
+    state, key = new_secret(), _key(call)
+    address = await _outside(call, provider.address(back, state, *_secrets(key, state)))
     wanted = call.query.get("next", "")
-    with call.service.database.change() as change:
-        change.run("DELETE FROM sign_ons WHERE expires < ?", now_text())
-        open_ones = change.row("SELECT COUNT(*) AS n FROM sign_ons")
-        if open_ones is not None and open_ones["n"] >= _MOST_OPEN:
-            raise TacitError(
-                "too-many-requests", "too many people are signing in right now", fix="try again later"
-            )
-        change.run(
-            "INSERT INTO sign_ons (digest, nonce, verifier, next, expires) VALUES (?, ?, ?, ?, ?)",
-            digest_of_secret(state), nonce, verifier, wanted if is_own_path(wanted) else "/",
-            later_text(minutes=_MINUTES),
-        )  # fmt: skip
-    call.cookies[_STATE_COOKIE] = (state, _MINUTES * 60)
+    following = quote(wanted if is_own_path(wanted) else "/", safe="/")
+    begun = f"{state}.{later_text(minutes=_MINUTES)}.{following}"
+    call.cookies[_STATE_COOKIE] = (f"{_derived(key, 'cookie', begun)}.{begun}", _MINUTES * 60)
     return Answer({}, location=address)
 
 
 async def _return(call: ServiceCall) -> Answer:
     """Take what the provider sent back, check it, and sign the person in."""
     provider, service = _provider(call), call.service
-    begun = _used_state(call)
+    state, expires, following = _begun(call)
     code = call.query.get("code", "")
     if not code or call.query.get("iss", provider.issuer) != provider.issuer:
         raise sign_on_failed()
-    claims = await _outside(call, provider.claims(_back(call), code, begun["nonce"], begun["verifier"]))
+    claims = await _outside(call, provider.claims(_back(call), code, *_secrets(_key(call), state)))
     subject = subject_of(service.settings, claims["sub"])
     with service.database.change() as change:
+        _use(change, state, expires)
         row = change.row("SELECT id, disabled FROM users WHERE subject = ?", subject)
         if row is None and provider.creates:
             row = {"id": _new_person(change, claims, subject), "disabled": 0}
@@ -78,23 +74,58 @@ async def _return(call: ServiceCall) -> Answer:
             raise sign_on_failed()
         start_session(call, change, row["id"])
         service.record(change, row["id"], "signed-in", "", call.id)
-    return Answer({}, location=begun["next"])
+    return Answer({}, location=following)
 
 
-def _used_state(call: ServiceCall) -> ServiceRow:
-    """Return the sign-in that this browser began, and forget it, so that nobody can come back twice."""
+def _begun(call: ServiceCall) -> tuple[str, str, str]:
+    """Return the sign-in that this browser began: its state, when it ends, and where it leads."""
     sent, kept = call.query.get("state", ""), call.cookie(_STATE_COOKIE)
     call.cookies[_STATE_COOKIE] = ("", 0)
-    if not sent or not hmac.compare_digest(sent.encode("utf-8", "replace"), kept.encode("utf-8", "replace")):
+    signature, _, begun = kept.partition(".")
+    if not _same(signature, _derived(_key(call), "cookie", begun)):
         raise sign_on_failed()
-    with call.service.database.change() as change:
-        row = change.row(
-            "SELECT nonce, verifier, next, expires FROM sign_ons WHERE digest = ?", digest_of_secret(sent)
-        )
-        change.run("DELETE FROM sign_ons WHERE digest = ?", digest_of_secret(sent))
-    if row is None or row["expires"] < now_text():
+    state, expires, following = _FORM.fullmatch(begun).groups()  # type: ignore[union-attr] - it is signed
+    if not _same(sent, state) or expires < now_text():
         raise sign_on_failed()
-    return row
+    return state, expires, unquote(following)
+
+
+def _use(change: Change, state: str, expires: str) -> None:
+    """Use a state up; only somebody whom the provider knows comes so far, so nobody else fills the table."""
+    change.run("DELETE FROM sign_ons WHERE expires < ?", now_text())
+    if not change.run(
+        "INSERT INTO sign_ons (digest, nonce, verifier, next, expires) VALUES (?, '', '', '', ?)"
+        " ON CONFLICT (digest) DO NOTHING",
+        digest_of_secret(state), expires,
+    ):  # fmt: skip
+        raise sign_on_failed()
+
+
+def _key(call: ServiceCall) -> str:
+    """Return the secret that all workers sign with; the first sign-in makes it."""
+    database = call.service.database
+    row = database.row("SELECT fact FROM facts WHERE name = 'sign_on_key'")
+    if row is None:
+        with database.change() as change:
+            change.run(
+                "INSERT INTO facts (name, fact) VALUES ('sign_on_key', ?) ON CONFLICT (name) DO NOTHING",
+                new_secret(),
+            )
+            row = change.row("SELECT fact FROM facts WHERE name = 'sign_on_key'")
+    return str(row["fact"]) if row is not None else ""
+
+
+def _secrets(key: str, state: str) -> tuple[str, str]:
+    """Return the nonce and the verifier of a sign-in, which no browser and no other site can know."""
+    return _derived(key, "nonce", state), _derived(key, "verifier", state)
+
+
+def _derived(key: str, use: str, text: str) -> str:
+    return hmac.new(key.encode(), f"{use} {text}".encode("utf-8", "replace"), hashlib.sha256).hexdigest()
+
+
+def _same(sent: str, kept: str) -> bool:
+    return hmac.compare_digest(sent.encode("utf-8", "replace"), kept.encode("utf-8", "replace"))
 
 
 async def _outside(call: ServiceCall, asked: Awaitable[Any]) -> Any:

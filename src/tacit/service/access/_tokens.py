@@ -7,7 +7,7 @@ it may do itself, and withdrawing it withdraws whatever was made with it: a stol
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
@@ -32,6 +32,14 @@ __all__ = ["OPERATIONS", "PREFIX", "tokens_of"]
 PREFIX = "tct_"
 _MOST_DAYS = 400
 _MOST_TOKENS = 100
+#: The roles of which one is needed for a use; everybody may read.
+_ROLES_OF_USE: Final = {
+    "plan": {"analyst"},
+    "ask": {"analyst"},
+    "curate": {"curator", "owner"},
+    "audit": {"auditor", "admin"},
+    "admin": {"admin"},
+}
 _SIGNED_IN = Rule(frozenset())
 _SELECT = "SELECT id, label, scopes, dataset, created, expires, revoked, parent FROM tokens"
 
@@ -68,15 +76,18 @@ def tokens_of(database: Database, person: str) -> list[dict[str, Any]]:
 
 
 def _list(call: ServiceCall) -> dict[str, Any]:
-    """List one's own tokens, newest first, with those that do not work any more."""
+    """List one's own tokens, newest first, with those that do not work any more.
+
+    A token for one dataset sees those for the same dataset alone.
+    """
     limit, after = limit_of(call), cursor_of(call)
-    me = call.person.id
+    me, only = call.person.id, call.person.only
     rows = call.service.database.rows(
-        _SELECT + " WHERE person = ? AND (? = ''"  # noqa: S608 - constants only
+        _SELECT + " WHERE person = ? AND (? = '' OR dataset = ?) AND (? = ''"  # noqa: S608 - constants only
         " OR created < (SELECT created FROM tokens WHERE id = ? AND person = ?)"
         " OR (created = (SELECT created FROM tokens WHERE id = ? AND person = ?) AND id > ?))"
         " ORDER BY created DESC, id LIMIT ?",
-        me, after, after, me, after, me, after, limit + 1,
+        me, only, only, after, after, me, after, me, after, limit + 1,
     )  # fmt: skip
     return {**part("tokens", [_shown(row) for row in rows], limit, "id"), **_form(call, {})}
 
@@ -86,13 +97,20 @@ def _form(call: ServiceCall, written: Mapping[str, str]) -> dict[str, Any]:
     last = datetime.now(UTC).date() + timedelta(days=_MOST_DAYS)
     usual = datetime.now(UTC).date() + timedelta(days=90)
     return {
-        "scopes": [scope for scope in SCOPES if scope in call.person.scopes],
+        "scopes": [
+            scope for scope in SCOPES if scope in call.person.scopes and _is_of_use(call.person, scope)
+        ],
         "chosen": written.get("scopes", "read plan").split(),
         "label": written.get("label", "")[:100],
         "dataset": written.get("dataset", "")[:100],
         "until": written.get("until", usual.isoformat())[:10],
         "last_day": last.isoformat(),
     }
+
+
+def _is_of_use(caller: Caller, scope: str) -> bool:
+    """Whether a role of the person allows what a use is for."""
+    return scope not in _ROLES_OF_USE or bool(_ROLES_OF_USE[scope] & caller.roles)
 
 
 def _make(call: ServiceCall) -> Answer:

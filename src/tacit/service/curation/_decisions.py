@@ -24,6 +24,7 @@ from tacit.service.curation._fields import AmountBody, LastDay, read_last_day
 from tacit.service.curation._people import roles_now
 from tacit.service.curation._refusals import already_decided, needs_role, own_request
 from tacit.service.curation._requests import check_larger, request_row
+from tacit.service.curation._two_people import check_two_people
 from tacit.service.plans import shelf_of
 
 if TYPE_CHECKING:
@@ -131,6 +132,8 @@ def _granted(call: ServiceCall, change: Change, row: ServiceRow) -> dict[str, An
         if "curator" not in roles_now(change, row["asked_by"], row["dataset"]):
             raise not_permitted("the person who proposed this is no longer a curator of the dataset")
         _refuse_changes(given)
+        days = call.service.settings.waiting_days
+        check_two_people(change, row["asked_by"], call.person.id, row["dataset"], days)
         if row["kind"] == "growth":
             check_larger(call.service.ledger.account(row["dataset"]).budget, budget_from(document["budget"]))
         return {**document, "granted": {"budget": document.get("budget")}}

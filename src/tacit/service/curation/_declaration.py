@@ -23,7 +23,7 @@ from tacit.service.curation._policies import changed_policy, declared_policy
 from tacit.service.curation._refusals import changed_meanwhile, needs_role
 
 if TYPE_CHECKING:
-    from tacit.service._database import Change
+    from tacit.service._database import Change, Database
     from tacit.service._operations import ServiceCall
     from tacit.service._settings import ServiceSettings
     from tacit.service.curation._policies import DatasetDeclared, PolicyChanged
@@ -42,10 +42,28 @@ async def declare_dataset(call: ServiceCall) -> Answer:
 
 async def declare(call: ServiceCall, given: DatasetDeclared) -> Answer:
     """Declare the dataset that a program or the wizard has described."""
-    service, person = call.service, call.person.id
+    service = call.service
     policy = declared_policy(given, service.settings)
     _refuse_taken(service.database.row("SELECT name FROM datasets WHERE name = ?", given.name))
-    facts = await service.ask_drawer("open", {"dataset": given.name, "policy": policy, "number": 1})
+    _refuse_allotment(service.database, policy["parent"])
+    _refuse_second(service.database, service.settings, policy)
+    opened = {"dataset": given.name, "policy": policy, "number": 1}
+    facts = await service.ask_drawer("open", opened)
+    try:
+        _write_declared(call, given, policy, facts)
+    except TacitError:
+        service.tell_drawer("close", opened)  # its process would wait for questions that nobody can ask
+        raise
+    return Answer(
+        {"dataset": given.name, "policy": 1, "policy_document": policy}, 201, f"/datasets/{given.name}"
+    )
+
+
+def _write_declared(
+    call: ServiceCall, given: DatasetDeclared, policy: dict[str, Any], facts: dict[str, Any]
+) -> None:
+    """Write a dataset, its first policy and its owner, after everything was checked once more."""
+    service, person = call.service, call.person.id
     _check_facts(facts, given.name, policy)
     with service.database.change() as change:
         needs_role(roles_now(change, person, ""), "curator")
@@ -64,9 +82,6 @@ async def declare(call: ServiceCall, given: DatasetDeclared) -> Answer:
         )  # fmt: skip
         service.record(change, person, "dataset-declared", given.name, call.id)
         _open_account(call, given.name, policy)  # the last act before the commit
-    return Answer(
-        {"dataset": given.name, "policy": 1, "policy_document": policy}, 201, f"/datasets/{given.name}"
-    )
 
 
 async def change_policy(call: ServiceCall) -> Answer:
@@ -87,9 +102,14 @@ async def write_change(call: ServiceCall, given: PolicyChanged) -> Answer:
             why="each version has its own stored answers, and versions only grow",
             fix=f"give version {before.policy['version']} or a larger one",
         )
-    facts = await service.ask_drawer("open", {"dataset": name, "policy": policy, "number": before.number + 1})
-    _check_facts(facts, name, policy)
-    number = _write(call, before.number, policy, facts)
+    opened = {"dataset": name, "policy": policy, "number": before.number + 1}
+    facts = await service.ask_drawer("open", opened)
+    try:
+        _check_facts(facts, name, policy)
+        number = _write(call, before.number, policy, facts)
+    except TacitError:
+        service.tell_drawer("close", opened)
+        raise
     return Answer(
         {"dataset": name, "policy": number, "policy_document": policy},
         201,
@@ -155,7 +175,7 @@ def _refuse_taken(row: object) -> None:
         )
 
 
-def _refuse_allotment(change: Change, parent: str | None) -> None:
+def _refuse_allotment(change: Change | Database, parent: str | None) -> None:
     """Refuse an allotment as the account above a dataset: others would spend what one person was given."""
     if parent is None:
         return
@@ -170,7 +190,7 @@ def _refuse_allotment(change: Change, parent: str | None) -> None:
         )
 
 
-def _refuse_second(change: Change, settings: ServiceSettings, policy: dict[str, Any]) -> None:
+def _refuse_second(change: Change | Database, settings: ServiceSettings, policy: dict[str, Any]) -> None:
     """Refuse a second budget for the same data, which one person alone could open.
 
     A dataset is allowed that pays from the account of the other one, or that shares the account above it.

@@ -26,6 +26,7 @@ from tacit.service.curation._fields import AmountBody, LastDay, Sentence, read_l
 from tacit.service.curation._meaning import budget_meaning
 from tacit.service.curation._people import names_of, roles_now
 from tacit.service.curation._refusals import needs_role
+from tacit.service.curation._two_people import roles_given
 from tacit.service.plans import AskBody, read_ask, shelf_of
 
 if TYPE_CHECKING:
@@ -262,6 +263,7 @@ def show_request(call: ServiceCall) -> dict[str, Any]:
         "ask": document.get("ask"),
         "meaning": None,
         "before_deciding": None,
+        "roles": [],
     }
     if document.get("budget"):
         noun = Unit.from_text(policy["unit"]).noun
@@ -277,6 +279,9 @@ def show_request(call: ServiceCall) -> dict[str, Any]:
             "overbooked": is_overbooked(own, below),
             "after": _after(row, document, own, below),
         }
+        if row["kind"] in _OF_DATASETS:
+            people = list(dict.fromkeys([row["asked_by"], row["decided_by"] or call.person.id]))
+            shown["roles"] = roles_given(call.service.database, people, row["dataset"])
     return shown
 
 

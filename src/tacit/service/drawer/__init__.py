@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tacit.service.drawer._admission import check_work, lag_of
 from tacit.service.drawer._asking import QueryBody
 from tacit.service.drawer._came_in import came_in
 from tacit.service.drawer._children import start_process, start_thread
@@ -31,10 +32,12 @@ __all__ = [
     "WallClock",
     "boundary_after",
     "came_in",
+    "check_work",
     "csv_bytes",
     "has_columns",
     "json_bytes",
     "keep_stored",
+    "lag_of",
     "now",
     "parquet_bytes",
     "release_words",

@@ -12,6 +12,7 @@ from tacit.service._bodies import Words  # noqa: TC001 - pydantic reads it
 from tacit.service._operations import Answer, needs
 from tacit.service._stream_kind import day_asked
 from tacit.service._times import new_id, now_text
+from tacit.service.drawer._admission import check_work, lag_of
 from tacit.service.drawer._came_in import check_came_in
 from tacit.service.drawer._checks import check_budget, check_paused, paying_account, purpose_of
 from tacit.service.drawer._clock import now
@@ -75,11 +76,12 @@ def post_query(call: ServiceCall) -> Any:
         check_came_in(service, opened, day)
     elif _kept_elsewhere(service, opened, plan, str(account["name"]), person):
         return stored_answer(call, str(account["name"]), plan.hash)
+    work = check_work(service.settings, lag_of(opened.policy, service.settings), plan)
     _check_payment(service, opened, plan, str(account["name"]))
     row = {
         "id": new_id("q"), "dataset": opened.name, "policy": opened.number, "person": person,
         "account": account["name"], "ask": json.dumps(ask), "plan": plan.hash, "purpose": purpose,
-        "retry_key": key or new_id("k"), "created": now_text(), "asked": digest_of_ask(ask),
+        "retry_key": key or new_id("k"), "created": now_text(), "asked": digest_of_ask(ask), "work": work,
     }  # fmt: skip
     with service.database.change() as change:
         known = _known(change, person, opened.name, row["retry_key"])
@@ -116,8 +118,8 @@ _NEW: dict[str, Any] = {
 def _insert(change: Change, row: dict[str, Any]) -> None:
     change.run(
         "INSERT INTO queries (id, dataset, policy, person, account, ask, plan, purpose, retry_key, created,"
-        " asked, state, position)"
-        " SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting', COALESCE(MAX(position), 0) + 1"
+        " asked, work, state, position)"
+        " SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting', COALESCE(MAX(position), 0) + 1"
         " FROM queries",
         *row.values(),
     )

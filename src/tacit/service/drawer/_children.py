@@ -80,6 +80,11 @@ class DatasetChild:
                 self.state = before if before in {"refused", "unprepared"} else "unprepared"
             yield "dead", before
 
+    def set_back(self, seconds: float) -> None:
+        """Follow a clock that was set back: the process takes questions as long from now on as before."""
+        self.started -= seconds
+        self.ready_at -= seconds
+
     def kill(self) -> None:
         """End the process at once, whatever it does."""
         self.state = "dead"

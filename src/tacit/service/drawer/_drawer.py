@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.service._pauses import UNOPENED
 from tacit.service._service import Service
 from tacit.service._times import now_text
+from tacit.service.drawer._admission import Admission, WorkLimits, lag_of
 from tacit.service.drawer._came_in import files_before
 from tacit.service.drawer._children import DatasetChild, start_process
 from tacit.service.drawer._clock import Slot, boundary_after, now, rung_after
@@ -101,6 +102,7 @@ class Drawer:
         self._children: dict[tuple[str, int], DatasetChild] = {}
         self._describer: DatasetChild | None = None
         self._flights: dict[str, Flight] = {}
+        self._last_served: dict[tuple[str, str], int] = {}  # the boundary, by dataset and person
         self._outcomes = Outcomes(self.service)
         self._boundary = boundary_after(now(), settings.tick)
         self._seen = self._polled = 0.0
@@ -132,6 +134,7 @@ class Drawer:
         """Do what is due now: hear the processes, answer jobs, end and admit draws."""
         self.listen()
         moment = now()
+        self._follow_clock(moment)
         if any(due <= moment for due in self._due_times()):
             self._end_flights(moment)
         if moment >= self._boundary * float(self.settings.tick):
@@ -140,6 +143,18 @@ class Drawer:
                 self._admit(max(current, self._boundary))
             self._boundary = max(current, self._boundary) + 1
             self._show_life(moment)
+
+    def _follow_clock(self, moment: float) -> None:
+        """Go on at once after the clock was set back; draws under way leave at their announced time."""
+        tick, following = float(self.settings.tick), boundary_after(moment, self.settings.tick)
+        back = (self._boundary - following) * tick
+        if back <= tick:
+            return
+        _LOG.warning("the clock was set back", extra={"seconds": round(back)})
+        self._boundary, self._seen = following, min(self._seen, moment)
+        self._last_served.clear()
+        for child in self._all_children():
+            child.set_back(back)
 
     def listen(self) -> None:
         """Hear the processes and take jobs; nothing here waits for a boundary."""
@@ -272,8 +287,21 @@ class Drawer:
                 version = int(taker.opening.policy.get("version", 1))
                 before = files_before(self.service, key[0], version)
                 taker.tell(DaysTask(job, str(document.get("through", "")), before))
+        elif kind == "close":
+            self._close((str(document.get("dataset", "")), int(document.get("number", 1))), document)
+            self._finish_job(job, "done", {})
         else:
             self._finish_job(job, "refused", _UNKNOWN)
+
+    def _close(self, key: tuple[str, int], document: dict[str, Any]) -> None:
+        """End the process of a policy that was refused after it had been opened."""
+        child = self._children.get(key)
+        is_used = any(row["name"] == key[0] and row["policy"] >= key[1] for row in self._datasets())
+        if child is None or is_used or child.state == "starting":  # it may be opened for somebody else
+            return
+        if child.opening.policy == document.get("policy"):
+            child.kill()
+            del self._children[key]
 
     def _finish_job(self, job: str, state: str, result: dict[str, Any]) -> None:
         if job:
@@ -286,36 +314,44 @@ class Drawer:
     # Draws --------------------------------------------------------------------------------------------------
 
     def _admit(self, boundary: int) -> None:
-        """Admit waiting queries, first in first out, as far as their dataset has free slots.
+        """Admit waiting queries as far as their dataset has room: a slot is held until the answer leaves.
 
-        A slot is held until the answer leaves. A plan that is being drawn is not admitted again until then,
-        so that nobody's charge waits for somebody else's computation.
+        Whoever was admitted longest ago comes first, and then whoever asked first.
         """
         waiting = self.service.database.rows(
-            "SELECT id, dataset, plan FROM queries WHERE state = 'waiting' ORDER BY position"
+            "SELECT id, dataset, plan, person, work FROM queries WHERE state = 'waiting' ORDER BY position"
         )
         if not waiting and not self._children:
             return
         datasets = {row["name"]: row for row in self._datasets()}
         self._end_unused(datasets)
-        plans: dict[str, list[str]] = {}
-        for flight in self._flights.values():
-            plans.setdefault(flight.dataset, []).append(flight.plan)
         takers = {
             name: child
             for name in dict.fromkeys(row["dataset"] for row in waiting)
             if name in datasets and (child := self._taker(datasets[name], boundary)) is not None
         }
+        admissions = {name: self._admission(name, child) for name, child in takers.items()}
         chosen: list[tuple[str, DatasetChild, Slot]] = []
-        for row in waiting:
-            child, drawn = takers.get(row["dataset"]), plans.setdefault(row["dataset"], [])
-            if child is None or len(drawn) >= child.opening.width or row["plan"] in drawn:
+        for row in sorted(waiting, key=self._served):
+            child = takers.get(row["dataset"])
+            if child is None or not admissions[row["dataset"]].admits(row):
                 continue
-            drawn.append(row["plan"])
-            lag = int(child.opening.policy.get("lag") or self.settings.lag)
+            self._last_served[row["dataset"], row["person"]] = boundary
+            lag = lag_of(child.opening.policy, self.settings)
             chosen.append((row["id"], child, Slot.at(boundary, lag, self.settings.tick)))
         if chosen:
             self._send(chosen)
+
+    def _served(self, row: ServiceRow) -> int:
+        return self._last_served.get((row["dataset"], row["person"]), 0)
+
+    def _admission(self, name: str, child: DatasetChild) -> Admission:
+        limits = WorkLimits.of(self.settings, lag_of(child.opening.policy, self.settings))
+        admission = Admission(child.opening.width, limits)
+        for flight in self._flights.values():
+            if flight.dataset == name:
+                admission.hold(flight)
+        return admission
 
     def _taker(self, dataset: ServiceRow, boundary: int) -> DatasetChild | None:
         """Return the process that takes a dataset's questions at a boundary; None if it takes none now.
@@ -349,7 +385,8 @@ class Drawer:
                         query, json.loads(row["ask"]), row["plan"], row["account"], row["person"],
                         row["purpose"], slot,
                     )  # fmt: skip
-                    flights.append((Flight(query, row["dataset"], row["plan"], slot, child), task))
+                    held = (query, row["dataset"], row["plan"], row["person"], float(row["work"]))
+                    flights.append((Flight(*held, slot, child), task))
         for flight, task in flights:
             self._flights[flight.query] = flight
             flight.child.tell(task)

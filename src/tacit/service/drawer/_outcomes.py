@@ -26,6 +26,8 @@ class Flight:
     query: str
     dataset: str
     plan: str
+    person: str
+    work: float
     slot: Slot
     child: DatasetChild
     written: bool = False

@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import TacitError
+from tacit.fixes import Do
 from tacit.service._operations import Answer, Download, Operation, needs
 from tacit.service._release_contents import chart_of, kind_words, lines_of, text_of, value_tables
 from tacit.service.drawer._clock import now
@@ -74,8 +75,14 @@ def parquet_bytes(document: dict[str, Any]) -> bytes:
     lines = lines_of(document)
     if lines is None:
         raise _no_form("Parquet")
-    from pyarrow import parquet
-
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise TacitError(
+            "missing-extra",
+            "Parquet needs a package that is not installed",
+            fix=Do("install", package="pyarrow"),
+        ) from None
     written = io.BytesIO()
     parquet.write_table(lines.to_arrow(), written)
     return written.getvalue()

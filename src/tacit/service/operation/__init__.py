@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tacit.service.operation._backup import BackupReport, back_up, restore
 from tacit.service.operation._counters import CounterNames
 from tacit.service.operation._edge import Edge
-from tacit.service.operation._examination import Finding, examine_service
+from tacit.service.operation._examination import Finding, examine_service, start_notes
 from tacit.service.operation._first_settings import SETTINGS_FILE, write_first_settings
 from tacit.service.operation._logs import place_of_error, start_logging
 from tacit.service.operation._preparation import prepare
@@ -41,6 +41,7 @@ __all__ = [
     "restore",
     "run_drawer_process",
     "start_logging",
+    "start_notes",
     "write_first_settings",
 ]
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from tacit.errors import TacitError
 from tacit.ledger import Ledger
@@ -250,6 +250,9 @@ def _on_server(place: str) -> bool:
 
 def _dump(what: str, place: str, target: Path) -> str:
     parts = urlsplit(place)
-    shown = f"{parts.scheme}://{parts.username or ''}@{parts.hostname or ''}{parts.path}"
+    user = f"{parts.username}@" if parts.username else ""
+    server = parts.netloc.rpartition("@")[2]  # with its port; the password stays out
+    options = urlencode([one for one in parse_qsl(parts.query) if one[0] != "password"])
+    shown = f"{parts.scheme}://{user}{server}{parts.path}{'?' if options else ''}{options}"
     command = f"pg_dump --format=custom --file={target / what}.dump '{shown}'"
     return f"The {what} is on a server. Copy it there, database before ledger: {command}"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tacit.service._settings import ListedSource, ServiceSettings
 
-__all__ = ["Finding", "examine_service"]
+__all__ = ["Finding", "examine_service", "start_notes"]
 
 _LITTLE = 1 << 30  # bytes that should be free
 _FAR = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "glusterfs", "ceph"})
@@ -51,6 +51,13 @@ def examine_service(settings: ServiceSettings) -> list[Finding]:
     if not settings.sources:
         found.append(Finding("sources", "note", "none is listed, so curators have nothing to protect"))
     return [*found, *_certificate(settings), *_clock()]
+
+
+def start_notes(settings: ServiceSettings) -> list[str]:
+    """Return what an operator should know at each start: what an old copy of the files would do unseen."""
+    return [
+        finding.words for finding in _files(settings) if (finding.about, finding.state) == ("witness", "note")
+    ]
 
 
 def _folder(settings: ServiceSettings) -> Iterator[Finding]:

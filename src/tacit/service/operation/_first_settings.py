@@ -43,6 +43,7 @@ visits = "example/visits.parquet"   # invented: 12,700 visits of 6,000 patients 
 # witness = "/mnt/elsewhere/service.witness"  # the end of the ledger's log; keep it on another disk
 # tick = "1/2"              # seconds between two moments at which answers leave
 # lag = 4                   # after how many of these moments an answer leaves
+# work = 800                # estimated work of a dataset at a time; less for very large tables
 # metrics = 0               # a port of this machine for Prometheus, such as 8341
 """
 

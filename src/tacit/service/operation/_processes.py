@@ -57,7 +57,8 @@ def _serve(settings: ServiceSettings, shared: SharedState, sockets: Sequence[soc
 
 
 def run_drawer_process(settings: ServiceSettings) -> None:
-    """Run the one process that opens data."""
+    """Run the one process that opens data; what it writes is for its user alone."""
+    os.umask(0o077)
     with _quietly(log_requests=False):
         from tacit.service.drawer import run_drawer
 

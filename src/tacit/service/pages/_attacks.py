@@ -7,9 +7,10 @@ two digits, which is attacked with as few trials; so nobody outside decides how 
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tacit.errors import TacitError
@@ -101,7 +102,7 @@ async def attack_page(call: ServiceCall) -> Mapping[str, Any]:
     if name not in ATTACKS:
         raise not_found()
     if name not in _DONE:  # before the epsilon is refused
-        await call.in_thread(attack_document, name)
+        await call.in_pool(_lab(), attack_document, name)
     chosen = read_body(AttackChoice, dict(call.query)).epsilon
     if chosen == "" or not ATTACKS[name].choose:
         return _DONE[name]
@@ -111,7 +112,13 @@ async def attack_page(call: ServiceCall) -> Mapping[str, Any]:
             f"epsilon must be from {float(_SMALLEST):g} to {_LARGEST}",
             fix=Set(epsilon=1),
         )
-    return await call.in_thread(attack_document, name, f"{float(chosen):.2g}")
+    return await call.in_pool(_lab(), attack_document, name, f"{float(chosen):.2g}")
+
+
+@cache
+def _lab() -> ThreadPoolExecutor:
+    """Return the thread of the lab: anybody may ask for attacks, and nobody else waits for them."""
+    return ThreadPoolExecutor(1, thread_name_prefix="lab")
 
 
 def attack_form(call: ServiceCall, written: Mapping[str, str]) -> Mapping[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tacit.service._operations import Download
+from tacit.service.access import links_made_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,6 +72,7 @@ _TASKS: Final = (
         {"analyst", "curator", "auditor", "admin"},
     ),
 )
+_LINK_DAYS: Final = 30  # for which the start page says who made a link for this person
 #: What needs the role on all datasets.
 _EVERYWHERE: Final = {"/declare", "/users", "/audit-events"}
 _LESSONS: Final = (
@@ -101,7 +103,13 @@ def start_page(call: ServiceCall) -> Mapping[str, Any]:
         held = call.caller.roles_on("") if call.caller and href in _EVERYWHERE else roles
         if wanted & held:
             tasks.setdefault(href, {"title": title, "about": about, "href": href})
-    return {"signed_in": call.caller is not None, "tasks": list(tasks.values()), "lessons": _lessons()}
+    links = links_made_for(call.service.database, call.caller.id, _LINK_DAYS) if call.caller else []
+    return {
+        "signed_in": call.caller is not None,
+        "tasks": list(tasks.values()),
+        "lessons": _lessons(),
+        "links": links,
+    }
 
 
 def learn_page(call: ServiceCall) -> Mapping[str, Any]:

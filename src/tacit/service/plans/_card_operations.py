@@ -23,12 +23,17 @@ MAY_PLAN = needs("analyst", on="dataset", scope="plan")
 
 def planned(call: ServiceCall, body: AskBody) -> tuple[OpenDataset, KeptPlan, dict[str, Any]]:
     """Check the grant on the dataset that the body names, and plan; nothing of it is kept for others."""
+    from tacit.service.drawer import check_work, lag_of  # it imports this area
+
     MAY_PLAN.check(call.caller, body.dataset)
     ask = read_ask(body)
     opened = call.service.dataset(body.dataset)
     kept = shelf_of(call.service).plan(opened, ask, call.person.id)
     row = own_account(call.service.database, call.person.id, body.dataset, body.account, kept.hash)
-    return opened, kept, account_part(call.service, opened, kept, None if row is None else str(row["name"]))
+    own = account_part(call.service, opened, kept, None if row is None else str(row["name"]))
+    if not (own["stored"] or {}).get("paid"):
+        check_work(call.service.settings, lag_of(opened.policy, call.service.settings), kept.plan)
+    return opened, kept, own
 
 
 def shown_card(call: ServiceCall, body: AskBody) -> dict[str, Any]:

@@ -9,6 +9,9 @@ import asyncio
 import csv
 import hashlib
 import io
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tacit.accounting import Budget
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 
     from tacit.core import Release
     from tacit.service._operations import ServiceCall
-    from tacit.service._service import OpenDataset, Service
+    from tacit.service._service import OpenDataset
     from tacit.tables import TableDataset
 
 __all__ = ["INVENTED", "SANDBOX_OPERATIONS"]
@@ -35,6 +38,7 @@ __all__ = ["INVENTED", "SANDBOX_OPERATIONS"]
 #: The label of every answer of a rehearsal.
 INVENTED: Final = "invented rows"
 _SECONDS = 10.0
+_WAIT = 10.0  # seconds until there must be a free thread
 _AT_ONCE = 2  # rehearsals in one process
 
 
@@ -52,15 +56,7 @@ async def _post_sandbox(call: ServiceCall) -> Any:
     page = page_document(call, opened, written_fields(body)) if call.is_page else {}
     try:
         ask = read_ask(body)
-        async with _turn(call.service):
-            release = await asyncio.wait_for(call.in_thread(_rehearsed, opened, ask), _SECONDS)
-    except TimeoutError:
-        call.effort += _SECONDS  # it goes on beside this, and nobody can stop it
-        raise TacitError(
-            "question-too-large",
-            f"the rehearsal takes more than {_SECONDS:g} seconds",
-            fix="ask in smaller parts",
-        ) from None
+        release = await _in_turn(call, opened, ask)
     except TacitError as refusal:
         if not call.is_page:
             raise
@@ -72,10 +68,41 @@ async def _post_sandbox(call: ServiceCall) -> Any:
     return {**page, "release": _document(release, opened)}
 
 
-def _turn(service: Service) -> asyncio.Semaphore:
-    """Return what lets a few rehearsals run at once in this process."""
-    found: asyncio.Semaphore = service.__dict__.setdefault("rehearsing", asyncio.Semaphore(_AT_ONCE))
-    return found
+@cache
+def _rehearsals() -> ThreadPoolExecutor:
+    """Return the threads of rehearsals: a few run at once in this process; nothing else waits for them."""
+    return ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="rehearsal")
+
+
+async def _in_turn(call: ServiceCall, opened: OpenDataset, ask: Mapping[str, Any]) -> Release[Any]:
+    """Rehearse when there is a free thread; waiting for one is nobody's effort."""
+    loop, begun = asyncio.get_running_loop(), asyncio.Event()
+
+    def rehearsed() -> Release[Any]:
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(begun.set)
+        return _rehearsed(opened, ask)
+
+    work = asyncio.ensure_future(call.in_pool(_rehearsals(), rehearsed))
+    work.add_done_callback(lambda done: done.cancelled() or done.exception())
+    try:
+        await asyncio.wait_for(begun.wait(), _WAIT)
+    except TimeoutError:
+        work.cancel()
+        raise TacitError(
+            "too-many-requests",
+            "too many questions are being rehearsed at this moment",
+            fix="try again in a few seconds",
+        ) from None
+    try:
+        return await asyncio.wait_for(asyncio.shield(work), _SECONDS)
+    except TimeoutError:
+        call.effort += _SECONDS  # it goes on beside this, and nobody can stop it
+        raise TacitError(
+            "question-too-large",
+            f"the rehearsal takes more than {_SECONDS:g} seconds",
+            fix="ask in smaller parts",
+        ) from None
 
 
 def _rehearsed(opened: OpenDataset, ask: Mapping[str, Any]) -> Release[Any]:

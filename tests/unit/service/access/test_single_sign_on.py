@@ -11,7 +11,8 @@ import pytest
 from service_browser import Browser, events
 from sign_on_provider import CLIENT, SECRET, Provider
 from tacit.service import create_app
-from tacit.service.access import SESSION_COOKIE, _oidc
+from tacit.service._times import later_text
+from tacit.service.access import SESSION_COOKIE, _oidc, _single_sign_on
 
 
 @pytest.fixture
@@ -110,11 +111,35 @@ def test_another_browser_cannot_use_what_came_back(house, linked, provider):
     assert SESSION_COOKIE not in victim.cookies
 
 
-def test_a_sign_in_that_took_too_long_is_refused(house, linked, provider):
+def test_a_sign_in_that_took_too_long_is_refused(linked, provider, monkeypatch):
     away = linked.get("/sign-in/provider")
-    with house.service.database.change() as change:
-        change.run("UPDATE sign_ons SET expires = '2020-01-01T00:00:00.000000Z'")
+    monkeypatch.setattr(_single_sign_on, "now_text", lambda: later_text(minutes=11))
     assert linked.get(provider.sign_in(away.headers["location"])).status_code == 403
+
+
+def test_nobody_shuts_others_out_by_beginning_to_sign_in(house, linked, provider):
+    for _ in range(30):
+        assert Browser(house.app).get("/sign-in/provider").status_code == 303
+    assert house.service.database.rows("SELECT * FROM sign_ons") == []
+    with house.service.database.change() as change:  # as many as an earlier version allowed in all
+        for number in range(10_000):
+            change.run(
+                "INSERT INTO sign_ons (digest, nonce, verifier, next, expires)"
+                " VALUES (?, '', '', '', '2999')",
+                str(number),
+            )
+    answer, _ = there_and_back(linked, provider)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/tokens")
+
+
+@pytest.mark.parametrize("part", [0, 1, -1])
+def test_a_cookie_of_a_sign_in_that_was_changed_is_refused(linked, provider, part):
+    away = linked.get("/sign-in/provider?next=/tokens")
+    parts = linked.cookies["tacit_sign_on"].split(".")
+    parts[part] = parts[part][:-1] + ("a" if parts[part][-1] != "a" else "b")
+    linked.cookies["tacit_sign_on"] = ".".join(parts)
+    assert linked.get(provider.sign_in(away.headers["location"])).status_code == 403
+    assert SESSION_COOKIE not in linked.cookies
 
 
 @pytest.mark.parametrize("query", ["", "?state=x", "?code=x", "?state=&code=x", "?error=access_denied"])

@@ -228,3 +228,22 @@ def test_a_token_for_one_dataset_has_the_roles_that_its_person_has_everywhere(ho
     for path in ("/users", "/audit-events"):
         assert house.call("GET", f"/api/v1{path}", house.token("gus", dataset="visits")).status_code == 403
     assert house.call("GET", "/api/v1/queries", house.token("gus", dataset="visits")).status_code == 200
+
+
+def test_the_form_offers_the_uses_that_ones_roles_allow(house):
+    house.person("nina", visits="analyst")
+    house.person("otto", everywhere="auditor")
+    offered = {name: house.call("GET", "/tokens", house.token(name)).text for name in house.people}
+    assert 'value="ask"' in offered["nina"]
+    for scope in ("curate", "audit", "admin"):
+        assert f'value="{scope}"' not in offered["nina"]
+    assert 'value="audit"' in offered["otto"]
+    assert 'value="ask"' not in offered["otto"]
+
+
+def test_a_token_for_one_dataset_lists_no_others(house):
+    house.person("nina", visits="analyst", other="analyst")
+    house.token("nina", dataset="other")
+    narrow = house.token("nina", dataset="visits")
+    listed = house.call("GET", "/api/v1/tokens", narrow).json()["tokens"]
+    assert {one["dataset"] for one in listed} == {"visits"}

@@ -1,8 +1,11 @@
 """From a declared dataset to a published figure, with the real drawer."""
 
+from dataclasses import replace
+
 import pytest
 
 import tacit as tc
+from tacit.service.curation import _declaration
 from unit.service.curation.conftest import DECLARED
 from unit.service.curation.test_requests import ALLOTMENT, GROWTH, approved, made
 
@@ -88,3 +91,27 @@ def test_a_frozen_or_paused_dataset_answers_nothing_new(house, ward, drawing):
     else:
         assert answer.json()["code"] == "account-frozen"
     assert house.service.ledger.remaining("visits").epsilon == 3
+
+
+def test_a_refused_declaration_leaves_no_process(house, drawing, monkeypatch):
+    """It is refused before the data is opened; one that is refused later ends its process."""
+    listed = house.service.settings.sources
+    monkeypatch.setitem(listed, "visits", replace(listed["visits"], several=False))
+    house.person("cora", everywhere="curator")
+    token = house.token("cora")
+    assert house.call("POST", "/api/v1/datasets", token, json=DECLARED).status_code == 201
+    for number in range(3):
+        answer = house.call("POST", "/api/v1/datasets", token, json={**DECLARED, "name": f"again{number}"})
+        assert answer.json()["code"] == "not-allowed", answer.text
+    children = drawing.drawer._children
+    assert set(children) == {("visits", 1)}
+    monkeypatch.setattr(_declaration, "_check_facts", refuse)  # only after the data was opened
+    monkeypatch.setitem(listed, "visits", replace(listed["visits"], several=True))
+    answer = house.call("POST", "/api/v1/datasets", token, json={**DECLARED, "name": "late"})
+    assert answer.json()["code"] == "not-allowed"
+    drawing.until(lambda: house.database.row("SELECT id FROM jobs WHERE state = 'waiting'") is None)
+    assert set(children) == {("visits", 1)}
+
+
+def refuse(*_):
+    raise tc.TacitError("not-allowed", "refused at the end")

@@ -154,3 +154,12 @@ def test_a_backup_while_others_write_is_one_state(used, settings, tmp_path):
         assert all(int(row["fact"]) <= service.ledger.head.count for row in known)
         assert service.ledger.verify().ok
         service.close()
+
+
+def test_the_line_for_a_server_names_its_port_and_no_password(settings, tmp_path):
+    from tacit.service.operation._backup import _dump
+
+    line = _dump("ledger", "postgresql://tacit:secret@[::1]:5499/tacit?sslmode=require&password=s", tmp_path)
+    assert "'postgresql://tacit@[::1]:5499/tacit?sslmode=require'" in line
+    assert "'postgresql://db/tacit'" in _dump("ledger", "postgresql://db/tacit", tmp_path)
+    assert "secret" not in line

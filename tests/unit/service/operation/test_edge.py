@@ -1,5 +1,6 @@
 """The edge: headers on every answer, sizes, hosts, ids, lines of the log without what was sent."""
 
+import asyncio
 import io
 import json
 import logging
@@ -192,3 +193,34 @@ def test_a_process_that_fails_logs_no_text_of_the_error(log, monkeypatch, capfd)
     assert ended.value.code == 1
     assert lines(log)[0]["kind"] == "RuntimeError"
     assert CANARY not in log.getvalue() + capfd.readouterr().err
+
+
+def test_a_client_that_hangs_up_in_the_middle_of_a_body_is_not_a_failure(house, log):
+    mounted(house, lambda _: {}, "POST", "/trial")
+    messages = iter(
+        [{"type": "http.request", "body": b'{"a', "more_body": True}, {"type": "http.disconnect"}],
+    )
+    statuses = []
+
+    async def receive():
+        return next(messages)
+
+    async def send(message):
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    headers = [(b"host", b"house"), (b"content-type", b"application/json"), (b"content-length", b"90")]
+    scope = {
+        "type": "http", "method": "POST", "path": "/api/v1/trial", "raw_path": b"/api/v1/trial",
+        "query_string": b"", "headers": headers, "client": ("10.0.0.1", 1), "server": ("house", 80),
+        "scheme": "http", "http_version": "1.1",
+    }  # fmt: skip
+    asyncio.run(house.app(scope, receive, send))
+    assert statuses == [400]
+    assert [line["code"] for line in lines(log)] == ["body-unreadable"]
+    assert "failure" not in log.getvalue()
+
+
+def test_an_unknown_person_who_verifies_the_ledger_is_not_a_failure(house, log):
+    assert house.call("POST", "/ledger/verify").status_code == 401
+    assert "failure" not in log.getvalue()

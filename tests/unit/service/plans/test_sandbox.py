@@ -1,12 +1,18 @@
 """Rehearsals: free, labelled, on rows of the declared schema; the data and the ledger are not involved."""
 
+import asyncio
 import csv
 import io
+import threading
 from fractions import Fraction
 
+import httpx
 import pytest
 
 import tacit as tc
+from tacit.service import _app
+from tacit.service.pages import _attacks
+from tacit.service.plans import _sandbox
 from tacit.tables import rehearsal
 
 SQL = "SELECT hospital, COUNT(*) AS n, AVG(length_of_stay) AS stay FROM visits GROUP BY hospital"
@@ -108,3 +114,56 @@ def test_a_trial_of_several_tables_with_rho_and_a_public_one(tmp_path):
     trial = rehearsal(data, seed=3, budget=tc.Budget(rho=1))
     plan = trial.sql("SELECT SUM(x + y) AS s FROM a JOIN b ON a.pid = b.pid").plan(rho=Fraction(1))
     assert plan.release().value > 0
+
+
+@pytest.fixture
+def efforts(monkeypatch):
+    """What callers are charged for their requests, in seconds of a processor."""
+    noted = []
+    monkeypatch.setattr(_app, "note_effort", lambda *given: noted.append(given[-1]))
+    return noted
+
+
+def test_waiting_for_a_free_thread_is_nobodys_effort(ward, efforts, monkeypatch):
+    release = threading.Event()
+    pool = _sandbox._rehearsals()
+    held = [pool.submit(release.wait, 60) for _ in range(_sandbox._AT_ONCE)]
+    monkeypatch.setattr(_sandbox, "_WAIT", 0.05)
+    try:
+        answer = rehearse(ward)
+    finally:
+        release.set()
+    assert (answer.status_code, answer.json()["code"]) == (429, "too-many-requests")
+    assert efforts[-1] < 5
+    assert all(one.result(60) for one in held)
+    assert rehearse(ward).status_code == 200
+
+
+def test_visitors_of_the_lab_hold_up_no_rehearsal(ward, monkeypatch):
+    release = threading.Event()
+    begun = threading.Event()
+
+    def slow(name, epsilon=""):
+        begun.set()
+        release.wait(60)
+        return {}
+
+    monkeypatch.setattr(_attacks, "attack_document", slow)
+
+    async def both():
+        transport = httpx.ASGITransport(app=ward.app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://house") as client:
+            visits = [asyncio.create_task(client.get("/api/v1/learn/attacks/averaging")) for _ in range(60)]
+            await asyncio.to_thread(begun.wait, 60)
+            asked = {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": "1/2"}
+            headers = {"authorization": f"Bearer {ward.tokens['ana']}"}
+            try:
+                answer = await asyncio.wait_for(
+                    client.post("/api/v1/datasets/visits/sandbox", json=asked, headers=headers), 60
+                )
+            finally:
+                release.set()
+            await asyncio.gather(*visits)
+            return answer
+
+    assert asyncio.run(both()).status_code == 200

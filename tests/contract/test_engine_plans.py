@@ -34,6 +34,7 @@ from tacit.algebra import (
     scope,
 )
 from tacit.tables._exact_integers import exact_integers
+from tacit.tables._lowering import lower
 
 #: How many plans each engine answers in the quick tests, one by one; Spark needs most of a second of CPU for
 #: each plan.
@@ -115,6 +116,13 @@ def test_all_integers_of_many_random_plans_equal_duckdbs(place_of, answers):
 @pytest.mark.xdist_group("spark")
 def test_all_integers_of_many_packed_random_plans_equal_duckdbs(place_of, answers):
     compare_packed(crowd_engine(place_of("spark"), answers.tables), answers, PACKED, MANY)
+
+
+def test_duckdb_can_bind_every_random_plan_before_the_charge(answers):
+    """Binding on tables without rows refuses nothing that runs."""
+    for question in answers.draw(300):
+        steps, _ = lower(question, by_row=False)
+        answers._engine.check(question, tuple(dict.fromkeys(step.statistic for step in steps)))
 
 
 def test_the_comparison_sees_another_order_of_rows(place_of, answers):

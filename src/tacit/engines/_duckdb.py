@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.algebra import Column
 from tacit.engines._attached_sources import attach_sources, stamps_of
+from tacit.engines._bound_statements import bind, empty_engine
 from tacit.engines._connections import (
     all_rows,
     are_apart,
@@ -180,12 +181,11 @@ class DuckDB:
         return tuple(one.sql for one in statements(self._writer, question, statistics))
 
     def check(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> None:
-        """Refuse CSV files that changed since they were opened and are not well formed now.
+        """Refuse CSV files that are not well formed now, and statements that DuckDB cannot bind.
 
-        What DuckDB refuses, the writer has refused before. The words do not say what is wrong: a refusal
-        before a charge may be seen by an analyst, and one line of the file would decide what it says.
+        The words do not say what is wrong with a file: a refusal before a charge may be seen by an analyst,
+        and one line of the file would decide what it says. Statements are bound to empty tables.
         """
-        del question, statistics
         for name, table in self._tables.items():
             try:
                 table.source.check_form()
@@ -196,6 +196,9 @@ class DuckDB:
                     why="nothing was charged; whoever declared the dataset sees the reason",
                     fix="open the dataset again",
                 ) from None
+        known = {n: self._stored[n] for n in self._tables if n in self._stored or self.columns(n) is not None}
+        empty = empty_engine(self._tables, known, portable=self.dialect.portable)
+        bind(empty, question, statements(self._writer, question, statistics))
 
     def prepare(self) -> None:
         """Make the snapshots of all protected tables now. Reads the data, and returns nothing of it."""

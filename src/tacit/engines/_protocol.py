@@ -76,7 +76,7 @@ class Engine(Protocol):
         """Write the statements that will run. A function of public facts: no row is read."""
 
     def check(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> None:
-        """Let the engine analyse the statements before the charge, if it can; no row is read."""
+        """Let the engine bind the statements before the charge; no row is read."""
 
     def prepare(self) -> None:
         """Make now what quick answers need, so that no answer's time shows what it cost to make.

@@ -152,7 +152,7 @@ def protect(
     facts = _read_facts(bounds, listed, types, never_null)
     owner = identity.unit.columns
     places = {
-        n: SourceTable(place_source(s, engine), owner, grid_columns(_of_table(n, facts)))
+        n: SourceTable(place_source(s, engine), owner, grid_columns(_of_table(n, facts, facts)))
         for n, s in sources.items()
     }
     one = len(places) == 1 and all(place.source.kind != "csv" for place in places.values())
@@ -365,7 +365,10 @@ def _with_reading(tables: Mapping[str, Table], places: Mapping[str, SourceTable]
 def _of_table(
     name: str, facts: Mapping[str, Fact], columns: Collection[str] | None = None
 ) -> dict[str, Fact]:
-    """Return the facts of one table: ``column`` speaks of every table, ``table.column`` of one."""
+    """Return the facts of one table: ``column`` speaks of every table, ``table.column`` of one.
+
+    A name with a dot may also be a column's own name. ``columns`` are those that the table has, or may have.
+    """
     own = {c: f for c, f in facts.items() if "." not in c or (columns is not None and c in columns)}
     return own | {c.removeprefix(name + "."): f for c, f in facts.items() if c.startswith(name + ".")}
 

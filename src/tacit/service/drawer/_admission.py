@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tacit.service._settings import ServiceSettings
     from tacit.service.drawer._outcomes import Flight
 
-__all__ = ["Admission", "WorkLimits", "check_work", "lag_of", "work_of"]
+__all__ = ["BoundaryAdmission", "WorkLimits", "check_work", "lag_of", "work_of"]
 
 # Milliseconds of one processor, measured on tables of 20,000 rows; see docs/proofs/service_timing.md.
 _MECHANISM: Final = 4.0
@@ -146,7 +146,7 @@ def _raise_lag(settings: ServiceSettings, work: int) -> str:
 
 
 @dataclass(slots=True)
-class Admission:
+class BoundaryAdmission:
     """What one boundary admits of a dataset's waiting queries, beside the draws that hold a slot already.
 
     Guarantee: what is admitted is a function of requests, settings, policies and pauses. A plan that holds a

@@ -76,7 +76,8 @@ def _table_work(part: Mapping[str, Any]) -> float:
 
 def _cross_work(part: Mapping[str, Any]) -> float:
     sizes = [_size(axis) for axis in part["crosstabs"]]
-    return _GROUP * sum(math.prod(sizes[i] for i in columns) for columns in part["measured"])
+    cells: int = sum(math.prod(sizes[i] for i in columns) for columns in part["measured"])
+    return _GROUP * cells
 
 
 def _size(document: Any) -> int:

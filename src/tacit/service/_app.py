@@ -148,8 +148,21 @@ def _described(operation: Operation) -> dict[str, Any]:
     }
     if operation.body is not None:
         schema = operation.body.model_json_schema()
+        schema = _inlined(schema, schema.pop("$defs", {}))
         described["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
     return described
+
+
+def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
+    """Return a schema with its definitions in place: references inside the API's description lead nowhere."""
+    match schema:
+        case {"$ref": str(name)}:
+            return _inlined(definitions[name.rpartition("/")[2]], definitions)
+        case dict():
+            return {key: _inlined(value, definitions) for key, value in schema.items()}
+        case list():
+            return [_inlined(value, definitions) for value in schema]
+    return schema
 
 
 async def _serve(service: Service, operation: Operation, request: Request, *, is_page: bool) -> Response:

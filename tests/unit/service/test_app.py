@@ -38,3 +38,25 @@ def test_a_token_for_one_dataset_has_the_roles_that_its_person_has_everywhere_th
     caller = Caller("u_x", "Ana", {"": frozenset({"owner"}), "other": frozenset({"analyst"})}, only="visits")
     assert caller.roles == caller.roles_on("visits") == {"owner", "curator"}
     assert caller.roles_on("other") == caller.roles_on("") == frozenset()
+
+
+def test_the_description_of_the_api_has_no_reference_that_leads_nowhere(house):
+    description = house.call("GET", "/api/v1/openapi.json").json()
+
+    def references(document):
+        match document:
+            case {"$ref": str(name)}:
+                yield name
+            case dict():
+                for value in document.values():
+                    yield from references(value)
+            case list():
+                for value in document:
+                    yield from references(value)
+
+    for name in references(description):
+        found = description
+        for part in name.removeprefix("#/").split("/"):
+            found = found[part]
+    budget = description["paths"]["/api/v1/datasets"]["post"]["requestBody"]["content"]["application/json"]
+    assert "epsilon" in str(budget["schema"]["properties"]["budget"])

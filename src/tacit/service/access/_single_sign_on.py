@@ -84,7 +84,7 @@ def _begun(call: ServiceCall) -> tuple[str, str, str]:
     signature, _, begun = kept.partition(".")
     if not _same(signature, _derived(_key(call), "cookie", begun)):
         raise sign_on_failed()
-    state, expires, following = _FORM.fullmatch(begun).groups()  # type: ignore[union-attr] - it is signed
+    state, expires, following = _FORM.fullmatch(begun).groups()  # type: ignore[union-attr]  # it is signed
     if not _same(sent, state) or expires < now_text():
         raise sign_on_failed()
     return state, expires, unquote(following)

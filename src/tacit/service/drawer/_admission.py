@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tacit.service._settings import ServiceSettings
     from tacit.service.drawer._outcomes import Flight
 
-__all__ = ["Admission", "WorkLimits", "check_work", "lag_of", "work_of"]
+__all__ = ["BoundaryAdmission", "WorkLimits", "check_work", "lag_of", "work_of"]
 
 # Milliseconds of one processor, measured on tables of 20,000 rows; see docs/proofs/service_timing.md.
 _MECHANISM: Final = 4.0
@@ -76,7 +76,8 @@ def _table_work(part: Mapping[str, Any]) -> float:
 
 def _cross_work(part: Mapping[str, Any]) -> float:
     sizes = [_size(axis) for axis in part["crosstabs"]]
-    return _GROUP * sum(math.prod(sizes[i] for i in columns) for columns in part["measured"])
+    cells: int = sum(math.prod(sizes[i] for i in columns) for columns in part["measured"])
+    return _GROUP * cells
 
 
 def _size(document: Any) -> int:
@@ -146,7 +147,7 @@ def _raise_lag(settings: ServiceSettings, work: int) -> str:
 
 
 @dataclass(slots=True)
-class Admission:
+class BoundaryAdmission:
     """What one boundary admits of a dataset's waiting queries, beside the draws that hold a slot already.
 
     Guarantee: what is admitted is a function of requests, settings, policies and pauses. A plan that holds a

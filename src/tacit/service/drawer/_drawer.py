@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.service._pauses import UNOPENED
 from tacit.service._service import Service
 from tacit.service._times import now_text
-from tacit.service.drawer._admission import Admission, WorkLimits, lag_of
+from tacit.service.drawer._admission import BoundaryAdmission, WorkLimits, lag_of
 from tacit.service.drawer._came_in import files_before
 from tacit.service.drawer._children import DatasetChild, start_process
 from tacit.service.drawer._clock import Slot, boundary_after, now, rung_after
@@ -345,9 +345,9 @@ class Drawer:
     def _served(self, row: ServiceRow) -> int:
         return self._last_served.get((row["dataset"], row["person"]), 0)
 
-    def _admission(self, name: str, child: DatasetChild) -> Admission:
+    def _admission(self, name: str, child: DatasetChild) -> BoundaryAdmission:
         limits = WorkLimits.of(self.settings, lag_of(child.opening.policy, self.settings))
-        admission = Admission(child.opening.width, limits)
+        admission = BoundaryAdmission(child.opening.width, limits)
         for flight in self._flights.values():
             if flight.dataset == name:
                 admission.hold(flight)

@@ -1,6 +1,8 @@
 """Releases: what is read, downloaded and checked is what was drawn."""
 
 import io
+import tomllib
+from pathlib import Path
 
 import pytest
 from pyarrow import parquet
@@ -8,6 +10,7 @@ from pyarrow import parquet
 import tacit as tc
 from tacit.core import Release
 from tacit.service import ListedSource
+from tacit.service.drawer import _releases
 from unit.service.drawer.conftest import DECLARED
 
 FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "ICU"]
@@ -146,3 +149,19 @@ def test_a_release_is_dated_by_the_time_of_its_answer_and_not_by_when_it_was_wri
     [release] = ward.get("/releases").json()["releases"]
     assert release["created"] == moment_text(flight.slot.answer_at)
     assert ward.get(f"/releases/{release['release']}").json()["created"] == release["created"]
+
+
+def test_without_pyarrow_parquet_is_refused_and_named(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setattr(_releases, "lines_of", lambda _: object())
+    with pytest.raises(tc.TacitError) as refused:
+        _releases.parquet_bytes({})
+    assert refused.value.code == "missing-extra"
+
+
+def test_the_extra_of_the_service_has_what_its_downloads_need():
+    text = (Path(__file__).parents[4] / "pyproject.toml").read_text(encoding="utf-8")
+    extra = tomllib.loads(text)["project"]["optional-dependencies"]["service"]
+    assert any(one.startswith("pyarrow") for one in extra)

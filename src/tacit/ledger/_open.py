@@ -12,6 +12,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Do, Either, Say, Set
 from tacit.ledger import _refusals
 from tacit.ledger._chain import Chain, Head
+from tacit.ledger._damage import readable
 from tacit.ledger._key_file import KEY_FILE_VARIABLE, load_key, new_key
 from tacit.ledger._memory_store import MemoryStore
 from tacit.ledger._postgres_store import PostgresStore
@@ -77,7 +78,8 @@ def _open_file(
     beside = Path(witness) if witness is not None else path.with_name(path.name + ".witness")
     if _size(path) == 0 and _size(beside) > 0:
         _refuse_new_start(str(path), beside)
-    store = SqliteStore(path, create=create, wait=wait)
+    with readable(str(path)):
+        store = SqliteStore(path, create=create, wait=wait)
     writer = _join(store, key, path.with_name(path.name + ".key"), beside)
     if witness is None and writer.refusal is None:
         try:
@@ -145,6 +147,13 @@ def _join(
     store: Store, key: bytes | Location | None, key_default: Path | None, witness: Path | None
 ) -> Writer:
     """Bring store, key and witness together, or close the store again."""
+    with readable(store.name):
+        return _joined(store, key, key_default, witness)
+
+
+def _joined(
+    store: Store, key: bytes | Location | None, key_default: Path | None, witness: Path | None
+) -> Writer:
     seen: Witness | None = None
     try:
         identity = store.identity()

@@ -377,7 +377,8 @@ class SqliteReader(SqlReader):
 
     def _run(self, sql: str, values: tuple[object, ...]) -> Iterator[tuple[object, ...]]:
         try:
-            yield from self._connection.execute(sql, values)
+            for row in self._connection.execute(sql, values):  # `yield from` would close a lost cursor late
+                yield row
         except sqlite3.Error as error:
             self._store._fail(error)  # noqa: SLF001 - the reader is part of the store
 

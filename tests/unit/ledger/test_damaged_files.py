@@ -14,8 +14,8 @@ from tacit.errors import TacitError
 from tacit.ledger import Blocks, Ledger
 
 REFUSALS = {
-    "ledger-damaged", "ledger-tampered", "ledger-rolled-back", "ledger-newer", "ledger-key", "ledger-unavailable",
-    "not-a-ledger", "unknown-account",
+    "ledger-damaged", "ledger-tampered", "ledger-rolled-back", "ledger-newer", "ledger-key",
+    "ledger-unavailable", "not-a-ledger", "unknown-account",
 }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from tacit.ledger._arguments import read_account_name
 from tacit.ledger._block_totals import sums_from_text
 from tacit.ledger._blocks import read_block
 from tacit.ledger._chain import Head
+from tacit.ledger._damage import readable
 from tacit.ledger._witness import contains
 
 if TYPE_CHECKING:
@@ -144,7 +145,8 @@ class AccountQueries:
                 fix=Code(f"ledger.remaining({asked.name!r})"),
             )
         charged = row is not None and row.seq > asked.totals.since
-        own = sums_from_text(row.state) if row is not None and charged else asked.totals.empty
+        with readable(f"block {block!r}"):
+            own = sums_from_text(row.state) if row is not None and charged else asked.totals.empty
         return asked.totals.beside(own).remaining
 
     def blocks(self, account: str | Account) -> dict[str, Spend]:
@@ -165,7 +167,8 @@ class AccountQueries:
         with self._reading() as reader:
             asked = Account.from_row(self._account_row(reader, account))
             rows = list(reader.blocks(asked.id))
-        return {} if asked.totals is None else asked.totals.listed(rows)
+        with readable(f"the blocks of account {asked.name!r}"):
+            return {} if asked.totals is None else asked.totals.listed(rows)
 
     def _account_row(self, reader: StoreReader, account: str | Account) -> AccountRow:
         wanted = read_account_name(account)

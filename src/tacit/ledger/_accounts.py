@@ -12,6 +12,7 @@ from tacit.accounting import Budget, Filter
 from tacit.ledger._block_totals import BlockTotals, with_sums
 from tacit.ledger._blocks import Blocks
 from tacit.ledger._chain import canonical
+from tacit.ledger._damage import readable
 from tacit.ledger._rows import AccountRow
 
 if TYPE_CHECKING:
@@ -161,11 +162,12 @@ class Account:
     @classmethod
     def from_row(cls, row: AccountRow) -> Account:
         """Read the stored form."""
-        facts, state = json.loads(row.facts), json.loads(row.state)
-        if facts.get("blocks") is None:
-            return cls.from_facts(row.id, row.name, facts, Filter.from_json(state))
-        totals = BlockTotals.from_json(state, Blocks.from_json(facts["blocks"]).per_unit)
-        return cls.from_facts(row.id, row.name, facts, totals.all).with_totals(totals)
+        with readable(f"account {row.name!r}", refusals=True):
+            facts, state = json.loads(row.facts), json.loads(row.state)
+            if facts.get("blocks") is None:
+                return cls.from_facts(row.id, row.name, facts, Filter.from_json(state))
+            totals = BlockTotals.from_json(state, Blocks.from_json(facts["blocks"]).per_unit)
+            return cls.from_facts(row.id, row.name, facts, totals.all).with_totals(totals)
 
     @classmethod
     def from_facts(

@@ -52,6 +52,14 @@ class LedgerFile:
             ) from None
         return True
 
+    def is_read_only(self) -> bool:
+        """Whether the file exists, and this process cannot write it or its log."""
+        if not os.path.exists(self.where):  # noqa: PTH110
+            return False
+        folder = os.path.dirname(self.where)  # noqa: PTH120
+        logged = os.path.exists(self.log)  # noqa: PTH110
+        return not os.access(self.where, os.W_OK) or not (logged or os.access(folder, os.W_OK))
+
     def identity(self) -> tuple[int, int] | None:
         """Return which file the name stands for now."""
         return identity_of(self.where)

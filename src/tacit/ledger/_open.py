@@ -12,9 +12,12 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Do, Either, Say, Set
 from tacit.ledger import _refusals
 from tacit.ledger._chain import Chain, Head
+from tacit.ledger._damage import readable
 from tacit.ledger._key_file import KEY_FILE_VARIABLE, load_key, new_key
+from tacit.ledger._ledger_file import LedgerFile
 from tacit.ledger._memory_store import MemoryStore
 from tacit.ledger._postgres_store import PostgresStore
+from tacit.ledger._read_only_store import ReadOnlySqliteStore
 from tacit.ledger._sqlite_store import SqliteStore
 from tacit.ledger._store import LedgerIdentity
 from tacit.ledger._verification import accounts_to_seal
@@ -77,18 +80,20 @@ def _open_file(
     beside = Path(witness) if witness is not None else path.with_name(path.name + ".witness")
     if _size(path) == 0 and _size(beside) > 0:
         _refuse_new_start(str(path), beside)
-    store = SqliteStore(path, create=create, wait=wait)
+    with readable(str(path)):
+        kind = ReadOnlySqliteStore if LedgerFile(path).is_read_only() else SqliteStore
+        store = kind(path, create=create, wait=wait)
     writer = _join(store, key, path.with_name(path.name + ".key"), beside)
     if witness is None and writer.refusal is None:
         try:
-            writer.refusal = _start_witness(store, writer)
+            writer.refusal = _start_witness(store, writer, beside)
         except BaseException:
             writer.close()
             raise
     return writer
 
 
-def _start_witness(store: SqliteStore, writer: Writer) -> TacitError | None:
+def _start_witness(store: SqliteStore, writer: Writer, path: Path) -> TacitError | None:
     """Start the witness beside a file and record that there is one; refuse the file if it was lost since.
 
     The witness is durable before the file records it. So whoever finds the record and not the witness has a
@@ -97,20 +102,18 @@ def _start_witness(store: SqliteStore, writer: Writer) -> TacitError | None:
     """
     seen = writer.witness
     recorded = store.has_witness()  # before the witness is read: another process may be starting it
-    if seen is None or (recorded and seen.head() is not None):
+    if seen is not None and recorded and seen.head() is not None:
         return None
     if recorded:
         return TacitError(
             "ledger-rolled-back",
-            f"the witness {seen.path} is missing or empty, but {store.name} had one",
+            f"the witness {path} is missing or empty, but {store.name} had one",
             why="without it, nobody would notice an old copy, or a copy without the newest entries, whose "
             "totals are too low; name a new witness only if this is certainly the latest copy",
-            fix=Either(
-                Say(f"put {seen.path} back"),
-                Do("give-witness-file", path=str(seen.path)),
-                _refusals.CONTINUE,
-            ),
+            fix=Either(Say(f"put {path} back"), Do("give-witness-file", path=str(path)), _refusals.CONTINUE),
         )
+    if seen is None or store.read_only:
+        return None
     with store.reading() as reader:
         tip = reader.tip()
     with suppress(OSError):  # not recorded then, so nothing is missed later
@@ -145,6 +148,13 @@ def _join(
     store: Store, key: bytes | Location | None, key_default: Path | None, witness: Path | None
 ) -> Writer:
     """Bring store, key and witness together, or close the store again."""
+    with readable(store.name):
+        return _joined(store, key, key_default, witness)
+
+
+def _joined(
+    store: Store, key: bytes | Location | None, key_default: Path | None, witness: Path | None
+) -> Writer:
     seen: Witness | None = None
     try:
         identity = store.identity()
@@ -153,7 +163,9 @@ def _join(
         chain = Chain(load_key(key, key_default, create=identity is None))
         identity = identity or store.create(_new_identity(chain))
         _require_key(store, identity, chain)
-        seen = None if witness is None else Witness(witness, identity.ledger)
+        reads = isinstance(store, ReadOnlySqliteStore)
+        if witness is not None and (not reads or _size(witness) > 0):
+            seen = Witness(witness, identity.ledger, write=not reads)
         writer = Writer(store, chain, identity, seen)
         if writer.refusal is None:
             store.upgrade(partial(accounts_to_seal, chain=chain, name=store.name))

@@ -14,6 +14,7 @@ from tacit.ledger._accounts import Account
 from tacit.ledger._arguments import read_name
 from tacit.ledger._artifacts import read_payload_of, stored_digest
 from tacit.ledger._curves import CurveNeeded
+from tacit.ledger._damage import readable
 from tacit.ledger._payments import CommittedEntries, certificate_of, payments
 from tacit.ledger._receipts import Entry, Receipt, StoredRelease, account_key, entry_of, receipt_of
 from tacit.ledger._replay import ReplayedAccount, replay_entry
@@ -156,13 +157,14 @@ class LedgerQueries(AccountQueries):
             row, before = reader.entry(release.seq), reader.entry(release.seq - 1)
         good = row is not None and row.kind == "release"
         if row is not None and good:
-            body = json.loads(row.body)
             found = (
                 release.receipt, release.part, stored_digest(release), release.plan, release.version,
             )  # fmt: skip
-            good = self._is_linked(row, before) and found == (
-                body["receipt"], body.get("part", 0), body["sha256"], row.plan, body["version"],
-            )  # fmt: skip
+            with readable(f"entry {row.seq}"):
+                body = json.loads(row.body)
+                good = self._is_linked(row, before) and found == (
+                    body["receipt"], body.get("part", 0), body["sha256"], row.plan, body["version"],
+                )  # fmt: skip
         if not good:
             raise _refusals.tampered(
                 f"the stored release of receipt {release.receipt} is not the one that was stored"
@@ -312,8 +314,9 @@ class LedgerQueries(AccountQueries):
                 rows = reader.entries_between(start, min(end, start + _STEP), asked.id, _STEP)
             for row in rows:
                 charged = not row.levels or str(asked.id) in row.levels.split(",")
-                if charged and replay_entry(replayed, row):
-                    found.append((str(json.loads(row.body)["at"]), replayed.account.filter))
+                with readable(f"entry {row.seq}", refusals=True):
+                    if charged and replay_entry(replayed, row):
+                        found.append((str(json.loads(row.body)["at"]), replayed.account.filter))
         return found
 
     def export(self) -> Iterator[str]:
@@ -329,7 +332,7 @@ class LedgerQueries(AccountQueries):
         {"seq": 1, "kind": "open
         """
         self._writer.ensure_open()
-        with self._writer.store.snapshot() as reader:
+        with readable(self.name), self._writer.store.snapshot() as reader:
             names = dict(reader.names_after(0))
             for entry in (entry_of(row, names) for row in reader.entries()):
                 yield json.dumps(entry.to_json(), ensure_ascii=True, allow_nan=False)
@@ -368,7 +371,7 @@ class LedgerQueries(AccountQueries):
                 witnesses.append((f"the witness {own.path}", seen))
         if witness is not None:
             witnesses.append(("the given witness", read_head(witness, self.id)))
-        with self._writer.store.snapshot() as reader:
+        with readable(self.name), self._writer.store.snapshot() as reader:
             return verify(
                 reader, self._writer.chain, witnesses, proves=witness is not None,
                 artifact=self._writer.store.artifact,
@@ -378,7 +381,8 @@ class LedgerQueries(AccountQueries):
 def _names(reader: StoreReader, *rows: EntryRow) -> dict[int, str]:
     """Return the names of the accounts in some entries."""
     levels = {text for row in rows for text in {row.levels, str(row.account)}}
-    ids = {int(id_) for text in levels for id_ in text.split(",") if id_} - {0}
+    with readable("the accounts of an entry"):
+        ids = {int(id_) for text in levels for id_ in text.split(",") if id_} - {0}
     if len(ids) > _FEW:
         return dict(reader.names_after(0))
     found = (reader.account(id_) for id_ in ids)

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tacit.accounting import Cost
+from tacit.ledger import _refusals
 from tacit.ledger._chain import Head, spend_from_text
+from tacit.ledger._damage import readable
 
 if TYPE_CHECKING:
     from tacit.accounting import Spend
@@ -143,7 +145,8 @@ class Entry:
     @property
     def cost(self) -> Cost | None:
         """The recorded cost, or None if nothing was charged."""
-        return Cost.from_json(self.body["cost"]) if "cost" in self.body else None
+        with readable(f"the cost in entry {self.seq}", refusals=True):
+            return Cost.from_json(self.body["cost"]) if "cost" in self.body else None
 
     def to_json(self) -> dict[str, object]:
         """Return the entry as JSON values, with exact numbers as fractions in text."""
@@ -176,24 +179,27 @@ def _curve_to_json(spend: Spend) -> dict[str, object]:
 
 def entry_of(row: EntryRow, names: dict[int, str]) -> Entry:
     """Read a stored entry."""
-    body = json.loads(row.body)
-    return Entry(
-        seq=row.seq,
-        kind=row.kind,
-        at=body.pop("at"),
-        account=names.get(row.account),
-        charged=tuple(names.get(int(id_), id_) for id_ in row.levels.split(",") if id_),
-        spend=spend_from_text(row.spend) if row.spend else None,
-        plan=row.plan or None,
-        key=user_key(row),
-        body=body,
-        hash=row.mac.hex(),
-    )
+    with readable(f"entry {row.seq}", refusals=True):
+        body = json.loads(row.body)
+        return Entry(
+            seq=row.seq,
+            kind=row.kind,
+            at=str(body.pop("at")),
+            account=names.get(row.account),
+            charged=tuple(names.get(int(id_), id_) for id_ in row.levels.split(",") if id_),
+            spend=spend_from_text(row.spend) if row.spend else None,
+            plan=row.plan or None,
+            key=user_key(row),
+            body=body,
+            hash=row.mac.hex(),
+        )
 
 
 def receipt_of(row: EntryRow, names: dict[int, str]) -> Receipt:
     """Read the receipt of a stored charge."""
     entry = entry_of(row, names)
+    if row.account not in names or not row.spend:
+        raise _refusals.damaged(f"entry {row.seq} is not a charge to an account of this ledger")
     return Receipt(
         id=f"{row.seq}-{row.mac.hex()[:16]}",
         account=names[row.account],

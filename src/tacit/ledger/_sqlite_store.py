@@ -51,6 +51,8 @@ _PUT_RUN = (
 class SqliteStore:
     """WAL journal, ``synchronous=FULL``: a commit returns after the log is on the disk."""
 
+    read_only = False
+
     def __init__(self, path: Path, *, create: bool, wait: float) -> None:
         self.name = str(path)
         self.file = LedgerFile(path)
@@ -71,16 +73,21 @@ class SqliteStore:
             )
         if path.is_file() and 0 < path.stat().st_size < 512:  # SQLite would overwrite it as if it were empty
             raise _refusals.not_a_ledger(self.name)
-        self.file.require_locks()
+        self._claim()
         before = self.file.identity()
-        self._write = self._connect(create=create)
+        self._write = self._read = self._connect(create=create)
         try:
             self._prepare()
             self._read = self._connect(create=False)
             self.file.opened(before)
         except BaseException:
+            self._read.close()
             self._write.close()
             raise
+
+    def _claim(self) -> None:
+        """Make sure that the file system keeps other programs out while this one writes."""
+        self.file.require_locks()
 
     def _connect(self, *, create: bool) -> sqlite3.Connection:
         uri = f"file:{quote(self.file.where)}?mode={'rwc' if create else 'rw'}"
@@ -102,22 +109,7 @@ class SqliteStore:
     def _prepare(self) -> None:
         """Check, before anything is written, that the file is new or a ledger that this version can read."""
         try:
-            self._write.execute("BEGIN")  # one moment for all three
-            tables = self._number("SELECT count(*) FROM sqlite_schema")
-            application = self._number("PRAGMA application_id")
-            version = self._number("PRAGMA user_version")
-            self._write.execute("COMMIT")
-            if (application, version) != (0, 0) or tables:
-                if application != SQLITE_APPLICATION:
-                    raise _refusals.not_a_ledger(
-                        self.name,
-                        why="it is the database of another program",
-                        fix=Do("open-ledger", path="another/path.ledger"),
-                    )
-                if version > VERSION:
-                    raise _refusals.newer(self.name, version, VERSION)
-                if version < 1:
-                    raise _refusals.damaged(f"{self.name} does not say which schema it has")
+            tables, _ = self._check_header()
             mode = self._patiently(self._write, "PRAGMA journal_mode = WAL").fetchone()[0]
             if tables:
                 self._check_size()
@@ -130,6 +122,26 @@ class SqliteStore:
                 why="the file system does not offer what a durable commit needs",
                 fix="keep the ledger on a local disk",
             )
+
+    def _check_header(self) -> tuple[int, int]:
+        """Return how many tables and indexes the file has, and its schema; refuse what is not a ledger."""
+        self._write.execute("BEGIN")  # one moment for all three
+        tables = self._number("SELECT count(*) FROM sqlite_schema")
+        application = self._number("PRAGMA application_id")
+        version = self._number("PRAGMA user_version")
+        self._write.execute("COMMIT")
+        if (application, version) != (0, 0) or tables:
+            if application != SQLITE_APPLICATION:
+                raise _refusals.not_a_ledger(
+                    self.name,
+                    why="it is the database of another program",
+                    fix=Do("open-ledger", path="another/path.ledger"),
+                )
+            if version > VERSION:
+                raise _refusals.newer(self.name, version, VERSION)
+            if version < 1:
+                raise _refusals.damaged(f"{self.name} does not say which schema it has")
+        return tables, version
 
     def _check_size(self) -> None:
         """Compare the file's size with its header, if nobody is writing and the write-ahead log is empty."""
@@ -377,7 +389,8 @@ class SqliteReader(SqlReader):
 
     def _run(self, sql: str, values: tuple[object, ...]) -> Iterator[tuple[object, ...]]:
         try:
-            yield from self._connection.execute(sql, values)
+            for row in self._connection.execute(sql, values):  # noqa: UP028 - it would close a lost cursor late
+                yield row
         except sqlite3.Error as error:
             self._store._fail(error)  # noqa: SLF001 - the reader is part of the store
 

@@ -12,6 +12,7 @@ from tacit.ledger._accounts import Account, sealed_account
 from tacit.ledger._artifacts import read_payload_of, stored_digest
 from tacit.ledger._block_verification import block_problems, same_blocks
 from tacit.ledger._chain import START, Head
+from tacit.ledger._damage import UNREADABLE
 from tacit.ledger._replay import Replay, replay_in_order
 from tacit.ledger._run_secrets import reveal_secret
 from tacit.progress import progress
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Verification", "accounts_to_seal", "verify"]
 
-_UNREADABLE = (KeyError, ValueError, TypeError, AssertionError, TacitError)
+_UNREADABLE = (*UNREADABLE, TacitError)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ class Witness:
     a later head in the file does not change it, except for `replace`.
     """
 
-    def __init__(self, path: Path, ledger: str) -> None:
+    def __init__(self, path: Path, ledger: str, *, write: bool = True) -> None:
         self.path = path
         self._ledger = ledger
         self._absolute = os.path.abspath(path)  # noqa: PTH100 - a path that is looked at before each commit
@@ -49,7 +49,7 @@ class Witness:
         self._read_last = b""
         self._counts = [-1, -1]  # of the two proven lines
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT if write else os.O_RDONLY, 0o644)
             self._identity = identity_of(self._file)
         except OSError as error:
             raise _refusals.witness_failed(str(path), error) from None

@@ -15,6 +15,7 @@ from tacit.ledger._accounts import Account
 from tacit.ledger._chain import Head
 from tacit.ledger._charges import BudgetExceeded
 from tacit.ledger._curves import CurveNeeded
+from tacit.ledger._damage import UNREADABLE, readable
 from tacit.ledger._group_commit import GroupCommit
 from tacit.ledger._named_locks import NamedLocks
 from tacit.ledger._transaction import AccountCache, Transaction, latest_time
@@ -133,9 +134,9 @@ class Writer:
 
     @contextmanager
     def reading(self) -> Iterator[StoreReader]:
-        """Read what is committed."""
+        """Read what is committed; what cannot be read there is damage."""
         self.ensure_open()
-        with self.store.reading() as reader:
+        with readable(self.store.name), self.store.reading() as reader:
             yield reader
 
     def ensure_open(self) -> None:
@@ -275,3 +276,5 @@ def _run_job(job: Job[_Request], transaction: Transaction) -> None:
         job.error = error
     except (BudgetExceeded, CurveNeeded) as signal:
         job.error = signal
+    except UNREADABLE as error:
+        raise _refusals.damaged(f"the store holds what cannot be read ({type(error).__name__})") from error

@@ -1,5 +1,6 @@
 """Files that are no ledger, or not one that can be written: a coded error, nothing changed, nothing lost."""
 
+import json
 import os
 import shutil
 import sqlite3
@@ -206,40 +207,148 @@ def test_a_key_or_witness_whose_name_no_file_can_have_is_refused(tmp_path, argum
     str(caught.value).encode()
 
 
-READ_ONLY = """
-import os, sys
+READER = """
+import json, os, sys
+from tacit.accounting import Cost
 from tacit.errors import TacitError
 from tacit.ledger import Ledger
+
 os.setgid(65534); os.setuid(65534)
-from tacit.accounting import Cost
+seen = {}
 try:
     with Ledger.open(sys.argv[1], key=bytes(32)) as ledger:
-        ledger.charge("visits", Cost.pure(0.01))
+        seen["verify"] = str(ledger.verify(witness=ledger.witness))
+        seen["entries"] = [len(ledger.history()), len(list(ledger.export())), len(ledger.filters("visits"))]
+        seen["left"] = str(ledger.remaining("visits").epsilon)
+        seen["answer"] = ledger.paid_release("visits", "p").payload.decode()
+        if sys.stdin.readline():  # somebody has charged in the meantime
+            seen["later"] = str(ledger.remaining("visits").epsilon)
+        for change in (
+            lambda: ledger.charge("visits", Cost.pure(0.01)),
+            lambda: ledger.draw("visits", Cost.pure(0.01), plan="q", compute=lambda _: b"no"),
+            lambda: ledger.unseal(statement="s", who="w"),
+        ):
+            try:
+                change()
+            except TacitError as error:
+                seen.setdefault("refused", []).append([error.code, error.what])
 except TacitError as error:
-    print(error.code)
+    seen["opening"] = error.code
+print(json.dumps(seen))
 """
-
-
-@pytest.mark.skipif(
+as_root = pytest.mark.skipif(
     os.name != "posix" or os.geteuid() != 0, reason="needs root, to become somebody who may not write"
 )
-@pytest.mark.parametrize("what", ["file", "folder"])
-def test_a_read_only_ledger_is_refused(tmp_path, what):
-    folder = Path(tmp_path)
-    path = folder / "a.ledger"
+
+
+def read_as_nobody(path, text=""):
+    for parent in path.parents:
+        if parent.is_relative_to(tempfile.gettempdir()) and parent != Path(tempfile.gettempdir()):
+            parent.chmod(parent.stat().st_mode | 0o555)
+    command = [sys.executable, "-c", READER, path]
+    done = subprocess.run(command, capture_output=True, text=True, cwd="/", input=text)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def snapshot(tmp_path):
+    path = tmp_path / "snapshot" / "a.ledger"
+    path.parent.mkdir()
     with Ledger.open(path, key=bytes(32)) as ledger:
         ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=3))
-    for parent in (folder, *folder.parents):
-        if parent.is_relative_to(tempfile.gettempdir()) and parent != Path(tempfile.gettempdir()):
-            parent.chmod(0o755)
+        ledger.draw("visits", Cost.pure(1), plan="p", compute=lambda _: b"about 40")
+    path.parent.chmod(0o755)
+    return path
+
+
+@as_root
+@pytest.mark.parametrize("what", ["file", "folder", "both"])
+def test_a_ledger_that_nobody_may_write_is_read_and_verified_and_not_charged(snapshot, what):
+    if what != "folder":
+        snapshot.chmod(0o444)
     if what == "file":
-        folder.chmod(0o777)
-        (folder / "a.ledger.witness").chmod(0o666)
-    path.chmod(0o444)
-    before = path.read_bytes()
-    done = subprocess.run([sys.executable, "-c", READ_ONLY, path], capture_output=True, text=True, cwd="/")
-    assert done.stdout.strip() in {"ledger-read-only", "ledger-unavailable"}, done.stderr
-    assert path.read_bytes() == before
+        snapshot.parent.chmod(0o777)
+    else:
+        snapshot.chmod(0o666 if what == "folder" else 0o444)
+    before = {file.name: file.read_bytes() for file in snapshot.parent.iterdir()}
+    seen = read_as_nobody(snapshot)
+    assert seen["verify"].startswith("consistent and complete up to entry 3")
+    assert seen["entries"] == [3, 3, 2]
+    assert (seen["left"], seen["answer"]) == ("2", "about 40")
+    assert [code for code, _ in seen["refused"]] == ["ledger-read-only"] * 3
+    assert "open for reading only" in seen["refused"][0][1]
+    assert {file.name: file.read_bytes() for file in snapshot.parent.iterdir()} == before
+
+
+@as_root
+def test_a_reader_of_a_live_ledger_sees_what_its_owner_charges(snapshot):
+    with Ledger.open(snapshot, key=bytes(32)) as ledger:
+        ledger.charge("visits", Cost.pure(1))
+        seen = read_as_nobody(snapshot)
+        assert seen["left"] == "1"
+        assert [code for code, _ in seen["refused"]] == ["ledger-read-only"] * 3
+        ledger.charge("visits", Cost.pure(1))
+        assert ledger.verify(witness=ledger.witness).complete
+
+
+@as_root
+def test_a_snapshot_whose_newest_entries_cannot_be_read_is_refused(snapshot, tmp_path):
+    with Ledger.open(snapshot, key=bytes(32)) as ledger:
+        ledger.charge("visits", Cost.pure(1))
+        live = tmp_path / "live"
+        shutil.copytree(snapshot.parent, live)
+    (live / "a.ledger-shm").unlink()
+    live.chmod(0o755)
+    assert read_as_nobody(live / "a.ledger") == {"opening": "ledger-unavailable"}
+
+
+@as_root
+def test_a_snapshot_without_its_witness_or_of_an_old_schema_says_so(snapshot, tmp_path):
+    snapshot.with_name("a.ledger.witness").unlink()
+    seen = read_as_nobody(snapshot, "x")
+    assert seen["refused"][0][0] == "ledger-rolled-back"
+    assert "is missing or empty" in seen["refused"][0][1]
+    folder = tmp_path / "first"
+    shutil.copytree(Path(__file__).parents[2] / "data" / "ledger_schema_1", folder)
+    folder.chmod(0o755)
+    (folder / "visits.ledger").chmod(0o644)
+    script = READER.replace("key=bytes(32)", "key=sys.argv[1] + '.key'")
+    command = [sys.executable, "-c", script, folder / "visits.ledger"]
+    for parent in folder.parents:
+        if parent.is_relative_to(tempfile.gettempdir()) and parent != Path(tempfile.gettempdir()):
+            parent.chmod(parent.stat().st_mode | 0o555)
+    done = subprocess.run(command, capture_output=True, text=True, cwd="/", input="")
+    assert json.loads(done.stdout) == {"opening": "ledger-read-only"}, done.stderr
+
+
+@as_root
+def test_a_folder_without_rights_is_refused_in_words(snapshot):
+    snapshot.parent.chmod(0o700)
+    command = [sys.executable, "-c", READER, snapshot]
+    for parent in snapshot.parent.parents:
+        if parent.is_relative_to(tempfile.gettempdir()) and parent != Path(tempfile.gettempdir()):
+            parent.chmod(parent.stat().st_mode | 0o555)
+    done = subprocess.run(command, capture_output=True, text=True, cwd="/", input="")
+    assert json.loads(done.stdout) == {"opening": "ledger-unavailable"}, done.stderr
+
+
+def test_a_role_that_may_only_read_a_server_verifies_and_does_not_charge(postgres_url, tmp_path):
+    import psycopg
+
+    with Ledger.open(postgres_url, key=tmp_path / "k") as owner:
+        owner.create_account("visits", unit="row", budget=Budget(epsilon=9))
+    role = f"r{uuid.uuid4().hex}"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        (schema,) = connection.execute("SELECT current_schema()").fetchone()
+        connection.execute(f"CREATE ROLE {role} LOGIN")
+        connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
+        connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}")
+    with Ledger.open(postgres_url.replace("postgres:@", f"{role}:@"), key=tmp_path / "k") as ledger:
+        assert ledger.verify(witness=ledger.witness).complete
+        assert len(ledger.history()) == 1
+        with refused("ledger-read-only"):
+            ledger.charge("visits", Cost.pure(1))
 
 
 def test_a_lock_held_by_another_process_is_refused_after_the_wait(path):

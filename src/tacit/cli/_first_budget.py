@@ -12,9 +12,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tacit.accounting import Budget
-    from tacit.ledger import Account
+    from tacit.core import Plan
+    from tacit.ledger import Account, Ledger
 
-__all__ = ["given_budget", "left_now", "whole_budget"]
+__all__ = [
+    "check_first_charge",
+    "check_first_cost",
+    "find_account",
+    "given_budget",
+    "left_now",
+    "whole_budget",
+]
 
 
 def given_budget(given: float, goal: Mapping[str, Any], delta: float = 0) -> Budget:
@@ -40,7 +48,7 @@ def whole_budget(
     """Return the budget that was given, or that of the account; refuse where there is neither."""
     if given is not None:
         return given_budget(given, goal, delta)
-    if (account := _account(name, ledger)) is not None:
+    if (account := find_account(name, ledger)) is not None:
         held: Budget = account.budget
         return held
     measure = "epsilon" if goal["rho"] is None else "rho"
@@ -56,13 +64,55 @@ def left_now(name: str, ledger: str) -> list[str]:
     """Return a line that says what is left of an account; nothing if there is no such account yet."""
     from tacit.ledger import open_ledger
 
-    account = _account(name, ledger)
+    account = find_account(name, ledger)
     if account is None:
         return []
     return [f"left now, before this question: {open_ledger(ledger).remaining(account)}"]
 
 
-def _account(name: str, ledger: str) -> Account | None:
+def check_first_charge(
+    name: str, where: str, made: Plan[Any], trial: Ledger, *, parent: object = None
+) -> None:
+    """Refuse a first question that cannot be paid before it opens an account for good.
+
+    The account would keep a budget that nobody has used yet and that may be a typing error.
+
+    Parameters
+    ----------
+    name, where, made
+        The dataset, its ledger, and the plan.
+    trial
+        A ledger in memory with the budget that the dataset would get.
+    parent
+        The declared account above the dataset's, if any.
+    """
+    from tacit.core import in_promised_words
+
+    if find_account(name, where) is not None:
+        return
+    try:
+        above = find_account(str(parent), where) if parent else None
+        if above is not None:
+            above.filter.after(above.filter.spend_of(made.cost))
+        trial.charge(name, made.cost, plan=made.hash)
+    except TacitError as refusal:
+        raise in_promised_words(refusal, made.promised) from None
+
+
+def check_first_cost(name: str, where: str, budget: Budget, goal: Mapping[str, Any]) -> None:
+    """Refuse a first question that asks for more than the whole budget before it opens an account."""
+    from tacit.accounting import Cost
+    from tacit.ledger import Ledger
+
+    if find_account(name, where) is not None:
+        return
+    with Ledger.memory() as trial:
+        trial.create_account(name, unit="row", budget=budget)
+        pure = goal["rho"] is None
+        trial.charge(name, Cost.pure(goal["epsilon"]) if pure else Cost.zcdp(goal["rho"]), plan="trial")
+
+
+def find_account(name: str, ledger: str) -> Account | None:
     """Return the account of this name, or None; makes neither a ledger nor an account."""
     from tacit.ledger import open_ledger
 

@@ -9,7 +9,7 @@ import typer
 
 from tacit.cli._app import app
 from tacit.cli._context import note_dataset, note_ledger
-from tacit.cli._first_budget import given_budget, left_now, whole_budget
+from tacit.cli._first_budget import check_first_cost, find_account, given_budget, left_now, whole_budget
 from tacit.cli._output import JsonOption, say, show_json
 from tacit.cli._output_files import OutputFiles
 from tacit.errors import TacitError
@@ -205,9 +205,12 @@ def open_cohort(
     PlanGoal.read(**goal)  # refuses a cost that is missing before anything is opened
     note_dataset(None, None, name)
     note_ledger(ledger)
-    if only_plan:
-        return tc.genotypes(source, name=name, budget=given_budget(budget or 1, goal), **facts)
+    if only_plan or find_account(name, ledger) is None:  # the file is checked before a budget is asked for
+        trial = tc.genotypes(source, name=name, budget=given_budget(budget or 1, goal), **facts)
+        if only_plan:
+            return trial
     whole = whole_budget(name, ledger, budget, goal)
+    check_first_cost(name, ledger, whole, goal)
     return tc.genotypes(source, name=name, budget=whole, ledger=ledger, **facts)
 
 

@@ -9,7 +9,7 @@ import typer
 
 from tacit.cli._app import app
 from tacit.cli._context import note_dataset, note_ledger
-from tacit.cli._first_budget import given_budget, left_now, whole_budget
+from tacit.cli._first_budget import check_first_charge, given_budget, left_now, whole_budget
 from tacit.cli._output import JsonOption, exact_text, say, show_json
 from tacit.cli._output_files import OutputFiles
 from tacit.errors import TacitError, bad_parameter
@@ -134,7 +134,8 @@ def graph(
         if plan:
             _show_plan(planned, left_now(called, ledger), as_json=as_json)
             return
-    whole = whole_budget(called, ledger, budget, goal, budget_delta)
+        whole = whole_budget(called, ledger, budget, goal, budget_delta)
+        check_first_charge(called, ledger, planned, trial)
     with Ledger.open(ledger) as books:
         opened = _declared(edges, facts, books, whole)
         release = _planned(opened, ask, given, goal).release(who=who, purpose=purpose)

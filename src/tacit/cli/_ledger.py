@@ -21,11 +21,19 @@ KeyFileOption = Annotated[
 ]
 
 
+_CONFIG, _LEDGER = Path("tacit.toml"), Path("tacit.ledger")
+
+
 def find_ledger(given: str | None, config: Path | None = None, *, named_by: str = "LEDGER") -> str:
-    """Return where the ledger is: as given, or as the config (TACIT_CONFIG, else tacit.toml here) says."""
+    """Return where the ledger is: as given, or as the config (TACIT_CONFIG, else tacit.toml here) says.
+
+    Without a config it is tacit.ledger here, if there is one.
+    """
     if given is not None:
         return given
     file = config if config is not None else Path(os.environ.get("TACIT_CONFIG") or "tacit.toml")
+    if file == _CONFIG and not file.exists() and _LEDGER.exists():
+        return str(_LEDGER)  # where tacit map, graph and genome keep a budget
     if not file.exists():
         raise TacitError(
             "not-a-ledger",

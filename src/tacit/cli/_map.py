@@ -12,7 +12,7 @@ import typer
 from tacit.cli._app import app
 from tacit.cli._context import note_dataset, note_ledger
 from tacit.cli._fact_options import read_limit_option
-from tacit.cli._first_budget import given_budget, left_now, whole_budget
+from tacit.cli._first_budget import check_first_charge, given_budget, left_now, whole_budget
 from tacit.cli._output import JsonOption, exact_text, say, show_json, typed, write_file
 from tacit.cli._output_files import OutputFiles
 from tacit.errors import TacitError
@@ -120,7 +120,8 @@ def map_(
                 plan_text(made, left=False), *left_now(called, ledger)
             )
             return
-    whole = whole_budget(called, ledger, budget, goal)
+        whole = whole_budget(called, ledger, budget, goal)
+        check_first_charge(called, ledger, made, trial)
     points = tc.points(source, **facts, budget=whole, ledger=ledger)
     made = _planned(points, goal, **asked)
     release = made.release(who=who, purpose=purpose)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from tacit.cli import _question as question
 from tacit.cli._app import app
 from tacit.cli._fact_options import budget_text
-from tacit.cli._fixes import in_words_of_the_command
+from tacit.cli._kept_budget import kept_budget, times, what_helps
 from tacit.cli._output import JsonOption, say, show_json
-from tacit.errors import TacitError
 
 if TYPE_CHECKING:
     from tacit.core import AnswerTable, Plan
@@ -35,7 +34,7 @@ def plan(
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what a question will cost and how far off its answer may be. Touches neither data nor ledger."""
+    """Show a question's cost, its likely error, and what is left in the ledger. Charges nothing."""
     from tacit.core import plan_text
     from tacit.ledger import Ledger
 
@@ -45,20 +44,18 @@ def plan(
         opened = question.alone(declared, name).dataset(name, ledger=ledger)
         made = price.plan(opened, sql, question.public_keys(declared, name, keys))
         account, fits = ledger.account(name), question.more_like_it(ledger, name, made.cost)
+    kept = kept_budget(declared, name, account.budget, made)
     if as_json:
-        show_json({**_facts(made), "fits": fits})
+        show_json({**_facts(made), "fits": fits, **kept.to_json()})
         return
     say(plan_text(made, left=False))
-    if fits:
-        times = "once" if fits == 1 else f"{fits:,} times, one release after another"
-        say(f"a budget of {budget_text(account.budget)} can pay for this plan {times}")
-        return
-    try:
-        account.filter.after(account.filter.spend_of(made.cost))
-    except TacitError as refusal:
-        fix = in_words_of_the_command(refusal).fix
-        whole = budget_text(account.budget)
-        say(f"this is more than the whole budget ({whole}), so the budget cannot pay for it: {fix}")
+    if kept.lines():
+        say(*kept.lines())
+    elif fits:
+        say(f"a budget of {budget_text(account.budget)} can pay for this plan {times(fits)}")
+    else:
+        whole, help_ = budget_text(account.budget), what_helps(account, made)
+        say(f"this is more than the whole budget ({whole}), so the budget cannot pay for it: {help_}")
 
 
 def _facts(made: Plan[AnswerTable]) -> dict[str, object]:

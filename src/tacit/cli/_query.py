@@ -12,6 +12,7 @@ import typer
 
 from tacit.cli import _question as question
 from tacit.cli._app import app
+from tacit.cli._first_budget import check_first_charge
 from tacit.cli._output import JsonOption, PlotOption, exact_text, printable, say, show_json
 from tacit.cli._output_files import OutputFiles
 from tacit.errors import TacitError
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AskerOption", "CertificateToWrite", "OutOption", "PayerOption", "Payment",
-    "PurposeOption", "answer", "query",
+    "PurposeOption", "answer", "left_in_words", "query",
 ]  # fmt: skip
 
 _MOST_PANELS = 6
@@ -101,16 +102,19 @@ def answer(
 
     declared, name, account = paying.declared, paying.name, paying.account
     question.check_sources(declared, name)
+    where = question.declared_ledger(declared)
     with Ledger.memory() as trial:  # a wrong question is refused before a ledger is made
-        planned(question.alone(declared, name).dataset(name, ledger=trial))
-    with Ledger.open(question.declared_ledger(declared)) as ledger, _interruptible():
+        first = planned(question.alone(declared, name).dataset(name, ledger=trial))
+        parent = declared.datasets[name].get("parent")
+        check_first_charge(name, where, first, trial, parent=parent)
+    with Ledger.open(where) as ledger, _interruptible():
         before = ledger.head.count
         plan = planned(declared.dataset(name, ledger=ledger))
         release = plan.release(who=paying.who, purpose=paying.purpose, account=account)
         entry = _entry(release)
         paid_by = ledger.entry(entry)
         blocks = paid_by.blocks if paid_by else ()
-        left, also = _left(ledger, name, blocks)
+        left, also = left_in_words(ledger, name, blocks)
         more = None if blocks else question.more_like_it(ledger, account or name, plan.cost)
         fresh = entry > before
         paid = f"charged as entry {entry}" if fresh else _stored(release, ledger, paying.config)
@@ -145,7 +149,7 @@ def _entry(release: Release[AnswerTable]) -> int:
     return int(written["entry"]) if isinstance(written, dict) else 0
 
 
-def _left(ledger: Ledger, name: str, blocks: tuple[str, ...]) -> tuple[Remaining, str]:
+def left_in_words(ledger: Ledger, name: str, blocks: tuple[str, ...]) -> tuple[Remaining, str]:
     """Return what is left of the account, or of the fullest block that paid, also in words."""
     lefts = {block: ledger.remaining(name, block=block) for block in blocks}
     fullest = min(lefts, key=lambda block: (lefts[block].rho or 0, lefts[block].epsilon or 0), default=None)

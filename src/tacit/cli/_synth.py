@@ -11,7 +11,8 @@ import typer
 
 from tacit.cli import _question as question
 from tacit.cli._app import app
-from tacit.cli._output import JsonOption, PlotOption, exact_text, say, show_json
+from tacit.cli._first_budget import check_first_charge, find_account
+from tacit.cli._output import JsonOption, PlotOption, exact_text, say, show_json, typed
 from tacit.cli._output_files import OutputFiles
 from tacit.cli._query import (  # noqa: TC001 - typer reads them
     AskerOption,
@@ -19,12 +20,13 @@ from tacit.cli._query import (  # noqa: TC001 - typer reads them
     PayerOption,
     PurposeOption,
 )
-from tacit.errors import bad_parameter
+from tacit.cli._toml import toml_value
+from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Say
 
 if TYPE_CHECKING:
     from tacit.core import Plan
-    from tacit.tables import TableDataset
+    from tacit.tables import Config, TableDataset
 
 __all__ = ["synth"]
 
@@ -83,13 +85,18 @@ def synth(
         made: Plan[Any] = opened.synthesize(listed, **asked).plan(**goal)
         return made
 
+    where = "" if plan else question.declared_ledger(declared)
+    if not plan:
+        _refuse_without_delta(declared, name, config, where)
     with Ledger.memory() as trial:  # a wrong question is refused before a ledger is made
         first = planned(question.alone(declared, name).dataset(name, ledger=trial))
         if plan:
             show_json(first.to_json()) if as_json else say(repr(first))
             return
-    question.check_sources(declared, name)
-    with Ledger.open(question.declared_ledger(declared)) as ledger:
+        question.check_sources(declared, name)
+        parent = declared.datasets[name].get("parent")
+        check_first_charge(name, where, first, trial, parent=parent)
+    with Ledger.open(where) as ledger:
         opened = declared.dataset(name, ledger=ledger)
         release = planned(opened).release(who=who, purpose=purpose, account=account)
         left = opened.remaining
@@ -106,6 +113,23 @@ def synth(
         return
     say(repr(release), f"left: {left}")
     files.report()
+
+
+def _refuse_without_delta(declared: Config, name: str, config: Path, where: str) -> None:
+    """Refuse to measure tables with a budget that can never pay for them; the fix adds a delta to it."""
+    budget = declared.datasets[name].get("budget")
+    if not isinstance(budget, dict) or "rho" in budget or budget.get("delta"):
+        return
+    larger = toml_value({**budget, "delta": 1e-6})
+    line = f"in {config}, under [datasets.{name}]: budget = {larger}"
+    grow = f"tacit budget grow {typed(where)} --account {typed(name)} --delta 1e-6"
+    known = find_account(name, where) is not None
+    raise TacitError(
+        "bad-parameter",
+        f"synthetic rows need a budget with a delta, and the budget of {name!r} has none",
+        why="their noise is Gaussian, which has no pure epsilon; nothing was charged",
+        fix=Say(f'{grow} --statement "why" --who NAME, and {line}' if known else line),
+    )
 
 
 def _keys(

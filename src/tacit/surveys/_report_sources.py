@@ -113,7 +113,7 @@ def _csv_columns(survey: Survey, path: Path) -> tuple[list[int], dict[str, list[
     """Return the columns of a file and the line of each row; an empty row is not a report."""
     try:
         text = path.read_text(encoding="utf-8-sig")  # spreadsheets write a mark before the first name
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(survey, text))
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(survey, text), strict=True)
         head = [name.strip() for name in next(rows, [])]
         found = [(rows.line_num, row) for row in rows if any(row)]
     except (ValueError, csv.Error):  # not UTF-8, or a cell of more than 131,072 letters

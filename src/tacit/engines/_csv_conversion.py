@@ -1,4 +1,4 @@
-"""A CSV file converted to Parquet once, strictly, or with a reader that repairs or drops lines and lists them."""
+"""A CSV file converted to Parquet once: strictly, or with a reader that repairs or drops lines."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def convert_csv(
     lenient: bool = False,
     force: bool = False,
 ) -> Conversion:
-    r"""Write the rows of a CSV file as Parquet, which every program reads in the same way. All cells are text.
+    r"""Write the rows of a CSV file as Parquet, which all programs read in one way. All cells are text.
 
     What it returns is about single rows: it is for the curator, not for analysts.
 

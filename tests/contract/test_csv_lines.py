@@ -32,16 +32,22 @@ CELLS = [
 ]  # fmt: skip
 BYTES = [b'"', b'""', b"\n", b"\r", b"\r\n", b",", b";", b"'", b"\xff", b"\xc3", b"\x00", b"\x1a", b" ", b"x"]
 PIECES = [
-    b'500,"elective,4', b'"', b'",', b'x",3', b"M\xfcnchen,1", b",,,,", b"", b"\r", b'"a""', b"a" * 70_000, b'a"b',
+    b'500,"elective,4', b'"', b'",', b'x",3', b"M\xfcnchen,1", b",,,,", b"", b"\r", b'"a""', b"a" * 70_000,
+    b'a"b',
 ]  # fmt: skip
 
 
-def lines_of(draw: random.Random, sign: str, end: str, count: int = 10) -> list[bytes]:
-    """Return a header and lines as a program that follows RFC 4180 writes them."""
+def rows_of(draw: random.Random, count: int = 10) -> list[list[str]]:
+    """Return a header and rows of hostile cells."""
+    rows = [[f"p{i}", draw.choice(CELLS), draw.choice(CELLS)] for i in range(count)]
+    return [["u", "v", "w"], *rows]
+
+
+def lines_of(rows: list[list[str]], sign: str, end: str) -> list[bytes]:
+    """Return the lines as a program that follows RFC 4180 writes them."""
     made = []
-    for i in range(count + 1):
+    for row in rows:
         text = io.StringIO(newline="")
-        row = ["u", "v", "w"] if i == 0 else [f"p{i}", draw.choice(CELLS), draw.choice(CELLS)]
         csv.writer(text, delimiter=sign, lineterminator=end).writerow(row)
         made.append(text.getvalue().encode())
     return made
@@ -70,7 +76,7 @@ def worst_change(tmp_path: Path, seeds: range) -> int:
     for seed in seeds:
         draw = random.Random(seed)
         sign, end = draw.choice(",;\t"), draw.choice(["\n", "\r\n"])
-        lines = lines_of(draw, sign, end)
+        lines = lines_of(rows_of(draw), sign, end)
         one = draw.randrange(1, len(lines))
         file = tmp_path / "t.csv"
         file.write_bytes(b"".join(lines[:one] + lines[one + 1 :]))
@@ -106,16 +112,16 @@ def test_the_search_catches_a_reader_that_does_not_check(
 def test_a_well_formed_file_is_accepted_and_read_as_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    """Python's own reader is the judge; parts may end anywhere."""
+    """Parts may end anywhere."""
     from tacit.engines import _csv_form
 
     monkeypatch.setattr(_csv_form, "_CHUNK", size)
     for seed in range(8):
         draw = random.Random(seed)
         sign, end = draw.choice(",;\t"), draw.choice(["\n", "\r\n"])
-        body = b"".join(lines_of(draw, sign, end, 20))
+        _, *rows = written = rows_of(draw, 20)
+        body = b"".join(lines_of(written, sign, end))
         (tmp_path / "t.csv").write_bytes(draw.choice([b"", b"\xef\xbb\xbf"]) + body)
-        _, *rows = csv.reader(io.StringIO(body.decode(), newline=""), delimiter=sign)
         read_source(tmp_path / "t.csv").check_form()
         if size > 7:
             assert read(tmp_path / "t.csv") == Counter(tuple(c or None for c in row) for row in rows)

@@ -92,20 +92,19 @@ def not_a_spark_frame() -> TacitError:
 
 def _read_path(path: Path, table: str) -> Source:
     """Recognise a file by how its name ends, and a folder or a pattern of Parquet files."""
+    place = path.absolute()
     try:
-        place = path.absolute()
-        place.exists()  # raises for a name that no file can have
-        is_folder = "\0" not in str(path) and place.is_dir()
+        place.stat()  # raises for a name that no file can have
+    except (FileNotFoundError, NotADirectoryError):
+        pass  # planning needs no file
     except (OSError, ValueError):
-        is_folder = None
-    if is_folder is None or "\0" in str(path):
         raise TacitError(
             "bad-parameter",
             "the path of the source cannot be opened",
             why="its name is too long or contains a character that names of files do not have, or the folder "
             "may not be read",
             fix=Declare("source", "visits.parquet"),
-        )
+        ) from None
     if is_packed(path):
         raise TacitError(
             "bad-parameter",
@@ -113,6 +112,7 @@ def _read_path(path: Path, table: str) -> Source:
             why="it is converted once, and the rows that a dataset reads then stay the same",
             fix=f"tacit convert {path.name} {path.name.partition('.')[0]}.parquet",
         )
+    is_folder = place.is_dir()
     kind = "parquet" if is_folder else _FILES.get(path.suffix.lower())
     if kind is None:
         raise bad_parameter(

@@ -93,7 +93,7 @@ __all__ += [
     "most_common",
 ]
 __all__ += ["quantile", "quantiles", "std", "sum", "variance"]
-__all__ += ["survey", "surveys", "synth"]
+__all__ += ["survey", "surveys", "synth", "tables"]
 __all__ += ["genomes", "genotypes", "graph", "graphs", "inference", "maps", "points"]
 __all__ += ["best", "correlation", "covariance", "intercept", "r_squared", "slope"]
 
@@ -120,6 +120,7 @@ _LAZY = {
     "survey": "tacit.surveys",
     "surveys": "tacit.surveys",
     "synth": "tacit.synth",
+    "tables": "tacit.tables",
 }
 _LAZY |= {"genomes": "tacit.genomes", "genotypes": "tacit.genomes"}
 _LAZY |= dict.fromkeys(("Certificate", "Dataset", "Limits", "Plan", "Release", "Run", "Unit"), "tacit.core")

@@ -13,11 +13,14 @@ from tacit.cli._output import JsonOption, say, show_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["DecimalOption", "EncodingOption", "QuoteOption", "SeparatorOption", "convert"]
+__all__ = ["DatesOption", "DecimalOption", "EncodingOption", "QuoteOption", "SeparatorOption", "convert"]
 
 _MAX_SHOWN = 10
 EncodingOption = Annotated[
     str, typer.Option("--encoding", help="How a CSV file stands for text: utf-8, latin-1, windows-1252 ...")
+]
+DatesOption = Annotated[
+    str, typer.Option("--dates", help="How dates are written, such as day.month.year for 31.12.2023.")
 ]
 DecimalOption = Annotated[
     str, typer.Option("--decimal", help="What stands before the decimals of a number: a point or a comma.")
@@ -32,9 +35,10 @@ QuoteOption = Annotated[
 
 @app.command()
 def convert(
-    data: Annotated[Path, typer.Argument(help="A .csv or .tsv file.")],
+    data: Annotated[Path, typer.Argument(help="A .csv, .tsv, .csv.gz or .xlsx file.")],
     target: Annotated[Path, typer.Argument(help="The .parquet file to write.")],
     encoding: EncodingOption = "utf-8",
+    dates: DatesOption = "",
     decimal: DecimalOption = ".",
     separator: SeparatorOption = "",
     quote: QuoteOption = '"',
@@ -45,7 +49,7 @@ def convert(
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the rows of a CSV file as Parquet, before you protect them.
+    """Write the rows of a CSV or Excel file as Parquet, before you protect them.
 
     A file with a line that breaks the form of a CSV file is refused; with --lenient, such lines are repaired
     or dropped, and listed. What this command shows is about single rows: it is for the curator of the data.
@@ -53,8 +57,8 @@ def convert(
     from tacit.tables import convert_csv
 
     done = convert_csv(
-        data, target, encoding=encoding, decimal=decimal, separator=separator, quote=quote, lenient=lenient,
-        force=force,
+        data, target, encoding=encoding, dates=dates, decimal=decimal, separator=separator, quote=quote,
+        lenient=lenient, force=force,
     )  # fmt: skip
     if as_json:
         show_json(

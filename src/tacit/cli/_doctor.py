@@ -25,8 +25,16 @@ _BASE = ("numpy", "scipy", "duckdb", "sqlglot", "rich", "typer", "cryptography")
 _EXTRAS = {
     "plot": ("matplotlib",),
     "pandas": ("pandas", "pyarrow"),
+    "excel": ("openpyxl",),
     "postgres": ("psycopg",),
     "spark": ("pyspark", "pyarrow"),
+    "maps": ("shapely", "h3", "pyarrow"),
+    "genomes": ("cyvcf2", "zarr"),
+    "torch": ("torch",),
+    "sklearn": ("sklearn",),
+    "federated": ("flwr",),
+    "service": ("fastapi", "uvicorn", "jinja2", "multipart", "authlib", "httpx", "argon2", "psycopg"),
+    "mcp": ("mcp",),
 }
 
 

@@ -13,7 +13,7 @@ import typer
 
 from tacit.cli._app import app
 from tacit.cli._context import note_dataset
-from tacit.cli._convert import DecimalOption, EncodingOption, SeparatorOption
+from tacit.cli._convert import DatesOption, DecimalOption, EncodingOption, SeparatorOption  # noqa: TC001 - for typer
 from tacit.cli._declaration import Declaration
 from tacit.cli._fact_options import (
     fact_option,
@@ -72,6 +72,7 @@ def init(
     kinds: _TypeOptions = None,
     limits: _LimitOptions = None,
     encoding: EncodingOption = "utf-8",
+    dates: DatesOption = "",
     decimal: DecimalOption = ".",
     separator: SeparatorOption = "",
     ledger: _LedgerOption = "tacit.ledger",
@@ -90,7 +91,8 @@ def init(
     _check_target(config, force=force)
     called = name or _default_name(data)
     note_dataset(None, None, called)
-    source = _source(data, {"encoding": encoding, "decimal": decimal, "separator": separator})
+    written = {"encoding": encoding, "dates": dates, "decimal": decimal, "separator": separator}
+    source = _source(data, written)
     schema = _schema(data, called, source)
     known = [column for column, _ in schema]
     types = {column: kind for column, kind in schema if kind}

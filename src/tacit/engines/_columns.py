@@ -53,8 +53,9 @@ class ReadColumns:
 class SourceColumns:
     """A source of rows of which some columns are read as arrays, at once and only after a charge.
 
-    Guarantee: opening it reads the names of the columns, and checks the form of a CSV file. No value makes `read` fail: a cell that is no
-    number, or that cannot be read, is missing. 1, 1.0 and '1' are the same name.
+    Guarantee: opening it reads the names of the columns, and checks the form of a CSV file. No value makes
+    `read` fail: a cell that is no number, or that cannot be read, is missing. 1, 1.0 and '1' are the
+    same name.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A CSV file converted to Parquet once, strictly, or with a reader that repairs or drops lines and lists them."""
+"""A CSV file converted to Parquet once: strictly, or with a reader that repairs or drops lines."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tacit.engines._csv_files import header_bytes
 from tacit.engines._csv_form import MAX_LINE, NOT_UTF8, line_defect
+from tacit.engines._packed_files import is_packed, unpack
 from tacit.engines._row_files import write_rows
 from tacit.engines._source_arguments import csv_file
 from tacit.errors import TacitError, bad_parameter
@@ -64,20 +65,25 @@ def convert_csv(
     target: str | os.PathLike[str],
     *,
     encoding: str = "utf-8",
+    dates: str = "",
     decimal: str = ".",
     separator: str = "",
     quote: str = '"',
     lenient: bool = False,
     force: bool = False,
 ) -> Conversion:
-    r"""Write the rows of a CSV file as Parquet, which every program reads in the same way. All cells are text.
+    r"""Write the rows of a CSV file as Parquet, which all programs read in one way. All cells are text.
 
     What it returns is about single rows: it is for the curator, not for analysts.
 
     Parameters
     ----------
-    path, encoding, decimal, separator, quote
-        The file, and how it is written; see `csv_file`. With a decimal comma, numbers get a point.
+    path
+        The file; also a CSV file that is compressed (``.csv.gz``) or an Excel file (``.xlsx``, of which the
+        first sheet is read; this needs the extra ``excel``).
+    encoding, dates, decimal, separator, quote
+        How the file is written; see `csv_file`. With a decimal comma, numbers get a
+        point; dates in another order get the year first.
     target
         The Parquet file to write.
     lenient
@@ -97,14 +103,19 @@ def convert_csv(
     >>> done.repaired_lines, done.dropped_lines
     ([3], [4])
     """
-    source = csv_file(path, encoding=encoding, decimal=decimal, separator=separator, quote=quote)
-    end = Path(target).absolute()
-    _check_paths(Path(str(source.place)), end, force=force)
+    given, end = Path(path), Path(target).absolute()
+    _check_paths(given, end, force=force)
     made = Conversion(end)
     with tempfile.TemporaryDirectory() as scratch:
+        plain = unpack(given, Path(scratch)) if is_packed(given) else given
+        if header_bytes(plain) in {None, b""}:
+            raise _empty(given)
+        source = csv_file(
+            plain, encoding=encoding, dates=dates, decimal=decimal, separator=separator, quote=quote
+        )
         if lenient and (dialect := source.dialect()) is not None:
-            sound = Path(scratch) / ("rows.tsv" if source.delimiter == "\t" else "rows.csv")
-            _repair(Path(str(source.place)), sound, dialect, made)
+            sound = Path(scratch) / ("sound.tsv" if source.delimiter == "\t" else "sound.csv")
+            _repair(plain, sound, dialect, made)
             source = replace(source, place=sound, separator=source.delimiter)
         draft = end.with_name(f".{end.name}.{os.getpid()}")
         try:
@@ -120,8 +131,8 @@ def convert_csv(
 
 
 def _check_paths(file: Path, end: Path, *, force: bool) -> None:
-    if header_bytes(file) in {None, b""}:
-        raise TacitError("bad-parameter", f"{file} is missing, empty or cannot be read", fix="check its name")
+    if not file.is_file():
+        raise _empty(file)
     if end.suffix.lower() not in {".parquet", ".pq"}:
         raise bad_parameter("the target", "a file that ends in .parquet", end.name, fix=f"{end.stem}.parquet")
     if end.exists() and not force:
@@ -131,6 +142,10 @@ def _check_paths(file: Path, end: Path, *, force: bool) -> None:
             why="it may hold rows that a dataset reads",
             fix="choose another name, or overwrite the file with --force (in Python, force is true)",
         )
+
+
+def _empty(file: Path) -> TacitError:
+    return TacitError("bad-parameter", f"{file} is missing, empty or cannot be read", fix="check its name")
 
 
 def _repair(file: Path, sound: Path, dialect: CsvDialect, made: Conversion) -> None:

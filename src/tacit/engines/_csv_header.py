@@ -23,10 +23,11 @@ def csv_names(path: Path, encoding: str, separator: str, quote: str) -> list[str
     if text is None:
         return None
     sign = separator or _delimiter(path, text)
-    quoting = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
     try:
-        reader = csv.reader([text], delimiter=sign, quotechar=quote or None, quoting=quoting, strict=True)
-        names = next(reader, [])
+        if quote:
+            names = next(csv.reader([text], delimiter=sign, quotechar=quote, strict=True), [])
+        else:
+            names = text.split(sign) if text else []
     except csv.Error:
         names = ["\0"]
     if any("\0" in name for name in names):

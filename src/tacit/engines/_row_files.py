@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tacit.engines._csv_files import copy_with_coded_cells
 from tacit.engines._frames import register
 from tacit.engines._values import MACROS, owner_sql, quote, string
-from tacit.engines._views import with_point
+from tacit.engines._views import as_declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -74,8 +74,10 @@ def write_rows(
         if source.kind == "frame":
             register(con, f"tacit raw {_NAME}", source.place)
         raw = source.sql(_NAME)
-        if source.decimal != ".":
-            cells = ", ".join(f"{with_point(quote(c))} AS {quote(c)}" for c in source.columns() or ())
+        if source.decimal != "." or source.dates:
+            cells = ", ".join(
+                f"{as_declared(quote(c), source)} AS {quote(c)}" for c in source.columns() or ()
+            )
             raw = f"SELECT {cells} FROM ({raw})"
         types = [(str(c), str(kind)) for c, kind, *_ in con.execute(f"DESCRIBE {raw}").fetchall()]
         names = tuple(name for name, _ in types)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
 from tacit.engines._csv_files import read_encoding
+from tacit.engines._packed_files import is_packed
 from tacit.engines._parquet_folders import refuse_lake
 from tacit.engines._remote_files import is_remote, read_address
 from tacit.engines._sources import Source, column_names
+from tacit.engines._views import DATE_PARTS
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Declare, Either, Say, Set
 
@@ -89,20 +92,27 @@ def not_a_spark_frame() -> TacitError:
 
 def _read_path(path: Path, table: str) -> Source:
     """Recognise a file by how its name ends, and a folder or a pattern of Parquet files."""
+    place = path.absolute()
     try:
-        place = path.absolute()
-        place.exists()  # raises for a name that no file can have
-        is_folder = "\0" not in str(path) and place.is_dir()
+        place.stat()  # raises for a name that no file can have
+    except (FileNotFoundError, NotADirectoryError):
+        pass  # planning needs no file
     except (OSError, ValueError):
-        is_folder = None
-    if is_folder is None or "\0" in str(path):
         raise TacitError(
             "bad-parameter",
             "the path of the source cannot be opened",
             why="its name is too long or contains a character that names of files do not have, or the folder "
             "may not be read",
             fix=Declare("source", "visits.parquet"),
+        ) from None
+    if is_packed(path):
+        raise TacitError(
+            "bad-parameter",
+            f"{path.name} is compressed or an Excel file, which Tacit does not read in place",
+            why="it is converted once, and the rows that a dataset reads then stay the same",
+            fix=f"tacit convert {path.name} {path.name.partition('.')[0]}.parquet",
         )
+    is_folder = place.is_dir()
     kind = "parquet" if is_folder else _FILES.get(path.suffix.lower())
     if kind is None:
         raise bad_parameter(
@@ -120,6 +130,7 @@ def _read_path(path: Path, table: str) -> Source:
 def csv_file(
     path: str | os.PathLike[str],
     *,
+    dates: str = "",
     decimal: str = ".",
     encoding: str = "utf-8",
     separator: str = "",
@@ -133,6 +144,10 @@ def csv_file(
     ----------
     path
         The file.
+    dates
+        How dates are written: the words day, month and year in their order, with the sign between them, such
+        as ``day.month.year`` for ``31.12.2023``. A cell such as this is ``2023-12-31`` in every question; a
+        time may follow it. By default, dates are read with the year first, as in ``2023-12-31``.
     decimal
         The character before the decimals of a number: a point, or a comma, as in ``3,5``. With a comma, a
         cell such as this is ``3.5`` in every question. Separators between thousands are not read.
@@ -164,6 +179,17 @@ def csv_file(
         )
     if quote not in {"", '"', "'"}:
         raise bad_parameter("quote", "a quotation mark, an apostrophe or empty", quote, fix=Set(quote='"'))
-    return replace(
-        source, decimal=decimal, encoding=read_encoding(encoding), separator=separator, quote=quote
-    )
+    written = {"dates": _read_dates(dates), "decimal": decimal, "encoding": read_encoding(encoding)}
+    return replace(source, **written, separator=separator, quote=quote)
+
+
+def _read_dates(order: str) -> str:
+    """Read the order of a date's parts; the usual one is empty."""
+    if order and (
+        sorted(re.split(r"[./-]", order)) != sorted(DATE_PARTS) or len(set(re.findall(r"[./-]", order))) != 1
+    ):
+        raise bad_parameter(
+            "dates", "the words day, month and year with one sign between them", order,
+            fix=Set(dates="day.month.year"),
+        )  # fmt: skip
+    return "" if order == "-".join(DATE_PARTS) else order

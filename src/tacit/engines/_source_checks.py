@@ -54,8 +54,8 @@ def check_width(name: str, typed: ColumnTypes) -> None:
         raise TacitError(
             "bad-parameter",
             f"the source of {name!r} has {len(typed):,} columns, and a row of them is too long for DuckDB",
-            why=f"every question would fail after its charge; Tacit reads at most {_MAX_ROW // _TEXT:,} columns "
-            f"of text, or {_MAX_ROW // _NUMBER:,} columns of numbers in a source with a schema",
+            why=f"every question would fail after its charge; Tacit reads at most {_MAX_ROW // _TEXT:,} "
+            f"columns of text, or {_MAX_ROW // _NUMBER:,} columns of numbers in a source with a schema",
             fix="keep only the columns that questions need, for example in a Parquet file",
         )
 

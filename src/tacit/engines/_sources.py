@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["READING_FACTS", "Source", "SourceTable", "column_names", "schema_reader"]
 
 #: What can be declared of how a CSV file is written, sorted by name, and what holds if nothing is declared.
-READING_FACTS = {"decimal": ".", "encoding": "", "quote": '"', "separator": ""}
+READING_FACTS = {"dates": "", "decimal": ".", "encoding": "", "quote": '"', "separator": ""}
 _COARSE = (
     "SELECT name FROM parquet_schema($path) WHERE converted_type = 'TIMESTAMP_MILLIS' "
     "OR (logical_type LIKE 'TimestampType%' AND logical_type NOT LIKE '%MILLIS=<null>%')"
@@ -62,6 +62,9 @@ class Source:
     copy
         For files: a copy to read instead, once the engine has made one: a Parquet file (or a folder of
         them) that has bytes for text, or a CSV file with coded cells in UTF-8.
+    dates
+        For CSV files: the order and the sign of a date's parts, such as ``day.month.year``; empty for
+        ``year-month-day``.
     decimal
         For CSV files: the sign before the decimals of a number.
     encoding
@@ -78,6 +81,7 @@ class Source:
     table: str = ""
     within: tuple[str, ...] = ()
     copy: Path | None = None
+    dates: str = ""
     decimal: str = "."
     encoding: str = ""
     separator: str = ""

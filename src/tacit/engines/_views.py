@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tacit.engines._dialect import numbered
@@ -22,14 +23,18 @@ if TYPE_CHECKING:
     from tacit.engines._sources import Source
     from tacit.engines._values import ColumnTypes
 
+#: The parts of a date in the order of ISO 8601.
+DATE_PARTS = ("year", "month", "day")
+
 __all__ = [
+    "DATE_PARTS",
+    "as_declared",
     "limited_view",
     "portable_rank_sql",
     "rank_sql",
     "ranked_table",
     "ranked_view",
     "view_sql",
-    "with_point",
 ]
 
 
@@ -47,8 +52,7 @@ def view_sql(
     """
     value = frame_value_sql if source.kind == "frame" else value_sql
     values = [(c, value(c, t)) for c, t in types]
-    if source.decimal == ",":
-        values = [(c, with_point(sql)) for c, sql in values]
+    values = [(c, as_declared(sql, source)) for c, sql in values]
     columns = ", ".join(f"{sql} AS {quote(c)}" for c, sql in values)
     readable = [quote(c) for c, t in types if t not in NEVER_READ]
     raw = source.sql(name)
@@ -64,11 +68,33 @@ def view_sql(
     return f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS {rows}"
 
 
-def with_point(value: str) -> str:
-    """Write a number with a decimal comma with a point instead; other text stays as it is.
+def as_declared(value: str, source: Source) -> str:
+    """Read a cell of a CSV file as its reading facts say.
 
     A row's owner is named by the cell itself, so that ``1,5`` and ``1.5`` are different units.
     """
+    if source.decimal == ",":
+        value = _with_point(value)
+    return _with_year_first(value, source.dates) if source.dates else value
+
+
+def _with_year_first(value: str, order: str) -> str:
+    """Write a date with its parts in another order as ``year-month-day``; other text stays as it is.
+
+    A time may follow the date. A day that does not exist, such as 31.02.2024, is later read as missing.
+    """
+    parts = re.split(r"[./-]", order)
+    sign = order[len(parts[0])]
+    width = {"day": "[0-9]{1,2}", "month": "[0-9]{1,2}", "year": "[0-9]{4}"}
+    form = rf"\s*{f'[{sign}]'.join(f'({width[part]})' for part in parts)}([ T][0-9:.]+)?\s*"
+    year, month, day = (f"regexp_extract({value}, '{form}', {parts.index(p) + 1})" for p in DATE_PARTS)
+    iso = f"{year} || '-' || lpad({month}, 2, '0') || '-' || lpad({day}, 2, '0')"
+    short = f"length({value}) <= 64 AND regexp_full_match({value}, '{form}')"
+    return f"CASE WHEN {short} THEN {iso} || regexp_extract({value}, '{form}', 4) ELSE {value} END"
+
+
+def _with_point(value: str) -> str:
+    """Write a number with a decimal comma with a point instead; other text stays as it is."""
     form = r"\s*[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?\s*"
     short = f"length({value}) <= 64 AND regexp_full_match({value}, '{form}')"
     return f"CASE WHEN {short} THEN replace({value}, ',', '.') ELSE {value} END"

@@ -145,8 +145,8 @@ def load_config(path: str | os.PathLike[str] = "tacit.toml") -> dict[str, TableD
     arguments of `protect`: ``source``, ``unit`` (a column, or empty text for single rows), ``budget =
     {epsilon = 1, delta = 1e-6}``, ``bounds``, ``keys``, ``types``, ``limits``, ``public``, ``parent``,
     ``record``, ``blocks`` (what the data is divided by) and ``block`` (which part of it this is). Also
-    ``encoding``, ``decimal``, ``separator`` and ``quote`` say how its CSV files are written. With ``engine = "postgresql://..."`` a
-    source is the name of a table on that server.
+    ``encoding``, ``decimal``, ``separator`` and ``quote`` say how its CSV files are written. With
+    ``engine = "postgresql://..."`` a source is the name of a table on that server.
 
     Examples
     --------

@@ -49,8 +49,8 @@ class TableDataset(Dataset, PandasHabits, OrderedQuestions, WorkloadQuestions):
     main
         The table that a question uses if it names none.
     is_one_table
-        Whether there is one protected table in which every unit has a row; false for CSV, where unreadable
-        lines are skipped.
+        Whether there is one protected table in which every unit has a row; false for CSV, where a line can be
+        empty.
     block_column
         The column that divides the rows into blocks that are charged separately, or None.
     noted

@@ -33,7 +33,6 @@ _INSTEAD: dict[type[exp.Expr], str] = {
     exp.Bracket: "SUBSTRING({column}, 1, 3)",
     exp.ConcatWs: "CONCAT({column}, '-', {column})",
     exp.ToChar: "STRFTIME({column}, '%Y-%m')",
-    exp.StrToTime: "CAST({column} AS TIMESTAMP)",
     exp.DateBin: "DATE_TRUNC('month', {column})",
     exp.LastDay: "DATE_TRUNC('month', {column})",
     exp.TimeToUnix: "DATE_DIFF('second', '1970-01-01', {column})",

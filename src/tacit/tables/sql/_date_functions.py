@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from tacit.tables.sql._names import PartReader
 
-__all__ = ["DATE_READERS", "date_part", "moved"]
+__all__ = ["DATE_READERS", "date_part", "from_format", "moved"]
 
 _DATE_PARTS = {
     "year", "month", "day", "hour", "minute", "second", "quarter", "weekday", "isodow", "week", "dayofyear",
@@ -38,6 +39,34 @@ def _formatted(node: exp.Expr, read: PartReader) -> Node:
     if form == lit("None"):
         form = lit("")
     return Call("strftime", (moment, form))
+
+
+def _parsed(node: exp.Expr, read: PartReader) -> Node:
+    """Read STRPTIME: the parts of a date are split off the text, put in order and cast.
+
+    Text of another form, and a day that does not exist, is missing, as in TRY_STRPTIME.
+    """
+    only(node, "this", "format")
+    return from_format(node, read(node.this), str(node.args["format"].name))
+
+
+def from_format(node: exp.Expr, text: Node, form: str) -> Node:
+    """Read text as a date by a format such as ``%d.%m.%Y``, with a time behind it or without."""
+    found = re.fullmatch(r"%-?([dmY])([./-])%-?([dmY])\2%-?([dmY])( %H:%M(:%S)?)?", form)
+    if found is None or len(set(found.group(1, 3, 4))) != 3:
+        raise refuse(
+            node,
+            "STRPTIME takes a constant format of day, month and year, with one of . / - between them",
+            "STRPTIME(column, '%d.%m.%Y') or '%d.%m.%Y %H:%M'",
+        )
+    day = Call("split_part", (text, lit(" "), lit(1))) if found[5] else text
+    order = found.group(1, 3, 4)
+    year, month, last = (
+        Call("split_part", (day, lit(found[2]), lit(order.index(part) + 1))) for part in "Ymd"
+    )
+    date = [year, lit("-"), month, lit("-"), last]
+    time = [lit(" "), Call("split_part", (text, lit(" "), lit(2)))] if found[5] else []
+    return Call("to_date", (Call("concat", (*date, *time)),))
 
 
 def moved(moment: Node, interval: exp.Interval, sign: int) -> Node:
@@ -103,5 +132,5 @@ def _date_diff(node: exp.Expr, read: PartReader) -> Node:
 DATE_READERS: dict[type[exp.Expr], Callable[[exp.Expr, PartReader], Node]] = {
     exp.TimeToStr: _formatted, exp.DateAdd: _date_shift(1), exp.DateSub: _date_shift(-1),
     exp.Extract: _extract, exp.TimestampTrunc: _date_trunc, exp.DateTrunc: _date_trunc,
-    exp.DateDiff: _date_diff,
+    exp.DateDiff: _date_diff, exp.StrToTime: _parsed,
 }  # fmt: skip

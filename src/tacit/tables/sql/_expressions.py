@@ -11,7 +11,7 @@ from tacit.algebra import Call, Column, Literal, Node, as_date, lit
 from tacit.fixes import Choose
 from tacit.tables._listed_values import bucket_node
 from tacit.tables.sql._allowed import only, refuse
-from tacit.tables.sql._date_functions import DATE_READERS, date_part, moved
+from tacit.tables.sql._date_functions import DATE_READERS, date_part, from_format, moved
 from tacit.tables.sql._text_functions import TEXT_READERS
 
 if TYPE_CHECKING:
@@ -251,6 +251,8 @@ def _named(node: exp.Expr, find: ColumnFinder) -> Node:
     name, given = str(node.this).lower(), node.expressions
     if name in {"date_part", "datepart"} and len(given) == 2 and given[0].is_string:
         return date_part(node, given[0].name, read_expression(given[1], find))
+    if name == "try_strptime" and len(given) == 2 and given[1].is_string:
+        return from_format(node, read_expression(given[0], find), given[1].name)
     if name == "isnull" and len(given) == 1:
         return Call("is_null", (read_expression(given[0], find),))
     raise refuse(node)

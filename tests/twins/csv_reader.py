@@ -1,0 +1,17 @@
+"""A reader of CSV files as it was before their form was checked: one stray quotation mark swallows lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tacit.engines._csv_form import CsvDialect
+
+__all__ = ["check_nothing"]
+
+
+def check_nothing(file: Path, dialect: CsvDialect) -> None:
+    """Accept every file, in the place of `tacit.engines._csv_form.check_form`."""
+    del file, dialect

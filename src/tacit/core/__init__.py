@@ -42,13 +42,14 @@ from tacit.core._protocols import (
     Task,
 )
 from tacit.core._refusal_words import in_promised_words
-from tacit.core._release import Content, Release
+from tacit.core._release import UNBOUND, Content, Release
 from tacit.core._run import Run, paid_run
 from tacit.core._safe_text import for_spreadsheet, visible
 from tacit.core._schedule_page import Remedy
 from tacit.core._unit import Identity, Unit, open_account, read_identity
 
 __all__ = [
+    "UNBOUND",
     "DEFAULT_PAIRS",
     "JSON",
     "KEY_KINDS",

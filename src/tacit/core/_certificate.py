@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tacit.core._certificate_members import cost_together, promised_together
 from tacit.core._plan_run import digest_of, plan_hash, together_hash
 from tacit.core._run_stages import cost_of_laws
+from tacit.core._value_binding import binding_problems, bound_values, payload_digest, vouches
 from tacit.errors import TacitError
 from tacit.fixes import Do
 from tacit.report import Reportable
@@ -36,7 +37,8 @@ _FIELDS = frozenset(
     | {"ledger"}
 )
 _ADDED = frozenset({"question", "promised"})
-_PAYMENT = frozenset({"filter", "ledger"})  # what differs from one payer to the next
+_PAYMENT = frozenset({"filter", "ledger", "values"})  # what differs from one payer or reader to the next
+_MAY = frozenset({"audit", "binds", "blocks", "values"})
 _TOGETHER = frozenset({"schema", "members", "disjoint", "cost", "promised", "plan", "software"})
 
 
@@ -53,14 +55,15 @@ class Certificate(Reportable):
         hash; null where a release was local and nobody was charged). A release of several datasets has the
         certificates of its ``members``, whether they are ``disjoint``, and the total ``cost``. ``blocks``
         are the blocks of the data that were charged, if only some were; ``audit`` is what an attack
-        on the plan found before its release, where there was one.
+        on the plan found before its release, where there was one. ``values`` binds the released values:
+        their digests, that of the stored answer, and a keyed digest of the whole certificate by the ledger.
     """
 
     fields: Mapping[str, JSON]
 
     def __post_init__(self) -> None:
         together = "members" in self.fields
-        needed, may = (_TOGETHER, set()) if together else (_FIELDS, {"audit", "blocks"})
+        needed, may = (_TOGETHER, set()) if together else (_FIELDS, _MAY)
         members = self.fields.get("members", [])
         listed = isinstance(members, list | tuple) and all(isinstance(one, Mapping) for one in members)
         known = set(self.fields) - may == needed and self.fields["schema"] == CERTIFICATE_SCHEMA
@@ -75,7 +78,11 @@ class Certificate(Reportable):
 
     @classmethod
     def of_draw(
-        cls, receipt: Any, stored: Mapping[str, JSON] | None, asked: Mapping[str, JSON]
+        cls,
+        receipt: Any,
+        stored: Mapping[str, JSON] | None,
+        asked: Mapping[str, JSON],
+        payload: bytes | None = None,
     ) -> Certificate:
         """Write the certificate of what a ledger was charged for.
 
@@ -88,14 +95,15 @@ class Certificate(Reportable):
             "entry": receipt.head.count,
             "hash": digest.hex() if isinstance(digest, bytes) else digest,
         }
-        return cls({**body, "filter": receipt.charged and list(receipt.charged), "ledger": paid})
+        fields = {**body, "filter": receipt.charged and list(receipt.charged), "ledger": paid}
+        return cls(fields if payload is None else {**fields, "values": {"stored": payload_digest(payload)}})
 
     @classmethod
     def of_instalment(
         cls, drawn: Any, instalments: int, stored: Mapping[str, JSON] | None, body: Mapping[str, JSON]
     ) -> Certificate:
         """Write the certificate of one instalment: the whole run's cost, its entry, and the instalment's."""
-        paid = cls.of_draw(drawn.receipt, stored, body).fields
+        paid = cls.of_draw(drawn.receipt, stored, body, drawn.payload).fields
         entry = {
             **cast("Any", paid["ledger"]),
             "instalment": drawn.number,
@@ -137,6 +145,31 @@ class Certificate(Reportable):
                 "software": members[0].fields["software"],
             }
         )
+
+    def bound_to(self, digests: Sequence[str], ledgers: Sequence[Any]) -> Certificate:
+        """Return the certificate with the digests of the values, bound by the ledger of each member."""
+        if "members" in self.fields:
+            pairs = zip(self.members, ledgers, strict=True)
+            each = [dict(member._bound(digests, ledger, of=self.plan).fields) for member, ledger in pairs]  # noqa: SLF001
+            return Certificate({**self.fields, "members": each})
+        return self._bound(digests, ledgers[0])
+
+    def _bound(self, digests: Sequence[str], ledger: Any, of: str = "") -> Certificate:
+        """Return the certificate of one dataset with values; ``of`` is the plan of all members together."""
+        if not vouches(ledger):
+            return Certificate({name: one for name, one in self.fields.items() if name != "values"})
+        return Certificate({**self.fields, "values": bound_values(self.fields, digests, ledger, of)})
+
+    @property
+    def value_digests(self) -> frozenset[str] | None:
+        """The digests of the values that all its members bind; None where a member binds none, or others."""
+        of = self.plan if "members" in self.fields else None
+        each = [one.fields.get("values") for one in self.members]
+        own = [one for one in each if isinstance(one, Mapping) and one.get("of") == of]
+        listed = [one["digests"] for one in own if isinstance(one.get("digests"), list | tuple)]
+        if not listed or len(listed) < len(each):
+            return None
+        return frozenset.intersection(*(frozenset(map(str, cast("Any", one))) for one in listed))
 
     @property
     def plan(self) -> str:
@@ -279,7 +312,7 @@ class Certificate(Reportable):
                 f"entry {number} was charged for another certificate: the promised total, the software or "
                 "another part of this one was edited"
             )
-        return found
+        return found or binding_problems(self, ledger)
 
     def _about_the_instalment(self, entry: Any, ledger: Any) -> list[str]:
         """Compare which instalment this is, of how many, with the run's entry and the instalment's own."""
@@ -299,9 +332,15 @@ class Certificate(Reportable):
             or not _is_number(number)
             or (kept.kind, kept.hash) != ("release", digest)
             or (kept.body.get("receipt"), kept.body.get("part")) != (run, number)
+            or self._stored() not in {None, kept.body.get("sha256")}
         ):
             found.append(f"the ledger has not stored this as instalment {number} of the run")
         return found
+
+    def _stored(self) -> object:
+        """Return the digest of the stored answer, where the certificate states one."""
+        values = self.fields.get("values")
+        return values.get("stored") if isinstance(values, Mapping) else None
 
     def _blocks(self) -> object:
         """Return the blocks that were charged; a dataset that is one block cannot claim others."""
@@ -378,6 +417,7 @@ def certificate_body(member: Member) -> dict[str, JSON]:
         "plan": member.hash,
         "software": _software(),
         **({"audit": dict(member.audit)} if member.audit is not None else {}),
+        **({"binds": ["values"]} if vouches(member.ledger) else {}),
         **({"blocks": list(member.blocks)} if member.blocks and member.ledger is not None else {}),
     }
 

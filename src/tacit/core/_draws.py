@@ -91,4 +91,4 @@ def _recorded(member: Member, body: Any, who: str, purpose: str, key: str | None
 def _noisy_of(drawn: Any, body: Any) -> tuple[list[Any], Certificate]:
     """Return the noisy integers that a ledger has stored, and the certificate with them."""
     stored = json.loads(drawn.payload)
-    return stored["noisy"], Certificate.of_draw(drawn.receipt, stored.get("certificate"), body)
+    return stored["noisy"], Certificate.of_draw(drawn.receipt, stored.get("certificate"), body, drawn.payload)

@@ -142,7 +142,8 @@ class Run(Generic[C]):
             drawn, self.instalments, stored.get("certificate"), self._body
         )
         release, present = Release(content, certificate), self.plan._present  # noqa: SLF001
-        return release if present is None else present(release)
+        shown = release if present is None else present(release)
+        return shown.bound_by([self._member.ledger])
 
 
 def paid_run(plan: Plan[C], *, account: str | None = None) -> Run[C] | None:

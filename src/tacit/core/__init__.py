@@ -49,12 +49,12 @@ from tacit.core._schedule_page import Remedy
 from tacit.core._unit import Identity, Unit, open_account, read_identity
 
 __all__ = [
-    "UNBOUND",
     "DEFAULT_PAIRS",
     "JSON",
     "KEY_KINDS",
     "KINDS",
     "PLAN_SCHEMA",
+    "UNBOUND",
     "AnswerBatch",
     "AnswerTable",
     "AnsweringService",

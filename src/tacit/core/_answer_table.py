@@ -289,7 +289,7 @@ class AnswerTable(Content):
 
 
 def _check_interval(cells: Cells) -> None:
-    """Raise ``ValueError`` or ``OverflowError`` for what is no number, no interval, or too large to be one."""
+    """Raise ``ValueError`` or ``OverflowError`` for what is no interval, or too large for a number."""
     for low, high in zip(cells.low, cells.high, strict=True):
         if (low is None) != (high is None) or isinstance(low, str) or isinstance(high, str):
             raise ValueError("not an interval")

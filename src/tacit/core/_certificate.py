@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["CERTIFICATE_SCHEMA", "Certificate", "certificate_body"]
 
 _PAID = frozenset({"entry", "hash"})  # what names the entry that paid
-_PAID_PART = _PAID | {"instalment", "instalments", "stored"}  # and, of a run, the instalment
+_PAID_PART = _PAID | {"instalment", "instalments", "stored", "kept"}  # and, of a run, the instalment
 CERTIFICATE_SCHEMA = "tacit/certificate/2"
 _FIRST_SCHEMA = "tacit/certificate/1"  # without the digest of the question
 _FIELDS = frozenset(
@@ -83,6 +83,7 @@ class Certificate(Reportable):
         stored: Mapping[str, JSON] | None,
         asked: Mapping[str, JSON],
         payload: bytes | None = None,
+        kept: str = "",
     ) -> Certificate:
         """Write the certificate of what a ledger was charged for.
 
@@ -94,16 +95,22 @@ class Certificate(Reportable):
         paid = {
             "entry": receipt.head.count,
             "hash": digest.hex() if isinstance(digest, bytes) else digest,
+            **({"kept": kept} if kept else {}),  # a ledger in memory that nobody asked for
         }
         fields = {**body, "filter": receipt.charged and list(receipt.charged), "ledger": paid}
         return cls(fields if payload is None else {**fields, "values": {"stored": payload_digest(payload)}})
 
     @classmethod
     def of_instalment(
-        cls, drawn: Any, instalments: int, stored: Mapping[str, JSON] | None, body: Mapping[str, JSON]
+        cls,
+        drawn: Any,
+        instalments: int,
+        stored: Mapping[str, JSON] | None,
+        body: Mapping[str, JSON],
+        kept: str = "",
     ) -> Certificate:
         """Write the certificate of one instalment: the whole run's cost, its entry, and the instalment's."""
-        paid = cls.of_draw(drawn.receipt, stored, body, drawn.payload).fields
+        paid = cls.of_draw(drawn.receipt, stored, body, drawn.payload, kept).fields
         entry = {
             **cast("Any", paid["ledger"]),
             "instalment": drawn.number,
@@ -192,6 +199,13 @@ class Certificate(Reportable):
     def is_local(self) -> bool:
         """Whether the release was made on the respondent's device, so that no ledger was charged."""
         return "members" not in self.fields and self.fields["ledger"] is None
+
+    @property
+    def kept(self) -> str:
+        """Where the ledger is kept, if nobody gave one: in memory; else an empty text."""
+        written = [one.fields.get("ledger") for one in self.members]
+        told = [one.get("kept") for one in written if isinstance(one, Mapping) and one.get("kept")]
+        return str(told[0]) if told else ""
 
     @property
     def names(self) -> str:

@@ -331,10 +331,15 @@ class Release(Generic[C]):
         return cls.from_json(document)
 
     def __repr__(self) -> str:
-        return self.content.text(self.marks)
+        return self.content.text(self._told())
 
     def _repr_html_(self) -> str:
-        return self.content.html(self.marks)
+        return self.content.html(self._told())
+
+    def _told(self) -> tuple[str, ...]:
+        """Return the marks, and that the charge will be forgotten."""
+        kept = self.certificate.kept
+        return (*self.marks, *([f"budget {kept}"] if kept else []))
 
 
 def content_named(kind: str) -> type[Content] | None:

@@ -138,8 +138,9 @@ class Run(Generic[C]):
             self._known[drawn.number] = own
         noisy = NoisyInstalments(self._held, drawn.number, self._known, own)
         content = cast("C", self._member.task.read_of(drawn.number, noisy, self.plan._level()))  # noqa: SLF001
+        kept = getattr(self._member.ledger, "kept", "")
         certificate = Certificate.of_instalment(
-            drawn, self.instalments, stored.get("certificate"), self._body
+            drawn, self.instalments, stored.get("certificate"), self._body, kept
         )
         release, present = Release(content, certificate), self.plan._present  # noqa: SLF001
         shown = release if present is None else present(release)

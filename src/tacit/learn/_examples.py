@@ -12,7 +12,7 @@ from tacit.fixes import Code, Say, Set
 from tacit.learn._cells import cells, column_cells
 from tacit.learn._table_arrays import plain_array
 from tacit.learn._unit_rows import unit_rows
-from tacit.ledger import open_ledger
+from tacit.ledger import open_books
 
 if TYPE_CHECKING:
     import os
@@ -132,7 +132,7 @@ def examples(
             why="their lengths differ" if arrays else "no array was given",
             fix=Say("pass features and targets of the same length"),
         )
-    books = open_ledger(ledger)
+    books = open_books(ledger, identity.name, (list(arrays), owners))
     made = Examples(
         identity,
         books,

@@ -23,7 +23,7 @@ from tacit.core import (
 from tacit.engines import SourceTable, grid_columns, open_engine, place_source
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Declare
-from tacit.ledger import Ledger, open_ledger
+from tacit.ledger import Ledger, open_books, open_ledger, source_places
 from tacit.mechanisms import ranking_secret
 from tacit.tables._dataset import TableDataset
 from tacit.tables._keys import example_keys, public_column, read_column_keys
@@ -70,7 +70,7 @@ def protect(
     ---------
     All releases of the dataset together, whoever asks and however they depend on each other, are private
     for one unit within the budget. The budget belongs to the declared name in the ledger: a new session
-    does not reset it.
+    does not reset it. Without ``ledger``, the budget is forgotten when Python ends.
 
     Parameters
     ----------
@@ -104,7 +104,9 @@ def protect(
     adjacency
         ``add/remove`` (default) or ``replace`` (the number of units is public).
     ledger
-        A `Ledger`, or where to open one; None keeps it in memory, for notebooks.
+        A `Ledger`, or where to open one. None keeps it in memory, for notebooks: it is forgotten when Python
+        ends. Until then, a dataset of the same name and the same data has the same budget; to recognise the
+        data, a frame's contents are digested in this process.
     parent
         An account of the ledger, of the same unit and adjacency, that several datasets share: every question
         to one of them is charged to its own budget and to this account.
@@ -170,8 +172,9 @@ def protect(
     if identity.unit.kind == "row":
         limited = Limits(rows=None)  # a row is one row in one group; there is nothing to limit
     column, blocks = _divided(blocks, identity, tables) if blocks is not None else (None, None)
-    books = open_ledger(ledger)
-    open_account(identity, budget, books, parent=parent, record=record, blocks=blocks)
+    books = open_books(ledger, identity.name, (sources, engine))
+    where = source_places(sources) if engine is None else []
+    open_account(identity, budget, books, parent=parent, record=record, blocks=blocks, places=where)
     return TableDataset(
         identity, books, tables, limited, next(iter(sources)), one, opened, column, record=record
     )

@@ -17,8 +17,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tacit.ledger import forget_memory
-
 MEMORY = Path("/dev/shm")
 if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 4 << 30:
     # Ledgers wait for the disk at every charge. A file system in memory makes that wait short, and every call
@@ -32,20 +30,8 @@ settings.register_profile("long", max_examples=5000, deadline=None, suppress_hea
 settings.load_profile("ci")
 
 
-class NewProcess:
-    """Lets each test start as Python does, without datasets that were declared before without a ledger.
-
-    Within a test, and within a docstring, datasets share their budgets as they do for users.
-    """
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_setup(self):
-        forget_memory()
-
-
 def pytest_configure(config):
     """Fix the noise of quick tests, those in the docstrings of the package among them."""
-    config.pluginmanager.register(NewProcess(), "new_process")
     from repeatable_noise import RepeatableNoise
 
     config.pluginmanager.register(RepeatableNoise(), "repeatable_noise")

@@ -76,7 +76,7 @@ def verify(
 
 
 def _read(path: Path) -> tuple[Certificate, str, str]:
-    """Read a certificate, alone or with its release; say what is known of its values, in short and in full."""
+    """Read a certificate, alone or in a release; say what is known of its values, in short and in full."""
     from tacit.core import Certificate, Release
 
     try:

@@ -66,10 +66,11 @@ class Dataset:
         return self._ledger.remaining(self.identity.name)
 
     def __repr__(self) -> str:
-        notes = "".join(f"\n{note}" for note in self._notes())
+        notes = "".join(f"\n{note}" for note in self.account_notes)
         return f"{type(self).__name__}({self.name!r}, unit={self.unit!r}){notes}"
 
-    def _notes(self) -> list[str]:
+    @property
+    def account_notes(self) -> list[str]:
         """Say what the curator should know of the account that pays."""
         return notes_on(self._ledger, self.name)
 

@@ -105,6 +105,7 @@ def examples(
     ... )
     >>> patients
     Examples('examples', unit=Unit.row())
+    kept in memory: forgotten when Python ends
     """
     with fixes_of("tc.learn.examples"):
         identity = read_identity(name=name, version=version, unit=unit)

@@ -11,7 +11,13 @@ from tacit.ledger._blocks import Blocks
 from tacit.ledger._chain import Head
 from tacit.ledger._ledger import Ledger, open_ledger
 from tacit.ledger._ledger_run import Instalment, LedgerRun
-from tacit.ledger._process_memory import KEPT_IN_MEMORY, forget_memory, open_books, source_places
+from tacit.ledger._process_memory import (
+    KEPT_IN_MEMORY,
+    forget_memory,
+    open_books,
+    own_memory,
+    source_places,
+)
 from tacit.ledger._receipts import Entry, Receipt, StoredRelease
 from tacit.ledger._verification import Verification
 
@@ -30,5 +36,6 @@ __all__ = [
     "forget_memory",
     "open_books",
     "open_ledger",
+    "own_memory",
     "source_places",
 ]

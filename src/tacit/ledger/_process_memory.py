@@ -9,6 +9,7 @@ else by being the same object. So other data under the same name never gets an a
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +20,7 @@ from tacit.ledger._ledger import Ledger, open_ledger
 if TYPE_CHECKING:
     from tacit.ledger._open import Location
 
-__all__ = ["KEPT_IN_MEMORY", "forget_memory", "open_books", "source_places"]
+__all__ = ["KEPT_IN_MEMORY", "forget_memory", "open_books", "own_memory", "source_places"]
 
 KEPT_IN_MEMORY: Final = "kept in memory: forgotten when Python ends"
 
@@ -41,10 +42,15 @@ def open_books(given: Ledger | Location | None, name: str, source: object) -> Le
         return open_ledger(given)
     key = os.getpid(), name, _recognised(source)
     if key not in _ledgers:
-        made = Ledger.memory()
-        made.kept = KEPT_IN_MEMORY
-        _ledgers[key] = made, source
+        _ledgers[key] = own_memory(), source
     return _ledgers[key][0]
+
+
+def own_memory() -> Ledger:
+    """Return a new ledger in memory, which says that it is forgotten: for data that nobody else can have."""
+    made = Ledger.memory()
+    made.kept = KEPT_IN_MEMORY
+    return made
 
 
 def forget_memory() -> None:
@@ -108,8 +114,10 @@ def _contents(source: Any) -> str:
 
             digest.update(f"{[*source.columns]}{[str(kind) for kind in source.dtypes]}".encode())
             digest.update(hash_pandas_object(source, index=False).to_numpy().tobytes())
-        elif room == "polars" and hasattr(source, "hash_rows"):
-            digest.update(f"{source.schema}".encode() + source.hash_rows(1, 2, 3, 4).to_numpy().tobytes())
+        elif room == "polars" and hasattr(source, "write_ipc"):
+            written = io.BytesIO()
+            source.rechunk().write_ipc(written)
+            digest.update(written.getbuffer())
         elif room == "pyarrow" and hasattr(source, "to_batches"):
             digest.update(f"{source.schema}".encode())
             for batch in source.combine_chunks().to_batches():

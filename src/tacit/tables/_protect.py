@@ -137,6 +137,7 @@ def protect(
     dataset data, protects each patient; left: epsilon 3 of 3
     tables: data (its source is not available here)
     ask: .agg(n=tc.count()), .group_by(...).agg(...) or .sql(...); .columns lists the columns
+    budget: kept in memory: forgotten when Python ends
     """
     if ledger is not None and name is None:
         raise _name_missing()

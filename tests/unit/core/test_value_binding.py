@@ -195,7 +195,7 @@ def test_each_instalment_is_bound():
 
 
 def test_a_release_of_yesterday_opens_and_says_that_it_is_not_bound(asked, plan, saved):
-    """A stored answer and a certificate without digests: the certificate matches, the values are not proven."""
+    """A certificate without digests: it says what was charged, and nothing of the values."""
     ledger, _ = asked
     early = without(without(saved["certificate"], "values"), "binds")
     release = Release.from_json({**saved, "certificate": early})

@@ -164,6 +164,7 @@ def clients(
     >>> import tacit as tc
     >>> clients(["north", "south"], lambda sent: {}, size=2, budget=tc.Budget(epsilon=1, delta=0.1))
     Clients('clients', unit=Unit.client())
+    kept in memory: forgotten when Python ends
     """
     with fixes_of("tc.learn.federated.clients"):
         identity = read_identity(name=name, version=version, unit=Unit.client())

@@ -261,5 +261,5 @@ def answer_plan(
             "certificate": dict(drawn.certificate.fields),
         })  # fmt: skip
         return
-    say(repr(drawn), f"left: {opened.remaining}")
+    say(repr(drawn), f"left: {opened.remaining}", *opened.account_notes)
     files.report()

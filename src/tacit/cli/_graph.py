@@ -148,7 +148,7 @@ def graph(
             "left": {part: exact_text(getattr(left, part)) for part in ("epsilon", "delta", "rho")},
         })  # fmt: skip
         return
-    say(repr(release), f"left: {left}")
+    say(repr(release), f"left: {left}", *opened.account_notes)
     files.report()
 
 

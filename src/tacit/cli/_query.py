@@ -109,7 +109,8 @@ def answer(
         check_first_charge(name, where, first, trial, parent=parent)
     with Ledger.open(where) as ledger, _interruptible():
         before = ledger.head.count
-        plan = planned(declared.dataset(name, ledger=ledger))
+        opened = declared.dataset(name, ledger=ledger)
+        plan = planned(opened)
         release = plan.release(who=paying.who, purpose=paying.purpose, account=account)
         entry = _entry(release)
         paid_by = ledger.entry(entry)
@@ -125,7 +126,7 @@ def answer(
         parts = {part: exact_text(getattr(left, part)) for part in ("epsilon", "delta", "rho")}
         show_json({**_facts(release), "fresh": fresh, "left": parts, "more": more})
         return
-    say(repr(release), f"{paid}; left{also}")
+    say(repr(release), f"{paid}; left{also}", *opened.account_notes)
     if fresh and more:
         say(f"enough for {more:,} more {'question' if more == 1 else 'questions'} of this kind")
     if fresh and not paying.who:

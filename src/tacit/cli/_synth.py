@@ -111,7 +111,7 @@ def synth(
             {"release": content.to_json(), "certificate": dict(release.certificate.fields), "left": parts}
         )
         return
-    say(repr(release), f"left: {left}")
+    say(repr(release), f"left: {left}", *opened.account_notes)
     files.report()
 
 

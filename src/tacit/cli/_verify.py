@@ -1,8 +1,9 @@
-"""The ``tacit verify`` command: compare a certificate with the ledger that it names."""
+"""The ``tacit verify`` command: compare a certificate, or a whole release, with its ledger."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,7 +28,7 @@ _BROKEN = frozenset({"ledger-damaged", "ledger-tampered", "ledger-rolled-back"})
 
 @app.command()
 def verify(
-    certificate: Annotated[Path, typer.Argument(help="The certificate's file.")],
+    certificate: Annotated[Path, typer.Argument(help="The file of a release, or of its certificate.")],
     ledger: Annotated[
         str | None,
         typer.Option("--ledger", envvar="TACIT_LEDGER", help="The ledger's path or postgresql:// address."),
@@ -42,22 +43,23 @@ def verify(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Check a certificate against its ledger; exit status 3 means that it is not verified."""
-    from tacit.core import Certificate
-
+    """Check a release, or its certificate alone, against its ledger; exit status 3: it is not verified."""
     if not certificate.is_file():
         raise TacitError(
             "bad-certificate",
             f"{certificate} does not exist",
             fix=Do("save-certificate", path=str(certificate)),
         )
-    promise = Certificate.load(certificate)
+    promise, values, told = _read(certificate)
     where = find_ledger(ledger, config, named_by="--ledger")
     result = _compared(promise, where, key, whole=whole)
+    if values == "changed":
+        result = replace(result, problems=(*result.problems, told))
     entry = _entry(promise).get("entry")
     if as_json:
         ok, problems = not result.problems, list(result.problems)
-        show_json({"ok": ok, "problems": problems, "certificate": promise.plan, "entry": entry})
+        about = {"certificate": promise.plan, "entry": entry, "values": values}
+        show_json({"ok": ok, "problems": problems, **about})
     elif result.problems:
         say(Text(f"NOT verified: {certificate}", style="red"), *(f"  - {one}" for one in result.problems))
         if result.intact and not result.knows_entry:
@@ -65,11 +67,35 @@ def verify(
     else:
         say(
             Text(f"verified: entry {entry} of {where} paid for this release", style="green"),
+            f"values: {told}",
             f"ledger: {result.state}",
             note_on_completeness(f"tacit budget verify {where} --witness FILE", whole=whole),
         )
     if result.problems:
         raise typer.Exit(3)
+
+
+def _read(path: Path) -> tuple[Certificate, str, str]:
+    """Read a certificate, alone or in a release; say what is known of its values, in short and in full."""
+    from tacit.core import Certificate, Release
+
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict) or not isinstance(document.get("certificate"), dict):
+        alone = "NOT checked; this file has the certificate alone, so give the file of the release"
+        return Certificate.load(path), "not in this file", alone
+    promise = Certificate(document["certificate"])
+    try:
+        release = Release.from_json(document)
+    except TacitError as refusal:
+        return promise, "changed", refusal.what
+    if release.values_bound:
+        return promise, "bound", "the certificate was made for the values in this file"
+    if release.values_bound is None:
+        return promise, "not bound", f"NOT checked; {release.values_problem}"
+    return promise, "changed", release.values_problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ from tacit.core._protocols import (
     Task,
 )
 from tacit.core._refusal_words import in_promised_words
-from tacit.core._release import Content, Release
+from tacit.core._release import UNBOUND, Content, Release
 from tacit.core._run import Run, paid_run
 from tacit.core._safe_text import for_spreadsheet, visible
 from tacit.core._schedule_page import Remedy
@@ -54,6 +54,7 @@ __all__ = [
     "KEY_KINDS",
     "KINDS",
     "PLAN_SCHEMA",
+    "UNBOUND",
     "AnswerBatch",
     "AnswerTable",
     "AnsweringService",

@@ -188,12 +188,15 @@ class AnswerTable(Content):
         )
         parts = [*read.keys.values(), *(getattr(c, e) for c in read.columns.values() for e in _ENDS)]
         plain = all(one is None or isinstance(one, str | int | float) for part in parts for one in part)
-        if len({len(part) for part in parts}) > 1 or not plain or not 0 < read.confidence < 1:
+        noted = all(isinstance(note, str) for note in read.notes.values())
+        if len({len(part) for part in parts}) > 1 or not plain or not noted or not 0 < read.confidence < 1:
             raise ValueError("not an answer")
         if any(
             len(one.integers) != len(read) or not {*one.columns} <= {*read.columns} for one in read.measured
         ):
             raise ValueError("the integers belong to another answer")
+        for cells in read.columns.values():
+            _check_interval(cells)
         read._dates()  # raises where a date is none
         return read
 
@@ -283,6 +286,15 @@ class AnswerTable(Content):
 
     def __repr__(self) -> str:
         return self.text()
+
+
+def _check_interval(cells: Cells) -> None:
+    """Raise ``ValueError`` or ``OverflowError`` for what is no interval, or too large for a number."""
+    for low, high in zip(cells.low, cells.high, strict=True):
+        if (low is None) != (high is None) or isinstance(low, str) or isinstance(high, str):
+            raise ValueError("not an interval")
+    for number in (*cells.value, *cells.low, *cells.high):
+        float(0 if number is None or isinstance(number, str) else number)
 
 
 def _whole(value: Value) -> Value:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tacit.core._certificate_members import cost_together, promised_together
 from tacit.core._plan_run import digest_of, plan_hash, together_hash
 from tacit.core._run_stages import cost_of_laws
+from tacit.core._value_binding import binding_problems, bound_values, payload_digest, vouches
 from tacit.errors import TacitError
 from tacit.fixes import Do
 from tacit.report import Reportable
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["CERTIFICATE_SCHEMA", "Certificate", "certificate_body"]
 
 _PAID = frozenset({"entry", "hash"})  # what names the entry that paid
-_PAID_PART = _PAID | {"instalment", "instalments", "stored"}  # and, of a run, the instalment
+_PAID_PART = _PAID | {"instalment", "instalments", "stored", "kept"}  # and, of a run, the instalment
 CERTIFICATE_SCHEMA = "tacit/certificate/2"
 _FIRST_SCHEMA = "tacit/certificate/1"  # without the digest of the question
 _FIELDS = frozenset(
@@ -36,7 +37,8 @@ _FIELDS = frozenset(
     | {"ledger"}
 )
 _ADDED = frozenset({"question", "promised"})
-_PAYMENT = frozenset({"filter", "ledger"})  # what differs from one payer to the next
+_PAYMENT = frozenset({"filter", "ledger", "values"})  # what differs from one payer or reader to the next
+_MAY = frozenset({"audit", "binds", "blocks", "numerics", "values"})
 _TOGETHER = frozenset({"schema", "members", "disjoint", "cost", "promised", "plan", "software"})
 
 
@@ -54,14 +56,16 @@ class Certificate(Reportable):
         certificates of its ``members``, whether they are ``disjoint``, and the total ``cost``. ``blocks``
         are the blocks of the data that were charged, if only some were; ``audit`` is what an attack
         on the plan found before its release, where there was one; ``numerics`` says in words how far the
-        guarantee holds for the numbers of the computer, where these are floats.
+        guarantee holds for the numbers of the computer, where these are floats. ``values`` binds the released
+        values: their digests, that of the stored answer, and a keyed digest of the whole certificate by the
+        ledger.
     """
 
     fields: Mapping[str, JSON]
 
     def __post_init__(self) -> None:
         together = "members" in self.fields
-        needed, may = (_TOGETHER, set()) if together else (_FIELDS, {"audit", "blocks", "numerics"})
+        needed, may = (_TOGETHER, set()) if together else (_FIELDS, _MAY)
         members = self.fields.get("members", [])
         listed = isinstance(members, list | tuple) and all(isinstance(one, Mapping) for one in members)
         known = set(self.fields) - may == needed and self.fields["schema"] == CERTIFICATE_SCHEMA
@@ -76,7 +80,12 @@ class Certificate(Reportable):
 
     @classmethod
     def of_draw(
-        cls, receipt: Any, stored: Mapping[str, JSON] | None, asked: Mapping[str, JSON]
+        cls,
+        receipt: Any,
+        stored: Mapping[str, JSON] | None,
+        asked: Mapping[str, JSON],
+        payload: bytes | None = None,
+        kept: str = "",
     ) -> Certificate:
         """Write the certificate of what a ledger was charged for.
 
@@ -88,15 +97,22 @@ class Certificate(Reportable):
         paid = {
             "entry": receipt.head.count,
             "hash": digest.hex() if isinstance(digest, bytes) else digest,
+            **({"kept": kept} if kept else {}),  # a ledger in memory that nobody asked for
         }
-        return cls({**body, "filter": receipt.charged and list(receipt.charged), "ledger": paid})
+        fields = {**body, "filter": receipt.charged and list(receipt.charged), "ledger": paid}
+        return cls(fields if payload is None else {**fields, "values": {"stored": payload_digest(payload)}})
 
     @classmethod
     def of_instalment(
-        cls, drawn: Any, instalments: int, stored: Mapping[str, JSON] | None, body: Mapping[str, JSON]
+        cls,
+        drawn: Any,
+        instalments: int,
+        stored: Mapping[str, JSON] | None,
+        body: Mapping[str, JSON],
+        kept: str = "",
     ) -> Certificate:
         """Write the certificate of one instalment: the whole run's cost, its entry, and the instalment's."""
-        paid = cls.of_draw(drawn.receipt, stored, body).fields
+        paid = cls.of_draw(drawn.receipt, stored, body, drawn.payload, kept).fields
         entry = {
             **cast("Any", paid["ledger"]),
             "instalment": drawn.number,
@@ -139,6 +155,31 @@ class Certificate(Reportable):
             }
         )
 
+    def bound_to(self, digests: Sequence[str], ledgers: Sequence[Any]) -> Certificate:
+        """Return the certificate with the digests of the values, bound by the ledger of each member."""
+        if "members" in self.fields:
+            pairs = zip(self.members, ledgers, strict=True)
+            each = [dict(member._bound(digests, ledger, of=self.plan).fields) for member, ledger in pairs]  # noqa: SLF001
+            return Certificate({**self.fields, "members": each})
+        return self._bound(digests, ledgers[0])
+
+    def _bound(self, digests: Sequence[str], ledger: Any, of: str = "") -> Certificate:
+        """Return the certificate of one dataset with values; ``of`` is the plan of all members together."""
+        if not vouches(ledger):
+            return Certificate({name: one for name, one in self.fields.items() if name != "values"})
+        return Certificate({**self.fields, "values": bound_values(self.fields, digests, ledger, of)})
+
+    @property
+    def value_digests(self) -> frozenset[str] | None:
+        """The digests of the values that all its members bind; None where a member binds none, or others."""
+        of = self.plan if "members" in self.fields else None
+        each = [one.fields.get("values") for one in self.members]
+        own = [one for one in each if isinstance(one, Mapping) and one.get("of") == of]
+        listed = [one["digests"] for one in own if isinstance(one.get("digests"), list | tuple)]
+        if not listed or len(listed) < len(each):
+            return None
+        return frozenset.intersection(*(frozenset(map(str, cast("Any", one))) for one in listed))
+
     @property
     def plan(self) -> str:
         """The hash of the plan."""
@@ -160,6 +201,13 @@ class Certificate(Reportable):
     def is_local(self) -> bool:
         """Whether the release was made on the respondent's device, so that no ledger was charged."""
         return "members" not in self.fields and self.fields["ledger"] is None
+
+    @property
+    def kept(self) -> str:
+        """Where the ledger is kept, if nobody gave one: in memory; else an empty text."""
+        written = [one.fields.get("ledger") for one in self.members]
+        told = [one.get("kept") for one in written if isinstance(one, Mapping) and one.get("kept")]
+        return str(told[0]) if told else ""
 
     @property
     def names(self) -> str:
@@ -280,7 +328,7 @@ class Certificate(Reportable):
                 f"entry {number} was charged for another certificate: the promised total, the software or "
                 "another part of this one was edited"
             )
-        return found
+        return found or binding_problems(self, ledger)
 
     def _about_the_instalment(self, entry: Any, ledger: Any) -> list[str]:
         """Compare which instalment this is, of how many, with the run's entry and the instalment's own."""
@@ -300,9 +348,15 @@ class Certificate(Reportable):
             or not _is_number(number)
             or (kept.kind, kept.hash) != ("release", digest)
             or (kept.body.get("receipt"), kept.body.get("part")) != (run, number)
+            or self._stored() not in {None, kept.body.get("sha256")}
         ):
             found.append(f"the ledger has not stored this as instalment {number} of the run")
         return found
+
+    def _stored(self) -> object:
+        """Return the digest of the stored answer, where the certificate states one."""
+        values = self.fields.get("values")
+        return values.get("stored") if isinstance(values, Mapping) else None
 
     def _blocks(self) -> object:
         """Return the blocks that were charged; a dataset that is one block cannot claim others."""
@@ -380,6 +434,7 @@ def certificate_body(member: Member) -> dict[str, JSON]:
         "software": _software(),
         **({"audit": dict(member.audit)} if member.audit is not None else {}),
         **({"numerics": member.task.numerics} if hasattr(member.task, "numerics") else {}),
+        **({"binds": ["values"]} if vouches(member.ledger) else {}),
         **({"blocks": list(member.blocks)} if member.blocks and member.ledger is not None else {}),
     }
 

@@ -68,7 +68,9 @@ def _paid(fields: Mapping[str, object]) -> str:
     listed = accounts if isinstance(accounts, list | tuple) else []
     names = ", ".join(_short(name) for name in listed[:5]) or "the dataset"
     part = f", instalment {_short(paid['instalment'])}" if "instalment" in paid else ""
-    return f"{names}, with entry {_short(paid.get('entry'))} of the ledger ({_short(paid.get('hash'))}){part}"
+    kept = f"; {_short(paid['kept'])}" if "kept" in paid else ""
+    entry = f"entry {_short(paid.get('entry'))} of the ledger ({_short(paid.get('hash'))})"
+    return f"{names}, with {entry}{part}{kept}"
 
 
 def _promised(given: object) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from tacit.core._plan import PLAN_SCHEMA
+from tacit.core._unit import notes_on
 from tacit.errors import TacitError
 from tacit.fixes import Code
 
@@ -65,7 +66,13 @@ class Dataset:
         return self._ledger.remaining(self.identity.name)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r}, unit={self.unit!r})"
+        notes = "".join(f"\n{note}" for note in self.account_notes)
+        return f"{type(self).__name__}({self.name!r}, unit={self.unit!r}){notes}"
+
+    @property
+    def account_notes(self) -> list[str]:
+        """Say what the curator should know of the account that pays."""
+        return notes_on(self._ledger, self.name)
 
     def plan_from(self, document: Mapping[str, JSON]) -> Plan[Any]:
         """Rebuild a plan from the document that `Plan.to_json` returned.

@@ -12,6 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from tacit.core._refusal_words import promise_in_words
+from tacit.core._unit import notes_on
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
@@ -270,6 +271,7 @@ def _lines(plan: Plan[Any], *, left: bool = True) -> list[tuple[str, str]]:
         ),
         ("meaning", plan_meaning(plan)),
         *(_afterwards(plan) if left else []),
+        *(("budget", note) for one in plan._members for note in notes_on(one.ledger, one.identity.name)),  # noqa: SLF001
         ("unit", f"{plan.unit}; hash {plan.hash[:16]}"),
     ]
 

@@ -36,7 +36,7 @@ def draw(
         )
     except TacitError as refusal:
         raise in_promised_words(refusal, member.promised) from None
-    return _noisy_of(drawn, body)
+    return _noisy_of(drawn, body, member)
 
 
 def stored_draw(member: Member, account: str | None) -> tuple[list[Any], Certificate] | None:
@@ -45,7 +45,7 @@ def stored_draw(member: Member, account: str | None) -> tuple[list[Any], Certifi
         return None
     identity = member.identity
     found = member.ledger.paid_release(account or identity.name, member.hash, version=identity.version)
-    return None if found is None else _noisy_of(found, certificate_body(member))
+    return None if found is None else _noisy_of(found, certificate_body(member), member)
 
 
 def held_run(
@@ -88,7 +88,9 @@ def _recorded(member: Member, body: Any, who: str, purpose: str, key: str | None
     }
 
 
-def _noisy_of(drawn: Any, body: Any) -> tuple[list[Any], Certificate]:
+def _noisy_of(drawn: Any, body: Any, member: Member) -> tuple[list[Any], Certificate]:
     """Return the noisy integers that a ledger has stored, and the certificate with them."""
     stored = json.loads(drawn.payload)
-    return stored["noisy"], Certificate.of_draw(drawn.receipt, stored.get("certificate"), body)
+    return stored["noisy"], Certificate.of_draw(
+        drawn.receipt, stored.get("certificate"), body, drawn.payload, getattr(member.ledger, "kept", "")
+    )

@@ -338,7 +338,8 @@ class Plan(Generic[C]):
                 [own for _, own in drawn], cost=self.cost, plan=self.hash, disjoint=self._disjoint
             )
         release = Release(cast("C", self._members[0].task.read(noisy, self._level())), certificate)
-        return release if self._present is None else self._present(release)
+        shown = release if self._present is None else self._present(release)
+        return shown if self.is_local else shown.bound_by([member.ledger for member in self._members])
 
     def _level(self) -> Fraction:
         """Return the confidence as a short fraction."""

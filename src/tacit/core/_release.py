@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from html import escape
 from importlib import import_module
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from tacit.core._certificate import Certificate
+from tacit.core._value_binding import content_digest, content_digests
 from tacit.errors import TacitError
 from tacit.fixes import Code
 
@@ -24,9 +25,15 @@ if TYPE_CHECKING:
     from tacit.core._protocols import JSON
     from tacit.picture import Picture
 
-__all__ = ["RELEASE_SCHEMA", "Content", "Release", "content_named"]
+__all__ = ["RELEASE_SCHEMA", "UNBOUND", "Content", "Release", "content_named"]
 
 RELEASE_SCHEMA = "tacit/release/1"
+
+#: What is said of the values of a release that was saved before certificates bound values.
+UNBOUND = (
+    "the values are not bound by this certificate; to compare them with the stored release, ask for the same "
+    "plan again: it is free, and the new certificate binds the values"
+)
 
 #: The room of each kind of content beyond tables of answers. The core imports it when it reads the first one.
 _ROOMS = {
@@ -134,6 +141,8 @@ class Release(Generic[C]):
     content: C
     certificate: Certificate
     marks: tuple[str, ...] = ()
+    #: The content of a file, and the digest of what stood there: a later version may write it otherwise.
+    _read: tuple[C, str] | None = field(default=None, compare=False)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "content":
@@ -217,6 +226,59 @@ class Release(Generic[C]):
         needs("plot", "matplotlib", "tacit[plot]")
         return self.content.plot(column, ax, self.certificate)
 
+    def bound_by(self, ledgers: Sequence[Any]) -> Release[C]:
+        """Return the release with a certificate that binds these values; the core calls it once."""
+        return replace(self, certificate=self.certificate.bound_to(content_digests(self.content), ledgers))
+
+    @property
+    def values_bound(self) -> bool | None:
+        """Whether the certificate was made for these values; None where it was made without values.
+
+        False after a change: the marks say which. `problems` compares the certificate with its ledger.
+        """
+        bound = self.certificate.value_digests
+        if bound is None:
+            return None
+        kept = self._read
+        if kept is not None and kept[0] is self.content:
+            return kept[1] in bound
+        return content_digests(self.content)[0] in bound
+
+    def matches(self, *ledgers: Any) -> bool:
+        """Whether the ledgers hold what paid for this release, and bind the values that stand here."""
+        return not self.problems(*ledgers)
+
+    def problems(self, *ledgers: Any) -> list[str]:
+        """Say what does not agree with the ledger: the certificate, or the values; empty if everything does.
+
+        Guarantee: a release of which a number, a key, a name or the certificate was edited has a problem,
+        unless whoever edited it holds the ledger's key. Releases that were saved before certificates bound
+        values have one too.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger, stays = tc.Ledger.memory(), tc.tables.example_visits()
+        >>> visits = tc.protect(
+        ...     stays, name="visits", unit="patient_id", budget=tc.Budget(epsilon=1), ledger=ledger
+        ... )
+        >>> release = visits.agg(n=tc.count()).plan(epsilon=1).release()
+        >>> release.matches(ledger), release.matches(tc.Ledger.memory())
+        (True, False)
+        """
+        problem = self.values_problem
+        return [*self.certificate.problems(*ledgers), *([problem] if problem else [])]
+
+    @property
+    def values_problem(self) -> str:
+        """What is wrong with the values, by the certificate alone; empty if it was made for them."""
+        if self.values_bound is None:
+            return UNBOUND
+        done = f" (done since: {'; '.join(self.marks)})" if self.marks else ""
+        return (
+            "" if self.values_bound else f"the values are not those that the certificate was made for{done}"
+        )
+
     def to_json(self) -> dict[str, JSON]:
         """Return the release as JSON: content, marks and certificate."""
         return {
@@ -245,9 +307,19 @@ class Release(Generic[C]):
             content = kind.from_json(document["content"])
             marks = tuple(str(mark) for mark in document["marks"])
             fields = dict(document["certificate"])
+            digest = content_digest(content.kind, document["content"])
+            json.dumps([marks, fields], ensure_ascii=False).encode()  # raises for text that no file can hold
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
             raise _unreadable("its content does not have the form of this kind") from None
-        return Release(content, Certificate(fields), marks)
+        release = Release(content, Certificate(fields), marks, (content, digest))
+        if not marks and release.values_bound is False:
+            raise TacitError(
+                "bad-release",
+                "the values of this release are not those that its certificate was made for",
+                why="a number, a group or a name was changed after the release was made",
+                fix="use the file as release.save wrote it, or ask for the same plan again, which is free",
+            )
+        return release
 
     @classmethod
     def load(cls, path: str | Path) -> Release[Any]:
@@ -259,10 +331,15 @@ class Release(Generic[C]):
         return cls.from_json(document)
 
     def __repr__(self) -> str:
-        return self.content.text(self.marks)
+        return self.content.text(self._told())
 
     def _repr_html_(self) -> str:
-        return self.content.html(self.marks)
+        return self.content.html(self._told())
+
+    def _told(self) -> tuple[str, ...]:
+        """Return the marks, and that the charge will be forgotten."""
+        kept = self.certificate.kept
+        return (*self.marks, *([f"budget {kept}"] if kept else []))
 
 
 def content_named(kind: str) -> type[Content] | None:

@@ -143,11 +143,13 @@ class Run(Generic[C]):
             self._known[drawn.number] = own
         noisy = NoisyInstalments(self._held, drawn.number, self._known, own)
         content = cast("C", self._member.task.read_of(drawn.number, noisy, self.plan._level()))  # noqa: SLF001
+        kept = getattr(self._member.ledger, "kept", "")
         certificate = Certificate.of_instalment(
-            drawn, self.instalments, stored.get("certificate"), self._body
+            drawn, self.instalments, stored.get("certificate"), self._body, kept
         )
         release, present = Release(content, certificate), self.plan._present  # noqa: SLF001
-        return release if present is None else present(release)
+        shown = release if present is None else present(release)
+        return shown.bound_by([self._member.ledger])
 
 
 def paid_run(plan: Plan[C], *, account: str | None = None) -> Run[C] | None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tacit.accounting import ADJACENCIES, Adjacency, Budget
-from tacit.errors import bad_parameter
+from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Code, Declare, Either, Say, Set
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tacit.core._protocols import Charger
 
-__all__ = ["Identity", "Unit", "UnitKind", "open_account", "read_identity"]
+__all__ = ["Identity", "Unit", "UnitKind", "notes_on", "open_account", "read_identity"]
 
 #: What one unit is: the rows that share a value of a column, a single row, an edge or a node of a graph, a
 #: client of a federated run.
@@ -191,6 +193,7 @@ def open_account(
     parent: str | None = None,
     record: Literal["words", "shape"] = "words",
     blocks: object = None,
+    places: Sequence[str] = (),
 ) -> None:
     """Open the account that pays for a dataset, or find it with the same declared facts.
 
@@ -204,6 +207,9 @@ def open_account(
         What the log keeps of a question: its words, or its shape, without the constants in it.
     blocks
         The public partition of the data whose blocks are charged separately, or None.
+    places
+        Where the data is: paths and tables, never what is in them. The account keeps keyed digests of them,
+        so that a second account for the same place is noticed.
     """
     if not isinstance(budget, Budget):
         raise bad_parameter(
@@ -213,14 +219,48 @@ def open_account(
             why="there is no default epsilon",
             fix=Declare("budget", {"epsilon": 1}),
         )
-    ledger.create_account(
-        identity.name,
-        unit=str(identity.unit),
-        budget=budget,
-        adjacency=identity.adjacency,
-        version=identity.version,
-        parent=parent,
-        dataset=True,
-        record=record,
-        **({} if blocks is None else {"blocks": blocks}),
+    books: Any = ledger
+    label = books.source_label(places) if places and hasattr(ledger, "source_label") else ""
+    beside = [name for name in books.accounts_of_source(label) if name != identity.name] if label else []
+    try:
+        books.create_account(
+            identity.name,
+            unit=str(identity.unit),
+            budget=budget,
+            adjacency=identity.adjacency,
+            version=identity.version,
+            parent=parent,
+            dataset=True,
+            record=record,
+            **({} if blocks is None else {"blocks": blocks}),
+            **({"labels": {"source": label}} if label else {}),
+        )
+    except TacitError as refusal:
+        if refusal.code != "account-differs" or not getattr(ledger, "kept", ""):
+            raise
+        raise _declared_before(identity.name, refusal, books.account(identity.name).budget, budget) from None
+    if label:
+        own = books.account(identity.name).path[1:]
+        alone = [name for name in beside if not own or not {*own} & {*books.account(name).path}]
+        books.beside = {**books.beside, identity.name: tuple(alone)}
+
+
+def _declared_before(name: str, refusal: TacitError, old: Budget, new: Budget) -> TacitError:
+    """Refuse another declaration of the same data in one Python process, in a notebook's words."""
+    return TacitError(
+        refusal.code,
+        refusal.what,
+        why=f"{name!r} was declared with the same data before in this Python process, and what was charged "
+        "then still counts; without ledger=, that is remembered until Python ends",
+        fix=refusal.fix or "" if old == new else Either(Set(budget=old), Set(ledger=f"{name}.ledger")),
     )
+
+
+def notes_on(ledger: object, name: str) -> list[str]:
+    """Say what the curator should know of a dataset's account: that it is forgotten, or not the only one."""
+    beside = getattr(ledger, "beside", {}).get(name, ())
+    others = ", ".join(beside[:3]) + (" and others" if len(beside) > 3 else "")
+    accounts = "another account" if len(beside) == 1 else "other accounts"
+    was = "was" if len(beside) == 1 else "were"
+    said = f"{accounts} ({others}) of this ledger {was} opened for the same source; what they spend adds up"
+    return [one for one in (getattr(ledger, "kept", ""), said if beside else "") if one]

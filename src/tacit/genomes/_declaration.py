@@ -13,7 +13,7 @@ from tacit.genomes._cohort import Cohort
 from tacit.genomes._protection import PROTECTED
 from tacit.genomes._sites import read_sites
 from tacit.genomes._sources import open_genotypes
-from tacit.ledger import open_ledger
+from tacit.ledger import open_books, source_places
 
 if TYPE_CHECKING:
     import os
@@ -114,12 +114,12 @@ def genotypes(
                 if hasattr(column, "__len__"):
                     _check_people(total, len(column), what + " has {:,} entries")
         _check_sizes(clusters, names, sizes)
-    store = open_ledger(ledger)
+    store = open_books(ledger, identity.name, source)
     cohort = Cohort(
         identity, store, opened.sites, total, names, sizes, status, opened, clusters, phenotype, covariates
     )
     with fixes_of("tc.genotypes"):
-        open_account(identity, budget, store)
+        open_account(identity, budget, store, places=source_places(source))
     return cohort
 
 

@@ -14,7 +14,7 @@ from tacit.graphs._graph import Graph
 from tacit.graphs._graph_facts import GraphFacts
 from tacit.graphs._loaded_graph import GraphReader
 from tacit.graphs._node_facts import NodeFacts, read_groups, read_nodes
-from tacit.ledger import open_ledger
+from tacit.ledger import open_books, source_places
 
 if TYPE_CHECKING:
     import os
@@ -143,9 +143,9 @@ def graph(
         edges.ends, edges.positions,
     )  # fmt: skip
     identity = read_identity(name=name, version=version, unit=whom)
-    books = open_ledger(ledger)
+    books = open_books(ledger, identity.name, source)
     opened = Graph(identity, books, facts, GraphReader(edges, facts, weighed))
-    open_account(identity, budget, books, parent=parent)
+    open_account(identity, budget, books, parent=parent, places=source_places(source))
     return opened
 
 

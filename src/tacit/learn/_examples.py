@@ -13,7 +13,7 @@ from tacit.learn._cells import cells, column_cells
 from tacit.learn._possible_values import stored_types
 from tacit.learn._table_arrays import plain_array
 from tacit.learn._unit_rows import unit_rows
-from tacit.ledger import open_ledger
+from tacit.ledger import open_books
 
 if TYPE_CHECKING:
     import os
@@ -107,6 +107,7 @@ def examples(
     ... )
     >>> patients
     Examples('examples', unit=Unit.row())
+    kept in memory: forgotten when Python ends
     """
     with fixes_of("tc.learn.examples"):
         identity = read_identity(name=name, version=version, unit=unit)
@@ -135,7 +136,7 @@ def examples(
             why="their lengths differ" if arrays else "no array was given",
             fix=Say("pass features and targets of the same length"),
         )
-    books = open_ledger(ledger)
+    books = open_books(ledger, identity.name, (list(arrays), owners))
     made = Examples(
         identity,
         books,

@@ -11,10 +11,18 @@ from tacit.ledger._blocks import Blocks
 from tacit.ledger._chain import Head
 from tacit.ledger._ledger import Ledger, open_ledger
 from tacit.ledger._ledger_run import Instalment, LedgerRun
+from tacit.ledger._process_memory import (
+    KEPT_IN_MEMORY,
+    forget_memory,
+    open_books,
+    own_memory,
+    source_places,
+)
 from tacit.ledger._receipts import Entry, Receipt, StoredRelease
 from tacit.ledger._verification import Verification
 
 __all__ = [
+    "KEPT_IN_MEMORY",
     "Account",
     "Blocks",
     "Entry",
@@ -25,5 +33,9 @@ __all__ = [
     "Receipt",
     "StoredRelease",
     "Verification",
+    "forget_memory",
+    "open_books",
     "open_ledger",
+    "own_memory",
+    "source_places",
 ]

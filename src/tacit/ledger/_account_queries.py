@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from typing import TYPE_CHECKING
 
 from tacit.errors import bad_parameter
@@ -16,6 +18,7 @@ from tacit.ledger._damage import readable
 from tacit.ledger._witness import contains
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -31,8 +34,13 @@ __all__ = ["AccountQueries"]
 class AccountQueries:
     """The methods of a ledger that read its state: where it stands, its accounts and what is left."""
 
+    #: What people are told of a ledger that nobody asked for; empty for one that was given.
+    kept: str = ""
+
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
+        #: Accounts that were opened for the same source, by account, as far as this process has opened them.
+        self.beside: Mapping[str, tuple[str, ...]] = {}
 
     @property
     def name(self) -> str:
@@ -116,6 +124,22 @@ class AccountQueries:
         with self._reading() as reader:
             rows = reader.accounts()
         return [Account.from_row(row) for row in rows]
+
+    def source_label(self, places: Sequence[str]) -> str:
+        """Return what an account keeps of where its data is: keyed digests, which reveal no path.
+
+        Whoever lacks the ledger's key learns at most that two accounts have a place in common.
+        """
+        key = self._writer.chain.derived("digests of places")
+        return " ".join(
+            hmac.new(key, place.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()[:32]
+            for place in sorted(set(places))
+        )
+
+    def accounts_of_source(self, label: str) -> list[str]:
+        """Return the names of the datasets' accounts that were opened for a place in this label."""
+        wanted = set(label.split())
+        return [one.name for one in self.accounts() if wanted & set(one.labels.get("source", "").split())]
 
     def remaining(self, account: str | Account, *, block: str | None = None) -> Remaining:
         """Return what is left in an account, in constant time, however long its history is.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tacit.core import fixes_of, open_account, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Set
-from tacit.ledger import open_ledger
+from tacit.ledger import open_books, source_places
 from tacit.maps._box import Box
 from tacit.maps._limits import read_limits
 from tacit.maps._point_map import PointMap
@@ -97,10 +97,10 @@ def points(
     with fixes_of("tc.points"):
         bounded = read_limits(limits, identity.unit)
     opened = PointSource(source, lat, lon, identity.unit, declared, bounded.rows)
-    books = open_ledger(ledger)
+    books = open_books(ledger, identity.name, source)
     made = PointMap(identity, books, declared, bounded, opened)
     with fixes_of("tc.points"):
-        open_account(identity, budget, books)
+        open_account(identity, budget, books, places=source_places(source))
     return made
 
 

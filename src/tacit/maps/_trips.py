@@ -13,7 +13,7 @@ from tacit.engines import SourceColumns
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Code, Declare, Say, Set
-from tacit.ledger import open_ledger
+from tacit.ledger import open_books, source_places
 from tacit.maps._box import Box
 from tacit.maps._flow_table import FlowTable, flow_table
 from tacit.maps._point_source import rank_of
@@ -118,10 +118,10 @@ def trips(
     elif box is not None:
         raise bad_parameter("box", "omitted if zones are names", box, fix=Set(box=None))
     opened = TripSource(source, (ends[0], ends[1]), identity.unit, most)
-    books = open_ledger(ledger)
+    books = open_books(ledger, identity.name, source)
     made = Trips(identity, books, area, most, opened)
     with fixes_of("tc.maps.trips"):
-        open_account(identity, budget, books)
+        open_account(identity, budget, books, places=source_places(source))
     return made
 
 

@@ -11,9 +11,13 @@ __all__ = ["CHARGE_WORDS", "registration_of"]
 
 #: What the service says of the charge of a registered release.
 CHARGE_WORDS: Final = {
+    "bound": (
+        "The charge is in the ledger of this service. The certificate agrees with it and was made for these "
+        "values."
+    ),
     "here": (
         "The charge is in the ledger of this service, and the certificate agrees with it. The values are "
-        "those that the curator sent."
+        "those that the curator sent: they were not verified, because the certificate was not made for them."
     ),
     "elsewhere": "Charged in another ledger; not verified here.",
     "none": (
@@ -37,7 +41,7 @@ def registration_of(database: Database | Change, release: str) -> dict[str, Any]
         "by_name": "" if row["erased"] or row["shown"] is None else row["shown"],
         "at": row["created"],
         "charge": row["charge"],
-        "verified": row["charge"] == "here",
+        "verified": row["charge"] == "bound",
         "sentence": CHARGE_WORDS[row["charge"]],
         "note": row["note"],
     }

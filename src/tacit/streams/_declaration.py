@@ -12,7 +12,7 @@ from tacit.core import Unit, open_account, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
 from tacit.fixes import Choose, Code, Declare, Either, Say, Set
-from tacit.ledger import Blocks, open_ledger
+from tacit.ledger import Blocks, open_ledger, own_memory
 from tacit.streams._admission import Admission
 from tacit.streams._folder import StreamFolder
 from tacit.streams._horizon import read_horizon
@@ -124,7 +124,7 @@ def stream(
         "limits": dict(limits) if limits else None,
     }  # fmt: skip
     _join(folder, session, declared)
-    books = open_ledger(ledger)
+    books = open_ledger(ledger) if ledger is not None else own_memory()
     blocks = None if level == "person" else Blocks("day", kind="date")
     with fixes_of_streams():
         open_account(identity, budget, books, blocks=blocks)

@@ -104,7 +104,8 @@ class BegunPlan:
         if release.content.days == day:
             return release
         level = self.plan._level()  # noqa: SLF001 - the confidence, exactly
-        return replace(release, content=self.task.up_to(release.content, day, level))
+        shown = replace(release, content=self.task.up_to(release.content, day, level))
+        return shown.bound_by([member.ledger for member in members_of(self.plan)])
 
     def rows(self) -> tuple[Sequence[Any], int]:
         """Return the noisy rows of each step so far, and the number of the last day in them."""

@@ -308,6 +308,7 @@ class Stream(StreamRows, StreamAlarms, Dataset):
             f"stream {self.name}, protects {self.promise}; {self.horizon.days:,} days from "
             f"{self.horizon.start} to {self.horizon.last}, {len(self._folder.days()):,} came in\n"
             "ask: .plan(n=tc.count(), epsilon=1), .begin(plan), .append(day, rows), .release(day)"
+            + "".join(f"\nbudget: {note}" for note in self.account_notes)
         )
 
     def _refresh(self) -> None:

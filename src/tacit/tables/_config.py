@@ -158,6 +158,7 @@ def load_config(path: str | os.PathLike[str] = "tacit.toml") -> dict[str, TableD
     dataset visits, protects each pid; left: epsilon 1 of 1
     tables: visits (its source is not available here)
     ask: .agg(n=tc.count()), .group_by(...).agg(...) or .sql(...); .columns lists the columns
+    budget: kept in memory: forgotten when Python ends
     """
     config = open_config(path)
     return {name: config.dataset(name) for name in config.datasets}

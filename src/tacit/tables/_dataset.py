@@ -71,6 +71,7 @@ class TableDataset(Dataset, PandasHabits, OrderedQuestions, WorkloadQuestions):
             f"dataset {self.name}, protects each {self.unit.noun}{self._left()}\n"
             f"tables: {tables}\n"
             "ask: .agg(n=tc.count()), .group_by(...).agg(...) or .sql(...); .columns lists the columns"
+            + "".join(f"\nbudget: {note}" for note in self.account_notes)
         )
 
     def _left(self) -> str:

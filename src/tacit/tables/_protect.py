@@ -23,7 +23,7 @@ from tacit.core import (
 from tacit.engines import SourceTable, check_sources, grid_columns, open_engine, place_source
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Declare
-from tacit.ledger import Ledger, open_ledger
+from tacit.ledger import Ledger, open_books, open_ledger, source_places
 from tacit.mechanisms import ranking_secret
 from tacit.tables._dataset import TableDataset
 from tacit.tables._keys import example_keys, public_column, read_column_keys
@@ -70,8 +70,9 @@ def protect(
     ---------
     All releases of the dataset together, whoever asks and however they depend on each other, are private
     for one unit within the budget. The budget belongs to the declared name in the ledger: a new session
-    does not reset it. Columns and types are read. A CSV file is checked as a whole: one that is not well
-    formed is refused before an account is opened, and the refusal is for the curator alone.
+    does not reset it. Without ``ledger``, the budget is forgotten when Python ends. Columns and types are
+    read. A CSV file is checked as a whole: one that is not well formed is refused before an account is
+    opened, and the refusal is for the curator alone.
 
     Parameters
     ----------
@@ -105,7 +106,9 @@ def protect(
     adjacency
         ``add/remove`` (default) or ``replace`` (the number of units is public).
     ledger
-        A `Ledger`, or where to open one; None keeps it in memory, for notebooks.
+        A `Ledger`, or where to open one. None keeps it in memory, for notebooks: it is forgotten when Python
+        ends. Until then, a dataset of the same name and the same data has the same budget; to recognise the
+        data, a frame's contents are digested in this process.
     parent
         An account of the ledger, of the same unit and adjacency, that several datasets share: every question
         to one of them is charged to its own budget and to this account.
@@ -136,6 +139,7 @@ def protect(
     dataset data, protects each patient; left: epsilon 3 of 3
     tables: data (its source is not available here)
     ask: .agg(n=tc.count()), .group_by(...).agg(...) or .sql(...); .columns lists the columns
+    budget: kept in memory: forgotten when Python ends
     """
     if ledger is not None and name is None:
         raise _name_missing()
@@ -173,8 +177,9 @@ def protect(
     if identity.unit.kind == "row":
         limited = Limits(rows=None)  # a row is one row in one group; there is nothing to limit
     column, blocks = _divided(blocks, identity, tables) if blocks is not None else (None, None)
-    books = open_ledger(ledger)
-    open_account(identity, budget, books, parent=parent, record=record, blocks=blocks)
+    books = open_books(ledger, identity.name, (sources, engine))
+    where = source_places(sources) if engine is None else []
+    open_account(identity, budget, books, parent=parent, record=record, blocks=blocks, places=where)
     return TableDataset(
         identity, books, tables, limited, next(iter(sources)), one, opened, column, record=record
     )

@@ -16,7 +16,7 @@ from tacit.learn.federated._client import flatten
 from tacit.learn.federated._client_rounds import ClientRounds
 from tacit.learn.federated._client_task import ClientCheckpointTask, ClientTask
 from tacit.learn.federated._whole_gradients import CLIP_STEPS, MOST_WEIGHTS
-from tacit.ledger import open_ledger
+from tacit.ledger import open_books
 from tacit.mechanisms import SampledSteps
 from tacit.report import percent
 
@@ -164,6 +164,7 @@ def clients(
     >>> import tacit as tc
     >>> clients(["north", "south"], lambda sent: {}, size=2, budget=tc.Budget(epsilon=1, delta=0.1))
     Clients('clients', unit=Unit.client())
+    kept in memory: forgotten when Python ends
     """
     with fixes_of("tc.learn.federated.clients"):
         identity = read_identity(name=name, version=version, unit=Unit.client())
@@ -173,7 +174,7 @@ def clients(
             "bad-parameter", "every client needs a name of its own",
             why="two clients with one name would count as one", fix=Say("number the clients"),
         )  # fmt: skip
-    books = open_ledger(ledger)
+    books = open_books(ledger, identity.name, exchange)
     made = Clients(identity, books, count("size", size, zero=False), listed, exchange)
     with fixes_of("tc.learn.federated.clients"):
         open_account(identity, budget, books, parent=parent)

@@ -56,10 +56,10 @@ class ReleaseRegistered(Body):
 async def register_release(call: ServiceCall) -> Answer:
     """Register a release with a dataset.
 
-    Guarantee: nothing is charged, and nothing of the document is run. If the ledger of the service holds the
-    charge that the certificate names, certificate and ledger agree, and the charge was made for this dataset;
-    otherwise the release says wherever it is shown that it was not verified here. The same release is
-    registered once.
+    Guarantee: nothing is charged, and nothing of the document is run. The release counts as verified only if
+    the ledger of the service holds the charge that the certificate names, certificate and ledger agree, the
+    charge was made for this dataset, and the certificate was made for these values. Otherwise the release
+    says wherever it is shown that it was not verified here. The same release is registered once.
     """
     given: ReleaseRegistered = call.body
     call.service.dataset(call.dataset)
@@ -111,7 +111,8 @@ def _checked(given: Mapping[str, Any], ledger: Ledger, dataset: str) -> tuple[di
             "this is not a release that this version of the service can read",
             fix="send the release as release.save wrote it, with its certificate",
         ) from None
-    return document, _charge(release.certificate, ledger, dataset)
+    charge = _charge(release.certificate, ledger, dataset)
+    return document, "bound" if charge == "here" and release.values_bound else charge
 
 
 def _check_certificate(certificate: Certificate) -> None:
@@ -197,7 +198,7 @@ def list_registered(call: ServiceCall) -> dict[str, Any]:
             "note": row["note"],
             "plan": row["plan"],
             "charge": row["charge"],
-            "verified": row["charge"] == "here",
+            "verified": row["charge"] == "bound",
             "sentence": CHARGE_WORDS[row["charge"]],
         }
         for row in rows

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import WithJsonSchema
 
-from tacit.core import Certificate
+from tacit.core import Certificate, Release
 from tacit.errors import TacitError
-from tacit.service._bodies import MOST_QUESTION, UNREADABLE, Body, json_field
+from tacit.service._bodies import UNREADABLE, Body, json_field
 from tacit.service._operations import SIGNED_IN, Operation
 
 if TYPE_CHECKING:
@@ -26,33 +26,52 @@ if TYPE_CHECKING:
 __all__ = ["CERTIFICATE_OPERATIONS"]
 
 _MOST_MEMBERS = 50
+#: The most bytes of a body with a release.
+MOST_RELEASE: Final = 2 * 1024 * 1024
 _UNKNOWN = "the ledger has no entry with this number and this hash"
 
 
 class CertificateBody(Body):
-    """A certificate, as it was downloaded with its release."""
+    """A certificate, as it was downloaded with its release; or the whole release, to check its values too."""
 
     certificate: Annotated[
         dict[str, Any],
-        json_field("the JSON of a certificate", MOST_QUESTION),
+        json_field("the JSON of a certificate or of a release", MOST_RELEASE),
         WithJsonSchema({"type": "object"}),
     ]
 
 
 async def _post_check(call: ServiceCall) -> dict[str, Any]:
-    certificate = _read(call.body.certificate)
+    certificate, values, told = _read_both(call.body.certificate)
     caller = call.person
     everywhere = "auditor" in caller.roles_on("") and not caller.only
     problems = await call.in_thread(_problems, certificate, call.service.ledger, everywhere=everywhere)
+    problems = [*problems, told] if told and problems != [_UNKNOWN] else problems
     about = certificate.fields.get("dataset") if not problems else None  # nothing that was edited comes back
     return {
         "matches": not problems,
+        "values": values if not problems or told else "",
         "problems": problems,
         "plan": None if problems else certificate.plan,
         "dataset": about if isinstance(about, Mapping) else None,
         "promised": None if problems else _json(certificate.fields.get("promised")),
         "checked": True,
     }
+
+
+def _read_both(document: Mapping[str, Any]) -> tuple[Certificate, str, str]:
+    """Read a certificate or a whole release; say what is known of its values, and what is wrong with them."""
+    if not isinstance(document.get("certificate"), Mapping):
+        return _read(document), "not given", ""
+    certificate = _read(document["certificate"])
+    try:
+        release = Release.from_json(_floats(document))
+        if release.values_bound is None:
+            return certificate, "not bound", ""
+        problem = release.values_problem
+    except (*UNREADABLE, TacitError):
+        problem = "the values are not those that the certificate was made for"
+    return certificate, "changed" if problem else "bound", problem
 
 
 def _read(fields: Mapping[str, Any]) -> Certificate:
@@ -118,6 +137,7 @@ def _json(value: Any) -> Any:
 def _get_form(_: ServiceCall) -> dict[str, Any]:
     return {
         "matches": None,
+        "values": "",
         "problems": [],
         "plan": None,
         "dataset": None,
@@ -137,7 +157,7 @@ CERTIFICATE_OPERATIONS = (
     ),
     Operation(
         "POST", "/certificates/check", SIGNED_IN, _post_check, body=CertificateBody,
-        page="plans/certificate.html", form=_form, most=MOST_QUESTION,
+        page="plans/certificate.html", form=_form, most=MOST_RELEASE,
         summary="Compare a certificate with the ledger; nothing is changed",
     ),
 )  # fmt: skip

@@ -125,10 +125,38 @@ def charged(house, visits):
 
 def test_a_charge_in_the_ledger_of_the_service_is_verified(house, visits, charged):
     answer = send(house, visits["cora"], charged)
-    assert answer.json()["registered"]["charge"] == "here", answer.text
+    assert answer.json()["registered"]["charge"] == "bound", answer.text
+    assert answer.json()["registered"]["verified"]
     page = house.call("GET", f"/releases/{answer.json()['release']}", visits["cora"])
-    assert "the certificate agrees with it" in page.text
+    assert "was made for these values" in page.text
     assert house.call("GET", f"/api/v1/releases/{answer.json()['release']}", visits["ana"]).status_code == 404
+
+
+def forged(release):
+    """Return the document of a release whose every value is larger by 10,000."""
+    document = json.loads(json.dumps(release.to_json()))
+    for cells in document["content"]["columns"].values():
+        cells["value"] = [value + 10_000 for value in cells["value"]]
+    return document
+
+
+def test_forged_values_of_an_own_charge_are_refused(house, visits, charged):
+    answer = send(house, visits["cora"], forged(charged))
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad-release"), answer.text
+    cut = forged(charged)
+    del cut["certificate"]["values"]
+    answer = send(house, visits["cora"], cut)
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad-certificate"), answer.text
+    assert house.service.database.rows("SELECT id FROM releases") == []
+
+
+def test_values_that_were_changed_are_never_shown_as_verified(house, visits, charged):
+    said = {**forged(charged), "marks": ["non-negative whole numbers: n"]}
+    answer = send(house, visits["cora"], said)
+    assert answer.json()["registered"]["charge"] == "here", answer.text
+    assert not answer.json()["registered"]["verified"]
+    page = house.call("GET", f"/releases/{answer.json()['release']}", visits["cora"])
+    assert "they were not verified" in page.text
 
 
 @pytest.mark.parametrize("field", ["promised", "cost", "software", "mechanisms", "plan", "filter", "dataset"])

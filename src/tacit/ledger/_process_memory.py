@@ -1,0 +1,129 @@
+"""The ledgers in memory of one Python process: one for each dataset that was declared without a ledger.
+
+A cell that runs twice declares the same dataset twice. Both share one ledger, so the second run finds the
+stored answer, or is refused. What makes two declarations one is the name and the source: a file by its path
+and its last change, a table of a database by its address, a frame or an array by what is in it, and anything
+else by being the same object. So other data under the same name never gets an answer about the first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tacit.ledger._ledger import Ledger, open_ledger
+
+if TYPE_CHECKING:
+    from tacit.ledger._open import Location
+
+__all__ = ["KEPT_IN_MEMORY", "forget_memory", "open_books", "own_memory", "source_places"]
+
+KEPT_IN_MEMORY: Final = "kept in memory: forgotten when Python ends"
+
+#: The ledgers by process, dataset and source, each with the source, which is then known again.
+_ledgers: dict[tuple[int, str, str], tuple[Ledger, object]] = {}
+
+
+def open_books(given: Ledger | Location | None, name: str, source: object) -> Ledger:
+    """Read the ``ledger=`` argument of a dataset: without one, the ledger of this name and source is shared.
+
+    Examples
+    --------
+    >>> open_books(None, "visits", "visits.csv") is open_books(None, "visits", "visits.csv")
+    True
+    >>> open_books(None, "visits", "visits.csv") is open_books(None, "visits", "others.csv")
+    False
+    """
+    if given is not None:
+        return open_ledger(given)
+    key = os.getpid(), name, _recognised(source)
+    if key not in _ledgers:
+        _ledgers[key] = own_memory(), source
+    return _ledgers[key][0]
+
+
+def own_memory() -> Ledger:
+    """Return a new ledger in memory, which says that it is forgotten: for data that nobody else can have."""
+    made = Ledger.memory()
+    made.kept = KEPT_IN_MEMORY
+    return made
+
+
+def forget_memory() -> None:
+    """Forget the ledgers in memory, as the end of Python does: for tests."""
+    _ledgers.clear()
+
+
+def source_places(source: object) -> list[str]:
+    """Return where the data of a source is, if it is in a place: paths and tables, never what is in them.
+
+    Examples
+    --------
+    >>> import os
+    >>> source_places({"a": "x.csv", "b": [1, 2]}) == [os.path.realpath("x.csv")]
+    True
+    """
+    match source:
+        case str() if "://" in source:
+            return [source]
+        case str() | os.PathLike():
+            return [os.path.realpath(source)]
+        case Mapping():
+            return [place for one in source.values() for place in source_places(one)]
+        case (str() | os.PathLike() as base, str() as table):
+            return [f"{place}\n{table}" for place in source_places(base)]
+    path = getattr(source, "path", None)  # a CSV file with what was declared of it
+    return source_places(path) if isinstance(path, str | os.PathLike) else []
+
+
+def _recognised(source: object) -> str:
+    """Return a text that is equal for equal sources."""
+    if isinstance(source, Mapping):
+        return repr([(str(name), _recognised(one)) for name, one in source.items()])
+    if isinstance(source, tuple | list) and len(source) <= 100:
+        return repr([_recognised(one) for one in source])
+    if source is None or isinstance(source, bool | int | float):
+        return repr(source)
+    if places := source_places(source):
+        return repr([(place, _changed(place)) for place in places])
+    return _contents(source) or f"object {id(source)}"
+
+
+def _changed(place: str) -> object:
+    """Return when a file changed last, and its size; nothing for other places."""
+    try:
+        about = Path(place).stat()
+    except (OSError, ValueError):
+        return None
+    return (about.st_mtime_ns, about.st_size) if Path(place).is_file() else None
+
+
+def _contents(source: Any) -> str:
+    """Return a digest of a frame's or an array's contents; an empty text for anything else."""
+    room = type(source).__module__.partition(".")[0]
+    digest = hashlib.sha256()
+    try:
+        if room == "numpy" and source.dtype.kind != "O":
+            digest.update(f"{source.dtype.str}{source.shape}".encode() + source.tobytes())
+        elif room == "pandas" and hasattr(source, "columns"):
+            from pandas.util import hash_pandas_object
+
+            digest.update(f"{[*source.columns]}{[str(kind) for kind in source.dtypes]}".encode())
+            digest.update(hash_pandas_object(source, index=False).to_numpy().tobytes())
+        elif room == "polars" and hasattr(source, "write_ipc"):
+            written = io.BytesIO()
+            source.rechunk().write_ipc(written)
+            digest.update(written.getbuffer())
+        elif room == "pyarrow" and hasattr(source, "to_batches"):
+            digest.update(f"{source.schema}".encode())
+            for batch in source.combine_chunks().to_batches():
+                digest.update(batch.serialize())
+        else:
+            return ""
+    except (TypeError, ValueError, AttributeError, OverflowError, MemoryError):
+        return ""  # cells of a kind that these libraries cannot digest
+    return f"{room} {digest.hexdigest()}"

@@ -174,7 +174,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         features, *labels = data._types or ((),)  # noqa: SLF001 - the types of a dataset are public
         low = high = np.zeros(0)
         if getattr(self, "bounds", None) is not None:
-            low, high = read_feature_bounds(self.bounds, self.n_features_in_)  # type: ignore[attr-defined]
+            low, high = read_feature_bounds(self.bounds, self.n_features_in_)
         refuse_constant("the features", features, low, high)
         held, target = getattr(self, "classes", None), self._score_bounds()
         if labels and held is not None:

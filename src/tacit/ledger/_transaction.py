@@ -283,7 +283,8 @@ class Transaction:
         key: str = "",
     ) -> EntryRow:
         """Append a new entry to the log and chain it to the last one."""
-        assert kind in KINDS, kind  # noqa: S101 - see the rule in `_schema`
+        if kind not in KINDS:  # a mistake of a programmer; the rule is in `_schema`
+            raise RuntimeError(f"the kind of entry {kind!r} has no schema number")
         body["at"] = self.at
         if self.at < self._cache.latest:  # carried on, so that the last entry always knows it
             body["behind"] = self._cache.latest

@@ -217,15 +217,17 @@ def test_a_return_in_one_cell_does_not_make_the_lines_of_others_too_long(tmp_pat
         assert coded[1].startswith(coded[0])
 
 
-@pytest.mark.long
-def test_long_lines_are_read_or_skipped_whatever_the_others_hold(tmp_path: Path) -> None:
-    long = "\x1a" * (40 << 20)  # read as it is, and skipped once it is coded
-    rows = [("p0", "A", "1"), ("p1", "A", long), ("p2", "A", long)]
-    found = []
-    for more in ([], [("p3", "A", "\r")]):
-        (tmp_path / "t.csv").write_bytes(csv_text([*rows, *more], "\n"))
-        found.append(counted(tmp_path / "t.csv")["units"][()])
-    assert found[1] - found[0] == 1
+@pytest.mark.parametrize("length", [(16 << 20) - 3, 16 << 20])
+def test_a_long_line_is_read_also_once_it_is_coded_or_the_file_is_refused(
+    tmp_path: Path, length: int
+) -> None:
+    rows = [("p0", "A", "1"), ("p1", "A", "1"), ("\x1a" * (length - 4), "A", "1")]
+    (tmp_path / "t.csv").write_bytes(csv_text(rows, "\n"))
+    if length < 16 << 20:
+        assert counted(tmp_path / "t.csv")["units"] == {(): 3}
+        return
+    with pytest.raises(tc.TacitError, match="longer than 16 MiB"):
+        counted(tmp_path / "t.csv")
 
 
 def raw_texts(values: list[bytes]) -> pa.Array:

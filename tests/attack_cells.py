@@ -7,7 +7,6 @@ import decimal
 import io
 import itertools
 import math
-import random
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
+    import random
     from pathlib import Path
 
 #: A row is a list of cells in the order of its table's columns.

@@ -133,7 +133,7 @@ class World:
             "boolean",
         ]
         return {
-            **cells.csv_style(rng, ragged=not self.whole),
+            **cells.csv_style(rng),
             "pandas": [rng.choice(types) for _ in shape.names],
             "broken": rng.random() < 0.5,
             "inferred": rng.random() < 0.3,
@@ -227,7 +227,7 @@ class World:
             cell = row[at]
             how = self.styles[table]["pandas"][at]
             if self.kind == "csv":
-                cell = cells.text_of(cell)
+                cell = cells.csv_text(cell)
                 cell = None if cell == "" else cell
             elif self.kind == "pandas":
                 cell = cells.pandas_cell(cell, how)

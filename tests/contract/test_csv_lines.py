@@ -148,7 +148,7 @@ def test_a_line_that_breaks_the_form_is_refused_by_its_number_before_an_account_
 ) -> None:
     lines = [b"%d,a,%d\n" % (i, i % 5) for i in range(1500)]
     (tmp_path / "v.csv").write_bytes(b"id,ward,los\n" + b"".join([*lines[:at], bad, *lines[at:]]))
-    with pytest.raises(tc.TacitError, match=f"line {at + 2:,} of v.csv breaks the form") as refused:
+    with pytest.raises(tc.TacitError, match=rf"line {at + 2:,} of v\.csv breaks the form") as refused:
         tc.protect(
             tmp_path / "v.csv", unit="id", budget=tc.Budget(epsilon=1), name="v", ledger=tmp_path / "l.ledger"
         )

@@ -217,15 +217,19 @@ def test_a_return_in_one_cell_does_not_make_the_lines_of_others_too_long(tmp_pat
         assert coded[1].startswith(coded[0])
 
 
-@pytest.mark.long
-def test_long_lines_are_read_or_skipped_whatever_the_others_hold(tmp_path: Path) -> None:
-    long = "\x1a" * (40 << 20)  # read as it is, and skipped once it is coded
-    rows = [("p0", "A", "1"), ("p1", "A", long), ("p2", "A", long)]
-    found = []
-    for more in ([], [("p3", "A", "\r")]):
-        (tmp_path / "t.csv").write_bytes(csv_text([*rows, *more], "\n"))
-        found.append(counted(tmp_path / "t.csv")["units"][()])
-    assert found[1] - found[0] == 1
+def test_the_longest_line_is_read_also_once_it_is_coded_and_a_longer_one_is_refused(tmp_path: Path) -> None:
+    """A coded line is up to three times as long, and the engine's reader skips lines beyond 64 MiB."""
+    from tacit.engines import csv_file
+    from tacit.engines._row_files import readable_copy
+
+    longest = b"\x81" * ((16 << 20) - 3)  # not a letter of windows-1252: three bytes of UTF-8
+    (tmp_path / "t.csv").write_bytes(b"u,h\np0,A\np1," + longest + b"\np2,A\n")
+    with readable_copy(csv_file(tmp_path / "t.csv", encoding="cp1252"), tmp_path / "c") as source:
+        rows = duckdb.sql(f"SELECT u, length(h) FROM ({source.sql('t')})").fetchall()
+    assert rows == [("p0", 1), ("p1", len(longest)), ("p2", 1)]
+    (tmp_path / "t.csv").write_bytes(b"u,h\np1," + b"x" * ((16 << 20) - 2) + b"\n")
+    with pytest.raises(tc.TacitError, match="longer than 16 MiB"):
+        csv_file(tmp_path / "t.csv").check_form()
 
 
 def raw_texts(values: list[bytes]) -> pa.Array:

@@ -89,10 +89,34 @@ def test_init_writes_a_commented_file_from_the_header_alone(data):
     refused(tacit("plan", "SELECT COUNT(*) AS n FROM visits", "-e", "1", cwd=data), "no budget")
 
 
-def test_init_reads_only_the_first_line_of_a_csv(tmp_path):
-    (tmp_path / "x.csv").write_bytes(b"pid,stay\n\xff\xfe,not,a,table\n" * 3)
-    assert tacit("init", "x.csv", "--unit", "pid", cwd=tmp_path).returncode == 0
-    assert "xff" not in (tmp_path / "tacit.toml").read_text()
+def test_init_uses_only_the_first_line_of_a_csv(tmp_path):
+    written = []
+    for cells in (f"1,{SECRET}\n" * 3, ""):
+        (tmp_path / "x.csv").write_text(f"pid,stay\n{cells}")
+        done = tacit("init", "x.csv", "--unit", "pid", "--force", cwd=tmp_path)
+        written.append(((tmp_path / "tacit.toml").read_text(), done.stdout))
+    assert written[0] == written[1]
+
+
+@pytest.mark.parametrize("body", [b"pid,stay\n\xff\xfe,1\n", b"pid,stay\n1,2,3\n", b'pid,stay\n1,"2\n'])
+def test_init_writes_nothing_for_a_file_that_is_not_well_formed(tmp_path, body):
+    (tmp_path / "x.csv").write_bytes(body)
+    refused(tacit("init", "x.csv", "--unit", "pid", cwd=tmp_path), "line 2 of x.csv breaks the form")
+    assert not (tmp_path / "tacit.toml").exists()
+
+
+def test_convert_lists_what_it_repaired_and_its_file_answers(tmp_path):
+    lines = [f"{i},A,3" for i in range(99)] + ['99,"A,3', "100,A,3,4"]
+    (tmp_path / "x.csv").write_text("pid,ward,stay\n" + "\n".join(lines) + "\n")
+    refused(tacit("convert", "x.csv", "x.parquet", cwd=tmp_path), "line 101 of x.csv breaks the form")
+    done = tacit("convert", "x.csv", "x.parquet", "--lenient", cwd=tmp_path)
+    assert "repaired: 1 line (line 101)" in done.stdout
+    assert "dropped: 1 line (line 102)" in done.stdout
+    refused(tacit("convert", "x.csv", "x.parquet", "--lenient", cwd=tmp_path), "exists already")
+    words = ("--unit", "pid", "--epsilon", "9", "--limit", "rows=1")
+    assert tacit("init", "x.parquet", *words, cwd=tmp_path).returncode == 0
+    answer = tacit("query", "SELECT COUNT(*) AS n FROM x", "-e", "9", "--json", cwd=tmp_path)
+    assert abs(json.loads(answer.stdout)["rows"][0]["n"] - 100) < 9
 
 
 def test_a_csv_with_semicolons_is_asked_like_any_other(tmp_path):

@@ -101,17 +101,18 @@ def test_a_stored_answer_tells_its_day_and_version_and_how_new_data_is_declared(
     assert "charged as entry 5; left: epsilon 1 of 2" in said("query", BY_WARD, "-e", "0.5", cwd=folder)
 
 
-def test_init_warns_of_a_header_that_is_not_utf_8_and_of_rows_without_a_unit(tmp_path):
+def test_init_refuses_a_file_that_is_not_utf_8_with_the_option_that_reads_it(tmp_path):
     (tmp_path / "good.csv").write_bytes("\ufeffpid,Größe\n1,2\n".encode())
-    (tmp_path / "bad.csv").write_bytes("pid,Größe\n1,2\n".encode("cp1252"))
-    (tmp_path / "cells.csv").write_bytes("pid,ward\n1,Süd\n".encode("cp1252"))
     good = said("init", "good.csv", "--unit", "pid", cwd=tmp_path)
     assert "rows without a pid will not be counted" in good
-    assert "UTF-8" not in good
-    bad = said("init", "bad.csv", "--unit", "pid", "--force", cwd=tmp_path)
-    assert "warning: the header of bad.csv is not UTF-8, and lines that are not UTF-8 are not counted" in bad
-    # what stands in a cell is not looked at, so nothing is said of it
-    assert "UTF-8" not in said("init", "cells.csv", "--unit", "pid", "--force", cwd=tmp_path)
+    for name, text in (("header", "pid,Größe\n1,2\n"), ("cells", "pid,ward\n1,Süd\n")):
+        (tmp_path / f"{name}.csv").write_bytes(text.encode("cp1252"))
+        begun = ("init", f"{name}.csv", "--unit", "pid", "--force")
+        words = refusal(*begun, cwd=tmp_path)
+        assert "has a byte that is not UTF-8" in words
+        assert "--encoding latin-1" in words
+        said(*begun, "--encoding", "windows-1252", cwd=tmp_path)
+        assert 'encoding = "cp1252"' in (tmp_path / "tacit.toml").read_text()
     rows = said("init", "good.csv", "--row", "--force", cwd=tmp_path)
     assert "will not be counted" not in rows
 

@@ -90,6 +90,22 @@ def test_line_ends_inside_cells_stay_inside_them_in_every_encoding(tmp_path):
     assert exact(data.agg(n=tc.count_units())) == {(): [2]}
 
 
+def test_the_rows_of_a_day_are_read_as_those_of_a_table(tmp_path):
+    """A stream stores them once: a break in a cell is no line, and a file with a bad line is refused."""
+    import duckdb
+
+    from tacit.engines import read_source, write_rows
+
+    file, stored = tmp_path / "d.csv", tmp_path / "d.parquet"
+    file.write_bytes(b"pid,x\nA,1\rB\nC,2\n")
+    write_rows(read_source(file), stored)
+    assert duckdb.sql(f"FROM '{stored}'").fetchall() == [("A", "1\rB"), ("C", "2")]
+    file.write_bytes(b'pid,x\nA,"1\nC,2\n')
+    with pytest.raises(tc.TacitError, match=r"line 2 of d\.csv breaks the form"):
+        write_rows(read_source(file), stored)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["d.csv", "d.parquet"]
+
+
 @pytest.mark.parametrize(
     "encoding", ["utf-16", "shift_jis", "gbk", "big5", "cp037", "utf-7", "hex", "klingon", 7]
 )

@@ -50,7 +50,7 @@ def test_a_header_of_more_than_a_mebibyte_is_refused(tmp_path):
     assert "longer than 1 MiB" in refused(tmp_path / "v.csv").what
 
 
-@pytest.mark.parametrize("path", ["\0.csv", "a\0/v.csv", "x" * 300 + ".csv", "y/" + "x" * 300 + "/v.csv"])
+@pytest.mark.parametrize("path", ["\0.csv", "a\0/v.csv", "x" * 300 + ".csv"])
 def test_a_path_that_no_file_can_have_is_refused_in_words(path):
     assert "cannot be opened" in refused(path).what
 

@@ -168,8 +168,8 @@ def test_odd_names_of_columns(place):
 
 
 HOSTILE = [
-    "body.mass", "t.x", "a.b.c", ".x", "x.", "u.", *NAMES, "rowid", "k0", "v0", "count(*)", "*", "-- x", "0", "NULL",
-    "true", "a,b", "x'||'y", "new\nline", "b" * 49,
+    "body.mass", "t.x", "a.b.c", ".x", "x.", "u.", *NAMES, "rowid", "k0", "v0", "count(*)", "*", "-- x", "0",
+    "NULL", "true", "a,b", "x'||'y", "new\nline", "b" * 49,
 ]  # fmt: skip
 VALUES = [float(i % 9) for i in range(60)]
 AGGREGATES = {
@@ -193,9 +193,9 @@ CELLS = {
 
 def hostile_data(place, names, **more):
     """Return a dataset with the same values in columns of several names, kept as bounded numbers."""
-    columns = {"u": range(60), "plain": VALUES, **{name: VALUES for name in names}}
+    columns = {"u": range(60), "plain": VALUES, **dict.fromkeys(names, VALUES)}
     source = place.keep({"t": pa.table(columns)})["t"]
-    bounds = {name: (0, 8) for name in ("plain", *names)}
+    bounds = dict.fromkeys(("plain", *names), (0, 8))
     return protected(place, source, unit="u", limits={"rows": 1}, bounds=bounds, **more)
 
 

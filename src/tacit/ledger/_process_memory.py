@@ -58,7 +58,7 @@ def forget_memory() -> None:
     _ledgers.clear()
 
 
-def source_places(source: object) -> list[str]:
+def source_places(source: object, engine: object = None) -> list[str]:
     """Return where the data of a source is, if it is in a place: paths and tables, never what is in them.
 
     Examples
@@ -67,6 +67,8 @@ def source_places(source: object) -> list[str]:
     >>> source_places({"a": "x.csv", "b": [1, 2]}) == [os.path.realpath("x.csv")]
     True
     """
+    if engine is not None:  # there a source names a table, and the engine is a connection
+        return []
     match source:
         case str() if "://" in source:
             return [source]

@@ -647,7 +647,7 @@ def test_the_values_of_a_release_are_verified(tmp_path):
 
 
 def test_a_second_account_for_the_same_file_is_reported(declared):
-    """`tacit init --force --name other` opens another budget for the same file: the command says so."""
+    """`tacit init --force --name other` opens another budget for a file: the command says so."""
     text = (declared / "tacit.toml").read_text()
     first = re.search(r"\[datasets\.(\w+)\]", text)[1]
     one = tacit("query", f"SELECT COUNT(*) AS n FROM {first}", "--epsilon", "0.1", cwd=declared)

@@ -640,3 +640,44 @@ def test_init_takes_a_folder_of_parquet_files(tmp_path, given):
 def test_init_refuses_a_folder_without_parquet_files(tmp_path):
     (tmp_path / "empty").mkdir()
     refused(tacit("init", "empty", "--unit", "pid", cwd=tmp_path), "holds no Parquet files")
+
+
+def test_the_values_of_a_release_are_verified(tmp_path):
+    """Every number of a saved release is bound: an edited one is not verified, nor one without its digests."""
+    visits = tc.protect(
+        tc.tables.example_visits(), name="visits", unit="patient_id", budget=tc.Budget(epsilon=1),
+        ledger=tmp_path / "l.ledger",
+    )  # fmt: skip
+    release = visits.agg(n=tc.count()).plan(epsilon=1).release()
+    release.save(tmp_path / "r.json")
+    words = ("verify", "r.json", "--ledger", "l.ledger")
+    done = tacit(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "the certificate was made for the values in this file" in " ".join(done.stdout.split())
+    saved = json.loads((tmp_path / "r.json").read_text())
+    cells = saved["content"]["columns"]["n"]
+    cells["value"] = [999_999]
+    edited = json.dumps(saved)
+    (tmp_path / "r.json").write_text(edited)
+    done = tacit(*words, "--json", cwd=tmp_path)
+    assert (done.returncode, json.loads(done.stdout)["values"]) == (3, "changed")
+    (tmp_path / "r.json").write_text(json.dumps({**saved, "marks": ["rounded"]}))
+    assert tacit(*words, cwd=tmp_path).returncode == 3
+    del saved["certificate"]["values"]
+    (tmp_path / "r.json").write_text(json.dumps(saved))
+    done = tacit(*words, cwd=tmp_path)
+    assert done.returncode == 3
+    assert "what binds the values was removed" in " ".join(done.stdout.split())
+
+
+def test_a_second_account_for_the_same_file_is_reported(declared):
+    """`tacit init --force --name other` opens another budget for a file: the command says so."""
+    text = (declared / "tacit.toml").read_text()
+    first = re.search(r"\[datasets\.(\w+)\]", text)[1]
+    one = tacit("query", f"SELECT COUNT(*) AS n FROM {first}", "--epsilon", "0.1", cwd=declared)
+    assert one.returncode == 0, one.stderr
+    assert "another account" not in one.stdout
+    (declared / "tacit.toml").write_text(text.replace(f"[datasets.{first}", "[datasets.again"))
+    two = tacit("query", "SELECT COUNT(*) AS n FROM again", "--epsilon", "0.1", cwd=declared)
+    assert two.returncode == 0, two.stderr
+    assert f"another account ({first}) of this ledger was opened" in " ".join(two.stdout.split())

@@ -138,12 +138,8 @@ def map_(
         written = [str(path) for path in (*files, plot, certificate) if path is not None]
         show_json({**_facts_of(made), "files": written, "left": left})
         return
-    say(
-        repr(release),
-        f"left: {points.remaining}",
-        *points.account_notes,
-        *(f"written: {path}" for path in files),
-    )
+    notes = [*points.account_notes, *(f"written: {path}" for path in files)]
+    say(repr(release), f"left: {points.remaining}", *notes)
     beside.report()
 
 

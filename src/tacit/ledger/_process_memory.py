@@ -58,7 +58,7 @@ def forget_memory() -> None:
     _ledgers.clear()
 
 
-def source_places(source: object) -> list[str]:
+def source_places(source: object, engine: object = None) -> list[str]:
     """Return where the data of a source is, if it is in a place: paths and tables, never what is in them.
 
     Examples
@@ -67,6 +67,10 @@ def source_places(source: object) -> list[str]:
     >>> source_places({"a": "x.csv", "b": [1, 2]}) == [os.path.realpath("x.csv")]
     True
     """
+    if (
+        engine is not None and engine != "duckdb"
+    ):  # there a source names a table, and the engine is a connection
+        return []
     match source:
         case str() if "://" in source:
             return [source]
@@ -76,8 +80,14 @@ def source_places(source: object) -> list[str]:
             return [place for one in source.values() for place in source_places(one)]
         case (str() | os.PathLike() as base, str() as table):
             return [f"{place}\n{table}" for place in source_places(base)]
-    path = getattr(source, "path", None)  # a CSV file with what was declared of it
-    return source_places(path) if isinstance(path, str | os.PathLike) else []
+    place = _place(source)
+    return [] if place is None else source_places(place)
+
+
+def _place(source: Any) -> object:
+    """Return the place of a source that was declared with more, as a CSV file is; with its table, if any."""
+    place, table = getattr(source, "place", None), getattr(source, "table", "")
+    return (place, table) if table and place is not None else place
 
 
 def _recognised(source: object) -> str:
@@ -90,6 +100,8 @@ def _recognised(source: object) -> str:
         return repr(source)
     if places := source_places(source):
         return repr([(place, _changed(place)) for place in places])
+    if (place := _place(source)) is not None:
+        return _recognised(place)
     return _contents(source) or f"object {id(source)}"
 
 

@@ -150,8 +150,7 @@ def protect(
         identity = replace(identity, block=read_block_of_dataset(blocks, block))
     if identity.unit.kind not in {"column", "row"}:
         raise _not_of_tables(identity.unit)
-    sources, shared = _sources(source, public, identity.name)
-    keys = keys or {}
+    (sources, shared), keys = _sources(source, public, identity.name), keys or {}
     listed = {c: v for c, v in keys.items() if not isinstance(v, str)}
     facts = _read_facts(bounds, listed, types, never_null)
     owner = identity.unit.columns
@@ -178,7 +177,7 @@ def protect(
         limited = Limits(rows=None)  # a row is one row in one group; there is nothing to limit
     column, blocks = _divided(blocks, identity, tables) if blocks is not None else (None, None)
     books = open_books(ledger, identity.name, (sources, engine))
-    where = source_places(sources) if engine is None else []
+    where = source_places(sources, engine)
     open_account(identity, budget, books, parent=parent, record=record, blocks=blocks, places=where)
     return TableDataset(
         identity, books, tables, limited, next(iter(sources)), one, opened, column, record=record

@@ -37,7 +37,7 @@ def test_a_file_is_known_again_until_it_changes(tmp_path, monkeypatch):
     pd.DataFrame(PEOPLE).to_csv(file, index=False)
     declared(file).agg(n=tc.count()).plan(epsilon=1).release()
     monkeypatch.chdir(tmp_path)
-    for spelling in (file, str(file), "reg.csv", "./reg.csv"):
+    for spelling in (file, str(file), "reg.csv", "./reg.csv", tc.tables.csv_file(file, decimal=",")):
         assert declared(spelling).remaining.epsilon == 0
     pd.DataFrame(PEOPLE).head(100).to_csv(file, index=False)
     assert declared(file).remaining.epsilon == 1
@@ -109,7 +109,7 @@ def test_a_second_account_for_the_same_file_is_noticed(tmp_path):
     (tmp_path / "link.csv").symlink_to(file)
     first = declared(file, "stays", ledger=where)
     assert "another account" not in f"{first}{first.agg(n=tc.count()).plan(epsilon=1)}"
-    for source in (str(file), tmp_path / "link.csv"):
+    for source in (str(file), tmp_path / "link.csv", tc.tables.csv_file(file)):
         second = declared(source, "stays2", ledger=where)
         for shown in (second, second.agg(n=tc.count()).plan(epsilon=1)):
             told = " ".join(str(shown).split())

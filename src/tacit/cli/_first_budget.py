@@ -92,11 +92,21 @@ def check_first_charge(
         return
     try:
         above = find_account(str(parent), where) if parent else None
-        if above is not None:
-            above.filter.after(above.filter.spend_of(made.cost))
+        while above is not None:
+            _check_charge(above, made)
+            above = None if above.parent is None else find_account(above.parent, where)
         trial.charge(name, made.cost, plan=made.hash)
     except TacitError as refusal:
         raise in_promised_words(refusal, made.promised) from None
+
+
+def _check_charge(account: Account, made: Plan[Any]) -> None:
+    """Refuse a plan that does not fit into what is left of an account, in the words of its ledger."""
+    try:
+        account.filter.after(account.filter.spend_of(made.cost))
+    except TacitError as refusal:
+        what = f"account {account.name!r}: {refusal.what}"
+        raise TacitError(refusal.code, what, why=refusal.why, fix=refusal.fix) from None
 
 
 def check_first_cost(name: str, where: str, budget: Budget, goal: Mapping[str, Any]) -> None:

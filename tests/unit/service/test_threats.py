@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tacit.service._app import all_operations
+from threat_pages import check_tests_exist, rows
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "explanation" / "service_threats.md"
@@ -46,19 +47,7 @@ def test_no_other_site_can_show_a_page_in_a_frame(house):
         assert headers["x-frame-options"] == "DENY"
 
 
-def rows():
-    """Return the rows of the table of threats: threat, counter, tests."""
-    lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
-    return [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines[2:]]
-
-
 def test_every_threat_has_a_test_that_exists():
-    found = rows()
-    assert len(found) >= 16
-    for threat, *_, named in found:
-        tests = re.findall(r"`([\w/]+\.py)::(test_\w+)`", named)
-        assert tests or named == "out of scope", f"{threat} has no test"
-        for file, name in tests:
-            path = ROOT / "tests" / file
-            assert path.exists(), file
-            assert re.search(rf"^def {name}\(", path.read_text(encoding="utf-8"), re.MULTILINE), name
+    table = rows(PAGE)
+    assert len(table) >= 16
+    check_tests_exist(table)

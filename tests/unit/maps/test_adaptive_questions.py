@@ -121,7 +121,7 @@ def test_one_person_raises_each_score_by_at_most_one_and_lowers_none():
 def test_the_hottest_cells_are_charged_without_the_factor_two_only_under_add_and_remove():
     frame = people(20)
     laws = [
-        made(frame, adjacency=adjacency).hottest(2, epsilon=1).mechanisms[0]
+        made(frame, adjacency=adjacency, name=adjacency[:3]).hottest(2, epsilon=1).mechanisms[0]
         for adjacency in ("add/remove", "replace")
     ]
     assert Fraction(laws[1]["scale"]) == 2 * Fraction(laws[0]["scale"])

@@ -221,12 +221,18 @@ def _schema(data: Path, name: str, source: Source) -> list[tuple[str, str]]:
 
 
 def _separator(source: Source) -> list[str]:
-    """Name the separator that the header shows, if it is not the usual one, and what it means for numbers."""
-    if source.kind != "csv" or source.separator or source.delimiter in {",", "\t"} or source.decimal != ".":
+    """Name the separator that the header shows, if it is not the usual one, and what often comes with it."""
+    if source.kind != "csv" or source.separator or source.delimiter in {",", "\t"}:
         return []
     sign = {";": "semicolons", "|": "bars"}[source.delimiter]
-    fix = "run tacit init again with --decimal , --force"
-    return [f"the header shows that {sign} separate the columns; if 3,5 is a number in this file, {fix}"]
+    notes = {"3,5 is a number": ("--decimal ,", source.decimal != "."),
+             "31.12.2023 is a date": ("--dates day.month.year", bool(source.dates))}  # fmt: skip
+    open_notes = [
+        f"if {case} in this file, add {option}" for case, (option, done) in notes.items() if not done
+    ]
+    if not open_notes:
+        return []
+    return [f"the header shows that {sign} separate the columns: {'; '.join(open_notes)} (with --force)"]
 
 
 def _kind(sql_type: str) -> str:

@@ -91,8 +91,8 @@ def init(
     _check_target(config, force=force)
     called = name or _default_name(data)
     note_dataset(None, None, called)
-    written = {"encoding": encoding, "dates": dates, "decimal": decimal, "separator": separator}
-    source = _source(data, written)
+    reading = {"encoding": encoding, "dates": dates, "decimal": decimal, "separator": separator}
+    source = _source(data, reading)
     schema = _schema(data, called, source)
     known = [column for column, _ in schema]
     types = {column: kind for column, kind in schema if kind}

@@ -252,7 +252,7 @@ def _declared_before(name: str, refusal: TacitError, old: Budget, new: Budget) -
         refusal.what,
         why=f"{name!r} was declared with the same data before in this Python process, and what was charged "
         "then still counts; without ledger=, that is remembered until Python ends",
-        fix=refusal.fix or "" if old == new else Either(Set(budget=old), Set(ledger=f"{name}.ledger")),
+        fix=refusal.fix if old == new else Either(Set(budget=old), Set(ledger=f"{name}.ledger")),
     )
 
 

@@ -179,8 +179,8 @@ def csv_file(
         )
     if quote not in {"", '"', "'"}:
         raise bad_parameter("quote", "a quotation mark, an apostrophe or empty", quote, fix=Set(quote='"'))
-    written = {"dates": _read_dates(dates), "decimal": decimal, "encoding": read_encoding(encoding)}
-    return replace(source, **written, separator=separator, quote=quote)
+    order, coding = _read_dates(dates), read_encoding(encoding)
+    return replace(source, dates=order, decimal=decimal, encoding=coding, separator=separator, quote=quote)
 
 
 def _read_dates(order: str) -> str:

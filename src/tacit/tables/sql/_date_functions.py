@@ -64,8 +64,8 @@ def from_format(node: exp.Expr, text: Node, form: str) -> Node:
     year, month, last = (
         Call("split_part", (day, lit(found[2]), lit(order.index(part) + 1))) for part in "Ymd"
     )
-    date = [year, lit("-"), month, lit("-"), last]
-    time = [lit(" "), Call("split_part", (text, lit(" "), lit(2)))] if found[5] else []
+    date: list[Node] = [year, lit("-"), month, lit("-"), last]
+    time: list[Node] = [lit(" "), Call("split_part", (text, lit(" "), lit(2)))] if found[5] else []
     return Call("to_date", (Call("concat", (*date, *time)),))
 
 

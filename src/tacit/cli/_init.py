@@ -112,24 +112,27 @@ def init(
     )
     draft.check(config.parent)
     write_file(config, lambda path: path.write_text(draft.text(), encoding="utf-8"), "the config", "--config")
-    from tacit.core import warn_of_delta
-
-    warning = warn_of_delta(delta or 0)
-    notes = [f"rows without a {unit} will not be counted"] if unit else []
-    notes += [warning] if warning else []
+    notes = _notes(unit, delta)
     if as_json:
         written = {"written": str(config), "dataset": called, "columns": known, "types": types}
         show_json({**written, "notes": notes})
         return
     columns = "1 column" if len(known) == 1 else f"{len(known)} columns"
     *advice, question = _next_steps(draft, config)
-    say(
-        f"written: {config} ({columns} of {data.name}; no value was used)",
-        *_separator(source),
-        *notes,
-        *advice,
-    )
+    wrote = f"written: {config} ({columns} of {data.name}; no value was used)"
+    say(wrote, *_separator(source), *notes, *advice)
     typer.echo(question)  # a command to copy: not broken over lines
+
+
+def _notes(unit: str | None, delta: float | None) -> list[str]:
+    """Say which rows do not count, and warn of a delta that is too large."""
+    from tacit.core import warn_of_delta
+
+    warning = warn_of_delta(delta or 0)
+    return [
+        *([f"rows without a {unit} will not be counted"] if unit else []),
+        *([warning] if warning else []),
+    ]
 
 
 def _check_unit(data: Path, unit: str | None, *, rows: bool) -> None:

@@ -126,13 +126,7 @@ def map_(
     made = _planned(points, goal, **asked)
     release = made.release(who=who, purpose=purpose)
     beside.save(release.content, release.certificate, lambda path: release.plot().savefig(path))
-    for path in files:
-        write = (
-            release.save
-            if path.suffix.lower() == ".json"
-            else getattr(release, f"to_{path.suffix[1:].lower()}")
-        )
-        write_file(path, write, "the map", "--out")
+    _write(release, files)
     if as_json:
         left = {part: exact_text(getattr(points.remaining, part)) for part in ("epsilon", "delta", "rho")}
         written = [str(path) for path in (*files, plot, certificate) if path is not None]
@@ -207,6 +201,14 @@ def _check_files(files: list[Path], *, answers: bool) -> None:
                 why="its folder is missing or read-only, or it is a folder itself; nothing was charged",
                 fix=f"--out {typed('./' + path.name)}",
             )  # fmt: skip
+
+
+def _write(release: Any, files: list[Path]) -> None:
+    """Write the map into each file, in the format that its name says."""
+    for path in files:
+        kind = path.suffix[1:].lower()
+        write = release.save if kind == "json" else getattr(release, f"to_{kind}")
+        write_file(path, write, "the map", "--out")
 
 
 def _facts_of(made: Plan[Any]) -> dict[str, object]:

@@ -172,12 +172,9 @@ def protect(
     tables = _with_reading(tables, places)
     _check_names({"bounds": bounds, "keys": keys, "types": types, "never_null": never_null}, tables)
     _check_files(places, tables, ledger, identity.name)
-    limited = _read_limits(limits, sources)
-    if identity.unit.kind == "row":
-        limited = Limits(rows=None)  # a row is one row in one group; there is nothing to limit
+    limited = _read_limits(limits, sources, identity.unit)
     column, blocks = _divided(blocks, identity, tables) if blocks is not None else (None, None)
-    books = open_books(ledger, identity.name, (sources, engine))
-    where = source_places(sources, engine)
+    books, where = open_books(ledger, identity.name, (sources, engine)), source_places(sources, engine)
     open_account(identity, budget, books, parent=parent, record=record, blocks=blocks, places=where)
     return TableDataset(
         identity, books, tables, limited, next(iter(sources)), one, opened, column, record=record
@@ -212,8 +209,10 @@ def _divided(
     return column, blocks if column is None else replace(blocks, kind=column.kind)
 
 
-def _read_limits(given: Mapping[str, LimitGiven] | Limits | None, sources: Mapping[str, object]) -> Limits:
-    """Read the limits; those of a single table name a protected table."""
+def _read_limits(
+    given: Mapping[str, LimitGiven] | Limits | None, sources: Mapping[str, object], unit: Unit
+) -> Limits:
+    """Read the limits; those of a single table name a protected table, and single rows have none."""
     limits = Limits.read(given)
     unknown = next((table for table, _ in limits.of_tables if table not in sources), None)
     if unknown is not None:
@@ -222,7 +221,7 @@ def _read_limits(given: Mapping[str, LimitGiven] | Limits | None, sources: Mappi
             f"limits name the table {unknown!r}, which is not a protected table",
             fix=Choose(tuple(sources), given=unknown),
         )
-    return limits
+    return Limits(rows=None) if unit.kind == "row" else limits
 
 
 def _sources(

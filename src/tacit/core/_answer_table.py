@@ -291,7 +291,7 @@ class AnswerTable(Content):
 def _check_interval(cells: Cells) -> None:
     """Raise ``ValueError`` or ``OverflowError`` for what is no interval, or too large for a number."""
     for low, high in zip(cells.low, cells.high, strict=True):
-        if (low is None) != (high is None) or str in {type(low), type(high)}:
+        if (low is None) != (high is None) or "str" in {type(low).__name__, type(high).__name__}:
             raise ValueError("not an interval")
     for number in (*cells.value, *cells.low, *cells.high):
         float(0 if number is None or isinstance(number, str) else number)

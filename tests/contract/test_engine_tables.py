@@ -334,3 +334,18 @@ def test_the_smallest_questions(place):
     nobody = pa.table({"u": pa.array([None, math.nan], pa.float64()), "x": [1.0, 2.0]})
     data = protected(place, place.keep({"t": nobody})["t"], unit="u", bounds={"x": (0, 1)})
     assert integers(data.agg(n=tc.count()).plan(epsilon=1)) == {(): [0]}
+
+
+@pytest.mark.parametrize("name", ["heavy", "p", "r", "s", "tacit", "keys", "rows"])
+def test_the_name_of_a_table_never_meets_a_name_inside_a_statement(place, name):
+    """Without its prefix, a part of a statement would hide a table of the same name after the charge."""
+    rows = pa.table({"u": [1, 1, 1, 2, 3], "g": ["a", "b", "b", "a", "c"]})
+    sources = place.keep({name: rows, "other": rows})
+    data = protected(place, sources, unit="u", limits={"rows": 2, "groups": 1}, keys={"g": ["a", "b", "c"]})
+    for sql in (
+        f'SELECT COUNT(*) AS n FROM "{name}"',
+        f'SELECT g, COUNT(*) AS n FROM "{name}" GROUP BY g',
+        f'SELECT COUNT(DISTINCT g) AS n FROM "{name}"',
+        f'SELECT COUNT(*) AS n FROM "{name}" AS a JOIN other AS b ON a.u = b.u',
+    ):
+        assert data.sql(sql).plan(epsilon=1).release() is not None

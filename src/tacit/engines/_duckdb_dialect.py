@@ -183,10 +183,10 @@ class DuckDBDialect(Dialect):
         del columns
         order = f"{self.ranked(keys)}, {', '.join(k for k, _ in keys)}"
         return (
-            f"WITH p AS MATERIALIZED ({pairs}), "
-            f"heavy AS (SELECT tacit_u FROM p GROUP BY tacit_u HAVING count(*) > {n}) "
-            "SELECT * FROM p ANTI JOIN heavy USING (tacit_u) "
-            "UNION ALL SELECT * FROM p SEMI JOIN heavy USING (tacit_u) "
+            f"WITH tacit_p AS MATERIALIZED ({pairs}), "
+            f"tacit_heavy AS (SELECT tacit_u FROM tacit_p GROUP BY tacit_u HAVING count(*) > {n}) "
+            "SELECT * FROM tacit_p ANTI JOIN tacit_heavy USING (tacit_u) "
+            "UNION ALL SELECT * FROM tacit_p SEMI JOIN tacit_heavy USING (tacit_u) "
             f"QUALIFY row_number() OVER (PARTITION BY tacit_u ORDER BY {order}) <= {n}"
         )
 

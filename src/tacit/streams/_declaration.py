@@ -89,7 +89,8 @@ def stream(
     --------
     >>> import tacit as tc
     >>> flu = stream(
-    ...     None, name="flu", level="event", start="2026-01-01", days=365, budget=tc.Budget(epsilon=0.8)
+    ...     None, name="flu", level="event", start="2026-01-01", days=365, types={"result": "text"},
+    ...     budget=tc.Budget(epsilon=0.8),
     ... )
     >>> flu.append("2026-01-01", [{"result": "positive"}, {"result": "negative"}])
     >>> flu.begin(flu.plan(positive=tc.count(), where="result = 'positive'", epsilon=0.8))
@@ -288,6 +289,7 @@ def _join(folder: StreamFolder, session: _Session, declared: dict[str, JSON]) ->
                 fix=Say("restore the file stream.json from a backup, or use another folder"),
             )
     session.columns = None if found["columns"] is None else tuple(found["columns"])
+    session.headed = found.get("headed", session.columns is not None)
     session.begun = {one["plan"]: one for one in found["begun"]}
 
 

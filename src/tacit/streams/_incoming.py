@@ -91,7 +91,7 @@ class StreamRows:
             digest = None if again or booked else self._digest(name, rows)
             source = rows_as_source(rows, Path(scratch))
             if self._folder.days() in ([], [name]):
-                self._session.columns = None  # these rows are the first ones
+                self._session.columns, self._session.headed = None, False  # these rows are the first ones
             unit, barred, rule = None, None, ""
             if self.level == "person":
                 admission = self._admission(name)
@@ -100,18 +100,19 @@ class StreamRows:
             check = self._check_columns
             if not self._folder.append(name, source, check, unit, barred, note=rule, replace=replace):
                 raise self._came_before(number)
-            self._note_rows(name, digest)
+            self._note_rows(name, digest, headed=not booked and _has_header(rows))
 
-    def _note_rows(self, name: str, digest: str | None) -> None:
+    def _note_rows(self, name: str, digest: str | None, *, headed: bool) -> None:
         """Write down the columns of the first rows, and which file a day came from."""
         session = self._session
-        before = session.columns, session.files.get(name)
+        before = session.columns, session.files.get(name), session.headed
+        session.headed = session.headed or headed
         if session.columns is None:
             session.columns = self._folder.columns(name) or None
         session.files.pop(name, None)
         if digest is not None and not self._folder.is_empty(name):
             session.files[name] = digest
-        if (session.columns, session.files.get(name)) != before:
+        if (session.columns, session.files.get(name), session.headed) != before:
             self._store()
 
     def _refuse_declared_since(self) -> None:
@@ -272,7 +273,7 @@ class StreamRows:
 
     def _unseen_columns(self, request: Any) -> list[str]:
         """Return the columns that a plan names and that are not known: not declared, and in no rows yet."""
-        seen = None if self._hosted else self._session.columns
+        seen = self._session.columns if self._session.headed and not self._hosted else None
         known, unseen = [*(seen or sorted(self._declared_columns)), KEPT], list[str]()
         while True:
             table = self._protected(SimpleNamespace(columns=[*known, *unseen]))
@@ -299,3 +300,8 @@ class StreamRows:
     def _is_closed(self, number: int) -> bool:
         """Whether a day was released, also if its file was removed since."""
         return any(self._begun_with(one).through() >= number for one in self._session.begun)
+
+
+def _has_header(rows: object) -> bool:
+    """Whether rows name their columns also if there are none; a list of dictionaries does not."""
+    return isinstance(rows, str | os.PathLike) or not isinstance(rows, list | tuple)

@@ -45,6 +45,8 @@ class _Session:
 
     columns: tuple[str, ...] | None
     begun: dict[str, Any]
+    #: Whether rows came in with a header, which names the columns whether or not somebody came.
+    headed: bool = False
     files: dict[str, str] = field(default_factory=dict)
     open: dict[str, BegunPlan] = field(default_factory=dict)
     admission: Admission | None = None
@@ -209,7 +211,7 @@ class Stream(StreamRows, StreamAlarms, Dataset):
 
     def _template(self) -> TableDataset:
         """Return the table of one day, without its rows; some day's columns, if one came in."""
-        listed = [] if self._hosted else self._folder.days()[:8]
+        listed = self._folder.days()[:8] if self._session.headed and not self._hosted else []
         days = [day for day in listed if self._folder.columns(day)]
         table = self._protected(self._folder.path(days[0] if days else "none"))
         return replace(table, record=self.record)  # what the ledger keeps of a question
@@ -225,20 +227,22 @@ class Stream(StreamRows, StreamAlarms, Dataset):
         """Charge a plan, or go on with one that was charged before; the folder remembers it.
 
         With ``charge="day"`` only the first day is charged now, and each other day when it is released. If
-        the plan names columns that were not declared, the rows of a first day must have come in, so that a
-        misspelt column is refused before the charge.
+        the plan names columns that were not declared, a day must have come in as a table or a file, so that
+        a misspelt column is refused before the charge. Dictionaries do not count, since an empty list of them
+        names no columns: what can be planned would show whether anybody came.
         """
         self._refresh()
         request = cast("Any", plan.to_json()["request"])
-        if self._session.columns is not None:
+        if self._session.headed:
             self._rebuild(request)  # refuses columns that the rows lack
         elif unseen := self._unseen_columns(request):
             raise TacitError(
                 "unknown-column",
-                f"no rows have come in yet, and the plan names columns that were not declared: "
+                f"no table has come in yet, and the plan names columns that were not declared: "
                 f"{', '.join(unseen)}",
-                why="a misspelt column would make the plan useless after its charge; nothing was charged",
-                fix=Either(Say("append the rows of the first day before you begin the plan"),
+                why="a misspelt column would make the plan useless after its charge; a list of dictionaries "
+                "names its columns only if somebody came, so it does not count; nothing was charged",
+                fix=Either(Say("append a day as a table with these columns before you begin the plan"),
                            Set(types=dict.fromkeys(unseen, "text"))),
             )  # fmt: skip
         run = plan.run(who=who, purpose=purpose)
@@ -319,6 +323,7 @@ class Stream(StreamRows, StreamAlarms, Dataset):
             session.begun = {one["plan"]: one for one in found["begun"]} | session.begun
             session.columns = None if found["columns"] is None else tuple(found["columns"])
             session.files = dict(found.get("files", {}))
+            session.headed = found.get("headed", session.columns is not None)
 
     def _begun(self, plan: Plan[Series] | None) -> BegunPlan:
         """Return a plan that was begun, as this process goes on with it."""
@@ -361,6 +366,7 @@ class Stream(StreamRows, StreamAlarms, Dataset):
         self._folder.store({
             "declaration": self.declared,
             "columns": None if session.columns is None else list(session.columns),
+            "headed": session.headed,
             "files": session.files,
             "begun": list(session.begun.values()),
         })  # fmt: skip

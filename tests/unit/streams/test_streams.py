@@ -823,7 +823,7 @@ def test_a_misspelt_column_is_refused_before_the_charge_also_without_rows(level)
     assert refusal.value.code == "unknown-column"
     assert "kept_by_tacit" not in f"{refusal.value}{plan}"
     assert flu.remaining.epsilon == 1000
-    flu.append(DAYS[0], [{"pid": 1, "result": "positive", "age": 3}])
+    flu.append(DAYS[0], {"pid": [1], "result": ["positive"], "age": [3]})
     with pytest.raises(TacitError) as refusal:
         flu.begin(plan)
     assert "kept_by_tacit" not in str(refusal.value)
@@ -831,6 +831,39 @@ def test_a_misspelt_column_is_refused_before_the_charge_also_without_rows(level)
     good = flu.plan(cases=tc.count(), where="result = 'positive'", epsilon=900)
     assert "columns not seen yet" not in dict(good.facts)
     flu.begin(good)
+
+
+@pytest.mark.parametrize("where", ["ill = 'yes'", "il = 'yes'", "ill > 3"])
+@pytest.mark.parametrize("stays", [False, True])
+def test_nothing_shows_whether_somebody_came_on_the_first_day(tmp_path, where, stays):
+    """An empty list of dictionaries names no columns, so a list of dictionaries makes none known."""
+
+    def shown(name, rows):
+        ledger = tc.Ledger.memory()
+        flu = declared(tmp_path / name, ledger=ledger)
+        flu.append(DAYS[0], rows)
+        if stays:  # in a new process
+            flu = open_stream(tmp_path / name, ledger=ledger)
+        plan = flu.plan(cases=tc.count(), where=where, epsilon=900)
+        with pytest.raises(TacitError) as refusal:
+            flu.begin(plan)
+        return repr(plan), plan.facts, str(refusal.value), flu.remaining
+
+    assert shown("nobody", []) == shown("somebody", [{"ill": "yes"}])
+
+
+def test_a_stream_that_knew_its_columns_from_dictionaries_before_goes_on(tmp_path):
+    """An earlier version did not keep where columns were known from."""
+    ledger = tc.Ledger.memory()
+    flu = declared(tmp_path / "flu", ledger=ledger)
+    flu.append(DAYS[0], [{"ill": "yes"}])
+    facts = tmp_path / "flu" / "stream.json"
+    found = json.loads(facts.read_text())
+    del found["headed"]
+    facts.write_text(json.dumps(found))
+    again = open_stream(tmp_path / "flu", ledger=ledger)
+    again.begin(again.plan(cases=tc.count(), where="ill = 'yes'", epsilon=900))
+    assert values(again.release(DAYS[0]).daily["cases"]) == [1]
 
 
 def test_an_alarm_plan_with_a_misspelt_column_is_refused_before_the_charge():

@@ -619,7 +619,7 @@ def test_init_refuses_a_folder_without_parquet_files(tmp_path):
 
 
 def test_the_values_of_a_release_are_verified(tmp_path):
-    """Every number of a saved release is bound: an edited one is not verified, nor one without its digests."""
+    """Every number of a saved release is bound: an edited one is not verified."""
     visits = tc.protect(
         tc.tables.example_visits(), name="visits", unit="patient_id", budget=tc.Budget(epsilon=1),
         ledger=tmp_path / "l.ledger",

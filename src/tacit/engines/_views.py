@@ -111,7 +111,8 @@ def limited_view(
     table, columns = quote(name), _columns(types, grids)
     return (
         f"CREATE OR REPLACE TEMP VIEW {quote(f'{name} first {rows}')} AS "
-        f"WITH tacit_heavy AS MATERIALIZED (SELECT tacit_u FROM {table} GROUP BY tacit_u HAVING count(*) > {rows}) "
+        f"WITH tacit_heavy AS MATERIALIZED "
+        f"(SELECT tacit_u FROM {table} GROUP BY tacit_u HAVING count(*) > {rows}) "
         f"SELECT {columns} FROM {table} WHERE tacit_u NOT IN (SELECT tacit_u FROM tacit_heavy) "
         f"UNION ALL SELECT {columns} FROM (SELECT {columns}, {rank} AS tacit_r "
         f"FROM {table} WHERE tacit_u IN (SELECT tacit_u FROM tacit_heavy)) WHERE tacit_r <= {rows}"

@@ -91,7 +91,7 @@ def _read(path: Path) -> tuple[Certificate, str, str]:
         release = Release.from_json(document)
     except TacitError as refusal:
         return promise, "changed", refusal.what
-    if release.values_bound:
+    if release.values_bound and not release.values_problem:
         return promise, "bound", "the certificate was made for the values in this file"
     if release.values_bound is None:
         return promise, "not bound", f"NOT checked; {release.values_problem}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["RELEASE_SCHEMA", "UNBOUND", "Content", "Release", "content_named"]
 
 RELEASE_SCHEMA = "tacit/release/1"
+ROUNDED = "non-negative whole numbers: "
+#: What an answer of a batch says of its certificate.
+BATCH_MARK = re.compile(r"one of \d+ answers of a batch; the certificate states what they cost together")
 
 #: What is said of the values of a release that was saved before certificates bound values.
 UNBOUND = (
@@ -116,6 +120,20 @@ class Content(ABC):
 C = TypeVar("C", bound=Content)
 
 
+def _may_stand(mark: str, content: Content) -> bool:
+    """Whether Tacit itself writes this mark beside values that it did not change; no certificate binds marks.
+
+    Values that are whole numbers already stay when they are rounded, and so do the answers of a batch.
+    """
+    rounded = mark.removeprefix(ROUNDED)
+    named = set(getattr(content, "columns", ()))
+    return (
+        BATCH_MARK.fullmatch(mark) is not None
+        or mark in getattr(content, "notes", ())
+        or (rounded != mark and set(rounded.split(", ")) <= named)
+    )
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Release(Generic[C]):
     """A released content with its certificate; the release offers everything that its content offers.
@@ -199,7 +217,7 @@ class Release(Generic[C]):
         Rounding up from below zero biases totals; intervals stay as they are.
         """
         content, names = self.content.rounded(*columns)  # type: ignore[attr-defined]
-        return self.changed(content, f"non-negative whole numbers: {', '.join(names)}")
+        return self.changed(content, f"{ROUNDED}{', '.join(names)}")
 
     def interval(self, covers: str = "noise") -> Release[Any]:
         """Return the release with intervals for the noise, or for noise and sampling together; free.
@@ -275,9 +293,10 @@ class Release(Generic[C]):
         if self.values_bound is None:
             return UNBOUND
         done = f" (done since: {'; '.join(self.marks)})" if self.marks else ""
-        return (
-            "" if self.values_bound else f"the values are not those that the certificate was made for{done}"
-        )
+        if not self.values_bound:
+            return f"the values are not those that the certificate was made for{done}"
+        strange = [mark for mark in self.marks if not _may_stand(mark, self.content)]
+        return f"nobody vouches for what the file says of its values: {'; '.join(strange)}" if strange else ""
 
     def to_json(self) -> dict[str, JSON]:
         """Return the release as JSON: content, marks and certificate."""

@@ -111,6 +111,18 @@ def test_a_mark_hides_no_forged_value(asked, saved):
     assert "done since: rounded" in release.values_problem
 
 
+@pytest.mark.parametrize(
+    "mark",
+    ["the exact count is 99999", "non-negative whole numbers: n, checked by the ministry", "one of us"],
+)
+def test_a_forged_mark_is_not_verified(asked, saved, mark):
+    """No certificate binds marks, so only those that Tacit writes beside unchanged values are accepted."""
+    ledger, _ = asked
+    release = Release.from_json({**saved, "marks": [mark]})
+    assert not release.matches(ledger)
+    assert mark in release.values_problem
+
+
 def test_every_way_to_show_a_stored_answer_is_bound(asked, plan):
     """Names, order and confidence are no part of the plan: each way to show its answer has its digest."""
     ledger, visits = asked

@@ -112,7 +112,10 @@ def _checked(given: Mapping[str, Any], ledger: Ledger, dataset: str) -> tuple[di
             fix="send the release as release.save wrote it, with its certificate",
         ) from None
     charge = _charge(release.certificate, ledger, dataset)
-    return document, "bound" if charge == "here" and release.values_bound else charge
+    return (
+        document,
+        "bound" if charge == "here" and release.values_bound and not release.values_problem else charge,
+    )
 
 
 def _check_certificate(certificate: Certificate) -> None:

@@ -9,6 +9,14 @@ from tacit import TacitError
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     cells = ["31.12.2023", "1.2.2023", "31.02.2023", "2023-12-31", "", "31.12.2023 14:30", "12/31/2023"]
+    cells += [
+        "1.1.2024.77",
+        "30.11.1.2024",
+        "1.1.2024 24:00",
+        "1.1.2024 10:00+14",
+        "1.1.2024 10:00 x",
+        "1.1.2024.",
+    ]
     file = tmp_path_factory.mktemp("dates") / "v.csv"
     file.write_text("id,d\n" + "".join(f"{n},{cell}\n" for n, cell in enumerate(cells)))
     return tc.protect(
@@ -30,7 +38,8 @@ def data(tmp_path_factory):
         ("HOUR(STRPTIME(d, '%d.%m.%Y %H:%M')) = 14", 1),
         ("STRPTIME(d, '%m/%d/%Y') = DATE '2023-12-31'", 1),
         ("STRPTIME(d, '%Y-%m-%d') = DATE '2023-12-31'", 1),
-        ("STRPTIME(d, '%d.%m.%Y') IS NULL", 5),
+        ("STRPTIME(d, '%d.%m.%Y') IS NULL", 11),
+        ("STRPTIME(d, '%d.%m.%Y %H:%M') IS NOT NULL", 1),
     ],
 )
 def test_dates_are_read_by_their_format(data, condition, exact):

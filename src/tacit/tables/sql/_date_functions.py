@@ -65,8 +65,25 @@ def from_format(node: exp.Expr, text: Node, form: str) -> Node:
         Call("split_part", (day, lit(found[2]), lit(order.index(part) + 1))) for part in "Ymd"
     )
     date: list[Node] = [year, lit("-"), month, lit("-"), last]
-    time: list[Node] = [lit(" "), Call("split_part", (text, lit(" "), lit(2)))] if found[5] else []
-    return Call("to_date", (Call("concat", (*date, *time)),))
+    clock = Call("split_part", (text, lit(" "), lit(2)))
+    # the length and the two signs leave no room for another form
+    whole = [_has(Call("replace", (day, lit(found[2]), lit(""))), day, 2)]
+    if found[5]:
+        date += [lit(" "), clock]
+        whole += [
+            _has(Call("replace", (text, lit(" "), lit(""))), text, 1),
+            Call("eq", (Call("length", (clock,)), lit(8 if found[6] else 5))),
+            Call("lt", (clock, lit("24"))),
+        ]
+    return Call(
+        "case", (Call("and", tuple(whole)), Call("to_date", (Call("concat", tuple(date)),)), lit(None))
+    )
+
+
+def _has(without: Node, text: Node, signs: int) -> Node:
+    """Return whether a text is longer by so many signs than without them."""
+    longer = Call("add", (Call("length", (without,)), lit(signs)))
+    return Call("eq", (Call("length", (text,)), longer))
 
 
 def moved(moment: Node, interval: exp.Interval, sign: int) -> Node:

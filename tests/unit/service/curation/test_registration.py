@@ -26,6 +26,12 @@ def fitted():
     return table.agg(n=tc.count(), m=tc.mean("x")).plan(epsilon=1).release()
 
 
+def unbound(certificate):
+    """Return a certificate as older versions wrote it: it binds no values."""
+    fields = certificate.fields
+    return Certificate({name: one for name, one in fields.items() if name not in {"values", "binds"}})
+
+
 def trained(certificate):
     from tacit.learn import TrainedModel
 
@@ -50,7 +56,7 @@ def instalment():
 
 def estimate():
     """An estimate of a survey: its shares as a table of answers, with the certificate of the randomizer."""
-    local = fitted().certificate.fields
+    local = unbound(fitted().certificate).fields
     return Release(
         AnswerTable({"answer": ("yes", "no")}, {"share": Cells((0.4, 0.6), (0.3, 0.5), (0.5, 0.7))}, 0.95),
         Certificate({**local, "filter": None, "ledger": None}),
@@ -59,7 +65,7 @@ def estimate():
 
 MADE = {
     "table": fitted,
-    "model": lambda: trained(fitted().certificate),
+    "model": lambda: trained(unbound(fitted().certificate)),
     "surface": surface,
     "instalment": instalment,
     "survey": estimate,

@@ -63,8 +63,8 @@ class GraphFacts:
                 fix=Either(
                     Say("give a table or a list of pairs with names"),
                     Say(
-                        "make the positions public: nodes=range(n), where n is the number of all positions; "
-                        "a node that leaves then keeps its position without edges"
+                        "make the positions public: declare as nodes all whole numbers from 0 to the last "
+                        "position; a node that leaves then keeps its position without edges"
                     ),
                 ),
             )

@@ -137,8 +137,9 @@ def test_facts_about_single_nodes_need_names_or_public_positions(facts):
     for source in sources:
         with pytest.raises(TacitError, match="the source has no names of nodes"):
             tc.graph(source, unit="node", degree_bound=2, budget=BUDGET, **facts)
-        tc.graph(source, unit="edge", budget=BUDGET, **facts)
-        tc.graph(source, unit="node", degree_bound=2, budget=BUDGET, **(facts | {"nodes": {3, 2, 1, 0}}))
+        tc.graph(source, name="edges", unit="edge", budget=BUDGET, **facts)
+        public = facts | {"nodes": {3, 2, 1, 0}}
+        tc.graph(source, name="nodes", unit="node", degree_bound=2, budget=BUDGET, **public)
     named = igraph.Graph(n=4, edges=pairs, vertex_attrs={"name": ["0", "1", "2", "3"]})
     tc.graph(named, unit="node", degree_bound=2, budget=BUDGET, **facts)
 

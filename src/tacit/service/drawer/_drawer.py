@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.service._pauses import UNOPENED
 from tacit.service._service import Service
 from tacit.service._times import now_text
-from tacit.service.drawer._admission import BoundaryAdmission, WorkLimits, lag_of
+from tacit.service.drawer._admission import BoundaryAdmission, WorkLimits, lag_of, too_much_work
 from tacit.service.drawer._came_in import files_before
 from tacit.service.drawer._children import DatasetChild, start_process
 from tacit.service.drawer._clock import Slot, boundary_after, now, rung_after
@@ -334,10 +334,15 @@ class Drawer:
         chosen: list[tuple[str, DatasetChild, Slot]] = []
         for row in sorted(waiting, key=self._served):
             child = takers.get(row["dataset"])
-            if child is None or not admissions[row["dataset"]].admits(row):
+            if child is None:
+                continue
+            admission, lag = admissions[row["dataset"]], lag_of(child.opening.policy, self.settings)
+            if row["work"] > admission.limits.share:  # it was asked under a policy with a larger lag
+                self._outcomes.refuse(row["id"], too_much_work(self.settings, lag, row["work"]))
+                continue
+            if not admission.admits(row):
                 continue
             self._last_served[row["dataset"], row["person"]] = boundary
-            lag = lag_of(child.opening.policy, self.settings)
             chosen.append((row["id"], child, Slot.at(boundary, lag, self.settings.tick)))
         if chosen:
             self._send(chosen)

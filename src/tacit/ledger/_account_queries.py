@@ -67,8 +67,9 @@ class AccountQueries:
     def refusal(self) -> TacitError | None:
         """The error that every change gets because the log was cut, replaced or changed, or None.
 
-        It is found in constant time when the ledger is opened. The ledger can still be read, but the totals
-        of an old copy are too low. See `Ledger.continue_from_backup`.
+        A cut log is found in constant time when the ledger is opened, a file that was removed or replaced
+        afterwards whenever you look. The ledger can still be read, but the totals of an old copy are too low.
+        See `Ledger.continue_from_backup`.
 
         Examples
         --------
@@ -77,7 +78,7 @@ class AccountQueries:
         True
         """
         self._writer.ensure_open()
-        return self._writer.refusal
+        return self._writer.refusal or self._writer.store.replaced()
 
     @property
     def head(self) -> Head:

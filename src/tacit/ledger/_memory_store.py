@@ -125,6 +125,10 @@ class MemoryStore:
             copy._artifacts = dict(self._artifacts)
         yield copy
 
+    def replaced(self) -> TacitError | None:
+        """Return None: there is no file."""
+        return None
+
     def sealed(self) -> str | None:
         """Return why the store is sealed, or None."""
         return self._sealed

@@ -292,6 +292,10 @@ class PostgresStore:
         finally:
             connection.close()
 
+    def replaced(self) -> TacitError | None:
+        """Return None: the server looks after its files."""
+        return None
+
     def sealed(self) -> str | None:
         """Return why the store is sealed, or None."""
         with self.reading() as reader:

@@ -110,6 +110,9 @@ class ReadOnlySqliteStore(SqliteStore):
         del keys, guess, attempt
         self._refuse()
 
+    def replaced(self) -> None:
+        """Return None: a file that was changed or replaced is opened again for the next read."""
+
     def seal(self, why: str) -> None:
         """Leave no mark."""
 

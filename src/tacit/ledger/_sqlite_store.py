@@ -320,6 +320,14 @@ class SqliteStore:
         finally:
             connection.close()
 
+    def replaced(self) -> TacitError | None:
+        """Return the refusal of every change if the file or its log is not the one that was opened."""
+        try:
+            self.file.require_same()
+        except TacitError as refusal:
+            return refusal
+        return None
+
     def sealed(self) -> str | None:
         """Return why the store is sealed, or None; the mark is a file, so every process sees it."""
         if not os.path.lexists(self._mark_name):

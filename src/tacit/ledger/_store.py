@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
+    from tacit.errors import TacitError
     from tacit.ledger._rows import AccountRow, BlockRow, EntryRow, ReleaseRow, RunRow, StoreChanges, Tip
 
 __all__ = ["LedgerIdentity", "Store", "StoreReader", "TransactionStart"]
@@ -160,6 +161,9 @@ class Store(Protocol):
 
     def snapshot(self) -> AbstractContextManager[StoreReader]:
         """Read what is committed as of one moment, for as long as it takes."""
+
+    def replaced(self) -> TacitError | None:
+        """Return the refusal of every change if this is no longer the store that was opened, or None."""
 
     def sealed(self) -> str | None:
         """Return why the store is sealed, or None."""

@@ -1,8 +1,9 @@
 """The rule of two people, so that an administrator who makes accounts and gives roles is not two people.
 
 Roles are accounts, not people. Whoever gives a role, or makes a link with which a password is chosen, may be
-sitting at the other account. So for a waiting time both count as the person who did that. After it, those who
-look at the list of people and at the audit events have had time to object.
+sitting at the other account. So for a waiting time both count as the person who did that, and so on: whoever
+did that may be somebody whose own role or link is as new. After the waiting time, those who look at the list
+of people and at the audit events have had time to object.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tacit.service.curation._people import names_of
 if TYPE_CHECKING:
     from tacit.service._database import Change, Database
 
-__all__ = ["check_two_people", "decides_as", "roles_given"]
+__all__ = ["check_two_people", "roles_given"]
 
 _CURATES = ("curator", "owner")
 
@@ -28,8 +29,9 @@ def check_two_people(change: Change, first: str, second: str, dataset: str, days
     dataset for the waiting time, or who gave or made it. A first owner and whoever declared the dataset gave
     the role to themselves, and count at once.
     """
-    ones, others = (decides_as(change, person, dataset, days) for person in (first, second))
-    if not any(one != other for one in ones for other in others):
+    since = later_text(days=-days)
+    ones, others = (_hands(change, person, dataset, since, frozenset()) for person in (first, second))
+    if not any(one.isdisjoint(other) for one in ones for other in others):
         raise TacitError(
             "not-permitted",
             "these two accounts do not count as two people yet",
@@ -39,33 +41,59 @@ def check_two_people(change: Change, first: str, second: str, dataset: str, days
         )
 
 
-def decides_as(change: Change, person: str, dataset: str, days: int) -> frozenset[str]:
-    """Return the people as whom an account decides about a dataset; empty if it may not decide.
+def _hands(
+    change: Change, person: str, dataset: str, since: str, asked: frozenset[str]
+) -> set[frozenset[str]]:
+    """Return, for each role of an account on the dataset, the people in whose hands it may be.
 
-    It is the person, once roles and password are older than the waiting time.
+    These are the account itself, whoever made its links, whoever gave the role, and in whose hands those are.
+    A role that was given by somebody who has none on the dataset does not count.
     """
-    since = later_text(days=-days)
-    counted = _counted(change, person, dataset, since, frozenset())
-    link = change.row(
-        "SELECT made_by FROM made_links WHERE person = ? AND used <> '' AND used > ? ORDER BY used DESC",
-        person, since,
-    )  # fmt: skip
-    first = link is not None and link["made_by"] == ""  # the operator's, for the first administrator
-    if not counted or link is None or first:
-        return counted
-    return frozenset({link["made_by"]})
-
-
-def _counted(change: Change, person: str, dataset: str, since: str, asked: frozenset[str]) -> frozenset[str]:
-    """Return as whom the roles of an account count: of the person, or of those who gave them."""
-    found: frozenset[str] = frozenset()
+    makers = _makers(change, person, since)
+    if makers is None:
+        return set()
+    own = makers | {person}
+    found: set[frozenset[str]] = set()
     for row in _grants(change, person, dataset):
         giver = row["granted_by"]
         if row["granted"] <= since or giver == person:
-            found |= {person}
+            found.add(own)
         elif giver not in asked:
-            found |= _counted(change, giver, dataset, since, asked | {person})
+            found |= {own | more for more in _hands(change, giver, dataset, since, asked | {person})}
     return found
+
+
+def _makers(change: Change, person: str, since: str) -> frozenset[str] | None:
+    """Return who made the links of an account, and the links and the administrator's roles of those people.
+
+    None if somebody among them is no administrator any more: then nobody can say who gave them that role.
+    """
+    found: set[str] = set()
+    ahead = _link_makers(change, person, since)
+    while ahead:
+        maker = ahead.pop()
+        if maker in found:
+            continue
+        found.add(maker)
+        role = change.row(
+            "SELECT granted_by, granted FROM grants WHERE person = ? AND dataset = '' AND role = 'admin'",
+            maker,
+        )
+        if role is None:
+            return None
+        ahead += _link_makers(change, maker, since)
+        if role["granted"] > since:
+            ahead.append(role["granted_by"])
+    return frozenset(found)
+
+
+def _link_makers(change: Change, person: str, since: str) -> list[str]:
+    """Return who made the links that were used; the operator's, for the first administrator, do not count."""
+    rows = change.rows(
+        "SELECT DISTINCT made_by FROM made_links WHERE person = ? AND used > ? AND made_by <> ''",
+        person, since,
+    )  # fmt: skip
+    return [row["made_by"] for row in rows]
 
 
 def _grants(change: Change | Database, person: str, dataset: str) -> list[dict[str, Any]]:

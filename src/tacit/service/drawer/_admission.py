@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tacit.service._settings import ServiceSettings
     from tacit.service.drawer._outcomes import Flight
 
-__all__ = ["BoundaryAdmission", "WorkLimits", "check_work", "lag_of", "work_of"]
+__all__ = ["BoundaryAdmission", "WorkLimits", "check_work", "lag_of", "too_much_work", "work_of"]
 
 # Milliseconds of one processor, measured on tables of 20,000 rows; see docs/proofs/service_timing.md.
 _MECHANISM: Final = 4.0
@@ -127,18 +127,24 @@ def check_work(settings: ServiceSettings, lag: int, plan: Plan[Any]) -> int:
 
     Guarantee: nothing is charged, and the refusal is a function of the plan and of the settings.
     """
-    work, share = work_of(plan), WorkLimits.of(settings, lag).share
-    if work > share:
-        raise TacitError(
-            "question-too-large",
-            f"this question is about {work / share:.2g} times the work that one draw of this dataset may be",
-            why="an answer that is not ready at its time would pause the dataset for everybody",
-            fix=f"ask in smaller parts: fewer columns or groups at once{_raise_lag(settings, work)}",
-        )
+    work = work_of(plan)
+    if work > WorkLimits.of(settings, lag).share:
+        raise too_much_work(settings, lag, work)
     return work
 
 
-def _raise_lag(settings: ServiceSettings, work: int) -> str:
+def too_much_work(settings: ServiceSettings, lag: int, work: float) -> TacitError:
+    """Return the refusal of a question that is more work than one draw may be."""
+    times = work / WorkLimits.of(settings, lag).share
+    return TacitError(
+        "question-too-large",
+        f"this question is about {times:.2g} times the work that one draw of this dataset may be",
+        why="an answer that is not ready at its time would pause the dataset for everybody",
+        fix=f"ask in smaller parts: fewer columns or groups at once{_raise_lag(settings, work)}",
+    )
+
+
+def _raise_lag(settings: ServiceSettings, work: float) -> str:
     """Return the smallest lag with which the question would be admitted, as advice to the curator."""
     for lag in range(2, _MOST_LAG):
         if WorkLimits.of(settings, lag).share >= work:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.service._pauses import UNOPENED
 from tacit.service._service import Service
 from tacit.service._times import now_text
-from tacit.service.drawer._admission import BoundaryAdmission, WorkLimits, lag_of
+from tacit.service.drawer._admission import BoundaryAdmission, WorkLimits, lag_of, too_much_work
 from tacit.service.drawer._came_in import files_before
 from tacit.service.drawer._children import DatasetChild, start_process
 from tacit.service.drawer._clock import Slot, boundary_after, now, rung_after
@@ -271,13 +271,8 @@ class Drawer:
             self._describer.job = job
             self._describer.tell((job, document.get("source")))
         elif kind == "open":
-            policy = dict(document.get("policy") or {})
             key = (str(document.get("dataset", "")), int(document.get("number", 1)))
-            earlier = self._children.pop(key, None)
-            if earlier is not None and not any(f.child is earlier for f in self._flights.values()):
-                earlier.kill()
-            child = self._children[key] = self._launch(key, str(policy.get("kind", "table")), policy)
-            child.job = job
+            self._open_for(job, key, dict(document.get("policy") or {}))
         elif kind == "days":
             key = (str(document.get("dataset", "")), int(document.get("number", 1)))
             taker = self._children.get(key)
@@ -293,11 +288,31 @@ class Drawer:
         else:
             self._finish_job(job, "refused", _UNKNOWN)
 
+    def _open_for(self, job: str, key: tuple[str, int], policy: dict[str, Any]) -> None:
+        """Start the process of a policy that is to be checked; an earlier one of that number lost the race.
+
+        A policy that the dataset has already, and its process, stay: answers are being computed there.
+        """
+        earlier = self._children.get(key)
+        is_flying = any(flight.child is earlier for flight in self._flights.values())
+        if self._is_used(key) or is_flying:
+            self._finish_job(job, "refused", _CHANGED)
+            return
+        if earlier is not None:
+            earlier.kill()
+        child = self._children[key] = self._launch(key, str(policy.get("kind", "table")), policy)
+        child.job = job
+
+    def _is_used(self, key: tuple[str, int]) -> bool:
+        """Whether a dataset has this policy or a later one."""
+        return any(row["name"] == key[0] and row["policy"] >= key[1] for row in self._datasets())
+
     def _close(self, key: tuple[str, int], document: dict[str, Any]) -> None:
         """End the process of a policy that was refused after it had been opened."""
         child = self._children.get(key)
-        is_used = any(row["name"] == key[0] and row["policy"] >= key[1] for row in self._datasets())
-        if child is None or is_used or child.state == "starting":  # it may be opened for somebody else
+        if (
+            child is None or self._is_used(key) or child.state == "starting"
+        ):  # it may be opened for somebody else
             return
         if child.opening.policy == document.get("policy"):
             child.kill()
@@ -334,10 +349,15 @@ class Drawer:
         chosen: list[tuple[str, DatasetChild, Slot]] = []
         for row in sorted(waiting, key=self._served):
             child = takers.get(row["dataset"])
-            if child is None or not admissions[row["dataset"]].admits(row):
+            if child is None:
+                continue
+            admission, lag = admissions[row["dataset"]], lag_of(child.opening.policy, self.settings)
+            if row["work"] > admission.limits.share:  # it was asked under a policy with a larger lag
+                self._outcomes.refuse(row["id"], too_much_work(self.settings, lag, row["work"]))
+                continue
+            if not admission.admits(row):
                 continue
             self._last_served[row["dataset"], row["person"]] = boundary
-            lag = lag_of(child.opening.policy, self.settings)
             chosen.append((row["id"], child, Slot.at(boundary, lag, self.settings.tick)))
         if chosen:
             self._send(chosen)
@@ -421,5 +441,11 @@ _NOT_READY = {
     "what": "the dataset is paused, or its data is still being opened",
     "why": "",
     "fix": "try again in a minute, or resume the dataset",
+}
+_CHANGED = {
+    "code": "already-decided",
+    "what": "somebody else has changed this dataset in the meantime",
+    "why": "",
+    "fix": "open the page again, look at what has changed, and try again",
 }
 _UNKNOWN = {"code": "bad-parameter", "what": "the drawer does not know this job", "why": "", "fix": ""}

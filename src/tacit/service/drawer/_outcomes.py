@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tacit.service._pauses import ENDED, FAILED, LATE
+from tacit.service._problems import problem_of
 from tacit.service._times import new_id, now_text
 from tacit.service.drawer._recovery import keep_release, settle
 
 if TYPE_CHECKING:
+    from tacit.errors import TacitError
     from tacit.service._service import Service
     from tacit.service.drawer._children import DatasetChild
     from tacit.service.drawer._clock import Slot
@@ -60,6 +62,15 @@ class Outcomes:
                     done.append(flight.query)
                     flight.failed = outcome.state == "failed"
         return done
+
+    def refuse(self, query: str, refusal: TacitError) -> None:
+        """Refuse a query that waits; nothing is drawn and nothing charged for it."""
+        with self._service.database.change() as change:
+            change.run(
+                "UPDATE queries SET state = 'refused', code = ?, problem = ?"
+                " WHERE id = ? AND state = 'waiting'",
+                refusal.code, json.dumps(problem_of(refusal, "")), query,
+            )  # fmt: skip
 
     def end(self, flight: Flight) -> None:
         """End a draw whose answer leaves now; a failure after the charge pauses its dataset.

@@ -36,8 +36,8 @@ def beat(database: Database, name: str = _DRAWER) -> None:
 def readiness(database: Database, ledger: Ledger, *, stopping: bool = False) -> dict[str, str]:
     """Return for each part of the service ``ok``, or the code of what is wrong; nothing of the details.
 
-    The parts are ``ledger`` (open, unsealed, and the witness has seen nothing that it lacks), ``database``
-    (takes a change), ``drawer`` (gave a sign of life) and ``service`` (is not stopping).
+    The parts are ``ledger`` (open, unsealed, in its place, and the witness has seen nothing that it lacks),
+    ``database`` (takes a change), ``drawer`` (gave a sign of life) and ``service`` (is not stopping).
     """
     return {
         "service": "stopping" if stopping else "ok",

@@ -39,9 +39,9 @@ def give(house: Any, giver: str, name: str, role: str = "owner") -> None:
     assert answer.status_code == 200, answer.text
 
 
-def link(house: Any, name: str) -> None:
-    """Let the administrator make a link for a person, and use it."""
-    answer = house.call("POST", f"/api/v1/users/{house.people[name]}/invite", house.token("ada"))
+def link(house: Any, name: str, maker: str = "ada") -> None:
+    """Let an administrator make a link for a person, and use it."""
+    answer = house.call("POST", f"/api/v1/users/{house.people[name]}/invite", house.token(maker))
     assert answer.status_code == 201, answer.text
     with house.database.change() as change:
         change.run("UPDATE made_links SET used = ? WHERE person = ?", now_text(), house.people[name])
@@ -93,6 +93,75 @@ def test_accounts_whose_links_one_administrator_used_are_one_person(
     link(house, "olga")
     assert refused(house, grown(house, socks, "carl", "olga"))
     assert grown(house, socks, "carl", "cora").status_code == 200  # one of the two is known to be another
+
+
+def make_admin(house: Any, giver: str, name: str) -> None:
+    path, body = f"/api/v1/users/{house.people[name]}/grants", {"role": "admin", "dataset": ""}
+    answer = house.call("POST", path, house.token(giver), json=body)
+    assert answer.status_code == 200, answer.text
+
+
+def puppet(house: Any, *makers: str) -> None:
+    """Let an administrator give an account the role of one, after each of these has made a link for it."""
+    house.person("puppet")
+    for maker in makers:
+        link(house, "puppet", maker)
+    make_admin(house, "ada", "puppet")
+
+
+@pytest.mark.parametrize("makers", [["ada"], []])
+def test_a_second_administrator_whom_the_first_made_is_not_another_person(
+    house: Any, visits: dict[str, str], makers: list[str]
+) -> None:
+    puppet(house, *makers)
+    link(house, "carl")
+    link(house, "olga", "puppet")
+    assert refused(house, grown(house, visits, "carl", "olga"))
+    assert grown(house, visits, "carl", "cora").status_code == 200
+
+
+def test_nobody_knows_whom_an_administrator_without_the_role_stood_for(
+    house: Any, visits: dict[str, str]
+) -> None:
+    puppet(house)
+    link(house, "carl")
+    link(house, "olga", "puppet")
+    path, body = f"/api/v1/users/{house.people['puppet']}/grants/withdraw", {"role": "admin", "dataset": ""}
+    assert house.call("POST", path, visits["ada"], json=body).status_code == 200
+    assert refused(house, grown(house, visits, "carl", "olga"))
+
+
+def test_a_chain_of_administrators_counts_as_its_beginning(house: Any, socks: dict[str, str]) -> None:
+    make_admin(house, "ada", "sock1")
+    make_admin(house, "sock1", "sock2")
+    link(house, "ada", "sock2")  # a circle
+    link(house, "carl", "sock2")
+    link(house, "olga", "sock1")
+    assert refused(house, grown(house, socks, "carl", "olga"))
+
+
+def test_a_giver_whose_link_an_administrator_made_is_that_administrator(
+    house: Any, socks: dict[str, str]
+) -> None:
+    link(house, "olga")
+    give(house, "olga", "sock1", "curator")
+    link(house, "carl")
+    assert refused(house, grown(house, socks, "carl", "sock1"))
+    assert refused(house, grown(house, socks, "olga", "sock1"))
+    assert grown(house, socks, "cora", "sock1").status_code == 200
+
+
+def test_a_new_link_does_not_hide_who_gave_the_role_or_made_an_earlier_link(
+    house: Any, socks: dict[str, str]
+) -> None:
+    house.person("bob", everywhere="admin")
+    give(house, "olga", "sock1", "curator")
+    link(house, "sock1", "bob")
+    assert refused(house, grown(house, socks, "olga", "sock1"))
+    link(house, "carl")
+    link(house, "carl", "bob")
+    link(house, "olga")
+    assert refused(house, grown(house, socks, "carl", "olga"))
 
 
 @pytest.mark.parametrize("settings", [{"waiting_days": 0}], indirect=True)

@@ -52,6 +52,36 @@ def test_the_card_of_such_a_question_says_it_and_the_fix_works(ward: Any) -> Non
 
 
 @pytest.mark.parametrize("settings", [{"work": 40}], indirect=True)
+def test_a_waiting_question_that_a_smaller_lag_makes_too_large_is_refused_before_the_charge(
+    ward: Any,
+) -> None:
+    sevenfold = f"SELECT {', '.join(f'SUM(age + {i}) AS s{i}' for i in range(7))} FROM visits"
+    refusal = ward.ask(sql=sevenfold).json()
+    assert refusal["code"] == "question-too-large"
+    policy = {"bounds": DECLARED["bounds"], "keys": DECLARED["keys"]}
+
+    def set_lag(lag: int) -> None:
+        path = "/api/v1/datasets/visits/policies"
+        changed = ward.call("POST", path, ward.tokens["cora"], json={**policy, "lag": lag})
+        assert changed.status_code == 201, changed.text
+
+    set_lag(1000)
+    asked = ward.ask(sql=sevenfold)
+    assert asked.status_code == 202, asked.text
+    light = ward.ask("ben").json()["query"]
+    set_lag(4)
+    flights = [*ward.drawing.admit(), *ward.drawing.admit()]
+    assert [flight.query for flight in flights] == [light]
+    shown = ward.get(f"/queries/{asked.json()['query']}").json()
+    assert (shown["state"], shown["done"]) == ("refused", True)
+    assert {**shown["problem"], "request": ""} == {**refusal, "request": ""}
+    ward.drawing.land()
+    assert str(ward.service.ledger.remaining(ward.accounts["ana"])) == "epsilon 2 of 2"
+    assert ward.get(f"/queries/{light}", "ben").json()["state"] == "finished"
+    assert ward.get("/datasets/visits").json()["paused"] == ""
+
+
+@pytest.mark.parametrize("settings", [{"work": 40}], indirect=True)
 def test_one_person_has_a_share_of_a_boundary_and_leaves_room_for_others(ward: Any) -> None:
     for number in range(20):
         assert ward.ask("ana", sql=counts(number), epsilon="0.01").status_code == 202

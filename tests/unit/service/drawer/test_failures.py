@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import duckdb
 import pytest
@@ -382,3 +383,30 @@ def test_what_a_process_that_has_the_data_writes_as_it_ends_is_in_no_log(setting
     made.join(60)
     assert made.exitcode == -6
     assert CANARY not in "".join(capfd.readouterr())
+
+
+def test_a_late_change_of_a_policy_leaves_the_process_that_draws(ward, monkeypatch):
+    path, drawer = "/api/v1/datasets/visits/policies", ward.drawing.drawer
+    body = {"bounds": DECLARED["bounds"], "keys": DECLARED["keys"]}
+    tell, asked = ward.service.tell_drawer, ""
+
+    def change_first(kind, document):
+        """Let another curator change the policy, and ask, after this one has read which one it is."""
+        nonlocal asked
+        if kind == "open" and document["policy"]["title"] == "late" and not asked:
+            with ThreadPoolExecutor(1) as pool:
+                first = pool.submit(
+                    ward.call, "POST", path, ward.tokens["cora"], json={**body, "title": "first"}
+                )
+                assert first.result().status_code == 201
+                asked = pool.submit(ward.ask).result().json()["query"]
+            assert ward.drawing.admit() or ward.drawing.admit()
+        return tell(kind, document)
+
+    monkeypatch.setattr(ward.service, "tell_drawer", change_first)
+    late = ward.call("POST", path, ward.tokens["cem"], json={**body, "title": "late"})
+    assert (late.status_code, late.json()["code"]) == (409, "already-decided"), late.text
+    assert drawer._flights[asked].child is drawer._children["visits", 2]
+    ward.drawing.land()
+    assert ward.get(f"/queries/{asked}").json()["state"] == "finished"
+    assert ward.get("/datasets/visits").json()["paused"] == ""

@@ -52,6 +52,20 @@ def test_a_sealed_ledger_is_not_ready(house):
     assert readiness(house.service.database, house.service.ledger)["ledger"] == "ledger-sealed"
 
 
+def test_a_ledger_whose_file_is_not_in_its_place_is_not_ready(house):
+    place = house.service.settings.folder / "service.ledger"
+    beat(house.service.database)
+    assert ready(house)[0] == 200
+    place.rename(place.with_suffix(".away"))
+    assert ready(house) == (
+        503, {"service": "ok", "ledger": "ledger-unavailable", "database": "ok", "drawer": "ok"}
+    )  # fmt: skip
+    place.write_bytes(b"another file")
+    assert ready(house)[1]["ledger"] == "ledger-unavailable"
+    place.with_suffix(".away").replace(place)
+    assert ready(house)[0] == 200
+
+
 def test_a_closed_ledger_is_not_ready(house):
     house.service.ledger.close()
     assert readiness(house.service.database, house.service.ledger)["ledger"] == "ledger-closed"

@@ -26,7 +26,6 @@ from duckdb_sql import expression_sql
 from tacit.algebra._contribution import contribution
 from tacit.algebra._expressions import Column
 from tacit.engines import DuckDB, SourceTable, read_source
-from tacit.engines._frames import _text
 from tacit.tables._task import exact_integers
 
 KEY = 12345
@@ -297,6 +296,9 @@ def test_objects_in_polars_do_not_fail():
     assert _kept(frame) == _kept(_frame(SPREAD))
 
 
+HUGE = [1e22, -1e22, 2.0**63, -(2.0**63), 2.0**81, 2.0**82, 2.0**91, 2.0**807, 1e300, 1.5e19, math.inf]
+
+
 @pytest.mark.parametrize("kind", ["float", "whole", "decimal"])
 def test_values_are_written_as_duckdb_writes_them(kind):
     rng = random.Random(5)
@@ -304,7 +306,7 @@ def test_values_are_written_as_duckdb_writes_them(kind):
     if kind == "float":
         bits = [struct.unpack("d", rng.randbytes(8))[0] for _ in range(4000)]
         near = [rng.randint(-(10**17), 10**17) * 10.0 ** rng.randint(-25, 5) for _ in range(4000)]
-        ends = [1e16, 1e15, 1e-4, 1e-5, 5e-324, math.inf, -math.inf, -0.0, 2.0**53, 2.0**63, -(2.0**63)]
+        ends = [1e16, 1e15, 1e-4, 1e-5, 5e-324, math.inf, -math.inf, -0.0, 2.0**53, *HUGE]
         values = [x for x in (*bits, *near, *ends) if not math.isnan(x)]
     elif kind == "whole":
         values = [rng.randint(-(2**63), 2**63 - 1) >> rng.randint(0, 60) for _ in range(4000)]
@@ -315,7 +317,10 @@ def test_values_are_written_as_duckdb_writes_them(kind):
     frame = pa.table({"u": range(len(values)), "c": values})
     made = DuckDB({"t": SourceTable(read_source(frame), ("u",))}, key=KEY, snapshot=None)
     typed = made.rows("SELECT tacit_text(c), tacit_number(c) FROM t ORDER BY u", {})
-    assert [t for t, _ in typed] == [_text(v) for v in values]
+    objects = pd.DataFrame({"u": range(len(values)), "c": pd.Series(values, dtype=object)})
+    untyped = DuckDB({"t": SourceTable(read_source(objects), ("u",))}, key=KEY, snapshot=None)
+    assert untyped.rows("SELECT tacit_text(c), tacit_number(c) FROM t ORDER BY u", {}) == typed
+    untyped.close()
     [(apart,)] = con.execute(
         "SELECT count(*) FROM (SELECT unnest($t) AS t, unnest($n) AS n) "
         "WHERE TRY_CAST(t AS DOUBLE) IS DISTINCT FROM n",
@@ -379,3 +384,92 @@ def test_half_floats_of_arrow_are_read() -> None:
     )
     [[[total]]] = task_of(data.sql("SELECT SUM(x) AS s FROM data").plan(epsilon=1)).integers()
     assert total == 5 * 2**26
+
+
+FAR = pa.Array.from_buffers(pa.timestamp("us"), 2, pa.array([0, 253402300800000000]).buffers())
+BROKEN = pa.Array.from_buffers(
+    pa.string(), 2, [None, pa.array([0, 1, 2], pa.int32()).buffers()[1], pa.py_buffer(b"a\xff")]
+)
+PLACES = pa.array([0, 1, 2], pa.int32())
+#: Columns of Arrow with one value that Python cannot hold.
+UNHELD = {
+    "list of moments": pa.ListArray.from_arrays(PLACES, FAR),
+    "struct of moments": pa.StructArray.from_arrays([FAR], ["a"]),
+    "list of text": pa.ListArray.from_arrays(PLACES, BROKEN),
+    "list of days": pa.ListArray.from_arrays(
+        PLACES, pa.Array.from_buffers(pa.date32(), 2, pa.array([0, 2932897], pa.int32()).buffers())
+    ),
+    "time": pa.Array.from_buffers(pa.time64("us"), 2, pa.array([0, 2**62]).buffers()),
+    "map": pa.MapArray.from_arrays(PLACES, BROKEN, pa.array([1, 2])),
+    "dictionary of moments": pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), FAR),
+    "runs of moments": pa.RunEndEncodedArray.from_arrays([1, 2], FAR),
+    "moment": FAR,
+}
+
+
+@pytest.mark.parametrize("kind", UNHELD)
+def test_a_value_that_python_cannot_hold_is_missing_in_pandas_as_in_arrow(kind):
+    """The release of a question that does not use the column failed after its charge."""
+    read = []
+    for unit in ("u", "c"):
+        in_pandas = pd.DataFrame({"u": [1, 2], "c": pd.arrays.ArrowExtensionArray(UNHELD[kind]), "x": [5, 6]})
+        in_arrow = pa.table({"u": [1, 2], "c": UNHELD[kind], "x": [5, 6]})
+        for frame in (in_pandas, in_arrow):
+            made = DuckDB({"t": SourceTable(read_source(frame), (unit,))}, key=KEY, snapshot=None)
+            read.append(made.rows(KEPT, {}, [("t", 1)]))
+            made.close()
+    assert read[0] == read[1]
+    assert [row[0] for row in read[0]] == ["1", "2"]
+    assert read[2] == read[3]
+
+
+def test_a_value_that_python_cannot_hold_stops_no_map_graph_or_stream():
+    far = pd.arrays.ArrowExtensionArray(UNHELD["list of moments"])
+    rows = pd.DataFrame({"u": [1, 2], "lat": [-17.0] * 2, "lon": [170.0] * 2, "c": far})
+    budget = tc.Budget(epsilon=2)
+    spots = tc.points(rows, unit="u", box=((-22, 165), (-12, 190)), budget=budget)
+    spots.grid(2, 2, epsilon=1).release()
+    edges = pd.DataFrame({"a": [1, 2], "b": [2, 3], "c": far})
+    tc.graph(edges, unit="edge", nodes=5, budget=budget).edges(epsilon=1).release()
+    days = tc.stream(None, name="s", level="event", start="2026-01-01", days=3, budget=budget)
+    days.begin(days.plan(n=tc.count(), epsilon=1))
+    days.append("2026-01-01", rows)
+    days.release("2026-01-01")
+
+
+#: Columns of types that DuckDB does not scan, with the numbers that they hold.
+UNSCANNED = {
+    "decimal of Arrow": pa.table(
+        {"x": pa.array([decimal.Decimal("9E+5"), decimal.Decimal("1E+5")], pa.decimal128(10, -5))}
+    ),
+    "half float": pd.DataFrame({"x": pd.array([0.5, 2], dtype=pd.ArrowDtype(pa.float16()))}),
+    "half float beside Arrow": pd.DataFrame(
+        {"x": np.array([0.5, 2], np.float16), "a": pd.array([1, 2], dtype=pd.ArrowDtype(pa.int64()))}
+    ),
+    "half floats in a dictionary": pa.table(
+        {"x": pa.DictionaryArray.from_arrays([0, 1], pa.array(np.array([0.5, 2], np.float16)))}
+    ),
+    "long double": pd.DataFrame({"x": np.array([0.5, 2], np.longdouble)}),
+    "longest double": pd.DataFrame({"x": np.array([-math.inf, np.finfo(np.longdouble).max])}),
+    "index of objects": pd.DataFrame({"x": pd.array([0.5, 2], dtype="double[pyarrow]")}, index=[1, "a"]),
+}
+
+
+@pytest.mark.parametrize("kind", UNSCANNED)
+def test_numbers_of_types_that_duckdb_does_not_scan_are_read(kind):
+    made = DuckDB({"t": SourceTable(read_source(UNSCANNED[kind]), ())}, key=KEY, snapshot=None)
+    wanted = {"decimal of Arrow": [(1e5,), (9e5,)], "longest double": [(-math.inf,), (math.inf,)]}
+    read = made.rows("SELECT tacit_number(x) AS n FROM t ORDER BY n", {})
+    assert read == wanted.get(kind, [(0.5,), (2.0,)])
+    assert next(iter(made.columns("t"))) == "x"
+    made.close()
+
+
+def test_one_text_changes_no_owner_that_is_a_large_number():
+    """A float column wrote these owners with all digits, a column of objects with the fewest."""
+    frame = pd.DataFrame({"u": [x for x in HUGE for _ in range(3)], "c": 1, "x": range(3 * len(HUGE))})
+    text = pd.DataFrame({"u": ["zz"], "c": [1], "x": [1000]})
+    after = pd.concat([frame.astype({"u": object}), text])
+    sql = _readings(["c", "u"], "x < 1000")
+    assert _kept(after, sql) == _kept(frame, sql)
+    assert len(_kept(frame, sql)) == len(HUGE)

@@ -64,17 +64,52 @@ def _dense(frame: Any) -> Any:
 
 
 def _pandas(frame: Any, names: list[str]) -> Any:
+    import numpy as np
+
     safe = frame.copy(deep=False)
+    safe.index = range(len(frame))  # DuckDB may hand the index to Arrow, which raises on some objects
     for at, kind in enumerate(frame.dtypes):
-        column = frame.iloc[:, at]
+        if hasattr(kind, "pyarrow_dtype"):
+            safe.isetitem(at, _arrow_in_pandas(safe.iloc[:, at].array))
+        column = safe.iloc[:, at]
+        kind = column.dtype
         if kind.kind in "Oc":
-            safe.isetitem(at, _texts(column.tolist()))
+            safe.isetitem(at, _texts(_cells(column)))
+        elif kind.kind == "f" and kind.itemsize not in (4, 8):  # DuckDB has floats of 32 and 64 bits alone
+            with np.errstate(all="ignore"):  # a wide float may be beyond all others
+                safe.isetitem(at, column.astype("float64"))
         elif kind.kind == "M" and not _is_day(kind):
             if column.dt.tz is not None:
                 column = column.dt.tz_convert(None)  # universal time, as DuckDB would read it
             safe.isetitem(at, column.astype("datetime64[us]") if column.dt.unit == "ns" else column)
     safe.columns = names
     return safe
+
+
+def _arrow_in_pandas(array: Any) -> Any:
+    """Return a column of Arrow in pandas as DuckDB reads it; all missing where its type is never read."""
+    import pandas as pd
+    import pyarrow as pa
+
+    column = pa.array(array)
+    if _is_unread(column.type):
+        return [None] * len(column)
+    return pd.arrays.ArrowExtensionArray(_scannable(column))
+
+
+def _cells(column: Any) -> Sequence[object]:
+    """Return the values of a column of pandas; missing are those that Python cannot hold."""
+    try:
+        return column.tolist()  # type: ignore[no-any-return]
+    except Exception:  # noqa: BLE001 - one value that raises must not take the others with it
+        return [_cell(column, at) for at in range(len(column))]
+
+
+def _cell(column: Any, at: int) -> object:
+    try:
+        return column.iloc[at]  # type: ignore[no-any-return]
+    except Exception:  # noqa: BLE001
+        return None
 
 
 def _is_day(kind: Any) -> bool:
@@ -132,10 +167,10 @@ def _written(value: Any) -> str | None:
 
 
 def _number(value: float) -> str:
-    """Write a whole number by its digits, any other as DuckDB does: the shortest text that reads back."""
-    if value.is_integer() and abs(value) < 2**63:
-        return str(int(value))
-    return float.__repr__(value)
+    """Write a whole number by its digits, a large one as owners are, any other as DuckDB does."""
+    if abs(value) >= 2**63:
+        return f"{value:.17e}"
+    return str(int(value)) if value.is_integer() else float.__repr__(value)
 
 
 def _decimal(value: decimal.Decimal) -> str:
@@ -188,15 +223,43 @@ def _polars(frame: Any, names: list[str]) -> Any:
 
 
 def _arrow(table: Any, names: list[str]) -> Any:
+    for at, field in enumerate(table.schema):
+        column = table.column(at)
+        safe = column if _is_unread(field.type) else _scannable(column)
+        if safe is not column:
+            table = table.set_column(at, field.name, safe)
+    return table if names == table.schema.names else table.rename_columns(names)
+
+
+def _is_unread(kind: Any) -> bool:
+    """Return whether values of a type of Arrow are always missing: clock times, spans and nested values."""
     import pyarrow as pa
 
-    for at, field in enumerate(table.schema):
-        if pa.types.is_timestamp(field.type) and field.type.unit in _COARSE and field.type.tz is not None:
-            fine = table.column(at).cast(pa.timestamp("us", field.type.tz), safe=False)
-            table = table.set_column(at, field.name, fine)
-        elif pa.types.is_decimal256(field.type):  # Arrow infers it as soon as one value has 39 digits
-            digits = pa.array(_texts(table.column(at).to_pylist()), pa.large_string())
-            table = table.set_column(at, field.name, digits)
-        elif pa.types.is_float16(field.type):
-            table = table.set_column(at, field.name, table.column(at).cast(pa.float32()))
-    return table if names == table.schema.names else table.rename_columns(names)
+    while hasattr(kind, "storage_type"):
+        kind = kind.storage_type
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        return _is_unread(kind.value_type)
+    return bool(
+        pa.types.is_nested(kind)
+        or pa.types.is_time(kind)
+        or pa.types.is_duration(kind)
+        or pa.types.is_interval(kind)
+    )
+
+
+def _scannable(column: Any) -> Any:
+    """Return a column of Arrow, in another type where DuckDB would fail on this one or on a value of it."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_run_end_encoded(column.type):
+        column = pc.run_end_decode(column)
+    if pa.types.is_dictionary(column.type) and not pa.types.is_string(column.type.value_type):
+        column = column.cast(column.type.value_type)
+    kind = column.type
+    if pa.types.is_timestamp(kind) and kind.unit in _COARSE and kind.tz is not None:
+        return column.cast(pa.timestamp("us", kind.tz), safe=False)
+    # Arrow infers a decimal of 256 bits as soon as one value has 39 digits
+    if pa.types.is_decimal256(kind) or (pa.types.is_decimal(kind) and kind.scale < 0):
+        return pa.array(_texts(column.to_pylist()), pa.large_string())
+    return column.cast(pa.float32()) if pa.types.is_float16(kind) else column

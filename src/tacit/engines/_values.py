@@ -37,6 +37,7 @@ _TEXTS = ("VARCHAR", "ENUM", "UUID", "BLOB", "JSON", "BIT")
 
 #: Longer texts are cut, so that no chain of operators can grow one row until the query fails.
 MOST_TEXT = 65_536
+_EXACT = "-?[1-9][.][0-9]{17}e[+][0-9]{2,3}"  # printf('%.17e')
 #: The type of a column that DuckDB raises on where one of its moments is out of range: it is never read.
 UNREADABLE = "TIMESTAMP in milliseconds"
 #: The type of a column that DuckDB computes when it reads it, and may raise on: it is never read.
@@ -49,17 +50,21 @@ NEVER_READ = frozenset({UNREADABLE, GENERATED})
 #: ``tacit_text``, ``tacit_number``, ``tacit_truth``: one reading of a value, whatever type its column has: 1
 #: and 1.0 are the text '1', TRUE and 'true' the number 1, every number but 0 is true. The type is known
 #: before any row is read, so each is a plain cast where the type needs no more.
+#: ``tacit_digits``: a double's shortest text, or all its digits where DuckDB writes another double's (2^81).
 #: ``tacit_short``: a value, or NULL for a text of more bytes.
 MACROS = """
 CREATE OR REPLACE TEMP MACRO tacit_grid(x, first, last, halves) AS
 CASE WHEN NOT isnan(x)
 THEN (TRY_CAST(floor(least(greatest(x, first), last) * halves) AS BIGINT) + 1) >> 1 END;
+CREATE OR REPLACE TEMP MACRO tacit_digits(x) AS
+CASE WHEN isnan(x) OR TRY_CAST(CAST(x AS VARCHAR) AS DOUBLE) = x THEN CAST(x AS VARCHAR)
+ELSE printf('%.17e', x) END;
 CREATE OR REPLACE TEMP MACRO tacit_text(x) AS
 CASE WHEN typeof(x) NOT IN ('FLOAT', 'DOUBLE') THEN TRY_CAST(x AS VARCHAR)
 WHEN TRY_CAST(x AS DOUBLE) = trunc(TRY_CAST(x AS DOUBLE))
 AND abs(TRY_CAST(x AS DOUBLE)) < 9223372036854775808e0
 THEN CAST(TRY_CAST(TRY_CAST(x AS DOUBLE) AS BIGINT) AS VARCHAR)
-ELSE CAST(TRY_CAST(x AS DOUBLE) AS VARCHAR) END;
+ELSE tacit_digits(TRY_CAST(x AS DOUBLE)) END;
 CREATE OR REPLACE TEMP MACRO tacit_short(x, most) AS
 CASE WHEN typeof(x) <> 'VARCHAR' OR strlen(TRY_CAST(x AS VARCHAR)) <= most THEN x END;
 CREATE OR REPLACE TEMP MACRO tacit_number(x) AS
@@ -144,6 +149,10 @@ def frame_value_sql(column: str, kind: str) -> str:
         return f"CASE WHEN NOT isnan({c}) THEN CAST({c} AS DOUBLE) + 0e0 END"
     if kind.startswith(("DECIMAL", "HUGEINT", "UHUGEINT")):
         return _digits(c)
+    if kind == "VARCHAR":  # a double of 2^63 or more has the text of owners in a column of objects
+        exact = f"strlen({c}) BETWEEN 23 AND 25 AND regexp_full_match({c}, '{_EXACT}')"
+        short = f"tacit_digits(TRY_CAST({c} AS DOUBLE))"
+        return f"(CASE WHEN {exact} THEN {short} ELSE {value_sql(column, kind)} END COLLATE C)"
     return value_sql(column, kind)
 
 

@@ -71,8 +71,11 @@ def test_a_moment_and_a_span_have_one_name_in_every_unit(unit):
 
 
 def test_extreme_moments_and_spans_have_names_of_their_own():
-    zones = [None, timezone(timedelta(hours=1))]
-    first = [datetime.min.replace(tzinfo=zone) for zone in zones] + [datetime.max.replace(tzinfo=None)]
+    first = [
+        datetime(1, 1, 1),
+        datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1))),
+        datetime(9999, 12, 31),
+    ]
     last = [timedelta.max, timedelta.min, np.timedelta64(1, "Y"), np.timedelta64(1, "M"), np.timedelta64(1)]
     assert len({cell_name(one) for one in [*first, *last, np.datetime64("NaT", "ns")]}) == 9
     assert cell_name(np.datetime64("NaT", "ns")) == cell_name(pd.NaT) == cell_name(np.timedelta64("NaT", "s"))

@@ -7,6 +7,7 @@ from tacit.engines._csv_conversion import Conversion, convert_csv
 from tacit.engines._declared import DIALECTS, DeclaredColumns, DeclaredTables, dialect_named
 from tacit.engines._dialect import STORED_TYPES, Dialect
 from tacit.engines._duckdb import DuckDB
+from tacit.engines._frames import cell_text
 from tacit.engines._protocol import Engine, EngineTransaction, SmallTables, StatementRows
 from tacit.engines._remote_files import is_remote
 from tacit.engines._row_files import KEPT, read_kept, read_note, write_rows
@@ -37,6 +38,7 @@ __all__ = [
     "SourceColumns",
     "SourceTable",
     "StatementRows",
+    "cell_text",
     "check_sources",
     "convert_csv",
     "csv_file",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-__all__ = ["register"]
+__all__ = ["cell_text", "register"]
 
 _COARSE = {"s", "ms"}
 _HUGE = {"Int128", "UInt128"}  # Polars gives a column this type as soon as one value needs it
@@ -123,11 +123,18 @@ def _texts(values: Sequence[object]) -> Sequence[object]:
     try:
         "".join(values).encode()  # type: ignore[arg-type]
     except (TypeError, UnicodeEncodeError):
-        return [_text(value) for value in values]
+        return [cell_text(value) for value in values]
     return values
 
 
-def _text(value: object) -> str | None:
+def cell_text(value: object) -> str | None:
+    """Write one cell, the same way in every column; None if it is missing or there is no such text.
+
+    Examples
+    --------
+    >>> cell_text(1.0), cell_text(b"ana"), cell_text(decimal.Decimal("1.50")), cell_text(dt.date(2026, 1, 31))
+    ('1', 'ana', '1.5', '2026-01-31 00:00:00')
+    """
     try:
         return None if value is None or value != value else _written(value)
     except Exception:  # noqa: BLE001 - pandas.NA cannot be compared; objects may refuse anything
@@ -162,7 +169,7 @@ def _written(value: Any) -> str | None:
             return str(value)
         case "pandas", "Interval":
             first, last = "[" if value.closed_left else "(", "]" if value.closed_right else ")"
-            return f"{first}{_text(value.left)}, {_text(value.right)}{last}"
+            return f"{first}{cell_text(value.left)}, {cell_text(value.right)}{last}"
     return None
 
 
@@ -203,7 +210,7 @@ def _scalar(value: Any) -> str | None:
             return _moment(moment) if isinstance(moment, dt.date) else None
         case "b" | "i" | "u" | "f" | "c" as kind:
             made = {"b": bool, "f": float, "c": complex}.get(kind, int)(value)
-            return _text(made)
+            return cell_text(made)
         case _:
             return None
 

@@ -102,7 +102,7 @@ def readable_copy(source: Source, beside: Path) -> Iterator[Source]:
         yield source
         return
     source.check_form()
-    copy = beside.with_name(beside.name + ".csv")
+    copy = beside.with_name(beside.name + ".copy")
     try:
         coded = copy_with_coded_cells(Path(source.file), copy, source.encoding, source.quote)
         yield replace(source, copy=copy) if coded else source

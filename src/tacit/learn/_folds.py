@@ -83,7 +83,7 @@ def unit_folds(ledger: Ledger, number: int, rows: NDArray[Any], y: Any, owners: 
     True
     """
     if owners is not None:
-        names = [cell_name(one) for one in column_cells(owners).tolist()]
+        names = [cell_name(one) for one in column_cells(owners)]
     else:
         targets = [None] * len(rows) if y is None else column_cells(y).tolist()
         names = [written_cells([row.tolist(), target]) for row, target in zip(rows, targets, strict=True)]

@@ -59,7 +59,7 @@ def _codes(owners: NDArray[Any]) -> NDArray[np.int64]:
     if owners.dtype.kind in "biufUS":
         return np.asarray(np.unique(owners, return_inverse=True)[1], np.int64)
     numbers: dict[bytes, int] = {}
-    found = (numbers.setdefault(cell_name(one), len(numbers)) for one in owners.tolist())
+    found = (numbers.setdefault(cell_name(one), len(numbers)) for one in owners)
     return np.fromiter(found, np.int64, count=len(owners))
 
 

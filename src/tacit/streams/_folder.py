@@ -15,13 +15,10 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
-from datetime import date
-from decimal import Decimal
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.engines import KEPT, read_note, read_source, write_rows
+from tacit.engines import KEPT, cell_text, read_note, read_source, write_rows
 from tacit.errors import TacitError
 from tacit.fixes import Code, Say
 
@@ -37,7 +34,6 @@ STREAM_SCHEMA = "tacit/stream/1"
 REPORTS = "reports"
 _FACTS = "stream.json"
 _EMPTY = "tacit_empty"
-_WHOLE = 2**127  # whole numbers up to here are written with their digits
 
 
 class StreamFolder:
@@ -247,17 +243,15 @@ def _as_csv(lines: list[dict[str, Any]], names: tuple[str, ...], scratch: Path) 
 
 
 def _cell(value: object) -> str:
+    """Write a cell as it is written in a data frame, so that a person has one name however a day comes in."""
     if _is_missing(value):
         return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Real | Decimal):
-        number: Any = value
-        if abs(number) < _WHOLE and number == int(number):
-            return str(int(number))  # 1.0 and 1 name one person, as in a data frame
-    if isinstance(value, int) and abs(value) >= _WHOLE:
-        return hex(value)  # Python writes no more than 4,300 digits
-    return value.isoformat() if isinstance(value, date) else str(value)
+    text = cell_text(value)
+    if text is not None:
+        return text
+    if isinstance(value, bytes):
+        return ""  # bytes that are not a text must not become somebody's text
+    return hex(value) if isinstance(value, int) else str(value)  # Python writes no more than 4,300 digits
 
 
 def _is_missing(value: object) -> bool:

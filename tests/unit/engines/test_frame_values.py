@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacit.engines._frames import _text
+from tacit.engines._frames import cell_text
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ from tacit.engines._frames import _text
     ],
 )
 def test_one_value_has_one_text(value, text):
-    assert _text(value) == text
+    assert cell_text(value) == text

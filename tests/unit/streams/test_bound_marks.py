@@ -3,8 +3,12 @@
 import contextlib
 import random
 import shutil
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import tacit as tc
@@ -275,3 +279,47 @@ def test_the_search_finds_the_broken_copy(tmp_path, monkeypatch):
     """A quarter of the lives find it (3 of the first 12), so 40 miss it with a chance of 0.00001."""
     forgets_who_counted(monkeypatch)
     assert max(search(tmp_path / str(seed), seed) for seed in range(3)) > 1
+
+
+@pytest.mark.parametrize(
+    "person",
+    [
+        date(1950, 1, 31),
+        datetime(1950, 1, 31, 8, 0, 0, 500_000),
+        datetime(1950, 1, 31, 8, tzinfo=timezone(timedelta(hours=1))),
+        pd.Timestamp("1950-01-31 08:00", tz="Europe/Berlin"),
+        np.datetime64("1950-01-31"),
+        b"7f3a",
+        Decimal("1.50"),
+        1e22,
+        2**130,
+        np.float32(0.1),
+        np.bool_(True),
+        7,
+        7.0,
+        "ana",
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("frame_first", [True, False])
+def test_a_person_has_one_name_in_frames_and_dictionaries(tmp_path, ledger, person, frame_first):
+    cells = np.array([person, None], dtype=object)[:1]
+    days = [pd.DataFrame({"pid": pd.Series(cells, dtype=object)}), [{"pid": person}]]
+    flu = begun(tmp_path, ledger)
+    for at, rows in enumerate(days if frame_first else days[::-1]):
+        flu.append(DAYS[at], rows)
+    assert counted(flu, 1) == [1, 0]
+
+
+def test_a_day_in_a_column_of_moments_is_the_day_of_a_dictionary(tmp_path, ledger):
+    flu = begun(tmp_path, ledger)
+    flu.append(DAYS[0], pd.DataFrame({"pid": pd.to_datetime(["1950-01-31"])}))
+    flu.append(DAYS[1], [{"pid": date(1950, 1, 31)}])
+    assert counted(flu, 1) == [1, 0]
+
+
+def test_bytes_that_are_not_text_are_nobody(tmp_path, ledger):
+    flu = begun(tmp_path, ledger)
+    flu.append(DAYS[0], [{"pid": b"\xff"}, {"pid": "b'\\xff'"}])
+    flu.append(DAYS[1], [])
+    assert counted(flu, 1) == [1, 0]

@@ -12,7 +12,7 @@ from tacit.core import Unit, open_account, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
 from tacit.fixes import Choose, Code, Declare, Either, Say, Set
-from tacit.ledger import Blocks, open_ledger, own_memory
+from tacit.ledger import Blocks, Ledger, open_ledger, own_memory
 from tacit.streams._admission import Admission
 from tacit.streams._folder import StreamFolder
 from tacit.streams._horizon import read_horizon
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from tacit.accounting import Budget
     from tacit.core import JSON, LimitGiven
     from tacit.exact import Number
-    from tacit.ledger import Ledger
     from tacit.tables import TableDataset
 
 __all__ = ["open_stream", "stream"]
@@ -106,11 +105,12 @@ def stream(
         identity = read_identity(name=name, version=version, unit=whom)
 
     def made(day: object) -> TableDataset:
-        """Declare the rows of one day; its plans are never released, and its ledger is in memory."""
+        """Declare the rows of one day; its plans are never released, and its ledger is its own."""
         with fixes_of_streams():
             return protect(
                 day, name=name, unit=Unit(unit) if unit else Unit.row(), budget=budget, bounds=bounds,
                 keys=keys, types=types, never_null=never_null, limits=None if level == "event" else limits,
+                ledger=Ledger.memory(),
             )  # fmt: skip
 
     made("none.parquet")  # refuses facts that do not fit together

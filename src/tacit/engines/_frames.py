@@ -107,7 +107,7 @@ def _cells(column: Any) -> Sequence[object]:
 
 def _cell(column: Any, at: int) -> object:
     try:
-        return column.iloc[at]  # type: ignore[no-any-return]
+        return column.iloc[at]
     except Exception:  # noqa: BLE001
         return None
 

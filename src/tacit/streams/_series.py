@@ -127,11 +127,9 @@ class Series(Content):
         return self.today[column]
 
     def to_json(self) -> JSON:
-        """Return the series as JSON."""
-        return {
-            "days": self.days,
-            "tables": {window: self._table(window).to_json() for window in SUFFIXES},
-        }
+        """Return the series as JSON; one that was drawn beside its stream has no days, and no tables."""
+        windows = SUFFIXES if self.days else ()
+        return {"days": self.days, "tables": {window: self._table(window).to_json() for window in windows}}
 
     @classmethod
     def from_json(cls, document: Any) -> Self:

@@ -157,7 +157,7 @@ def graph(ledger):
     friends = tc.graph(
         edges, name="g", unit="node", degree_bound=3, budget=tc.Budget(epsilon=9), ledger=ledger
     )
-    return friends.edges(epsilon=1).release
+    return friends.edges().plan(epsilon=1).release
 
 
 def places(ledger):

@@ -105,7 +105,7 @@ def test_14_triangles_when_one_friendship_is_added_or_removed():
     assert not attack.scaled_by_data[0].within_bound  # the local sensitivity is never a noise scale
     club = networkx.karate_club_graph()
     friends = tc.graph(club, unit="edge", nodes=list(club), degree_bound=33, budget=tc.Budget(epsilon=1000))
-    release = friends.triangles(epsilon=1000).release()
+    release = friends.triangles().plan(epsilon=1000).release()
     assert (release.value, release.low, release.high) == (45, 45, 45)
 
     def pair():

@@ -10,7 +10,7 @@ import numpy as np
 from tacit import noise
 from tacit.audit._audit import audit
 from tacit.audit._result import claimed_epsilon
-from tacit.core import Plan, measure, members_of, with_audit
+from tacit.core import Plan, adopted, members_of, with_audit
 from tacit.errors import TacitError
 from tacit.exact import count
 from tacit.fixes import Code, Either
@@ -141,11 +141,11 @@ def audit_plan(plan: Plan[Any], *, pairs: int = 100, samples: int = 20_000) -> P
     True
     """
     [member, *more] = members_of(plan)
-    tasks = getattr(member.task, "tasks", (member.task,))
+    tasks = [part.subject for part in getattr(member.task, "parts", ()) or (member.task,)]
     if more or not all(hasattr(task, "on") for task in tasks):
         raise _cannot_attack(several=len(tasks) > 1)
     tried = count("pairs", pairs, zero=False)
-    invented = InventedTables(member.task, member.identity, noise.uniform_below)
+    invented = InventedTables(tasks, member.identity, noise.uniform_below)
     found = [invented.pair() for _ in range(tried)]
     changes = tuple(
         max(step, key=lambda c: (not c.holds, c.share))
@@ -210,7 +210,7 @@ def _drawer_of_all(first: Any, second: Any) -> Callable[[str, int], NDArray[np.f
 
     def draw(which: str, size: int) -> NDArray[np.float64]:
         task = tasks[which]
-        lines = [_flat(measure(task.mechanisms, task.integers())[0], groups) for _ in range(size)]
+        lines = [_flat(adopted(task).draw(), groups) for _ in range(size)]
         return np.array(lines, dtype=np.float64).reshape(size, -1)
 
     return draw

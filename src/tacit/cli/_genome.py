@@ -199,10 +199,10 @@ def open_cohort(
     For a plan alone the ledger is in memory: nothing is made on the disk, and no budget is needed.
     """
     import tacit as tc
-    from tacit.core import PlanGoal
+    from tacit.core import Goal
 
     goal = {"epsilon": None, "delta": 0, "rho": None} | goal
-    PlanGoal.read(**goal)  # refuses a cost that is missing before anything is opened
+    Goal.read(**goal)  # refuses a cost that is missing before anything is opened
     note_dataset(None, None, name)
     note_ledger(ledger)
     if only_plan or find_account(name, ledger) is None:  # the file is checked before a budget is asked for

@@ -176,7 +176,7 @@ def _given(ask: str, **options: Any) -> dict[str, Any]:
 
 
 def _planned(opened: Graph, ask: str, given: dict[str, Any], goal: dict[str, Any]) -> Plan[Any]:
-    plan: Plan[Any] = getattr(opened, ask.replace("-", "_"))(**given, **goal)
+    plan: Plan[Any] = getattr(opened, ask.replace("-", "_"))(**given).plan(**goal)
     return plan
 
 

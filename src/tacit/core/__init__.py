@@ -24,12 +24,12 @@ from tacit.core._facts import (
     read_kind,
 )
 from tacit.core._forecast import Forecast
+from tacit.core._former_tasks import adopted
 from tacit.core._function_fixes import fixes_of
-from tacit.core._goal import PlanGoal
+from tacit.core._goal import ANY_TOTAL, DELTA, RHO, RHO_WITH_DELTA, SIZE, WEIGHTS, WITHIN, Goal
 from tacit.core._large_delta import warn_of_delta
 from tacit.core._measured import MeasuredIntegers
 from tacit.core._plan import PLAN_SCHEMA, Plan, members_of, with_audit
-from tacit.core._plan_run import measure
 from tacit.core._protocols import (
     JSON,
     AnsweringService,
@@ -38,26 +38,33 @@ from tacit.core._protocols import (
     Measurement,
     Noisy,
     RememberingMeasurement,
-    RunTask,
-    Task,
+)
+from tacit.core._question import (
+    Argument,
+    Draft,
+    Question,
+    QuestionKind,
+    WireForm,
+    plannable,
+    questions_by_name,
 )
 from tacit.core._refusal_words import in_promised_words
+from tacit.core._registry import DatasetKind, budget_of, package_of, question_of, questions_of, registered
 from tacit.core._release import UNBOUND, Content, Release
 from tacit.core._run import Run, paid_run
 from tacit.core._safe_text import for_spreadsheet, visible
 from tacit.core._schedule_page import Remedy
+from tacit.core._task import DrawnBefore, RunTask, SharedReadings, Step, Task, measure
 from tacit.core._unit import Identity, Unit, open_account, read_identity
 
 __all__ = [
-    "DEFAULT_PAIRS",
-    "JSON",
-    "KEY_KINDS",
-    "KINDS",
-    "PLAN_SCHEMA",
-    "UNBOUND",
+    "adopted",
+    "budget_of",
+    "ANY_TOTAL",
     "AnswerBatch",
     "AnswerTable",
     "AnsweringService",
+    "Argument",
     "AskedReport",
     "BatchAnswer",
     "BatchQuestion",
@@ -67,29 +74,49 @@ __all__ = [
     "Certificate",
     "Charger",
     "Content",
+    "DEFAULT_PAIRS",
+    "DELTA",
     "Dataset",
+    "DatasetKind",
+    "Draft",
+    "DrawnBefore",
     "Exact",
     "Fact",
     "Forecast",
+    "Goal",
     "Identity",
+    "JSON",
+    "KEY_KINDS",
+    "KINDS",
     "Kind",
     "LimitGiven",
     "Limits",
     "MeasuredIntegers",
     "Measurement",
     "Noisy",
+    "PLAN_SCHEMA",
     "Plan",
-    "PlanGoal",
     "PricedReport",
+    "Question",
+    "QuestionKind",
+    "RHO",
+    "RHO_WITH_DELTA",
     "Release",
     "Remedy",
     "RememberingMeasurement",
     "Run",
     "RunTask",
+    "SIZE",
+    "SharedReadings",
+    "Step",
     "Table",
     "Task",
+    "UNBOUND",
     "Unit",
     "Value",
+    "WEIGHTS",
+    "WITHIN",
+    "WireForm",
     "about_release",
     "batch",
     "budget_plan",
@@ -104,14 +131,20 @@ __all__ = [
     "needs",
     "odds_factor",
     "open_account",
+    "package_of",
     "paid_run",
     "plan_meaning",
     "plan_text",
+    "plannable",
     "plots_of",
+    "question_of",
+    "questions_by_name",
+    "questions_of",
     "read_bounds",
     "read_identity",
     "read_keys",
     "read_kind",
+    "registered",
     "visible",
     "warn_of_delta",
     "with_audit",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from tacit.accounting import Budget
-from tacit.core._batch_split import BatchGoal, split
-from tacit.core._batch_task import BatchTask, ShownAnswer
+from tacit.core._batch_split import split
+from tacit.core._batch_task import ShownAnswer, batch_task
+from tacit.core._goal import ANY_TOTAL, RHO_WITH_DELTA, Goal
 from tacit.core._plan import Plan
 from tacit.core._release import Release
 from tacit.errors import TacitError, bad_parameter
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from tacit.core._forecast import Forecast
     from tacit.core._plan_run import Member
     from tacit.core._protocols import JSON
-
-__all__ = ["BatchQuestion", "batch", "rebuilt_batch"]
+    from tacit.core._task import Task
 
 _MOST = 1_000  # questions in one batch
 _EXAMPLE = Code("tc.batch(stays=visits.agg(n=tc.count()), cost=visits.agg(m=tc.mean('cost')))")
@@ -140,7 +140,9 @@ class BatchQuestion:
         confidence
             How often each interval covers the noise.
         """
-        goal = BatchGoal.read(epsilon, delta, rho, confidence)
+        goal = Goal.read(
+            epsilon=epsilon, delta=delta, rho=rho, confidence=confidence, takes=ANY_TOTAL | {RHO_WITH_DELTA}
+        )
         plans = split([one for _, one in self.members], self.weights, goal)
         names = [name for name, _ in self.members]
         return _joined(list(zip(names, plans, strict=True)), goal.promised)
@@ -178,10 +180,10 @@ def _joined(members: Sequence[tuple[str, Plan[Any]]], promised: Mapping[str, Fra
     distinct = sorted({one.hash: one for one in each}.items())
     places = {digest: place for place, (digest, _) in enumerate(distinct)}
     shown = tuple(
-        ShownAnswer(name, places[one.hash], one.task, plan._level())  # noqa: SLF001 - the core's own
+        ShownAnswer(name, places[one.hash], _task(one), plan._level())  # noqa: SLF001 - the core's own
         for (name, plan), one in zip(members, each, strict=True)
     )
-    task = BatchTask(tuple(one.task for _, one in distinct), shown)
+    task = batch_task([_task(one) for _, one in distinct], shown)
     asked = f"{len(members)} questions at once: " + "; ".join(dict.fromkeys(one.asked for one in each))
     whole = replace(each[0], task=task, promised=promised or {}, asked=asked, audit=None)
     if promised is None:
@@ -205,6 +207,11 @@ def _joined(members: Sequence[tuple[str, Plan[Any]]], promised: Mapping[str, Fra
     )  # fmt: skip
 
 
+def _task(member: Member) -> Task[Any, Any]:
+    """Return the task of a member that is drawn at once."""
+    return cast("Task[Any, Any]", member.task)
+
+
 def _member(name: str, plan: Plan[Any]) -> Member:
     """Return the part of a plan's only dataset, or refuse a plan that cannot be in a batch."""
     [member, *others] = plan._members  # noqa: SLF001 - the core's own
@@ -212,7 +219,7 @@ def _member(name: str, plan: Plan[Any]) -> Member:
         "it asks several datasets, and each of them pays from its own ledger" if others
         else "it runs on the device of the person who answers, and no ledger is charged" if not member.ledger
         else "it is a run of instalments, which are drawn one by one" if member.stages
-        else "it is a batch already" if isinstance(member.task, BatchTask)
+        else "it is a batch already" if _task(member).parts
         else "its noise is shared with other datasets" if any("shares" in law for law in member.laws)
         else ""
     )  # fmt: skip

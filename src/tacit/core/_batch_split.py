@@ -11,57 +11,25 @@ from operator import add
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import Budget, rho_cap
-from tacit.core._goal import PlanGoal
+from tacit.core._goal import DELTA, Goal
 from tacit.core._plan import Plan
+from tacit.core._question import Question
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, rational
-from tacit.fixes import Code, Set
+from tacit.fixes import Code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-__all__ = ["DEFAULT_LEVEL", "BatchGoal", "planned", "split"]
 
 _FINE = 1.001  # how much of the budget the search may leave over
 _TURNS = 60  # tries of the search
 DEFAULT_LEVEL = Fraction(95, 100)
 
 
-@dataclass(frozen=True, slots=True)
-class BatchGoal:
-    """The total of a batch: epsilon, (epsilon, delta), rho, or (rho, delta); and the confidence."""
-
-    epsilon: Fraction | None
-    delta: Fraction
-    rho: Fraction | None
-    confidence: Fraction
-
-    @classmethod
-    def read(cls, epsilon: Number | None, delta: Number, rho: Number | None, level: Number) -> BatchGoal:
-        """Read a goal, or refuse with what is wrong in it; with rho, a delta pays for private groups."""
-        small = rational("delta", delta, zero=True)
-        if small >= 1:
-            raise bad_parameter("delta", "below 1", delta, fix=Set(delta=1e-6))
-        goal = PlanGoal.read(
-            epsilon=epsilon, delta=0 if rho is not None else small, rho=rho, confidence=level
-        )
-        return cls(goal.epsilon, small, goal.rho, goal.confidence)
-
-    @property
-    def promised(self) -> dict[str, Fraction]:
-        """What the plan promises in total: the parts that are not zero."""
-        given = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho}
-        return {name: value for name, value in given.items() if value}
-
-    @property
-    def budget(self) -> Budget:
-        """The total as a budget."""
-        return Budget(self.epsilon, self.delta, rho=self.rho)
-
-
 def planned(question: Any, level: Fraction, **total: Fraction | None) -> Plan[Any]:
     """Plan a question, or call a function that does; what is None or zero is not given."""
     given: dict[str, Any] = {name: value for name, value in total.items() if value}
+    if isinstance(question, Question) and DELTA not in question.kind.takes:
+        given.pop("delta", None)
     ask = getattr(question, "plan", None)
     if ask is not None or level != DEFAULT_LEVEL:
         given["confidence"] = level
@@ -71,12 +39,12 @@ def planned(question: Any, level: Fraction, **total: Fraction | None) -> Plan[An
             "a question of the batch",
             "one that makes a plan",
             plan,
-            fix=Code("tc.batch(lambda **total: friends.edges(**total))"),
+            fix=Code("tc.batch(friends.edges())"),
         )
     return plan
 
 
-def split(questions: Sequence[Any], weights: Sequence[Fraction], goal: BatchGoal) -> list[Plan[Any]]:
+def split(questions: Sequence[Any], weights: Sequence[Fraction], goal: Goal) -> list[Plan[Any]]:
     """Plan every question within its part of the total.
 
     Equal questions are planned once, with the largest of their weights. Of the ways to split a total in
@@ -106,7 +74,7 @@ def split(questions: Sequence[Any], weights: Sequence[Fraction], goal: BatchGoal
     ]
 
 
-def _alone(question: Any, goal: BatchGoal) -> Plan[Any]:
+def _alone(question: Any, goal: Goal) -> Plan[Any]:
     """Plan a question with the whole total; beside rho, many questions take no delta."""
     total = {"epsilon": goal.epsilon, "rho": goal.rho}
     try:
@@ -119,7 +87,7 @@ def _alone(question: Any, goal: BatchGoal) -> Plan[Any]:
         raise refusal from None
 
 
-def _same(question: Any, plan: Plan[Any], goal: BatchGoal) -> Plan[Any]:
+def _same(question: Any, plan: Plan[Any], goal: Goal) -> Plan[Any]:
     """Plan a question as an equal one was planned, so that its own names and order are kept."""
     own = planned(question, goal.confidence, **dict(plan.promised))
     return own if own.hash == plan.hash else plan
@@ -132,7 +100,7 @@ class _BatchParts:
     questions: list[Any]
     alone: list[Plan[Any]]
     weights: list[Fraction]
-    goal: BatchGoal
+    goal: Goal
 
     def best(self) -> list[Plan[Any]]:
         """Return the plans of the best split."""
@@ -221,7 +189,9 @@ class _BatchParts:
 
     def _used(self, plans: list[Plan[Any]]) -> float:
         """Return which part of the total the plans use together; at most 1 exactly if they fit."""
-        cost, budget = reduce(add, [plan.cost for plan in plans]), self.goal.budget
+        goal = self.goal
+        cost = reduce(add, [plan.cost for plan in plans])
+        budget = Budget(goal.epsilon, goal.delta, rho=goal.rho)
         spend = cost.spend
         if budget.rho is not None:
             used = math.inf if spend.rho is None else float(spend.rho / budget.rho)

@@ -433,7 +433,7 @@ def certificate_body(member: Member) -> dict[str, JSON]:
         "plan": member.hash,
         "software": _software(),
         **({"audit": dict(member.audit)} if member.audit is not None else {}),
-        **({"numerics": member.task.numerics} if hasattr(member.task, "numerics") else {}),
+        **({"numerics": member.task.numerics} if member.task.numerics else {}),
         **({"binds": ["values"]} if vouches(member.ledger) else {}),
         **({"blocks": list(member.blocks)} if member.blocks and member.ledger is not None else {}),
     }

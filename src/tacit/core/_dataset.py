@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from tacit.core._plan import PLAN_SCHEMA
+from tacit.core._registry import questions_of
 from tacit.core._unit import notes_on
 from tacit.errors import TacitError
 from tacit.fixes import Code
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from tacit.core._protocols import JSON, Charger
     from tacit.core._unit import Identity, Unit
 
-__all__ = ["Dataset"]
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Dataset:
@@ -27,6 +26,9 @@ class Dataset:
     A dataset answers through plans only. Within one Python process this is an agreement, not a boundary:
     whoever can run Python there can reach the rows through private attributes.
     """
+
+    #: The kind of dataset, by which its questions are registered.
+    kind: ClassVar[str] = ""
 
     identity: Identity
     _ledger: Charger
@@ -143,8 +145,11 @@ class Dataset:
             return rebuilt_batch(request, self._rebuild)
         return self._rebuild(request)
 
-    def _rebuild(self, request: Any) -> Plan[Any]:  # noqa: ARG002 - fields that override it need it
-        """Make a plan from a field's request; each field that has a wire form gives its own."""
+    def _rebuild(self, request: Any) -> Plan[Any]:
+        """Make a plan from its request: the question that recognises it does."""
+        for kind in questions_of(self.kind):
+            if (plan := kind.rebuilt(self, request)) is not None:
+                return plan
         raise _unreadable()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tacit.core._certificate import Certificate, certificate_body
 from tacit.core._plan_run import digest_of, run
@@ -13,8 +13,7 @@ from tacit.errors import TacitError
 if TYPE_CHECKING:
     from tacit.core._plan_run import Member
     from tacit.core._protocols import Charger
-
-__all__ = ["draw", "held_run", "stored_draw"]
+    from tacit.core._task import Task
 
 
 def draw(
@@ -25,13 +24,13 @@ def draw(
     What the ledger has stored of the same plan is returned instead. A part without a ledger runs at once.
     """
     if member.ledger is None:
-        return json.loads(run(member.task))["noisy"], Certificate.of_local(member)
+        return json.loads(run(cast("Task[Any, Any]", member.task)))["noisy"], Certificate.of_local(member)
     body = certificate_body(member)
     try:
         drawn = member.ledger.draw(
             account or member.identity.name,
             member.cost,
-            compute=lambda _: run(member.task, body),
+            compute=lambda _: run(cast("Task[Any, Any]", member.task), body),
             **_recorded(member, body, who, purpose, key),
         )
     except TacitError as refusal:

@@ -1,13 +1,14 @@
-"""The goal of a plan: the total cost that a user gives, and how often intervals must cover."""
+"""The goal of a plan: the total that a user gives, or the error to stay within, read in one place."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, rational, read_fraction
+from tacit.exact import Number, count, rational, read_fraction
 from tacit.fixes import Either, Set
 from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace
 
@@ -15,28 +16,56 @@ if TYPE_CHECKING:
     from tacit.accounting import Adjacency
     from tacit.core._protocols import JSON
 
-__all__ = ["PlanGoal"]
+#: What a question's `plan` may take beside epsilon and the confidence.
+DELTA, RHO, RHO_WITH_DELTA, WITHIN, SIZE, WEIGHTS = (
+    "delta",
+    "rho",
+    "rho with delta",
+    "within",
+    "size",
+    "weights",
+)
+#: What most questions take: epsilon, (epsilon, delta) or rho.
+ANY_TOTAL = frozenset({DELTA, RHO})
+_LARGEST_SIZE = 10**300  # rows; errors are divided by it as floats
+_CONFIDENCE = Fraction(95, 100)
 
 
 @dataclass(frozen=True, slots=True)
-class PlanGoal:
-    """What a user gives to a plan: epsilon (with delta) or rho, and the confidence of intervals.
+class Goal:
+    """What a user gives to ``plan``: a total cost, or the error to stay within, and how often intervals cover.
+
+    Parameters
+    ----------
+    epsilon, delta, rho
+        The total: epsilon, (epsilon, delta), rho or (rho, delta).
+    within
+        Instead of a total: the error to stay within, of all columns or of each table.
+    confidence
+        How often each interval covers the noise.
+    size
+        A public guess of the number of rows in each group; used for planning only.
+    weights
+        How much of the budget each column gets, relative to the others.
 
     Examples
     --------
-    >>> goal = PlanGoal.read(epsilon=1)
+    >>> goal = Goal.read(epsilon=1)
     >>> goal.noise(l1=2, l2_squared=2).describe()
     'discrete Laplace, scale 2'
-    >>> PlanGoal.read(rho=0.125).noise(l1=2, l2_squared=1).describe()
+    >>> Goal.read(rho=0.125).noise(l1=2, l2_squared=1).describe()
     'discrete Gaussian, sigma 2'
     >>> goal.part(Fraction(1, 4)).promised
     {'epsilon': Fraction(1, 4)}
     """
 
-    epsilon: Fraction | None
-    delta: Fraction
-    rho: Fraction | None
-    confidence: Fraction
+    epsilon: Fraction | None = None
+    delta: Fraction = Fraction(0)
+    rho: Fraction | None = None
+    within: Any = None
+    confidence: Fraction = _CONFIDENCE
+    size: int | None = None
+    weights: Mapping[str, Fraction] | None = None
 
     @classmethod
     def read(
@@ -45,29 +74,45 @@ class PlanGoal:
         epsilon: Number | None = None,
         delta: Number = 0,
         rho: Number | None = None,
-        confidence: Number = Fraction(95, 100),
-        **more: Any,
+        within: Any = None,
+        confidence: Number = _CONFIDENCE,
+        size: int | None = None,
+        weights: Mapping[str, Number] | None = None,
+        takes: frozenset[str] = ANY_TOTAL,
     ) -> Self:
-        """Read a goal, or refuse with what is wrong in it; ``more`` are the fields of a subclass."""
-        if (epsilon is None) == (rho is None):
-            raise TacitError(
-                "bad-parameter",
-                f"a plan needs one of epsilon and rho, got {'none' if epsilon is None else 'both'}",
-                why="there is no default epsilon" if epsilon is None else "they could contradict each other",
-                fix=Either(Set(epsilon=0.5), Set(rho=0.1)),
-            )
+        """Read a goal, or refuse with what is wrong in it.
+
+        Parameters
+        ----------
+        epsilon, delta, rho, within, confidence, size, weights
+            See the class.
+        takes
+            What the question can be planned with beside epsilon and the confidence: ``delta``, ``rho``,
+            ``rho with delta``, ``within``, ``size``, ``weights``.
+        """
         level = rational("confidence", confidence)
-        if not 0 < level < 1:
+        if not 0 < float(level) < 1:
             raise bad_parameter("confidence", "between 0 and 1", confidence, fix=Set(confidence=0.95))
+        rows = None if size is None else count("size", size, zero=False)
+        if rows is not None and rows > _LARGEST_SIZE:
+            raise bad_parameter("size", "at most 10^300", size, fix=Set(size=1000))
+        totals = {"epsilon": epsilon, "rho": rho, "within": within}
+        _check_one_total({name: value for name, value in totals.items() if value is not None}, takes)
+        for name, value in (("delta", delta or None), ("size", size), ("weights", weights)):
+            if value is not None and name not in takes:
+                raise _not_taken(name, value)
         small = rational("delta", delta, zero=True)
-        if small >= 1 or (rho is not None and small):
-            raise bad_parameter("delta", "below 1, and 0 with rho", delta, fix=Set(delta=0))
+        if small >= 1 or (rho is not None and small and RHO_WITH_DELTA not in takes):
+            allowed = "below 1" if RHO_WITH_DELTA in takes else "below 1, and 0 with rho"
+            raise bad_parameter("delta", allowed, delta, fix=Set(delta=1e-6 if rho is None else 0))
         return cls(
             None if epsilon is None else rational("epsilon", epsilon),
             small,
             None if rho is None else rational("rho", rho),
+            within,
             level,
-            **more,
+            rows,
+            None if weights is None else _read_weights(weights),
         )
 
     @property
@@ -106,7 +151,7 @@ class PlanGoal:
         return gaussian if narrower else laplace
 
     def to_json(self) -> dict[str, JSON]:
-        """Return the goal as JSON, numbers exactly."""
+        """Return the total and the confidence as JSON, numbers exactly."""
         return {
             "epsilon": None if self.epsilon is None else str(self.epsilon),
             "delta": str(self.delta),
@@ -115,9 +160,44 @@ class PlanGoal:
         }
 
     @classmethod
-    def from_json(cls, document: Any) -> Self:
-        """Read a goal back."""
+    def from_json(cls, document: Any, takes: frozenset[str] = ANY_TOTAL) -> Self:
+        """Read a total and a confidence back; whatever else the document holds is not read."""
         numbers = ("epsilon", "delta", "rho", "confidence")
         exact = {name: None if document[name] is None else read_fraction(document[name]) for name in numbers}
-        rest = {name: value for name, value in document.items() if name not in numbers}
-        return cls.read(**exact, **rest)  # type: ignore[arg-type]
+        return cls.read(**exact, takes=takes)  # type: ignore[arg-type]
+
+
+def _check_one_total(given: Mapping[str, object], takes: frozenset[str]) -> None:
+    """Refuse a goal that names no total, or several, or one that the question does not take."""
+    able = ["epsilon", *(name for name in (RHO, "within") if name in takes)]
+    for name, value in given.items():
+        if name not in able:
+            raise _not_taken(name, value)
+    if len(given) == 1:
+        return
+    named = ", ".join(able[:-1]) + f" and {able[-1]}" if len(able) > 1 else able[0]
+    raise TacitError(
+        "bad-parameter",
+        f"a plan needs {'exactly one of ' if len(able) > 1 else ''}{named}, "
+        f"got {' and '.join(given) or 'none'}",
+        why="two of them could contradict each other" if given else "there is no default epsilon",
+        fix=Either(
+            Set(epsilon=0.5), *([Set(within=5)] if "within" in able else [Set(rho=0.1)][: len(able) - 1])
+        ),
+    )
+
+
+def _not_taken(name: str, value: object) -> TacitError:
+    return bad_parameter(
+        name,
+        "omitted here",
+        value,
+        why="this question cannot be planned with it",
+        fix=Set(**{name: None}) if name != "rho" else Set(epsilon=1),
+    )
+
+
+def _read_weights(given: Mapping[str, Number]) -> dict[str, Fraction]:
+    if not isinstance(given, Mapping):
+        raise bad_parameter("weights", "numbers by column", given, fix=Set(weights={"n": 2}))
+    return {name: rational(f"the weight of {name}", weight) for name, weight in given.items()}

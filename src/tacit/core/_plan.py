@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
-from importlib import import_module
 from operator import add
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from tacit.core._certificate import Certificate
 from tacit.core._draws import draw, held_run, stored_draw
+from tacit.core._former_tasks import adopted
 from tacit.core._plan_run import Member, add_up, check_source, together_hash
+from tacit.core._registry import registered
 from tacit.core._release import Content, Release
 from tacit.core._remote_answers import answer_of, service_of
 from tacit.errors import TacitError, bad_parameter
@@ -23,11 +24,10 @@ if TYPE_CHECKING:
     from tacit.accounting import Cost
     from tacit.core._dataset import Dataset
     from tacit.core._forecast import Forecast, OnDemand
-    from tacit.core._protocols import JSON, RunTask, Task
+    from tacit.core._protocols import JSON
     from tacit.core._run import Run
+    from tacit.core._task import RunTask, Task
     from tacit.core._unit import Identity, Unit
-
-__all__ = ["PLAN_SCHEMA", "Plan"]
 
 PLAN_SCHEMA = "tacit/plan/1"
 C = TypeVar("C", bound=Content)
@@ -69,7 +69,7 @@ class Plan(Generic[C]):
     def of(
         cls,
         dataset: Dataset,
-        task: Task | RunTask,
+        task: Task[Any, C] | RunTask[Any, C],
         *,
         promised: Mapping[str, Fraction],
         forecast: OnDemand[Forecast] = (),
@@ -98,7 +98,7 @@ class Plan(Generic[C]):
             How the release is shown: order, names, arithmetic. It is not part of the plan's identity.
         """
         ledger = dataset._ledger  # noqa: SLF001 - the core's own
-        member = Member(dataset.identity, task, ledger, promised, asked, dataset.record)
+        member = Member(dataset.identity, adopted(task), ledger, promised, asked, dataset.record)
         return cls(
             dict(promised), confidence, asked, (member,),
             _forecast=forecast, _facts=facts, _request=request, _present=present,
@@ -108,7 +108,7 @@ class Plan(Generic[C]):
     def local(
         cls,
         identity: Identity,
-        task: Task,
+        task: Task[Any, C],
         *,
         promised: Mapping[str, Fraction],
         forecast: OnDemand[Forecast] = (),
@@ -121,7 +121,7 @@ class Plan(Generic[C]):
         That person does not have to trust anybody, and no ledger is charged; the certificate says so. Each
         further release costs that person the same again.
         """
-        member = Member(identity, task, None, promised)
+        member = Member(identity, adopted(task), None, promised)
         return cls(dict(promised), confidence, asked, (member,), _forecast=forecast, _facts=facts)
 
     @classmethod
@@ -138,7 +138,7 @@ class Plan(Generic[C]):
         members = tuple(member for plan in plans for member in plan._members)  # noqa: SLF001
         if any(member.stages for member in members):
             raise _wrong_shape("a run belongs to one dataset, but several plans were combined", "release")
-        if not all(getattr(m, "additive", False) for member in members for m in member.task.mechanisms):
+        if not all(getattr(m, "additive", False) for member in members for m in _one_draw(member).mechanisms):
             raise TacitError(
                 "not-allowed",
                 "several datasets can add up noisy numbers, but not picked values or selected groups",
@@ -208,13 +208,12 @@ class Plan(Generic[C]):
     @property
     def question(self) -> JSON:
         """What is asked, as a document of public facts."""
-        asked: JSON = self._members[0].task.question
-        return asked
+        return self._members[0].task.question
 
     @property
     def sql(self) -> tuple[str, ...]:
         """The statements that will run, where the field has any."""
-        return tuple(getattr(self._members[0].task, "sql", ()))
+        return self._members[0].task.sql
 
     @property
     def hash(self) -> str:
@@ -293,14 +292,14 @@ class Plan(Generic[C]):
             return answer_of(service, self, account=account, stored=True)
         drawn = []
         for member in self._members:
-            if (found := stored_draw(member, account)) is None:
+            if (stored := stored_draw(member, account)) is None:
                 return None
-            drawn.append(found)
+            drawn.append(stored)
         return self._read(drawn)
 
     def power(self, **assumed: Any) -> Any:
         """Say how often this plan would find an effect, before anything is spent; see `inference.power`."""
-        return import_module("tacit.inference").power(self, **assumed)
+        return registered("plan.power")(self, **assumed)
 
     def _check_one_draw(self, account: str | None) -> None:
         if account is not None and len(self._members) > 1:
@@ -337,7 +336,8 @@ class Plan(Generic[C]):
             certificate = Certificate.together(
                 [own for _, own in drawn], cost=self.cost, plan=self.hash, disjoint=self._disjoint
             )
-        release = Release(cast("C", self._members[0].task.read(noisy, self._level())), certificate)
+        content = _one_draw(self._members[0]).reading(noisy, self._level())
+        release = Release(cast("C", content), certificate)
         shown = release if self._present is None else self._present(release)
         return shown if self.is_local else shown.bound_by([member.ledger for member in self._members])
 
@@ -365,6 +365,11 @@ class Plan(Generic[C]):
         from tacit.core._display import plan_html
 
         return plan_html(self)
+
+
+def _one_draw(member: Member) -> Task[Any, Any]:
+    """Return the task of a plan that is drawn at once."""
+    return cast("Task[Any, Any]", member.task)
 
 
 def members_of(plan: Plan[Any]) -> tuple[Member, ...]:

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from tacit.accounting import Budget, Cost
-    from tacit.core._release import Content
-
-__all__ = [
-    "JSON", "AnsweringService", "Charger", "Exact", "Measurement", "Noisy", "RememberingMeasurement",
-    "RunTask", "Task",
-]  # fmt: skip
 
 JSON: TypeAlias = bool | int | float | str | Sequence["JSON"] | Mapping[str, "JSON"] | None
 #: Exact integers for a mechanism: one, nested lists or arrays of them, or whole numbers by key.
@@ -48,70 +40,6 @@ class RememberingMeasurement(Measurement, Protocol):
 
         The core keeps the memory in the run's secret, where nobody sees it.
         """
-
-
-class Task(Protocol):
-    """The four things that a field brings to a plan; the core does the rest.
-
-    A task holds public facts and a way to the data. It reads the data in `integers` alone, which the core
-    calls only after the ledger has the charge.
-    """
-
-    @property
-    def question(self) -> JSON:
-        """What is asked, as a document of public facts.
-
-        With the dataset's identity and the mechanisms it is the plan's identity: two plans with the same
-        three give the same stored answer. Names and order of released columns do not belong here.
-        """
-
-    @property
-    def mechanisms(self) -> Sequence[Measurement]:
-        """The mechanisms that answer, in the order in which they run."""
-
-    def integers(self) -> Generator[Exact, Noisy, None]:
-        """Yield the exact integers for each mechanism in turn; receive the noisy ones back.
-
-        What is yielded later may depend on what came back, as the groups that are shown depend on the keys
-        that were selected. Nothing else may leave.
-        """
-
-    def read(self, noisy: Sequence[Noisy], confidence: Fraction) -> Content:
-        """Read the content of the release off the noisy integers: free post-processing."""
-
-
-class RunTask(Protocol):
-    """What a field brings to the plan of a run: days of a stream, rounds, checkpoints, a series of answers.
-
-    A task may also say how the costs of its instalments compose (``composition``): ``"sum"`` by default,
-    ``"largest"`` where no unit is in two instalments, ``"once"`` where each of its mechanisms spans the run.
-    The number of instalments and the mechanisms of each are public facts. What an instalment computes may
-    depend on the noisy integers of those before it.
-    """
-
-    @property
-    def question(self) -> JSON:
-        """What is asked, as a document of public facts; see `Task.question`."""
-
-    @property
-    def instalments(self) -> int:
-        """How many instalments the run has."""
-
-    def mechanisms_of(self, number: int) -> Sequence[Measurement]:
-        """Return the mechanisms of one instalment, numbered from 1, in the order in which they run."""
-
-    def integers_of(
-        self, number: int, noisy: Mapping[int, Sequence[Noisy]], state: bytes
-    ) -> Generator[Exact, Noisy, bytes | None]:
-        """Yield the exact integers for each mechanism of an instalment; receive the noisy ones back.
-
-        ``noisy`` holds the noisy integers of the earlier instalments by number; those that are lost are
-        missing. ``state`` is what the last stored instalment returned, empty at first. What is returned, if
-        it is bytes, is the new state; it is kept secret.
-        """
-
-    def read_of(self, number: int, noisy: Mapping[int, Sequence[Noisy]], confidence: Fraction) -> Content:
-        """Read the content of an instalment off the noisy integers up to it: free post-processing."""
 
 
 class Charger(Protocol):

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from html import escape
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from tacit.core._certificate import Certificate
+from tacit.core._registry import registered
 from tacit.core._value_binding import content_digest, content_digests
 from tacit.errors import TacitError
 from tacit.fixes import Code
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from tacit.core._protocols import JSON
     from tacit.picture import Picture
 
-__all__ = ["RELEASE_SCHEMA", "UNBOUND", "Content", "Release", "content_named"]
-
 RELEASE_SCHEMA = "tacit/release/1"
 ROUNDED = "non-negative whole numbers: "
 #: What an answer of a batch says of its certificate.
@@ -38,35 +36,6 @@ UNBOUND = (
     "the values are not bound by this certificate; to compare them with the stored release, ask for the same "
     "plan again: it is free, and the new certificate binds the values"
 )
-
-#: The room of each kind of content beyond tables of answers. The core imports it when it reads the first one.
-_ROOMS = {
-    "alarm": "streams",
-    "allele-frequencies": "genomes",
-    "client-model": "learn",
-    "cross-tables": "tables",
-    "degree-table": "graphs",
-    "evaluation": "learn",
-    "federated-model": "learn",
-    "federated-round": "learn",
-    "fitted-numbers": "learn",
-    "flow-table": "maps",
-    "gwas-summary-statistics": "genomes",
-    "hierarchy-counts": "tables",
-    "mixing-table": "graphs",
-    "noisy-labels": "learn",
-    "ordered-counts": "tables",
-    "principal-components": "genomes",
-    "regression": "inference",
-    "series": "streams",
-    "shape-functions": "learn",
-    "surface": "maps",
-    "surface-difference": "maps",
-    "survey-report": "surveys",
-    "survival-curves": "inference",
-    "synthetic-table": "synth",
-    "trained-model": "learn",
-}
 
 
 class Content(ABC):
@@ -230,7 +199,7 @@ class Release(Generic[C]):
         covers
             ``"noise"`` (as released) or ``"sampling"`` (noise and sampling).
         """
-        view: Release[Any] = import_module("tacit.inference").with_intervals(self, covers)
+        view: Release[Any] = registered("release.interval")(self, covers)
         return view
 
     def plot(self, column: str | None = None, *, ax: Axes | None = None) -> Any:
@@ -362,9 +331,9 @@ class Release(Generic[C]):
 
 
 def content_named(kind: str) -> type[Content] | None:
-    """Find a content by its kind; a room of Tacit that was not needed so far is imported now."""
-    if kind not in Content._kinds and kind in _ROOMS:  # noqa: SLF001 - the registry of this module
-        import_module(f"tacit.{_ROOMS[kind]}")
+    """Find a content by its kind; a room that was not needed so far is imported now."""
+    if kind not in Content._kinds:  # noqa: SLF001 - the registry of this module
+        registered(f"content.{kind}")
     return Content._kinds.get(kind)  # noqa: SLF001
 
 

@@ -7,15 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from tacit.core._certificate import Certificate, certificate_body
-from tacit.core._plan_run import measure
 from tacit.core._release import Content, Release
+from tacit.core._task import DrawnBefore, measure
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
     from tacit.core._plan import Plan
-    from tacit.core._protocols import JSON, Exact, Measurement, Noisy, RememberingMeasurement, RunTask
-
-__all__ = ["NoisyInstalments", "Run", "draw_instalment", "paid_run"]
+    from tacit.core._protocols import JSON, Measurement, Noisy
+    from tacit.core._task import RunTask
 
 C = TypeVar("C", bound=Content)
 
@@ -69,19 +68,19 @@ class Run(Generic[C]):
     Examples
     --------
     >>> import tacit as tc
-    >>> from tacit.core import AnswerTable, Cells, Dataset, Plan, open_account, read_identity
-    >>> class DailyCounts:
-    ...     question, instalments = "daily counts", 365
-    ...     noise = tc.mechanisms.DiscreteLaplace(epsilon=0.001, sensitivity=1)
-    ...     def mechanisms_of(self, number):
-    ...         return (self.noise,)
-    ...     def integers_of(self, number, noisy, state):
-    ...         yield 40 + number
-    ...     def read_of(self, number, noisy, confidence):
-    ...         return AnswerTable({}, {"n": Cells(tuple(noisy[number]), (None,), (None,))}, 0.95)
+    >>> from tacit.core import (
+    ...     AnswerTable, Cells, Dataset, Plan, RunTask, Step, open_account, read_identity
+    ... )
+    >>> noise = tc.mechanisms.DiscreteLaplace(epsilon=0.001, sensitivity=1)
+    >>> daily = RunTask(
+    ...     document="daily counts", instalments=365, open=lambda before: 40 + before.number,
+    ...     steps_of=lambda number: (Step(noise, lambda people, noisy: people),),
+    ...     reading=lambda number, noisy, confidence: AnswerTable(
+    ...         {}, {"n": Cells(tuple(noisy[number]), (None,), (None,))}, 0.95),
+    ... )
     >>> ledger, identity = tc.Ledger.memory(), read_identity(name="visits", unit="patient_id")
     >>> open_account(identity, tc.Budget(epsilon=1), ledger)
-    >>> plan = Plan.of(Dataset(identity, ledger), DailyCounts(), promised={"epsilon": 0.365})
+    >>> plan = Plan.of(Dataset(identity, ledger), daily, promised={"epsilon": 0.365})
     >>> run = plan.run()
     >>> first = run.next()
     >>> run[1].value == first.value, run.remaining, float(ledger.remaining("visits").epsilon)
@@ -92,6 +91,7 @@ class Run(Generic[C]):
         self.plan = plan
         self._body = body
         self._member = plan._members[0]  # noqa: SLF001 - a run is a part of its plan
+        self._task = cast("RunTask[Any, Any]", self._member.task)
         self._held = held
         self._known: dict[int, Sequence[Noisy]] = {}
 
@@ -120,7 +120,7 @@ class Run(Generic[C]):
         def compute(number: int, secret: bytes) -> tuple[bytes, bytes]:
             earlier = NoisyInstalments(self._held, number - 1, self._known)
             stage = next(one for one in self._member.stages if number <= one.last)
-            noisy, left = draw_instalment(self._member.task, stage.mechanisms, number, earlier, secret)
+            noisy, left = draw_instalment(self._task, stage.mechanisms, number, earlier, secret)
             return json.dumps({"noisy": noisy, "certificate": self._body}).encode(), left
 
         return self._read(self._held.draw(compute))
@@ -142,7 +142,7 @@ class Run(Generic[C]):
         if len(drawn.payload) <= _SHORT:
             self._known[drawn.number] = own
         noisy = NoisyInstalments(self._held, drawn.number, self._known, own)
-        content = cast("C", self._member.task.read_of(drawn.number, noisy, self.plan._level()))  # noqa: SLF001
+        content = cast("C", self._task.reading(drawn.number, noisy, self.plan._level()))  # noqa: SLF001
         kept = getattr(self._member.ledger, "kept", "")
         certificate = Certificate.of_instalment(
             drawn, self.instalments, stored.get("certificate"), self._body, kept
@@ -187,7 +187,7 @@ def paid_run(plan: Plan[C], *, account: str | None = None) -> Run[C] | None:
 
 
 def draw_instalment(
-    task: RunTask,
+    task: RunTask[Any, Any],
     mechanisms: Sequence[Measurement],
     number: int,
     earlier: Mapping[int, Sequence[Noisy]],
@@ -195,20 +195,17 @@ def draw_instalment(
 ) -> tuple[list[Noisy], bytes]:
     """Run one instalment of a task; return the noisy integers, and the run's new secret.
 
-    The mechanisms are those that were charged. The secret holds the task's own state and the memory of each
-    mechanism that has one.
+    The mechanisms must be those that were charged. The secret holds the task's own state and the memory of
+    each mechanism that has one.
     """
     state, *memories = _parts(secret) or [b""]
     memories += [b""] * (len(mechanisms) - len(memories))
-
-    def release(position: int, mechanism: Measurement, exact: Exact) -> Noisy:
-        if not hasattr(mechanism, "release_next"):
-            return mechanism.release(exact)
-        remembering = cast("RememberingMeasurement", mechanism)
-        noisy, memories[position] = remembering.release_next(exact, memories[position])
-        return noisy
-
-    noisy, left = measure(mechanisms, task.integers_of(number, earlier, state), release)
+    steps = task.steps_of(number)
+    if [step.mechanism.to_json() for step in steps] != [charged.to_json() for charged in mechanisms]:
+        raise RuntimeError("the mechanisms of this instalment are not those that were charged")
+    data = task.open(DrawnBefore(number, earlier, state))
+    noisy = measure(steps, data, memories)
+    left = task.left(data)
     return noisy, _joined([state if left is None else left, *memories])
 
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tacit.accounting import Cost
-    from tacit.core._protocols import JSON, Measurement, RunTask
+    from tacit.core._protocols import JSON, Measurement
+    from tacit.core._task import RunTask
 
-__all__ = ["COMPOSITIONS", "Stage", "composition_of", "cost_of_laws", "run_cost", "run_laws", "stages_of"]
 
 #: How the costs of a run's instalments make its cost, in words.
 COMPOSITIONS = {
@@ -47,12 +47,12 @@ class Stage:
         return reduce(add, [mechanism.cost for mechanism in self.mechanisms])
 
 
-def stages_of(task: RunTask) -> tuple[Stage, ...]:
+def stages_of(task: RunTask[Any, Any]) -> tuple[Stage, ...]:
     """Return the instalments of a task, those with equal mechanisms together."""
     stages: list[Stage] = []
     for number in range(1, task.instalments + 1):
-        mechanisms = tuple(task.mechanisms_of(number))
-        if stages and (mechanisms is stages[-1].mechanisms or mechanisms == stages[-1].mechanisms):
+        mechanisms = task.mechanisms_of(number)
+        if stages and mechanisms == stages[-1].mechanisms:
             stages[-1] = Stage(stages[-1].first, number, stages[-1].mechanisms)
         else:
             stages.append(Stage(number, number, mechanisms))
@@ -61,21 +61,19 @@ def stages_of(task: RunTask) -> tuple[Stage, ...]:
     return tuple(stages)
 
 
-def composition_of(task: RunTask) -> str:
-    """Return how the costs of a task's instalments compose; they add up unless the task says otherwise.
+def check_composition(task: RunTask[Any, Any]) -> None:
+    """Refuse a run that is charged once although its mechanisms have no memory.
 
     A cost that is charged once is that of mechanisms that remember what they have released. One without a
     memory would draw again for every instalment.
     """
-    composition = str(getattr(task, "composition", "sum"))
-    if composition == "once" and not all(hasattr(one, "release_next") for one in task.mechanisms_of(1)):
+    if task.composition == "once" and not all(hasattr(one, "release_next") for one in task.mechanisms_of(1)):
         raise TacitError(
             "bad-parameter",
             "a mechanism without a memory cannot be charged once for all instalments of a run",
             why="it draws new noise for each instalment, so its costs add up",
             fix="a mechanism with release_next, or the composition sum",
         )
-    return composition
 
 
 def run_cost(each: Sequence[tuple[int, Cost]], composition: str) -> Cost:

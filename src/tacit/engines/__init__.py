@@ -13,7 +13,7 @@ from tacit.engines._remote_files import is_remote
 from tacit.engines._row_files import KEPT, read_kept, read_note, write_rows
 from tacit.engines._source_arguments import csv_file, read_source
 from tacit.engines._source_checks import check_sources
-from tacit.engines._sources import READING_FACTS, Source, SourceTable
+from tacit.engines._sources import READING_FACTS, Source, SourceTable, empty_table
 from tacit.engines._sql_expressions import grid_columns
 from tacit.engines._values import MOST_TEXT, TYPE_FAMILIES, quote
 
@@ -43,6 +43,7 @@ __all__ = [
     "convert_csv",
     "csv_file",
     "dialect_named",
+    "empty_table",
     "grid_columns",
     "is_remote",
     "limit_connections",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tacit.algebra import ValueGrid
     from tacit.engines._values import ColumnTypes
 
-__all__ = ["READING_FACTS", "Source", "SourceTable", "column_names", "schema_reader"]
+__all__ = ["READING_FACTS", "Source", "SourceTable", "column_names", "empty_table", "schema_reader"]
 
 #: What can be declared of how a CSV file is written, sorted by name, and what holds if nothing is declared.
 READING_FACTS = {"dates": "", "decimal": ".", "encoding": "", "quote": '"', "separator": ""}
@@ -379,3 +379,13 @@ def _distinct(names: list[str]) -> tuple[str, ...]:
         seen.add(free.lower())
         made.append(free)
     return tuple(made)
+
+
+def empty_table(columns: Mapping[str, str]) -> object:
+    """Return a source without rows that has these columns, by their types in SQL."""
+    import duckdb
+
+    database = duckdb.connect(config={"threads": 1})
+    typed = ", ".join(f"{quote(name)} {kind}" for name, kind in columns.items())
+    database.execute(f"CREATE TABLE empty ({typed})")
+    return (database, "empty")

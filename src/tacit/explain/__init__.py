@@ -29,7 +29,7 @@ from tacit.explain._exposure_pictures import (
     unique_people,
 )
 from tacit.explain._odds import Belief, believe
-from tacit.explain._question import Question
+from tacit.explain._question import ExplainedQuestion
 from tacit.explain._rate_distortion import RateDistortion, RatePoint, rate_distortion
 from tacit.explain._small_crowd import SmallCrowd, small_crowd
 from tacit.explain._spending import Purchase, Spending, what_a_budget_buys
@@ -49,7 +49,7 @@ __all__ = [
     "OddsLimit",
     "Priced",
     "Purchase",
-    "Question",
+    "ExplainedQuestion",
     "RateDistortion",
     "RatePoint",
     "SmallCrowd",

@@ -10,7 +10,7 @@ from tacit.core import Plan
 from tacit.exact import Number, count
 from tacit.explain._explanation import Explanation, FamilyReading, OddsLimit
 from tacit.explain._odds import believe, best_test, epsilon_at, exceeded_with, pure_epsilon, read_share
-from tacit.explain._question import Question
+from tacit.explain._question import ExplainedQuestion
 from tacit.explain._subject import about, cost_of, counts_of, forecasts_of, promise_of
 from tacit.explain._tradeoff import half_width
 
@@ -30,7 +30,7 @@ def explain(
     priors: Iterable[Number] = (0.01, 0.1, 0.5, 0.9),
     families: Iterable[int] = (1, 2, 5, 10),
     delta: Number = 1e-6,
-    question: Question | None = None,
+    question: ExplainedQuestion | None = None,
     budget: Budget | Filter | None = None,
 ) -> Explanation:
     """Explain what a cost means: odds, bits, tests, families, errors, and published figures to compare with.
@@ -65,7 +65,7 @@ def explain(
     read_at = 0.0 if epsilon is not None else asked_delta
     before = tuple(read_share("priors", prior, example=(0.1, 0.5)) for prior in priors)
     sizes = tuple(count("families", size, zero=False) for size in families)
-    asked = Question("count") if question is None else question
+    asked = ExplainedQuestion("count") if question is None else question
     forecasts, promise = forecasts_of(subject), promise_of(subject)
     has_errors = bool(forecasts) or (promise is not None and question is None)
     power = best_test(cost)
@@ -108,7 +108,7 @@ def _family(cost: Cost, size: int, delta: float) -> FamilyReading:
     return FamilyReading(size, epsilon, delta, together.advantage)
 
 
-def _errors(epsilon: float, question: Question) -> tuple[tuple[float, float], ...]:
+def _errors(epsilon: float, question: ExplainedQuestion) -> tuple[tuple[float, float], ...]:
     return tuple((times * epsilon, half_width(question, times * epsilon)) for times in (0.25, 0.5, 1, 2, 4))
 
 

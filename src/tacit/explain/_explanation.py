@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
     from tacit.core import Forecast
-    from tacit.explain._question import Question
+    from tacit.explain._question import ExplainedQuestion
     from tacit.picture import Picture
 
 __all__ = ["Explanation", "FamilyReading", "OddsLimit"]
@@ -99,7 +99,7 @@ class Explanation(Reportable):
     errors: tuple[tuple[float, float], ...]
     forecasts: tuple[Forecast, ...]
     confidence: float
-    question: Question
+    question: ExplainedQuestion
     fits: int | None
     about: str = ""
     counts: tuple[tuple[str, float], ...] = ()

@@ -10,14 +10,14 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Choose, Set
 
-__all__ = ["STATISTICS", "Question"]
+__all__ = ["STATISTICS", "ExplainedQuestion"]
 
 STATISTICS: Final = ("count", "sum", "mean")
 _EXAMPLE: Final = Set(bounds=(0, 100))
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ExplainedQuestion:
     """A statistic over n people, where each person has one value between public bounds.
 
     Sensitivities: a count changes by 1 when a person is added or removed. A sum changes by at most the larger
@@ -35,7 +35,7 @@ class Question:
 
     Examples
     --------
-    >>> Question("mean", n=5000, bounds=(80, 200)).sensitivity
+    >>> ExplainedQuestion("mean", n=5000, bounds=(80, 200)).sensitivity
     Fraction(3, 125)
     """
 

@@ -15,7 +15,7 @@ from tacit.report import Report, Reportable, ReportTable, percent
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tacit.explain._question import Question
+    from tacit.explain._question import ExplainedQuestion
     from tacit.picture import Picture
 
 __all__ = ["Purchase", "Spending", "what_a_budget_buys"]
@@ -97,7 +97,7 @@ class Spending(Reportable):
 
 
 def what_a_budget_buys(
-    questions: Mapping[str, Question], *, epsilon: Number, weights: Mapping[str, Number] | None = None
+    questions: Mapping[str, ExplainedQuestion], *, epsilon: Number, weights: Mapping[str, Number] | None = None
 ) -> Spending:
     """Divide a budget over questions so that the sum of the weighted relative errors is smallest.
 
@@ -117,8 +117,8 @@ def what_a_budget_buys(
 
     Examples
     --------
-    >>> from tacit.explain import Question
-    >>> questions = {"all": Question("count", 40_000), "rare": Question("count", 400)}
+    >>> from tacit.explain import ExplainedQuestion
+    >>> questions = {"all": ExplainedQuestion("count", 40_000), "rare": ExplainedQuestion("count", 400)}
     >>> plan = what_a_budget_buys(questions, epsilon=1)
     >>> [round(one.share, 3) for one in plan.purchases]
     [0.091, 0.909]
@@ -140,14 +140,14 @@ def what_a_budget_buys(
     )
 
 
-def _pulls(questions: Mapping[str, Question], weights: Mapping[str, Number]) -> dict[str, float]:
+def _pulls(questions: Mapping[str, ExplainedQuestion], weights: Mapping[str, Number]) -> dict[str, float]:
     """Return w_i s_i / size_i for each question: its weighted relative error at epsilon 1."""
     if not questions:
         raise bad_parameter(
             "questions",
             "at least one question",
             questions,
-            fix=Code('what_a_budget_buys({"all": Question("count", n=1000)}, epsilon=1)'),
+            fix=Code('what_a_budget_buys({"all": ExplainedQuestion("count", n=1000)}, epsilon=1)'),
         )
     unknown = sorted(set(weights) - set(questions))
     if unknown:
@@ -156,14 +156,14 @@ def _pulls(questions: Mapping[str, Question], weights: Mapping[str, Number]) -> 
     pulls: dict[str, float] = {}
     for name, question in questions.items():
         if question.span is None:
-            fix_n = Code(f'Question("{question.statistic}", n=1000, ...)')
+            fix_n = Code(f'ExplainedQuestion("{question.statistic}", n=1000, ...)')
             raise bad_parameter(f"the question {name!r}", "one with n", str(question), fix=fix_n)
         weight = rational("weights", weights.get(name, 1))
         pulls[name] = float(weight * question.sensitivity / question.span)
     return pulls
 
 
-def _purchase(name: str, question: Question, share: float, budget: float) -> Purchase:
+def _purchase(name: str, question: ExplainedQuestion, share: float, budget: float) -> Purchase:
     error = float(question.sensitivity) / (budget * share)
     relative = error / float(question.span or Fraction(1))
     return Purchase(name, str(question), share, budget * share, error, relative)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 from tacit import mechanisms
 from tacit.exact import Number, rational
 from tacit.explain._odds import believe, read_share
-from tacit.explain._question import Question
+from tacit.explain._question import ExplainedQuestion
 from tacit.explain._rounding import number_up, shown_odds
 from tacit.report import Report, Reportable, ReportTable
 
@@ -39,7 +39,7 @@ class Tradeoff(Reportable):
         Pairs of n and error at this epsilon; empty where n does not matter.
     """
 
-    question: Question
+    question: ExplainedQuestion
     error: float
     confidence: float
     epsilon: float
@@ -105,19 +105,19 @@ class Tradeoff(Reportable):
         return tradeoff_curve(self)
 
 
-def noise_for(question: Question, epsilon: Number) -> mechanisms.Laplace | mechanisms.DiscreteLaplace:
+def noise_for(question: ExplainedQuestion, epsilon: Number) -> mechanisms.Laplace | mechanisms.DiscreteLaplace:
     """Return the mechanism that answers a question: integer noise for a count, a fine grid for the others."""
     if question.statistic == "count":
         return mechanisms.DiscreteLaplace(epsilon=epsilon, sensitivity=1)
     return mechanisms.Laplace(epsilon=epsilon, sensitivity=question.sensitivity)
 
 
-def half_width(question: Question, epsilon: Number, confidence: Number = Fraction(19, 20)) -> float:
+def half_width(question: ExplainedQuestion, epsilon: Number, confidence: Number = Fraction(19, 20)) -> float:
     """Return the error that the noise stays within, with the given probability.
 
     Examples
     --------
-    >>> half_width(Question("count"), 1)
+    >>> half_width(ExplainedQuestion("count"), 1)
     3.0
     """
     return float(noise_for(question, epsilon).error(confidence))
@@ -152,7 +152,7 @@ def tradeoff(
     >>> round(answer.epsilon, 3)
     0.072
     """
-    question = Question(statistic, n, bounds)
+    question = ExplainedQuestion(statistic, n, bounds)
     wanted, sure = rational("error", error), rational("confidence", confidence)
     read_share("confidence", confidence, example=0.95)
     needed = _needed(question, wanted, sure)
@@ -163,7 +163,7 @@ def tradeoff(
     if question.statistic == "mean" and question.n is not None:
         sizes = sorted({max(1, question.n * times // 4) for times in (1, 2, 4, 8, 16)})
         crowd = [
-            (size, half_width(Question(statistic, size, question.bounds), needed, sure)) for size in sizes
+            (size, half_width(ExplainedQuestion(statistic, size, question.bounds), needed, sure)) for size in sizes
         ]
     return Tradeoff(
         question=question,
@@ -176,7 +176,7 @@ def tradeoff(
     )
 
 
-def _needed(question: Question, error: Fraction, confidence: Fraction) -> float:
+def _needed(question: ExplainedQuestion, error: Fraction, confidence: Fraction) -> float:
     """Return the smallest epsilon whose noise stays within the error; the mechanism verifies the result."""
     if question.statistic == "count":
         return mechanisms.DiscreteLaplace.accuracy_to_epsilon(error, confidence, sensitivity=1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.core import AnswerTable, Cells, Forecast, Plan, PlanGoal
+from tacit.core import AnswerTable, Cells, Forecast, Plan, Goal
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
 from tacit.fixes import Choose, Code, Either, Say, Set
@@ -142,7 +142,7 @@ def plan_top_snps(
 ) -> Plan[AnswerTable]:
     """Plan the choice; everything here is a public fact."""
     check_unit(cohort, "choices of SNPs")
-    goal = PlanGoal.read(epsilon=epsilon, confidence=confidence)
+    goal = Goal.read(epsilon=epsilon, confidence=confidence)
     if test not in _TESTS:
         raise bad_parameter("test", "allelic or trend", test, fix=Choose(_TESTS, given=str(test)))
     number, variants = count("k", k, zero=False), len(cohort.sites)

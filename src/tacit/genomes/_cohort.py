@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.core import PlanGoal
+from tacit.core import Goal
 from tacit.genomes._association_questions import AssociationQuestions
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Cohort(AssociationQuestions):
         """
         from tacit.genomes._frequencies import plan_frequencies
 
-        goal = PlanGoal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
+        goal = Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
         return plan_frequencies(self, goal, by=by, reference=reference, clip=clip, calls=calls)
 
     def hardy_weinberg(
@@ -147,7 +147,7 @@ class Cohort(AssociationQuestions):
         from tacit.genomes._hardy_weinberg import plan_hardy_weinberg
 
         return plan_hardy_weinberg(
-            self, PlanGoal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
+            self, Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
         )
 
     def missingness(
@@ -179,7 +179,7 @@ class Cohort(AssociationQuestions):
         """
         from tacit.genomes._missingness import plan_missingness
 
-        goal = PlanGoal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
+        goal = Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
         return plan_missingness(self, goal, clip=clip)
 
     def components(
@@ -222,13 +222,13 @@ class Cohort(AssociationQuestions):
         """
         from tacit.genomes._components import plan_components
 
-        goal = PlanGoal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
+        goal = Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
         return plan_components(self, goal, k=k, reference=reference, clip=clip, variants=variants)
 
     def _rebuild(self, request: Any) -> Plan[Any]:
         """Make a plan from its request: the question's name, its goal, and its other parameters by name."""
         given = dict(request)
-        goal = PlanGoal.from_json(given.pop("goal"))
+        goal = Goal.from_json(given.pop("goal"))
         options: dict[str, Any] = {
             name: Fraction(v) if name == "clip" and v else v for name, v in given.items() if name != "kind"
         }

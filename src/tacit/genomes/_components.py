@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tacit.core import Forecast, Plan, PlanGoal
+from tacit.core import Forecast, Plan, Goal
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Choose, Set
@@ -166,7 +166,7 @@ def product_sensitivity(clip_squared: int, largest: int, variants: int, moved: i
 
 def plan_components(
     cohort: Cohort,
-    goal: PlanGoal,
+    goal: Goal,
     *,
     k: int,
     reference: object = None,

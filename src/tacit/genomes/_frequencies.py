@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tacit.core import Forecast, Plan, PlanGoal
+from tacit.core import Forecast, Plan, Goal
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Choose, Code, Set
@@ -140,7 +140,7 @@ def call_values(centres: Centres, *, calls: bool) -> NDArray[np.int64]:
 
 def plan_frequencies(
     cohort: Cohort,
-    goal: PlanGoal,
+    goal: Goal,
     *,
     by: str | None = None,
     reference: object = None,
@@ -271,7 +271,7 @@ def reference_document(reference: Any) -> JSON:
     return [None if math.isnan(one) else float(one) for one in np.asarray(reference, np.float64).tolist()]
 
 
-def _forecast(task: FrequencyTask, goal: PlanGoal) -> list[Forecast]:
+def _forecast(task: FrequencyTask, goal: Goal) -> list[Forecast]:
     """Say what to expect, where the number of people is public; else in people."""
     half = task.adding.half_width(goal.confidence)
     cohort, steps = task.cohort, 2 * task.centres.grid

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tacit.core import AnswerTable, Cells, Forecast, Plan, PlanGoal
+from tacit.core import AnswerTable, Cells, Forecast, Plan, Goal
 from tacit.genomes._cohort_task import CohortTask
 from tacit.genomes._frequencies import COUNT_SHARE
 from tacit.genomes._frequency_reading import error_of_shares, plain_cells, read_sizes, site_keys
@@ -103,7 +103,7 @@ def equilibrium_values(variants: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     return np.broadcast_to(np.array(_VALUES, np.int64)[None, :, None, :], (1, 3, variants, 4))
 
 
-def plan_hardy_weinberg(cohort: Cohort, goal: PlanGoal) -> Plan[AnswerTable]:
+def plan_hardy_weinberg(cohort: Cohort, goal: Goal) -> Plan[AnswerTable]:
     """Plan the test at every variant; see `Cohort.hardy_weinberg`."""
     check_unit(cohort, "Hardy-Weinberg tests")
     moved, adjacency, sites = cohort.moved, cohort.adjacency, len(cohort.sites)

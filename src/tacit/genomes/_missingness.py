@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tacit.core import AnswerTable, Cells, Forecast, Plan, PlanGoal
+from tacit.core import AnswerTable, Cells, Forecast, Plan, Goal
 from tacit.exact import Number, rational
 from tacit.genomes._cohort_task import CohortTask
 from tacit.genomes._frequencies import COUNT_SHARE, GRID
@@ -75,7 +75,7 @@ class MissingCallTask(CohortTask):
         return AnswerTable(site_keys(self.cohort), cells, float(confidence), clipped)
 
 
-def plan_missingness(cohort: Cohort, goal: PlanGoal, *, clip: Number | None = None) -> Plan[AnswerTable]:
+def plan_missingness(cohort: Cohort, goal: Goal, *, clip: Number | None = None) -> Plan[AnswerTable]:
     """Plan the shares of missing calls; see `Cohort.missingness`."""
     check_unit(cohort, "shares of missing calls")
     moved, adjacency, sites = cohort.moved, cohort.adjacency, len(cohort.sites)

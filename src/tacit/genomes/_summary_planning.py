@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.core import Forecast, Plan, PlanGoal
+from tacit.core import Forecast, Plan, Goal
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational
 from tacit.fixes import Choose, Code, Set
@@ -123,7 +123,7 @@ def plan_summary_statistics(
 ) -> Plan[SummaryStatistics]:
     """Plan the randomisation; everything here is a public fact."""
     check_unit(cohort, "summary statistics", "phenotype")
-    goal = PlanGoal.read(epsilon=epsilon, confidence=confidence)
+    goal = Goal.read(epsilon=epsilon, confidence=confidence)
     people = cohort.people
     assert people is not None  # noqa: S101 - it is public where phenotypes are protected
     mean, deviation = (None, None) if trait is None else _read_trait(trait)
@@ -156,7 +156,7 @@ def plan_summary_statistics(
     )  # fmt: skip
 
 
-def _forecast(randomizer: PhenotypeRandomizer, people: int, variants: int, goal: PlanGoal) -> list[Forecast]:
+def _forecast(randomizer: PhenotypeRandomizer, people: int, variants: int, goal: Goal) -> list[Forecast]:
     from scipy.stats import norm
 
     width = float(norm.ppf((1 + float(goal.confidence)) / 2))

@@ -10,8 +10,8 @@ from tacit.core import AnswerTable, Cells, Forecast
 from tacit.errors import TacitError
 from tacit.fixes import Say, Set
 from tacit.graphs._edge_weights import WEIGHT_STEPS
+from tacit.graphs._graph_draft import check_cells, graph_draft, graph_step, one_number
 from tacit.graphs._graph_tables import MixingTable
-from tacit.graphs._graph_task import GraphStep, check_cells, make_graph_plan, one_number
 from tacit.graphs._projection import project_greedily
 
 if TYPE_CHECKING:
@@ -19,16 +19,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tacit.core import Plan, PlanGoal
+    from tacit.core import Draft, Goal
     from tacit.graphs._graph import Graph
     from tacit.graphs._graph_facts import GraphFacts
     from tacit.graphs._loaded_graph import LoadedGraph
     from tacit.graphs._node_facts import NodeGroups
-
-__all__ = [
-    "PATH_WITNESS", "plan_edges", "plan_mixing", "plan_reciprocity", "plan_weights", "projected",
-    "projection_facts",
-]  # fmt: skip
 
 #: Why a degree bound does not make sums over edges private for a node.
 PATH_WITNESS = "on a path of 40 nodes with a degree bound of 1, the first node decides which edges are kept"
@@ -58,8 +53,8 @@ def projected(facts: GraphFacts) -> tuple[str, ...]:
     )
 
 
-def plan_edges(graph: Graph, goal: PlanGoal) -> Plan[AnswerTable]:
-    """Plan the number of edges: one edge moves it by 1; under a degree bound, one node by that bound."""
+def draft_edges(graph: Graph, goal: Goal) -> Draft[AnswerTable]:
+    """Draft the number of edges: one edge moves it by 1; under a degree bound, one node by that bound."""
     facts = graph.facts
     moved = facts.bound("edges") if facts.by_node else 1
     noise = goal.noise(l1=moved, l2_squared=moved**2, adjacency=graph.adjacency)
@@ -67,10 +62,10 @@ def plan_edges(graph: Graph, goal: PlanGoal) -> Plan[AnswerTable]:
     def exact(loaded: LoadedGraph) -> int:
         return (project_greedily(loaded.edges, moved) if facts.by_node else loaded.edges).size
 
-    return make_graph_plan(
+    return graph_draft(
         graph, goal, ask="edges", words="the number of edges", about=facts.projection,
         facts=projection_facts(facts),
-        steps=[GraphStep("edges", noise, exact)],
+        steps=[graph_step("edges", noise, exact)],
         reading=lambda noisy, level: one_number(
             "edges", noisy[0], noise.half_width(level), level, left_out=projected(facts)
         ),
@@ -78,8 +73,8 @@ def plan_edges(graph: Graph, goal: PlanGoal) -> Plan[AnswerTable]:
     )  # fmt: skip
 
 
-def plan_weights(graph: Graph, goal: PlanGoal) -> Plan[AnswerTable]:
-    """Plan the sum of all weights: one edge moves it by the largest weight."""
+def draft_weights(graph: Graph, goal: Goal) -> Draft[AnswerTable]:
+    """Draft the sum of all weights: one edge moves it by the largest weight."""
     facts = graph.facts
     facts.edge_level("the sum of weights", PATH_WITNESS)
     fact = facts.weight
@@ -99,12 +94,12 @@ def plan_weights(graph: Graph, goal: PlanGoal) -> Plan[AnswerTable]:
         note = f"the weight of each pair is cut at {float(fact.most):g}"
         return one_number("weight", float(noisy[0] * step), half, level, note=note)
 
-    return make_graph_plan(
+    return graph_draft(
         graph, goal, ask="weights", words=f"the sum of {fact.column} over all edges", assumed=True,
         about={"weight": [fact.column, str(fact.most), WEIGHT_STEPS]},
         facts=[("weights", (f"{fact.column}: the rows of a pair are added up and clipped to "
                            f"[0, {float(fact.most):g}], on a grid of {float(step):g}"))],
-        steps=[GraphStep("weights", noise, lambda loaded: int(_all(loaded.weights).sum()))],
+        steps=[graph_step("weights", noise, lambda loaded: int(_all(loaded.weights).sum()))],
         reading=reading,
         forecast=[Forecast("weight", f"sum of {fact.column}", noise.describe(step),
                            float(noise.half_width(goal.confidence) * step))],
@@ -127,8 +122,8 @@ def mixing_counts(loaded: LoadedGraph, groups: NodeGroups, *, directed: bool) ->
     return cells.reshape(-1) if directed else cells[np.triu_indices(k)]
 
 
-def plan_mixing(graph: Graph, goal: PlanGoal, group: str) -> Plan[AnswerTable]:
-    """Plan the mixing matrix of public groups: one edge is in one cell."""
+def draft_mixing(graph: Graph, goal: Goal, group: str) -> Draft[AnswerTable]:
+    """Draft the mixing matrix of public groups: one edge is in one cell."""
     facts = graph.facts
     facts.edge_level("a mixing matrix", PATH_WITNESS)
     groups = facts.group(group)
@@ -147,12 +142,12 @@ def plan_mixing(graph: Graph, goal: PlanGoal, group: str) -> Plan[AnswerTable]:
             {group: names[0], f"{group}_2": names[1]}, {"edges": cells}, float(level), counts=("edges",)
         )
 
-    return make_graph_plan(
-        graph, goal, ask="mixing", words=f"edges between groups of {group}", given={"group": group},
+    return graph_draft(
+        graph, goal, ask="mixing", words=f"edges between groups of {group}",
         about={"groups": groups.document}, assumed=True,
         facts=[("groups", f"{k} public groups of {group}; edges of nodes without a group are not counted")],
-        steps=[GraphStep("edges between groups", noise,
-                         lambda loaded: mixing_counts(loaded, groups, directed=facts.directed))],
+        steps=[graph_step("edges between groups", noise,
+                          lambda loaded: mixing_counts(loaded, groups, directed=facts.directed))],
         reading=reading,
         forecast=[Forecast("edges", f"edges between two groups of {group}", noise.describe(),
                            noise.half_width(goal.confidence))],
@@ -164,8 +159,8 @@ def _promised(facts: GraphFacts) -> int:
     return facts.bound("edges") if facts.by_node else 1
 
 
-def plan_reciprocity(graph: Graph, goal: PlanGoal) -> Plan[AnswerTable]:
-    """Plan the share of edges that are answered: one edge moves the edges by 1 and mutual pairs by 1."""
+def draft_reciprocity(graph: Graph, goal: Goal) -> Draft[AnswerTable]:
+    """Draft the share of edges that are answered: one edge moves the edges by 1 and mutual pairs by 1."""
     if not graph.facts.directed:
         raise TacitError(
             "not-allowed",
@@ -194,9 +189,9 @@ def plan_reciprocity(graph: Graph, goal: PlanGoal) -> Plan[AnswerTable]:
         return AnswerTable({}, columns, float(level), notes, counts=("edges", "mutual"))
 
     half = noise.half_width(goal.confidence)
-    return make_graph_plan(
+    return graph_draft(
         graph, goal, ask="reciprocity", words="the share of edges that are answered",
-        steps=[GraphStep("edges and mutual pairs", noise, exact)], reading=reading,
+        steps=[graph_step("edges and mutual pairs", noise, exact)], reading=reading,
         forecast=[
             Forecast("edges", "number of edges", noise.describe(), half),
             Forecast("mutual", "pairs with edges in both directions", noise.describe(), half),

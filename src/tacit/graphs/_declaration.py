@@ -107,7 +107,7 @@ def graph(
     ...     [("ana", "ben"), ("ben", "eva"), ("eva", "ana")],
     ...     name="friends", unit="edge", nodes=["ana", "ben", "eva", "tom"], budget=tc.Budget(epsilon=3),
     ... )
-    >>> plan = friends.triangles(epsilon=1)
+    >>> plan = friends.triangles().plan(epsilon=1)
     >>> plan.asked, float(plan.promised["epsilon"])
     ('the number of triangles', 1.0)
     """

@@ -12,8 +12,8 @@ from tacit.exact import count
 from tacit.fixes import Choose, Say, Set
 from tacit.graphs._counts import projected, projection_facts
 from tacit.graphs._falling_fit import fit_falling, half_width_of_difference
+from tacit.graphs._graph_draft import check_cells, graph_draft, graph_step
 from tacit.graphs._graph_tables import DegreeTable
-from tacit.graphs._graph_task import GraphStep, check_cells, make_graph_plan
 from tacit.graphs._projection import project_greedily
 
 if TYPE_CHECKING:
@@ -22,12 +22,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tacit.core import Plan, PlanGoal
+    from tacit.core import Draft, Goal
     from tacit.graphs._graph import Graph
     from tacit.graphs._graph_facts import GraphFacts
     from tacit.graphs._loaded_graph import LoadedGraph
-
-__all__ = ["DegreeEnd", "plan_degree_histogram", "plan_degrees", "plan_degrees_by"]
 
 #: Whose edges count in a graph with directions: those that leave a node, or those that arrive.
 DegreeEnd: TypeAlias = Literal["source", "target"]
@@ -79,8 +77,8 @@ def _degrees(loaded: LoadedGraph, facts: GraphFacts, end: str | None) -> NDArray
             return edges.in_degrees()[loaded.sources if facts.bipartite else 0 :]
 
 
-def plan_degrees(graph: Graph, goal: PlanGoal, of: str | None) -> Plan[AnswerTable]:
-    """Plan the sorted degrees: one edge moves two of them by 1 (with a direction, one)."""
+def draft_degrees(graph: Graph, goal: Goal, of: str | None) -> Draft[AnswerTable]:
+    """Draft the sorted degrees: one edge moves two of them by 1 (with a direction, one)."""
     facts = graph.facts
     end = _read_end(facts, of)
     n = _number(facts, end)
@@ -109,10 +107,10 @@ def plan_degrees(graph: Graph, goal: PlanGoal, of: str | None) -> Plan[AnswerTab
         )
 
     half = noise.half_width(goal.confidence)
-    return make_graph_plan(
-        graph, goal, ask="degrees", words="the degrees of all nodes, sorted", given={"of": of},
+    return graph_draft(
+        graph, goal, ask="degrees", words="the degrees of all nodes, sorted",
         about={"of": end, **facts.projection}, facts=projection_facts(facts),
-        steps=[GraphStep("sorted degrees", noise, exact)], reading=reading,
+        steps=[graph_step("sorted degrees", noise, exact)], reading=reading,
         forecast=[Forecast("degree", "degree of the node at each rank", noise.describe(), half,
                            caution="the fit makes the error smaller where many nodes have the same degree")],
     )  # fmt: skip
@@ -126,40 +124,39 @@ def _largest(facts: GraphFacts, largest: int | None, end: str | None) -> int:
     return min(wanted, _most_edges(facts, end))
 
 
-def plan_degree_histogram(
-    graph: Graph, goal: PlanGoal, largest: int | None, of: str | None
-) -> Plan[AnswerTable]:
-    """Plan the number of nodes of each degree."""
+def draft_degree_histogram(
+    graph: Graph, goal: Goal, largest: int | None, of: str | None
+) -> Draft[AnswerTable]:
+    """Draft the number of nodes of each degree."""
     facts = graph.facts
     end = _read_end(facts, of)
     n = None if facts.by_node else _number(facts, end)
     top = _largest(facts, largest, end)
     return _histograms(
         graph, goal, top, end, ask="degree_histogram", words="how many nodes have each degree",
-        given={"largest": largest, "of": of}, sizes=None if n is None else [n],
+        sizes=None if n is None else [n],
     )  # fmt: skip
 
 
-def plan_degrees_by(
-    graph: Graph, goal: PlanGoal, group: str, largest: int | None, of: str | None
-) -> Plan[AnswerTable]:
-    """Plan the degree histogram of each public group of nodes."""
+def draft_degrees_by(
+    graph: Graph, goal: Goal, group: str, largest: int | None, of: str | None
+) -> Draft[AnswerTable]:
+    """Draft the degree histogram of each public group of nodes."""
     facts = graph.facts
     end = _read_end(facts, of)
     groups = facts.group(group)
     top = _largest(facts, largest, end)
     return _histograms(
-        graph, goal, top, end, ask="degrees_by", words=f"how many nodes of each {group} have each degree",
-        given={"group": group, "largest": largest, "of": of},
+        graph, goal, top, end, ask="degrees_by", words=f"how many nodes of each {group} have each degree", 
         sizes=None if facts.by_node else groups.sizes.tolist(), by=group,
     )  # fmt: skip
 
 
 def _histograms(
-    graph: Graph, goal: PlanGoal, top: int, end: str | None, *, ask: str, words: str, given: dict[str, Any],
+    graph: Graph, goal: Goal, top: int, end: str | None, *, ask: str, words: str,
     sizes: Sequence[int] | None, by: str = "",
-) -> Plan[AnswerTable]:  # fmt: skip
-    """Plan histograms, one for each group.
+) -> Draft[AnswerTable]:  # fmt: skip
+    """Draft histograms, one for each group.
 
     At edge level the numbers of nodes with at least 1, 2, ... edges are measured: one edge moves them by 2 in
     L1 and by 4 in squared L2 (with a direction, by 1), half of what it moves in a histogram. At node level
@@ -198,12 +195,12 @@ def _histograms(
         Forecast("or_more", "number of nodes with this degree or more", noise.describe(),
                  noise.half_width(goal.confidence))
     ]  # fmt: skip
-    return make_graph_plan(
-        graph, goal, ask=ask, words=words, given=given, facts=projection_facts(facts),
+    return graph_draft(
+        graph, goal, ask=ask, words=words, facts=projection_facts(facts),
         about={
             "of": end, "cells": cells, **facts.projection, **({"groups": groups.document} if groups else {}),
         },
-        steps=[GraphStep("degree histogram", noise, exact)], reading=reading,
+        steps=[graph_step("degree histogram", noise, exact)], reading=reading,
         forecast=[Forecast("nodes", "number of nodes with this degree", noise.describe(), half), *fall],
     )  # fmt: skip
 

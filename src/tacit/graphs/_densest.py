@@ -10,25 +10,23 @@ from tacit.core import AnswerTable, Cells, Forecast
 from tacit.errors import TacitError
 from tacit.fixes import Say
 from tacit.graphs._counts import PATH_WITNESS
-from tacit.graphs._graph_task import GraphStep, make_graph_plan, pure_goal
+from tacit.graphs._graph_draft import graph_draft, graph_step, pure_goal
 from tacit.mechanisms import Exponential
 from tacit.report import percent
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from tacit.core import Plan, PlanGoal
+    from tacit.core import Draft, Goal
     from tacit.graphs._graph import Graph
     from tacit.graphs._loaded_graph import LoadedGraph
-
-__all__ = ["plan_densest"]
 
 #: The score of one edge in the smallest group: fine enough that rounding does not matter.
 _SCALE = 10**6
 
 
-def plan_densest(graph: Graph, goal: PlanGoal, group: str) -> Plan[AnswerTable]:
-    """Plan the choice of the group with the largest density: its edges over its pairs of nodes.
+def draft_densest(graph: Graph, goal: Goal, group: str) -> Draft[AnswerTable]:
+    """Draft the choice of the group with the largest density: its edges over its pairs of nodes.
 
     Sensitivity: with p_g pairs in group g and p the smallest of them, the score is floor(S p m_g / p_g), S =
     10^6, for m_g edges inside g. One edge is inside at most one group and raises its m_g by 1, so its score
@@ -67,11 +65,11 @@ def plan_densest(graph: Graph, goal: PlanGoal, group: str) -> Plan[AnswerTable]:
         return AnswerTable({}, {"densest": cells}, float(level), {"densest": note})
 
     lead = noise.lead_for(pure.confidence, len(labels)) / (_SCALE * least)
-    return make_graph_plan(
-        graph, pure, ask="densest", words=f"the densest {group}", given={"group": group}, assumed=True,
+    return graph_draft(
+        graph, pure, ask="densest", words=f"the densest {group}", assumed=True,
         about={"groups": groups.document, "scale": _SCALE},
         facts=[("groups", f"{len(labels)} groups of {group} with at least two nodes")],
-        steps=[GraphStep("density of groups", noise, exact)], reading=reading,
+        steps=[graph_step("density of groups", noise, exact)], reading=reading,
         forecast=[Forecast("densest", "group with the most edges for its number of pairs",
                            f"{noise.describe()}", None,
                            "the densest group is picked with probability "

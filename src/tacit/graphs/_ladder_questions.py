@@ -12,7 +12,7 @@ from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
 from tacit.graphs._counts import ratio_cells
-from tacit.graphs._graph_task import GraphStep, make_graph_plan, one_number, pure_goal
+from tacit.graphs._graph_draft import graph_draft, graph_step, one_number, pure_goal
 from tacit.graphs._programme import triangle_programme
 from tacit.graphs._stars import count_stars, count_wedges, largest_wedge_change, top_degree
 from tacit.graphs._triangles import count_triangles, largest_common
@@ -22,17 +22,14 @@ from tacit.mechanisms import DiscreteLaplace, LadderNoise, StarLadder
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tacit.core import Plan, PlanGoal
+    from tacit.core import Draft, Goal
     from tacit.graphs._edges import EdgeArrays
     from tacit.graphs._graph import Graph
     from tacit.graphs._graph_facts import GraphFacts
     from tacit.graphs._loaded_graph import LoadedGraph
 
-__all__ = ["plan_clustering", "plan_stars", "plan_triangles", "plan_wedges"]
-
 _FOR_WIDTH = Fraction(15, 100)  # of epsilon, for the width that an interval needs
 _FOR_TRIANGLES = Fraction(3, 5)  # of epsilon, in a clustering coefficient
-_MOST_LEGS = 20  # the numbers of larger stars do not fit into a float
 _HUB = "one node that is connected to all others closes a triangle with every edge between them"
 
 
@@ -91,7 +88,7 @@ class _Counted:
     """The steps of one count, and how its noisy integers become a value with a half-width."""
 
     ladder: _Ladder
-    steps: tuple[GraphStep, ...]
+    steps: tuple[Step[LoadedGraph], ...]
     half: Callable[[Sequence[Any], Fraction], int]
 
     def value(self, noisy: Sequence[Any]) -> int:
@@ -104,18 +101,18 @@ def _counted(graph: Graph, ladder: _Ladder, epsilon: Fraction) -> _Counted:
     if facts.by_node:
         moved = max(1, ladder.by_node(facts.bound(ladder.name)))
         noise = DiscreteLaplace(epsilon=epsilon, sensitivity=moved, adjacency=graph.adjacency)
-        step = GraphStep(ladder.name, noise, lambda loaded: ladder.exact(loaded.edges))
+        step = graph_step(ladder.name, noise, lambda loaded: ladder.exact(loaded.edges))
         return _Counted(ladder, (step,), lambda _, level: noise.half_width(level))
     bound = facts.degree_bound
     share = Fraction(0) if bound is not None else _FOR_WIDTH
     rest = epsilon * (1 - share)
     law = _law(graph, ladder, rest)
-    main = GraphStep(ladder.name, law, lambda loaded: (ladder.exact(loaded.edges), ladder.width(loaded)))
+    main = graph_step(ladder.name, law, lambda loaded: (ladder.exact(loaded.edges), ladder.width(loaded)))
     if bound is not None:
         stated = _capped(ladder, facts, ladder.per_degree * bound)
         return _Counted(ladder, (main,), lambda _, level: law.half_width(level, width=stated))
     width = DiscreteLaplace(epsilon=epsilon * share, sensitivity=1, adjacency=graph.adjacency)
-    first = GraphStep(f"width of {ladder.name}", width, ladder.width)
+    first = graph_step(f"width of {ladder.name}", width, ladder.width)
 
     def half(noisy: Sequence[Any], level: Fraction) -> int:
         """Use a fifth of the chance to fail for the width (one side), and the rest for the count."""
@@ -142,7 +139,7 @@ def _capped(ladder: _Ladder, facts: GraphFacts, width: int) -> int:
     return min(width, n - 1 if ladder.legs > 2 else ladder.per_degree * max(n - 2, 0))
 
 
-def _forecast(counted: _Counted, facts: GraphFacts, goal: PlanGoal, words: str) -> Forecast:
+def _forecast(counted: _Counted, facts: GraphFacts, goal: Goal, words: str) -> Forecast:
     """Say which interval to expect; if the width is private, for a noisy width at the floor."""
     ladder, law = counted.ladder, counted.steps[-1].mechanism
     describe = law.describe()  # type: ignore[attr-defined]
@@ -166,8 +163,8 @@ def _facts(counted: _Counted, facts: GraphFacts) -> list[tuple[str, str]]:
 
 
 def _one_count(
-    graph: Graph, goal: PlanGoal, ladder: _Ladder, words: str, given: dict[str, int] | None = None
-) -> Plan[AnswerTable]:
+    graph: Graph, goal: Goal, ladder: _Ladder, words: str, about: dict[str, int] | None = None
+) -> Draft[AnswerTable]:
     facts = graph.facts
     pure = pure_goal(goal, ladder.name)
     assert pure.epsilon is not None  # noqa: S101 - pure_goal
@@ -176,9 +173,9 @@ def _one_count(
     def reading(noisy: Any, level: Fraction) -> AnswerTable:
         return one_number(ladder.name, counted.value(noisy), counted.half(noisy, level), level)
 
-    return make_graph_plan(
+    return graph_draft(
         graph, pure, ask=ladder.name, words=words, steps=counted.steps, reading=reading, assumed=True,
-        about={**_interval_bound(facts), **(given or {})}, given=given,
+        about={**_interval_bound(facts), **(about or {})},
         facts=[*_facts(counted, facts), *(_verdict(facts, pure.epsilon) if ladder is _TRIANGLES else [])],
         forecast=[_forecast(counted, facts, pure, words.removeprefix("the "))],
     )  # fmt: skip
@@ -200,8 +197,8 @@ def _interval_bound(facts: GraphFacts) -> dict[str, int]:
     return {} if facts.degree_bound is None else {"degree_bound": facts.degree_bound}
 
 
-def plan_triangles(graph: Graph, goal: PlanGoal, tau: int | None) -> Plan[AnswerTable]:
-    """Plan the number of triangles: the ladder for edges; for nodes the linear programme with a bound."""
+def draft_triangles(graph: Graph, goal: Goal, tau: int | None) -> Draft[AnswerTable]:
+    """Draft the number of triangles: the ladder for edges; for nodes the linear programme with a bound."""
     facts = graph.facts
     facts.undirected("triangles")
     if tau is not None and not facts.by_node:
@@ -213,10 +210,10 @@ def plan_triangles(graph: Graph, goal: PlanGoal, tau: int | None) -> Plan[Answer
     noise = goal.noise(l1=most + 1, l2_squared=(most + 1) ** 2, adjacency=graph.adjacency)
     half = noise.half_width(goal.confidence)
     note = f"at most {most:,} triangles of each node count; the interval covers the noise only"
-    return make_graph_plan(
-        graph, goal, ask="triangles", words="the number of triangles", given={"tau": most},
+    return graph_draft(
+        graph, goal, ask="triangles", words="the number of triangles",
         about={"tau": most}, facts=[("tau", f"{note}; choose it from public knowledge")],
-        steps=[GraphStep("triangles", noise, lambda loaded: triangle_programme(loaded.edges, most))],
+        steps=[graph_step("triangles", noise, lambda loaded: triangle_programme(loaded.edges, most))],
         reading=lambda noisy, level: one_number(
             "triangles", noisy[0], noise.half_width(level), level, note=note
         ),
@@ -224,8 +221,8 @@ def plan_triangles(graph: Graph, goal: PlanGoal, tau: int | None) -> Plan[Answer
     )  # fmt: skip
 
 
-def plan_wedges(graph: Graph, goal: PlanGoal) -> Plan[AnswerTable]:
-    """Plan the number of wedges: paths of two edges."""
+def draft_wedges(graph: Graph, goal: Goal) -> Draft[AnswerTable]:
+    """Draft the number of wedges: paths of two edges."""
     graph.facts.undirected("wedges")
     graph.facts.edge_level(
         "wedges", "one node with all others as neighbours is the middle of all their pairs"
@@ -233,8 +230,8 @@ def plan_wedges(graph: Graph, goal: PlanGoal) -> Plan[AnswerTable]:
     return _one_count(graph, goal, _WEDGES, "the number of wedges (paths of two edges)")
 
 
-def plan_clustering(graph: Graph, goal: PlanGoal) -> Plan[AnswerTable]:
-    """Plan the clustering coefficient: three times the triangles, over the wedges."""
+def draft_clustering(graph: Graph, goal: Goal) -> Draft[AnswerTable]:
+    """Draft the clustering coefficient: three times the triangles, over the wedges."""
     facts = graph.facts
     facts.undirected("triangles")
     facts.edge_level("the clustering coefficient", _HUB)
@@ -257,7 +254,7 @@ def plan_clustering(graph: Graph, goal: PlanGoal) -> Plan[AnswerTable]:
             columns[part.ladder.name] = Cells((value,), (value - half,), (value + half,))
         return AnswerTable({}, columns, float(level), {}, counts=("triangles", "wedges"))
 
-    return make_graph_plan(
+    return graph_draft(
         graph, pure, ask="clustering", words="the clustering coefficient", assumed=True,
         about=_interval_bound(facts), facts=_facts(parts[0], facts)[:1],
         steps=[*parts[0].steps, *parts[1].steps], reading=reading,
@@ -270,21 +267,16 @@ def plan_clustering(graph: Graph, goal: PlanGoal) -> Plan[AnswerTable]:
     )  # fmt: skip
 
 
-def plan_stars(graph: Graph, goal: PlanGoal, legs: int) -> Plan[AnswerTable]:
-    """Plan the number of k-stars: nodes with k of their neighbours."""
+def draft_stars(graph: Graph, goal: Goal, k: int) -> Draft[AnswerTable]:
+    """Draft the number of k-stars: nodes with k of their neighbours."""
     facts = graph.facts
-    k = count("k", legs, zero=False)
-    if k == 1:
-        raise bad_parameter("k", "at least 2", legs, why="a star with one leg is an edge", fix=Set(k=3))
-    if k > _MOST_LEGS:
-        raise bad_parameter("k", f"at most {_MOST_LEGS}", legs, fix=Set(k=3))
     facts.undirected("stars")
     facts.edge_level("stars", "one node with all others as neighbours is the middle of all their stars")
     if k == 2:
-        return plan_wedges(graph, goal)
+        return draft_wedges(graph, goal)
     n = facts.nodes.number
     if n is not None and k > n - 1:
-        raise bad_parameter("k", f"at most {n - 1} for {n:,} nodes", legs, fix=Set(k=max(2, min(3, n - 1))))
+        raise bad_parameter("k", f"at most {n - 1} for {n:,} nodes", k, fix=Set(k=max(2, min(3, n - 1))))
     stars = _Ladder(
         "stars", lambda edges: count_stars(edges, k), lambda loaded: top_degree(loaded.edges),
         "no node has more than {} edges", 1,

@@ -9,7 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tacit.algebra import Column, RowCounts, TableQuestion, resolve, scope
-from tacit.core import Forecast, Plan, PlanGoal
+from tacit.core import Forecast, Plan, Goal
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Declare, Either, Set
 from tacit.inference._logistic import LogisticColumn, LogisticFit
@@ -68,7 +68,7 @@ class LogisticQuestion:
         confidence
             How often intervals cover.
         """
-        goal = PlanGoal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
+        goal = Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
         by = tuple((axis.name, axis.node) for axis in self.axes)
         keys = tuple(product(*(axis.values for axis in self.axes)))
         asked = TableQuestion(self.rows.relation, by, keys, (), None, None)

@@ -238,7 +238,7 @@ def _smallest(chance: Callable[[float], float], quick: Callable[[float], float])
 
 def _measured(plan: Plan[Any], column: str | None) -> tuple[Any, Any]:
     """Return the statistic of a mean and its noise in rows, or refuse a plan without one."""
-    task: Any = members_of(plan)[0].task
+    task: Any = members_of(plan)[0].task.subject
     found = {
         one.name: task.noises[one.step]
         for one in getattr(task, "columns", ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tacit.core import PlanGoal
+from tacit.core import Goal
 from tacit.errors import bad_parameter
 from tacit.fixes import Set
 from tacit.inference._logistic_question import LogisticQuestion, logistic_question
@@ -95,7 +95,7 @@ def regress(
 
 def rebuild_regress(dataset: TableDataset, request: Any) -> Plan[RegressionTable]:
     """Rebuild a plan from its document."""
-    rows, goal = read_rows(dataset, request["rows"]), PlanGoal.from_json(request["goal"])
+    rows, goal = read_rows(dataset, request["rows"]), Goal.from_json(request["goal"])
     extra = {"bins": request["bins"]} if request["kind"] == "logistic" else {"bounds": request["bounds"]}
     if "bounds" in extra:
         from fractions import Fraction

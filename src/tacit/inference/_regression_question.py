@@ -25,7 +25,7 @@ from tacit.algebra import (
     resolve,
     scope,
 )  # fmt: skip
-from tacit.core import Forecast, Plan, PlanGoal
+from tacit.core import Forecast, Plan, Goal
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational
 from tacit.fixes import Choose, Declare, Either, Set
@@ -91,7 +91,7 @@ class LinearQuestion:
         confidence
             How often intervals cover.
         """
-        goal = PlanGoal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
+        goal = Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
         asked = TableQuestion(self.rows.relation, (), None, (), None, None)
         dataset = self.rows._dataset  # noqa: SLF001 - a question of its rows
         who = contribution_of(dataset, asked)
@@ -231,7 +231,7 @@ def _two_values(
 
 
 def _chosen(
-    nodes: tuple[Node, ...], columns: tuple[MeasuredColumn, ...], goal: PlanGoal, who: Contribution
+    nodes: tuple[Node, ...], columns: tuple[MeasuredColumn, ...], goal: Goal, who: Contribution
 ) -> tuple[PartProducts | MomentProducts, DiscreteLaplace | DiscreteGaussian]:
     """Choose what is measured by the predicted noise of the products with the outcome, in rows."""
     found = [_noisy(MomentProducts(nodes, _grids(columns, _PAIR_BITS), _PAIR_ONE), goal, who)]
@@ -252,7 +252,7 @@ def _chosen(
     return min(priced)[2]
 
 
-def _noisy(statistic: Any, goal: PlanGoal, who: Contribution) -> Any:
+def _noisy(statistic: Any, goal: Goal, who: Contribution) -> Any:
     """Return a statistic with its noise; None where integers of 64 bits cannot hold it."""
     l1, l2_squared = statistic.sensitivity(who)
     try:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tacit.algebra import Call, Column, Literal, RowCounts, TableQuestion, lit, resolve, scope
-from tacit.core import Forecast, Plan, PlanGoal
+from tacit.core import Forecast, Plan, Goal
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational
 from tacit.fixes import Code, Set
@@ -75,7 +75,7 @@ class SurvivalQuestion:
         confidence
             How often intervals cover, at each time by itself.
         """
-        goal = PlanGoal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
+        goal = Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
         cells = [float(i) for i in range(2 * len(self.cuts) - 1)]
         group = self.group
         by = (("cell", self.cell),) if group is None else ((group.name, group.node), ("cell", self.cell))
@@ -207,7 +207,7 @@ def rebuild_survival(dataset: TableDataset, request: Any) -> Plan[SurvivalCurves
     """Rebuild a plan from its document."""
     rows = read_rows(dataset, request["rows"])
     names = ("time", "event", "bins", "by", "keys")
-    goal = PlanGoal.from_json(request["goal"])
+    goal = Goal.from_json(request["goal"])
     return survival(rows, **{name: request[name] for name in names}).plan(
         epsilon=goal.epsilon, delta=goal.delta, rho=goal.rho, confidence=goal.confidence
     )

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tacit.accounting import Budget, Cost, calibrate
-from tacit.core import PlanGoal
+from tacit.core import Goal
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
@@ -21,7 +21,7 @@ __all__ = ["fit_noise", "read_fit_goal", "share_of_noise", "smallest_noise"]
 _FINE = 2**20
 
 
-def read_fit_goal(*, epsilon: object, delta: object, size: object) -> tuple[PlanGoal, int]:
+def read_fit_goal(*, epsilon: object, delta: object, size: object) -> tuple[Goal, int]:
     """Read the promise of a fit and the declared number of units, or refuse with what is missing."""
     if size is None:
         raise bad_parameter(
@@ -36,7 +36,7 @@ def read_fit_goal(*, epsilon: object, delta: object, size: object) -> tuple[Plan
         raise bad_parameter(
             "delta", "above 0", delta, why="the noise is Gaussian", fix=Set(delta=_small_delta(units))
         )
-    goal = PlanGoal.read(epsilon=epsilon, delta=delta)  # type: ignore[arg-type]
+    goal = Goal.read(epsilon=epsilon, delta=delta)  # type: ignore[arg-type]
     if goal.delta > Fraction(1, units):
         raise TacitError(
             "bad-parameter",
@@ -51,12 +51,12 @@ def _small_delta(units: int) -> float:
     return float(f"1e-{len(str(units)) + 1}")
 
 
-def fit_noise(goal: PlanGoal) -> Fraction:
+def fit_noise(goal: Goal) -> Fraction:
     """Return the noise multiplier: sigma over sensitivity of one Gaussian that has this promise.
 
     Examples
     --------
-    >>> round(float(fit_noise(PlanGoal.read(epsilon=1, delta=1e-5))), 3)
+    >>> round(float(fit_noise(Goal.read(epsilon=1, delta=1e-5))), 3)
     3.731
     """
     assert goal.epsilon is not None  # noqa: S101 - fits read epsilon and delta

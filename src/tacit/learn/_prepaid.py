@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import Cost
-from tacit.core import Dataset, Plan, Unit, measure, open_account, read_identity
+from tacit.core import Dataset, Plan, Unit, adopted, open_account, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count
 from tacit.fixes import Code, Set
@@ -71,7 +71,7 @@ class AnyFit:
         """Fit, and return the identity of the fit and what was learned, as text."""
         if gaussian_share(value.mechanisms) * self.noise**2 > 1:
             raise ValueError("the fit costs more than was paid for it")
-        noisy, _ = measure(value.mechanisms, value.integers())
+        noisy = adopted(value).draw()
         return [value.identity, json.dumps(value.read(noisy, Fraction(95, 100)).to_json())]
 
     def to_json(self) -> dict[str, Any]:

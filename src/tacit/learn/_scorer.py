@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.core import AnswerTable, Cells, Plan, PlanGoal, Unit
+from tacit.core import AnswerTable, Cells, Plan, Goal, Unit
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Choose, Code, Either, Set
@@ -160,7 +160,7 @@ class PricedScorer:
             plan: Plan[AnswerTable] = Plan.of(
                 data,
                 task,
-                promised=PlanGoal.read(epsilon=self.epsilon).promised,
+                promised=Goal.read(epsilon=self.epsilon).promised,
                 asked=f"a score, {self.measure}",
             )
             share = float(plan.release().value)

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
 from tacit.accounting import Cost
-from tacit.core import Plan, measure
+from tacit.core import Plan, adopted
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Code, Set
@@ -60,7 +60,7 @@ class SearchRuns:
         model = clone(self.candidates[place])
         model.n_features_in_ = self.candidates[place].n_features_in_
         task = FitTask(model.kind, model._checked_steps(self.train, self.noise), "")  # noqa: SLF001 - of this room
-        noisy, _ = measure(task.mechanisms, task.integers())
+        noisy = adopted(task).draw()
         fitted = task.read(noisy, Fraction(95, 100))
         model._learned(fitted)  # noqa: SLF001
         places = self.test.units().ravel()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from tacit.core import Forecast, Plan, PlanGoal
+from tacit.core import Forecast, Plan, Goal
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
 from tacit.fixes import Declare, Set
@@ -83,7 +83,7 @@ class AdaptiveQuestions:
         >>> answer.low <= answer.value <= answer.high
         True
         """
-        goal = PlanGoal.read(epsilon=epsilon, confidence=confidence)
+        goal = Goal.read(epsilon=epsilon, confidence=confidence)
         assert goal.epsilon is not None  # noqa: S101 - read checks it
         part = _read_share(share)
         levels = count("depth", depth, zero=False)
@@ -145,7 +145,7 @@ class AdaptiveQuestions:
         >>> len(surface) >= 100
         True
         """
-        goal = PlanGoal.read(epsilon=epsilon, confidence=confidence)
+        goal = Goal.read(epsilon=epsilon, confidence=confidence)
         assert goal.epsilon is not None  # noqa: S101 - read checks it
         known = None if points is None else count("points", points)
         first = Fraction(0) if known is not None else _FOR_THE_TOTAL
@@ -213,7 +213,7 @@ class AdaptiveQuestions:
         >>> len(sites.hottest(3, cells=(8, 8), epsilon=1).release())
         3
         """
-        goal = PlanGoal.read(epsilon=epsilon, confidence=confidence)
+        goal = Goal.read(epsilon=epsilon, confidence=confidence)
         assert goal.epsilon is not None  # noqa: S101 - read checks it
         try:
             size = tuple(count("cells", side, zero=False) for side in cells)
@@ -250,7 +250,7 @@ class AdaptiveQuestions:
             request=lambda: {**asked, "goal": goal.to_json()},
         )  # fmt: skip
 
-    def _rebuild_adaptive(self, request: Any, goal: PlanGoal) -> Plan[Any]:
+    def _rebuild_adaptive(self, request: Any, goal: Goal) -> Plan[Any]:
         """Make a plan of these questions again, or raise ``ValueError``."""
         given: dict[str, Any] = {"epsilon": goal.epsilon, "confidence": goal.confidence}
         match request:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from tacit.core import Dataset, Forecast, Limits, Plan, PlanGoal
+from tacit.core import Dataset, Forecast, Limits, Plan, Goal
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Say, Set
@@ -108,7 +108,7 @@ class PointMap(AdaptiveQuestions, Dataset):
         >>> len(plan.release())
         256
         """
-        goal = PlanGoal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
+        goal = Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
         size = count("rows", rows, zero=False), count("columns", columns, zero=False)
         if size[0] * size[1] > _MOST:
             raise TacitError(
@@ -153,7 +153,7 @@ class PointMap(AdaptiveQuestions, Dataset):
         >>> [len(surface), len(surface.level("region"))]
         [12, 3]
         """
-        goal = PlanGoal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
+        goal = Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
         regions = read_districts(districts, name, parents, self.box)
         asked: dict[str, JSON] = {
             "districts": digest_of_regions(regions), "names": list(regions.names),
@@ -191,7 +191,7 @@ class PointMap(AdaptiveQuestions, Dataset):
         >>> surface.radius(-23.6, 133.4, km=40).value > 0
         True
         """
-        goal = PlanGoal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
+        goal = Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
         level = count("resolution", resolution)
         least = level if coarsest is None else count("coarsest", coarsest)
         if level > 15 or least > level:
@@ -225,7 +225,7 @@ class PointMap(AdaptiveQuestions, Dataset):
         ]  # fmt: skip
 
     def _plan(
-        self, locator: Locator, goal: PlanGoal, asked: dict[str, JSON], words: str,
+        self, locator: Locator, goal: Goal, asked: dict[str, JSON], words: str,
         *, request: dict[str, JSON] | None = None, above: PolygonRegions | None = None,
         notes: tuple[str, ...] = (),
     ) -> Plan[Surface]:  # fmt: skip
@@ -254,11 +254,11 @@ class PointMap(AdaptiveQuestions, Dataset):
         larger = replace(own, per_group=own.total)
         return [own, *(larger for _ in codes)]
 
-    def _noise(self, goal: PlanGoal, who: Contribution) -> DiscreteLaplace | DiscreteGaussian:
+    def _noise(self, goal: Goal, who: Contribution) -> DiscreteLaplace | DiscreteGaussian:
         return goal.noise(l1=who.l1(1), l2_squared=who.l2_squared(1), adjacency=self.adjacency)
 
     def _rebuild(self, request: Any) -> Plan[Any]:
-        goal = PlanGoal.from_json(request["goal"])
+        goal = Goal.from_json(request["goal"])
         given: dict[str, Any] = {
             "epsilon": goal.epsilon, "delta": goal.delta, "rho": goal.rho, "confidence": goal.confidence,
         }  # fmt: skip
@@ -285,7 +285,7 @@ class PointMap(AdaptiveQuestions, Dataset):
         return self.districts({"features": features}, name=own, parents=levels, **given)
 
 
-def _forecasts(task: RegionTask, goal: PlanGoal, words: str) -> list[Forecast]:
+def _forecasts(task: RegionTask, goal: Goal, words: str) -> list[Forecast]:
     """Say what to expect of each level; least squares only make it better."""
     found = [
         Forecast("n", f"points in each of {words}", task.noises[0].describe(),

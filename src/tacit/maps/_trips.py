@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from tacit.core import Dataset, Forecast, Plan, PlanGoal, Unit, fixes_of, open_account, read_identity
+from tacit.core import Dataset, Forecast, Plan, Goal, Unit, fixes_of, open_account, read_identity
 from tacit.engines import SourceColumns
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
@@ -174,7 +174,7 @@ class Trips(Dataset):
         >>> len(made.flows(["N", "S", "W"], epsilon=0.5).release())
         9
         """
-        goal = PlanGoal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
+        goal = Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
         names, shape = _read_zones(zones, self.box)
         moved = self.most * (2 if self.adjacency == "replace" else 1)
         noise = goal.noise(l1=moved, l2_squared=moved**2, adjacency=self.adjacency)
@@ -204,7 +204,7 @@ class Trips(Dataset):
     def _rebuild(self, request: Any) -> Plan[Any]:
         given = dict(request["flows"])
         zones = given.pop("zones")
-        goal = PlanGoal.from_json(given)
+        goal = Goal.from_json(given)
         zones = tuple(zones) if self.box is not None else zones
         return self.flows(
             zones, epsilon=goal.epsilon, delta=goal.delta, rho=goal.rho, confidence=goal.confidence

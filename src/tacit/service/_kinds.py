@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
+from tacit.core import question_of
 from tacit.errors import TacitError
 from tacit.fixes import Choose
 from tacit.service._kind_arguments import ChoiceArgument, DayArgument, TextArgument, WholeArgument
@@ -240,6 +241,9 @@ def plan_of_method(
         raise TacitError("bad-parameter", f"the method {method} needs {lacking}")
     if asked.plan is not None:
         return asked.plan(dataset, **given, **totals)
+    declared = question_of(getattr(dataset, "kind", ""), str(method))
+    if declared is not None:
+        return declared.ask(dataset, **given).plan(**totals)
     plan: Plan[Any] = getattr(dataset, str(method))(**given, **totals)
     return plan
 

@@ -117,7 +117,7 @@ class AlarmTask(StreamTask):
 
 def make_alarm_plan(stream: Stream, one: Plan[Any], request: JSON, goal: AlarmGoal) -> Plan[AlarmDays]:
     """Make the plan of an alarm from the plan of one day's count, which is never released itself."""
-    table: TableTask = members_of(one)[0].task
+    table: Any = members_of(one)[0].task.subject
     mechanism = table.mechanisms[0]
     if len(table.steps) != 1 or not isinstance(mechanism, DiscreteLaplace) or table.asked.by:
         raise TacitError(

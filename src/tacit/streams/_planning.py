@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from tacit.core import Forecast, Plan, PlanGoal, left_afterwards, members_of, warn_of_delta
+from tacit.core import ANY_TOTAL, Forecast, Goal, Plan, left_afterwards, members_of, warn_of_delta
 from tacit.engines import KEPT
 from tacit.errors import TacitError, bad_parameter
+from tacit.exact import read_fraction
 from tacit.fixes import Choose, Either, Set
 from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace, LinearNoise
 from tacit.streams._choice import WINDOWS, choose_noise, read_focus
@@ -41,12 +42,26 @@ _MOST_BLOCKS = 1_000  # a charge names at most so many blocks
 
 
 @dataclass(frozen=True, slots=True)
-class StreamGoal(PlanGoal):
+class StreamGoal(Goal):
     """What a user gives to ``plan``: the total cost, what the noise is chosen for, how days are charged."""
 
-    focus: Focus
-    charge: Charging
-    size: int | None
+    focus: Focus = "balanced"
+    charge: Charging = "run"
+
+    @classmethod
+    def read(cls, *, focus: Any = "balanced", charge: Any = "run", **goal: Any) -> Any:  # type: ignore[override]
+        """Read the goal of a stream."""
+        from dataclasses import fields
+
+        read = Goal.read(**goal, takes=ANY_TOTAL | {"size"})
+        return cls(**{one.name: getattr(read, one.name) for one in fields(Goal)}, focus=focus, charge=charge)
+
+    @classmethod
+    def from_json(cls, document: Any, takes: Any = None) -> Any:
+        """Read the goal back."""
+        numbers = ("epsilon", "delta", "rho", "confidence")
+        exact = {name: None if document[name] is None else read_fraction(document[name]) for name in numbers}
+        return cls.read(**exact, **{name: document[name] for name in ("focus", "charge", "size")})
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "focus", read_focus(self.focus))
@@ -57,7 +72,7 @@ class StreamGoal(PlanGoal):
     def to_json(self) -> dict[str, JSON]:
         """Return the goal as JSON, numbers exactly."""
         own = {"focus": self.focus, "charge": self.charge, "size": self.size}
-        return PlanGoal.to_json(self) | own
+        return Goal.to_json(self) | own
 
 
 def make_stream_plan(
@@ -67,8 +82,8 @@ def make_stream_plan(
 
     Those two are never released: they say what one unit can change in one day, in L1 and in L2.
     """
-    table: TableTask = members_of(pure)[0].task
-    other = members_of(concentrated)[0].task
+    table: Any = members_of(pure)[0].task.subject
+    other: Any = members_of(concentrated)[0].task.subject
     choice = choose_noise(
         _moves(table, other.table if isinstance(other, LevelTask) else other),
         days=stream.horizon.days,

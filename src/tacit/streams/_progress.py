@@ -26,7 +26,7 @@ class BegunPlan:
         self.plan = plan
         self._run = run
         self._horizon = horizon
-        self.task: StreamTask = members_of(plan)[0].task
+        self.task: Any = members_of(plan)[0].task.subject
         self._claimed = 0  # instalments that were looked at, and are stored or lost for certain
         self._ends: list[tuple[int, int]] = []  # the number of a stored instalment, and its last day
 

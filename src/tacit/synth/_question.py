@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from tacit.core import Plan, PlanGoal
+from tacit.core import Plan, Goal
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count
 from tacit.fixes import Choose, Either, Fix, Say, Set
@@ -92,7 +92,7 @@ def rebuild(dataset: TableDataset, request: Any) -> Plan[SyntheticTable]:
     written = {**question.design.to_json(), "never": request["never"]}
     question = replace(question, design=SynthDesign.from_json(written))
     _check_room(question.design, request["columns"])
-    return question.planned(PlanGoal.from_json(request["goal"]))
+    return question.planned(Goal.from_json(request["goal"]))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -129,9 +129,9 @@ class SynthQuestion:
         confidence
             How often the interval of a measured cell covers the noise.
         """
-        return self.planned(PlanGoal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence))
+        return self.planned(Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence))
 
-    def planned(self, goal: PlanGoal) -> Plan[SyntheticTable]:
+    def planned(self, goal: Goal) -> Plan[SyntheticTable]:
         """Plan the measurements for a goal; see `plan`."""
         who, dataset = self.source.contribution, self.source.dataset
         mechanism = _mechanism(self.design, _rho(goal), who)
@@ -148,7 +148,7 @@ class SynthQuestion:
             request=lambda: self._request(goal),
         )
 
-    def _request(self, goal: PlanGoal) -> JSON:
+    def _request(self, goal: Goal) -> JSON:
         names = [column.name for column in self.columns]
         return {
             "asks": "synthesize",
@@ -175,7 +175,7 @@ def _mechanism(design: SynthDesign, rho: Fraction, who: Contribution) -> SynthMe
     return mechanism
 
 
-def _rho(goal: PlanGoal) -> Fraction:
+def _rho(goal: Goal) -> Fraction:
     """Return the rho of a goal, or refuse pure epsilon."""
     if goal.rho is not None:
         return goal.rho

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import rho_cap
-from tacit.core import Forecast, Plan, PlanGoal
+from tacit.core import Forecast, Plan, Goal
 from tacit.errors import TacitError
 from tacit.exact import rational, read_fraction
 from tacit.fixes import Choose
@@ -69,7 +69,7 @@ def rebuild(dataset: TableDataset, request: Any) -> Plan[HierarchyCounts]:
     weights = {name: read_fraction(one) for name, one in request["weights"].items()}
     rows = read_rows(dataset, request["rows"])
     question = hierarchy(rows, levels, tree=request["tree"], weights=weights)
-    return question.planned(PlanGoal.from_json(request["goal"]))
+    return question.planned(Goal.from_json(request["goal"]))
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -111,7 +111,7 @@ class HierarchyQuestion:
             this confidence.
         """
         if within is None:
-            return self.planned(PlanGoal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence))
+            return self.planned(Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence))
         counted = counted_question(self.rows, (self.axis,))
         goal = read_within(
             within, epsilon, rho, delta, confidence,
@@ -119,7 +119,7 @@ class HierarchyQuestion:
         )  # fmt: skip
         return self.planned(goal)
 
-    def planned(self, goal: PlanGoal) -> Plan[HierarchyCounts]:
+    def planned(self, goal: Goal) -> Plan[HierarchyCounts]:
         """Return the plan of a goal that was read."""
         counted = counted_question(self.rows, (self.axis,))
         mechanisms, tree = self._levels(counted, goal), self.tree
@@ -158,7 +158,7 @@ class HierarchyQuestion:
         )
 
     def _levels(
-        self, counted: CountedQuestion, goal: PlanGoal
+        self, counted: CountedQuestion, goal: Goal
     ) -> tuple[DiscreteLaplace, ...] | tuple[DiscreteGaussian, ...]:
         """Choose the noise of each level, the lowest first."""
         who = counted.who
@@ -201,12 +201,12 @@ class HierarchyQuestion:
         return MeasurementNoise.of(list(zip(mechanisms, sizes, strict=True)), self.tree.parents)
 
     def _widths(
-        self, mechanisms: Sequence[DiscreteLaplace | DiscreteGaussian], goal: PlanGoal
+        self, mechanisms: Sequence[DiscreteLaplace | DiscreteGaussian], goal: Goal
     ) -> NDArray[np.float64]:
         return node_half_widths(self.tree, self._noise(mechanisms), float(1 - goal.confidence))
 
     def _forecast(
-        self, mechanisms: Sequence[DiscreteLaplace | DiscreteGaussian], goal: PlanGoal
+        self, mechanisms: Sequence[DiscreteLaplace | DiscreteGaussian], goal: Goal
     ) -> list[Forecast]:
         widths, depth = self._widths(mechanisms, goal), self.tree.depth
         return [

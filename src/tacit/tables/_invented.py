@@ -117,7 +117,7 @@ class InventedTables:
     """
 
     def __init__(self, task: Any, identity: Identity, pick: Pick) -> None:
-        self._tasks, self._identity, self._pick = tuple(getattr(task, "tasks", (task,))), identity, pick
+        self._tasks, self._identity, self._pick = tuple(tasks), identity, pick
         questions: list[TableQuestion] = [one.asked for one in self._tasks]
         inputs = [question.input for question in questions]
         self._tables = {scan.table.name: scan.table for scan in _found(inputs, Scan)}

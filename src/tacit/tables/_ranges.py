@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.algebra import kind_of
-from tacit.core import Forecast, Plan, PlanGoal
+from tacit.core import Forecast, Plan, Goal
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational, read_fraction
 from tacit.fixes import Set
@@ -85,7 +85,7 @@ def rebuild(dataset: TableDataset, request: Any) -> Plan[OrderedCounts]:
     """Rebuild a plan from its request."""
     given = {name: request["given"][name] for name in ("bins", "values", "by", "keys", "ranges")}
     question = _question(read_rows(dataset, request["rows"]), request["asks"], str(request["column"]), given)
-    return question.planned(PlanGoal.from_json(request["goal"]))
+    return question.planned(Goal.from_json(request["goal"]))
 
 
 def _listed(given: Any) -> list[list[JSON]] | None:
@@ -218,7 +218,7 @@ class RangesQuestion:
             stays within this limit, with this confidence.
         """
         if within is None:
-            return self.planned(PlanGoal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence))
+            return self.planned(Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence))
         counted = self._counted()
         goal = read_within(
             within, epsilon, rho, delta, confidence,
@@ -226,7 +226,7 @@ class RangesQuestion:
         )  # fmt: skip
         return self.planned(goal)
 
-    def planned(self, goal: PlanGoal) -> Plan[OrderedCounts]:
+    def planned(self, goal: Goal) -> Plan[OrderedCounts]:
         """Return the plan of a goal that was read."""
         counted = self._counted()
         noise, axis = self._mechanism(counted, goal), self.axes[0]
@@ -277,7 +277,7 @@ class RangesQuestion:
         ]
         return counted_question(self.rows, (*parts, *by))
 
-    def _mechanism(self, counted: CountedQuestion, goal: PlanGoal) -> StrategyNoise:
+    def _mechanism(self, counted: CountedQuestion, goal: Goal) -> StrategyNoise:
         """Choose the sums and the noise with the smaller mean error on the asked ranges."""
         work = self.workload
         shared: dict[str, Any] = {
@@ -331,7 +331,7 @@ class RangesQuestion:
 
 def read_within(
     within: Number, epsilon: Number | None, rho: Number | None, delta: Number, confidence: Number, error: Any
-) -> PlanGoal:
+) -> Goal:
     """Return the goal with the smallest epsilon whose largest error stays within a wanted one."""
     if epsilon is not None or rho is not None:
         raise TacitError(
@@ -343,7 +343,7 @@ def read_within(
     wanted = float(rational("within", within))
 
     def fits(found: float) -> bool:
-        goal = PlanGoal.read(epsilon=Fraction(found), delta=delta, confidence=confidence)
+        goal = Goal.read(epsilon=Fraction(found), delta=delta, confidence=confidence)
         try:
             return bool(error(goal) <= wanted)
         except TacitError as refusal:
@@ -351,8 +351,8 @@ def read_within(
                 return False
             raise
 
-    PlanGoal.read(epsilon=1, delta=delta, confidence=confidence)  # refuses what is wrong before the search
-    return PlanGoal.read(epsilon=smallest_epsilon(fits, wanted), delta=delta, confidence=confidence)
+    Goal.read(epsilon=1, delta=delta, confidence=confidence)  # refuses what is wrong before the search
+    return Goal.read(epsilon=smallest_epsilon(fits, wanted), delta=delta, confidence=confidence)
 
 
 def _exact(rows: CodedRows, axes: tuple[Axis, ...]) -> NDArray[np.int64]:

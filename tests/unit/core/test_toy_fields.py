@@ -29,7 +29,7 @@ def test_each_toy_field_stays_small():
 
 def test_a_triangle_count_is_planned_charged_stored_and_shown():
     friends = graph(EDGES, nodes=5, budget=tc.Budget(epsilon=2))
-    plan = friends.triangles(epsilon=1)
+    plan = friends.triangles().plan(epsilon=1)
     assert plan.cost.epsilon(delta=0) == 1
     assert str(plan.unit) == "edge"
     assert "scale 3" in repr(plan)
@@ -44,7 +44,7 @@ def test_a_triangle_count_is_planned_charged_stored_and_shown():
 
 def test_the_triangle_count_is_right_where_noise_is_small():
     assert (
-        graph(EDGES, nodes=5, budget=tc.Budget(epsilon=10**6)).triangles(epsilon=10**5).release().value == 2
+        graph(EDGES, nodes=5, budget=tc.Budget(epsilon=10**6)).triangles().plan(epsilon=10**5).release().value == 2
     )
 
 
@@ -52,7 +52,7 @@ def test_one_edge_changes_the_triangles_by_at_most_the_sensitivity():
     full = [(a, b) for a in range(6) for b in range(a)]
     for missing in full:
         counts = [
-            next(task_of(graph(edges, nodes=6, budget=tc.Budget(epsilon=1)).triangles(epsilon=1)).integers())
+            next(task_of(graph(edges, nodes=6, budget=tc.Budget(epsilon=1)).triangles().plan(epsilon=1)).integers())
             for edges in (full, [e for e in full if e != missing])
         ]  # fmt: skip
         assert counts[0] - counts[1] == 4
@@ -60,7 +60,7 @@ def test_one_edge_changes_the_triangles_by_at_most_the_sensitivity():
 
 def test_a_toy_plan_is_rebuilt_from_its_document():
     friends = graph(EDGES, nodes=5, budget=tc.Budget(epsilon=2))
-    plan = friends.triangles(epsilon=1)
+    plan = friends.triangles().plan(epsilon=1)
     assert friends.plan_from(json.loads(json.dumps(plan.to_json()))) == plan
     with pytest.raises(TacitError) as refused:
         graph(EDGES, nodes=6, budget=tc.Budget(epsilon=2)).plan_from(plan.to_json())

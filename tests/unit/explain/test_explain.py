@@ -10,7 +10,7 @@ import pytest
 import tacit as tc
 from tacit.explain import (
     DEPLOYMENTS,
-    Question,
+    ExplainedQuestion,
     rate_distortion,
     small_crowd,
     tradeoff,
@@ -189,7 +189,7 @@ def test_a_release_of_parts_says_why_it_gives_less_than_its_epsilon(tmp_path):
     page = meaning.html_report()
     assert "For comparison: any release with the epsilon" in page
     assert '"question": null' in page
-    asked = tc.explain(plan.release(), question=Question("count"))
+    asked = tc.explain(plan.release(), question=ExplainedQuestion("count"))
     assert "what it buys: count" in str(asked)
 
 
@@ -273,19 +273,19 @@ def test_saved_pages_are_complete(tmp_path):
         lambda: tc.explain(PURE, families=[0]),
         lambda: tc.explain(GAUSSIAN, delta=0),
         lambda: tc.explain(GAUSSIAN, delta=1),
-        lambda: Question("median"),
-        lambda: Question("mean", bounds=(0, 1)),
-        lambda: Question("sum", n=3),
-        lambda: Question("sum", n=3, bounds=(1, 1)),
-        lambda: Question("sum", n=3, bounds=(1, float("inf"))),
-        lambda: Question("sum", n=3, bounds=5),
+        lambda: ExplainedQuestion("median"),
+        lambda: ExplainedQuestion("mean", bounds=(0, 1)),
+        lambda: ExplainedQuestion("sum", n=3),
+        lambda: ExplainedQuestion("sum", n=3, bounds=(1, 1)),
+        lambda: ExplainedQuestion("sum", n=3, bounds=(1, float("inf"))),
+        lambda: ExplainedQuestion("sum", n=3, bounds=5),
         lambda: tradeoff("count", error=0),
         lambda: tradeoff("count", error=1, confidence=1),
         lambda: rate_distortion([]),
         lambda: small_crowd(epsilon=0),
         lambda: what_a_budget_buys({}, epsilon=1),
-        lambda: what_a_budget_buys({"a": Question("count")}, epsilon=1),
-        lambda: what_a_budget_buys({"a": Question("count", 5)}, epsilon=1, weights={"b": 2}),
+        lambda: what_a_budget_buys({"a": ExplainedQuestion("count")}, epsilon=1),
+        lambda: what_a_budget_buys({"a": ExplainedQuestion("count", 5)}, epsilon=1, weights={"b": 2}),
     ],
 )
 def test_nonsense_is_refused(wrong):
@@ -302,12 +302,12 @@ def test_nonsense_is_refused(wrong):
         (lambda: tc.explain(PURE, priors=[1]), Set(priors=(0.1, 0.5))),
         (lambda: tc.explain(GAUSSIAN, delta=1), Set(delta=1e-6)),
         (lambda: tradeoff("count", error=1, confidence=1), Set(confidence=0.95)),
-        (lambda: Question("median"), Choose(("count", "sum", "mean"), given="median")),
-        (lambda: Question("mean", bounds=(0, 1)), Set(n=1000)),
-        (lambda: Question("sum", n=3), Set(bounds=(0, 100))),
+        (lambda: ExplainedQuestion("median"), Choose(("count", "sum", "mean"), given="median")),
+        (lambda: ExplainedQuestion("mean", bounds=(0, 1)), Set(n=1000)),
+        (lambda: ExplainedQuestion("sum", n=3), Set(bounds=(0, 100))),
         (lambda: rate_distortion([]), Set(epsilons=(0.1, 1))),
         (
-            lambda: what_a_budget_buys({"a": Question("count", 5)}, epsilon=1, weights={"b": 2}),
+            lambda: what_a_budget_buys({"a": ExplainedQuestion("count", 5)}, epsilon=1, weights={"b": 2}),
             Choose(("a",), given="b"),
         ),
     ],

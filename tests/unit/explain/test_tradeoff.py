@@ -5,21 +5,21 @@ import math
 import pytest
 
 import tacit as tc
-from tacit.explain import Question, rate_distortion, small_crowd, tradeoff, what_a_budget_buys
+from tacit.explain import ExplainedQuestion, rate_distortion, small_crowd, tradeoff, what_a_budget_buys
 from tacit.explain._text_chart import draw_curve
 
 
 def test_a_salary_without_bounds_asks_for_them():  # WORKED_EXAMPLES 13
     with pytest.raises(tc.TacitError, match="needs bounds") as refusal:
-        Question("sum", n=100)
+        ExplainedQuestion("sum", n=100)
     assert "bounds=" in str(refusal.value.fix)
 
 
 def test_sensitivities():  # WORKED_EXAMPLES 8, 9, 12
-    assert Question("count").sensitivity == 1
-    assert float(Question("mean", n=500, bounds=(0, 8)).sensitivity) == 0.016
-    assert float(Question("mean", n=5000, bounds=(80, 200)).sensitivity) == 0.024
-    assert Question("sum", bounds=(-40, 30)).sensitivity == 40
+    assert ExplainedQuestion("count").sensitivity == 1
+    assert float(ExplainedQuestion("mean", n=500, bounds=(0, 8)).sensitivity) == 0.016
+    assert float(ExplainedQuestion("mean", n=5000, bounds=(80, 200)).sensitivity) == 0.024
+    assert ExplainedQuestion("sum", bounds=(-40, 30)).sensitivity == 40
 
 
 def test_which_epsilon_do_i_need():
@@ -77,9 +77,9 @@ def test_two_people_are_too_small_a_crowd():  # WORKED_EXAMPLES 22
 
 def test_a_budget_is_divided_so_that_the_next_cent_is_worth_the_same_everywhere():
     questions = {
-        "all": Question("count", 20_000),
-        "rare": Question("count", 300),
-        "sum": Question("sum", 50, (0, 9)),
+        "all": ExplainedQuestion("count", 20_000),
+        "rare": ExplainedQuestion("count", 300),
+        "sum": ExplainedQuestion("sum", 50, (0, 9)),
     }
     best = what_a_budget_buys(questions, epsilon=2, weights={"rare": 3})
     assert sum(one.epsilon for one in best.purchases) == pytest.approx(2)

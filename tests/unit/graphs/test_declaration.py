@@ -20,9 +20,7 @@ E = {"epsilon": 100}
 
 
 def exact_edges(graph):
-    plan = graph.edges(**E)
-    task = members_of(plan)[0].task
-    loaded = task.reader.load()
+    loaded = members_of(graph.edges().plan(**E))[0].task.open(None)
     return {tuple(loaded.names[i] for i in pair) for pair in loaded.edges.pairs()}
 
 
@@ -84,7 +82,7 @@ def test_a_directed_graph_keeps_both_arrows():
     for source in (as_frame(), as_networkx(nx.DiGraph), as_igraph(directed=True), as_matrix(), PAIRS):
         graph = tc.graph(source, unit="edge", nodes=range(11), directed=True, budget=BUDGET)
         assert {("2", "3"), ("3", "2")} <= exact_edges(graph)
-        found = graph.reciprocity(**E).release()
+        found = graph.reciprocity().plan(**E).release()
         assert found["mutual"].value[0] == 1
         assert abs(found["reciprocity"].value[0] - 2 / 6) < 0.05
         assert found["reciprocity"].low[0] <= 2 / 6 <= found["reciprocity"].high[0]
@@ -93,11 +91,11 @@ def test_a_directed_graph_keeps_both_arrows():
 def test_a_bipartite_graph_has_two_kinds_of_names():
     loans = pd.DataFrame({"person": [1, 1, 2], "book": [1, 2, 2]})
     graph = tc.graph(loans, unit="edge", bipartite=True, nodes=(3, 2), budget=BUDGET)
-    assert graph.edges(**E).release().value == 3
-    assert list(graph.degrees(of="source", **E).release()["degree"].value) == [2, 1, 0]
-    assert list(graph.degrees(of="target", **E).release()["degree"].value) == [2, 1]
+    assert graph.edges().plan(**E).release().value == 3
+    assert list(graph.degrees(of="source").plan(**E).release()["degree"].value) == [2, 1, 0]
+    assert list(graph.degrees(of="target").plan(**E).release()["degree"].value) == [2, 1]
     with pytest.raises(tc.TacitError) as refused:
-        graph.triangles(epsilon=1)
+        graph.triangles().plan(epsilon=1)
     assert refused.value.code == "not-allowed"
     with pytest.raises(tc.TacitError, match="is a table") as refused:
         tc.graph(loans, unit="node", bipartite=True, budget=BUDGET)
@@ -120,22 +118,22 @@ def test_loops_duplicates_and_missing_names_follow_fixed_rules(bad):
 def test_weights_of_a_pair_are_added_up_and_clipped():
     rows = pd.DataFrame({"a": [0, 1, 0, 2, 3], "b": [1, 0, 2, 3, 4], "minutes": [3, 4, 100, None, -5]})
     graph = tc.graph(rows, unit="edge", nodes=5, weight=("minutes", (0, 10)), budget=BUDGET)
-    assert abs(graph.weights(epsilon=400).release().value - 17) < 1
+    assert abs(graph.weights().plan(epsilon=400).release().value - 17) < 1
     symmetric = scipy.sparse.csr_array(np.array([[0, 3.0], [3.0, 0]]))
     same = tc.graph(symmetric, unit="edge", weight=("weight", (0, 10)), budget=BUDGET)
-    assert abs(same.weights(epsilon=400).release().value - 3) < 1
+    assert abs(same.weights().plan(epsilon=400).release().value - 3) < 1
 
 
 def test_the_weight_is_not_one_of_the_first_two_columns():
     rows = pd.DataFrame({"minutes": [3, 4], "a": ["ana", "ben"], "b": ["ben", "eva"]})
     graph = tc.graph(rows, unit="edge", weight=("minutes", (0, 10)), budget=BUDGET)
     assert graph.facts.columns == ("a", "b")
-    assert abs(graph.weights(epsilon=400).release().value - 7) < 1
+    assert abs(graph.weights().plan(epsilon=400).release().value - 7) < 1
 
 
 def test_rows_of_a_list_are_pairs_with_or_without_more_values():
     rows = [("ana", "ben", 30), np.array(["ben", "eva"]), ["eva", "ana"], ("tom",), np.array(5), "xy"]
-    assert tc.graph(rows, unit="edge", budget=BUDGET).edges(**E).release().value == 3
+    assert tc.graph(rows, unit="edge", budget=BUDGET).edges().plan(**E).release().value == 3
 
 
 def test_a_set_of_nodes_is_a_list_in_the_order_of_names():
@@ -147,18 +145,18 @@ def test_a_set_of_nodes_is_a_list_in_the_order_of_names():
 def test_later_changes_of_the_source_do_not_count():
     source = nx.path_graph(5)
     graph = tc.graph(source, unit="edge", nodes=range(9), budget=BUDGET)
-    assert graph.edges(**E).release().value == 4
+    assert graph.edges().plan(**E).release().value == 4
     source.add_edges_from([(0, 7), (0, 8)])
-    assert graph.edges(epsilon=400).release().value == 4
+    assert graph.edges().plan(epsilon=400).release().value == 4
 
 
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda g: g.degree_histogram(largest=10**7, epsilon=1),
-        lambda g: g.degrees(epsilon=1),
-        lambda g: g.degrees_by("club", largest=10**4, epsilon=1),
-        lambda g: g.mixing("club", epsilon=1),
+        lambda g: g.degree_histogram(largest=10**7).plan(epsilon=1),
+        lambda g: g.degrees().plan(epsilon=1),
+        lambda g: g.degrees_by("club", largest=10**4).plan(epsilon=1),
+        lambda g: g.mixing("club").plan(epsilon=1),
     ],
 )
 def test_an_answer_with_too_many_cells_is_refused_before_the_charge(ask):
@@ -183,11 +181,11 @@ def test_a_parent_pays_for_all_days_of_a_contact_log():
         )
         for day in (1, 2)
     ]
-    days[0].edges(epsilon=2).release()
+    days[0].edges().plan(epsilon=2).release()
     assert (days[0].remaining.epsilon, days[1].remaining.epsilon) == (0, 2)
     assert ledger.remaining("contacts").epsilon == 1
     with pytest.raises(tc.TacitError) as error:
-        days[1].edges(epsilon=2).release()
+        days[1].edges().plan(epsilon=2).release()
     assert error.value.code == "budget-exceeded"
 
 
@@ -265,13 +263,13 @@ def test_a_wrong_declaration_is_refused_with_a_way_out(facts, code):
 
 
 EDGE_LEVEL = {
-    "mixing": lambda g: g.mixing("club", epsilon=1),
-    "wedges": lambda g: g.wedges(epsilon=1),
-    "clustering": lambda g: g.clustering(epsilon=1),
-    "stars": lambda g: g.stars(3, epsilon=1, delta=1e-6),
-    "densest": lambda g: g.densest("club", epsilon=1),
-    "weights": lambda g: g.weights(epsilon=1),
-    "triangles": lambda g: g.triangles(epsilon=1),
+    "mixing": lambda g: g.mixing("club").plan(epsilon=1),
+    "wedges": lambda g: g.wedges().plan(epsilon=1),
+    "clustering": lambda g: g.clustering().plan(epsilon=1),
+    "stars": lambda g: g.stars(3).plan(epsilon=1, delta=1e-6),
+    "densest": lambda g: g.densest("club").plan(epsilon=1),
+    "weights": lambda g: g.weights().plan(epsilon=1),
+    "triangles": lambda g: g.triangles().plan(epsilon=1),
 }
 
 
@@ -291,19 +289,19 @@ def test_edge_level_questions_are_refused_for_nodes(name):
 @pytest.mark.parametrize(
     ("ask", "code"),
     [
-        (lambda g: g.edges(epsilon=1, rho=1), "bad-parameter"),
-        (lambda g: g.edges(epsilon=0), "bad-parameter"),
-        (lambda g: g.triangles(rho=1), "bad-parameter"),
-        (lambda g: g.triangles(tau=3, epsilon=1), "bad-parameter"),
-        (lambda g: g.degrees(epsilon=1), "missing-limit"),
-        (lambda g: g.degree_histogram(epsilon=1), "missing-limit"),
-        (lambda g: g.mixing("club", epsilon=1), "unknown-column"),
-        (lambda g: g.weights(epsilon=1), "missing-bounds"),
-        (lambda g: g.reciprocity(epsilon=1), "not-allowed"),
-        (lambda g: g.stars(3, rho=1), "bad-parameter"),
-        (lambda g: g.stars(1, epsilon=1), "bad-parameter"),
-        (lambda g: g.stars(21, epsilon=1), "bad-parameter"),
-        (lambda g: g.degrees(of="source", epsilon=1), "bad-parameter"),
+        (lambda g: g.edges().plan(epsilon=1, rho=1), "bad-parameter"),
+        (lambda g: g.edges().plan(epsilon=0), "bad-parameter"),
+        (lambda g: g.triangles().plan(rho=1), "bad-parameter"),
+        (lambda g: g.triangles(tau=3).plan(epsilon=1), "bad-parameter"),
+        (lambda g: g.degrees().plan(epsilon=1), "missing-limit"),
+        (lambda g: g.degree_histogram().plan(epsilon=1), "missing-limit"),
+        (lambda g: g.mixing("club").plan(epsilon=1), "unknown-column"),
+        (lambda g: g.weights().plan(epsilon=1), "missing-bounds"),
+        (lambda g: g.reciprocity().plan(epsilon=1), "not-allowed"),
+        (lambda g: g.stars(3).plan(rho=1), "bad-parameter"),
+        (lambda g: g.stars(1).plan(epsilon=1), "bad-parameter"),
+        (lambda g: g.stars(21).plan(epsilon=1), "bad-parameter"),
+        (lambda g: g.degrees(of="source").plan(epsilon=1), "bad-parameter"),
         (lambda g: g.verdict(epsilon=1), "bad-parameter"),
     ],
 )
@@ -317,15 +315,15 @@ def test_a_question_without_its_public_facts_is_refused(ask, code):
 
 def test_without_declared_nodes_edges_and_triangles_are_counted():
     graph = tc.graph(PAIRS, unit="edge", budget=BUDGET)
-    assert graph.triangles(**E).release().value == 1
-    assert graph.edges(**E).release().value == 5
+    assert graph.triangles().plan(**E).release().value == 1
+    assert graph.edges().plan(**E).release().value == 5
 
 
 def test_a_node_level_question_without_a_bound_is_refused():
     graph = tc.graph(PAIRS, unit="node", nodes=11, budget=BUDGET)
     for ask in (graph.edges, graph.degrees, graph.degree_histogram):
         with pytest.raises(tc.TacitError) as error:
-            ask(epsilon=1)
+            ask().plan(epsilon=1)
         assert error.value.code == "missing-limit"
 
 
@@ -335,7 +333,7 @@ def test_a_missing_file_is_refused_before_the_charge(tmp_path):
     graph = tc.graph(file, unit="edge", nodes=11, budget=tc.Budget(epsilon=1))
     file.unlink()
     with pytest.raises(tc.TacitError) as error:
-        graph.edges(epsilon=1).release()
+        graph.edges().plan(epsilon=1).release()
     assert error.value.code == "unknown-table"
     assert graph.remaining.epsilon == 1
 
@@ -343,7 +341,7 @@ def test_a_missing_file_is_refused_before_the_charge(tmp_path):
 def test_plans_and_errors_do_not_depend_on_the_edges():
     def facts(pairs):
         graph = tc.graph(pairs, unit="edge", nodes=11, budget=BUDGET)
-        plan = graph.triangles(epsilon=1)
+        plan = graph.triangles().plan(epsilon=1)
         return plan.hash, repr(plan), plan.to_json()
 
     assert facts([]) == facts(PAIRS) == facts([(i, j) for i in range(11) for j in range(i)])
@@ -352,14 +350,20 @@ def test_plans_and_errors_do_not_depend_on_the_edges():
 def test_other_public_nodes_or_groups_are_another_question():
     def plan(nodes, labels="ab"):
         groups = {"club": dict(zip(range(4), labels * 2, strict=True))}
-        return tc.graph(PAIRS, unit="edge", nodes=nodes, groups=groups, budget=BUDGET).mixing(
-            "club", epsilon=1
+        return (
+            tc.graph(PAIRS, unit="edge", nodes=nodes, groups=groups, budget=BUDGET)
+            .mixing("club")
+            .plan(epsilon=1)
         )
 
     three = pd.DataFrame({"a": [1], "b": [2], "c": [3]})
     ends = [("a", "b"), ("a", "c"), (None, None)]
     graphs = [tc.graph(three, unit="edge", source_column=s, target_column=t, budget=BUDGET) for s, t in ends]
-    assert [one.edges(epsilon=1) == graphs[0].edges(epsilon=1) for one in graphs] == [True, False, True]
+    assert [one.edges().plan(epsilon=1) == graphs[0].edges().plan(epsilon=1) for one in graphs] == [
+        True,
+        False,
+        True,
+    ]
     assert plan(range(11)).hash == plan(list(range(11))).hash
     assert len({plan(range(11)).hash, plan(range(12)).hash, plan(11).hash, plan(11, "ac").hash}) == 4
 
@@ -379,10 +383,10 @@ def test_first_columns_that_are_not_nodes_are_refused_before_a_charge(columns, f
     assert Set(source_column=fix[0], target_column=fix[1]) in refused.value.fix.fixes
     first, second = fix
     named = tc.graph(table, unit="edge", source_column=first, target_column=second, budget=BUDGET)
-    assert f"edges: from the columns {first!r} and {second!r}" in str(named.edges(epsilon=1))
+    assert f"edges: from the columns {first!r} and {second!r}" in str(named.edges().plan(epsilon=1))
 
 
 def test_a_column_of_weights_is_not_a_column_of_nodes():
     table = pd.DataFrame([[9, 1, 2]], columns=["hours", "a", "b"])
     found = tc.graph(table, unit="edge", weight=("hours", (0, 20)), budget=BUDGET)
-    assert "'a' and 'b'" in str(found.edges(epsilon=1))
+    assert "'a' and 'b'" in str(found.edges().plan(epsilon=1))

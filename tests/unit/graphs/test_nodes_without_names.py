@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse
 
 import tacit as tc
+from exact_integers import exact_of
 from graph_neighbours import distances
 from tacit import TacitError
 from tacit.core import members_of
@@ -66,8 +67,8 @@ SOURCES = {
 
 def integers(source, question, bound):
     graph = tc.graph(source, unit="node", degree_bound=bound, nodes=3000, budget=BUDGET)
-    task = members_of(getattr(graph, question)(epsilon=1))[0].task
-    return task.steps[0].exact(task.reader.load()), task.mechanisms[0].sensitivity
+    task = members_of(getattr(graph, question)().plan(epsilon=1))[0].task
+    return exact_of(task)[0], task.mechanisms[0].sensitivity
 
 
 def crafted():
@@ -149,7 +150,11 @@ def test_plans_whose_order_of_edges_did_not_change_keep_their_hash():
 
     def documents(source):
         graph = tc.graph(source, name="g", unit="node", degree_bound=2, nodes=4, budget=BUDGET)
-        plans = [graph.edges(epsilon=1), graph.degree_histogram(epsilon=1), graph.triangles(tau=1, epsilon=1)]
+        plans = [
+            graph.edges().plan(epsilon=1),
+            graph.degree_histogram().plan(epsilon=1),
+            graph.triangles(tau=1).plan(epsilon=1),
+        ]
         return [members_of(plan)[0].task.question.get("order") for plan in plans]
 
     pairs = [(0, 1), (1, 2), (2, 3)]
@@ -163,8 +168,8 @@ def test_every_answer_of_protected_nodes_names_the_degree_bound():
         groups={"class": {"ana": 1, "ben": 2}},
     )  # fmt: skip
     plans = [
-        graph.edges(epsilon=1), graph.degrees(epsilon=1), graph.degree_histogram(epsilon=1),
-        graph.degrees_by("class", epsilon=1),
+        graph.edges().plan(epsilon=1), graph.degrees().plan(epsilon=1), graph.degree_histogram().plan(epsilon=1),
+        graph.degrees_by("class").plan(epsilon=1),
     ]  # fmt: skip
     for plan in plans:
         release = plan.release()
@@ -172,4 +177,4 @@ def test_every_answer_of_protected_nodes_names_the_degree_bound():
         assert "at most 3 edges of each node count" in release._repr_html_()
         assert tc.Release.from_json(release.to_json()).content == release.content
     by_edge = tc.graph([("ana", "ben")], unit="edge", degree_bound=3, nodes=3, budget=BUDGET)
-    assert "at most" not in repr(by_edge.edges(epsilon=1).release())
+    assert "at most" not in repr(by_edge.edges().plan(epsilon=1).release())

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
+from exact_integers import exact_of, exact_of_plan
 from tacit.core import members_of
 
 BUDGET = tc.Budget(epsilon=10_000, delta=1e-3)
@@ -24,33 +25,29 @@ def small(pairs, unit="edge", **facts):
 
 
 QUESTIONS = {
-    "edges": lambda g, **c: g.edges(**c),
-    "degrees": lambda g, **c: g.degrees(**c),
-    "degree_histogram": lambda g, **c: g.degree_histogram(largest=3, **c),
-    "mixing": lambda g, **c: g.mixing("club", **c),
-    "degrees_by": lambda g, **c: g.degrees_by("club", largest=2, **c),
-    "weights": lambda g, **c: g.weights(**c),
+    "edges": lambda g, **c: g.edges().plan(**c),
+    "degrees": lambda g, **c: g.degrees().plan(**c),
+    "degree_histogram": lambda g, **c: g.degree_histogram(largest=3).plan(**c),
+    "mixing": lambda g, **c: g.mixing("club").plan(**c),
+    "degrees_by": lambda g, **c: g.degrees_by("club", largest=2).plan(**c),
+    "weights": lambda g, **c: g.weights().plan(**c),
 }
 PURE = {
-    "triangles": lambda g, **c: g.triangles(**c),
-    "wedges": lambda g, **c: g.wedges(**c),
-    "clustering": lambda g, **c: g.clustering(**c),
-    "densest": lambda g, **c: g.densest("club", **c),
+    "triangles": lambda g, **c: g.triangles().plan(**c),
+    "wedges": lambda g, **c: g.wedges().plan(**c),
+    "clustering": lambda g, **c: g.clustering().plan(**c),
+    "densest": lambda g, **c: g.densest("club").plan(**c),
 }
 BY_NODE = {
-    "edges": lambda g, **c: g.edges(**c),
-    "degrees": lambda g, **c: g.degrees(**c),
-    "degree_histogram": lambda g, **c: g.degree_histogram(**c),
-    "degrees_by": lambda g, **c: g.degrees_by("club", **c),
-    "triangles": lambda g, **c: g.triangles(tau=2, **c),
+    "edges": lambda g, **c: g.edges().plan(**c),
+    "degrees": lambda g, **c: g.degrees().plan(**c),
+    "degree_histogram": lambda g, **c: g.degree_histogram().plan(**c),
+    "degrees_by": lambda g, **c: g.degrees_by("club").plan(**c),
+    "triangles": lambda g, **c: g.triangles(tau=2).plan(**c),
 }
 
 
-def exact(plan):
-    """Return the exact integers of each mechanism."""
-    task = members_of(plan)[0].task
-    graph = task.reader.load()
-    return [step.exact(graph) for step in task.steps]
+exact = exact_of_plan
 
 
 def random_pairs(rng, n=8, directed=False):
@@ -97,7 +94,10 @@ def test_one_edge_moves_a_count_by_at_most_the_smaller_width_whatever_is_known_a
         graphs = [
             tc.graph([*p], unit="edge", nodes=nodes, budget=BUDGET) for p in (pairs - {one}, pairs | {one})
         ]
-        asked = [g.stars(3, epsilon=1) if name == "stars" else getattr(g, name)(epsilon=1) for g in graphs]
+        asked = [
+            g.stars(3).plan(epsilon=1) if name == "stars" else getattr(g, name)().plan(epsilon=1)
+            for g in graphs
+        ]
         (f, a), (f2, a2) = (exact(plan)[-1] for plan in asked)
         smaller = min(a, a2)
         assert abs(f - f2) <= (2 * comb(smaller, 2) if name == "stars" else smaller)
@@ -139,11 +139,11 @@ def test_one_node_moves_the_integers_by_no_more_than_the_sensitivity(name):
 
 
 PROMISED = {
-    "mixing": lambda g, **c: g.mixing("club", **c),
-    "weights": lambda g, **c: g.weights(**c),
-    "triangles": lambda g, **c: g.triangles(**c),
-    "wedges": lambda g, **c: g.wedges(**c),
-    "stars": lambda g, **c: g.stars(3, **c),
+    "mixing": lambda g, **c: g.mixing("club").plan(**c),
+    "weights": lambda g, **c: g.weights().plan(**c),
+    "triangles": lambda g, **c: g.triangles().plan(**c),
+    "wedges": lambda g, **c: g.wedges().plan(**c),
+    "stars": lambda g, **c: g.stars(3).plan(**c),
 }
 
 
@@ -161,11 +161,11 @@ def test_under_a_promised_degree_one_node_moves_the_integers_by_no_more_than_the
 
 def test_a_promise_stands_in_plan_and_certificate_and_only_where_it_is_needed():
     graph = small({(0, 1), (1, 2)}, unit="node", degree_bound=4, promised=True)
-    plan = graph.wedges(epsilon=1)
+    plan = graph.wedges().plan(epsilon=1)
     assert ("holds if", "no node has more than 4 edges") in plan.facts
     assert plan.mechanisms[0]["assumes"] == "no node has more than 4 edges"
     assert "no node has more than 4 edges" in repr(plan.release().certificate)
-    assert "assumes" not in graph.edges(epsilon=1).mechanisms[0]
+    assert "assumes" not in graph.edges().plan(epsilon=1).mechanisms[0]
 
 
 def test_the_score_of_a_group_moves_by_no_more_than_its_sensitivity_and_never_falls():
@@ -174,7 +174,8 @@ def test_the_score_of_a_group_moves_by_no_more_than_its_sensitivity_and_never_fa
         pairs = random_pairs(rng)
         one = tuple(sorted(int(i) for i in rng.choice(8, 2, replace=False)))
         a, b = (
-            np.array(exact(small(p).densest("club", epsilon=1))[0]) for p in (pairs - {one}, pairs | {one})
+            np.array(exact(small(p).densest("club").plan(epsilon=1))[0])
+            for p in (pairs - {one}, pairs | {one})
         )
         assert (b >= a).all()
         assert (b - a).max() <= 10**6
@@ -187,14 +188,14 @@ def every_plan():
     yield from ((edge, ask(edge, epsilon=1)) for ask in (QUESTIONS | PURE).values())
     yield from ((edge, ask(edge, rho=0.5)) for ask in QUESTIONS.values())
     yield from ((edge, ask(edge, epsilon=1, delta=1e-6, confidence=0.9)) for ask in QUESTIONS.values())
-    yield edge, edge.stars(2, epsilon=1)
-    yield edge, edge.stars(3, epsilon=1)
+    yield edge, edge.stars(2).plan(epsilon=1)
+    yield edge, edge.stars(3).plan(epsilon=1)
     yield from ((node, ask(node, epsilon=1)) for ask in BY_NODE.values())
     yield from ((promised, ask(promised, epsilon=1)) for ask in PROMISED.values())
     yield from ((promised, ask(promised, epsilon=1)) for ask in PURE.values())
-    yield arrows, arrows.reciprocity(epsilon=1)
-    yield from ((arrows, arrows.degrees(of=end, epsilon=1)) for end in ("source", "target"))
-    yield from ((arrows, arrows.degree_histogram(of=end, epsilon=1)) for end in ("source", "target"))
+    yield arrows, arrows.reciprocity().plan(epsilon=1)
+    yield from ((arrows, arrows.degrees(of=end).plan(epsilon=1)) for end in ("source", "target"))
+    yield from ((arrows, arrows.degree_histogram(of=end).plan(epsilon=1)) for end in ("source", "target"))
 
 
 def test_every_plan_round_trips_prints_and_is_released():
@@ -228,16 +229,16 @@ def test_values_are_close_at_a_large_epsilon():
         weight=("weight", (0, 40)),
     )
     e = {"epsilon": 1000}
-    assert book.edges(**e).release().value == 254
-    assert book.triangles(**e).release().value == 467
-    assert book.wedges(**e).release().value == 2808
-    assert abs(book.clustering(**e).release()["clustering"].value[0] - nx.transitivity(graph)) < 1e-9
-    assert book.stars(2, **e).release().value == 2808
-    assert abs(book.stars(3, **e).release().value - sum(comb(d, 3) for _, d in graph.degree())) < 30
-    assert abs(book.weights(**e).release().value - 820) < 1
+    assert book.edges().plan(**e).release().value == 254
+    assert book.triangles().plan(**e).release().value == 467
+    assert book.wedges().plan(**e).release().value == 2808
+    assert abs(book.clustering().plan(**e).release()["clustering"].value[0] - nx.transitivity(graph)) < 1e-9
+    assert book.stars(2).plan(**e).release().value == 2808
+    assert abs(book.stars(3).plan(**e).release().value - sum(comb(d, 3) for _, d in graph.degree())) < 30
+    assert abs(book.weights().plan(**e).release().value - 820) < 1
     degrees = sorted((d for _, d in graph.degree()), reverse=True)
-    assert list(book.degrees(**e).release()["degree"].value) == degrees
-    found = book.degree_histogram(largest=40, **e).release()
+    assert list(book.degrees().plan(**e).release()["degree"].value) == degrees
+    found = book.degree_histogram(largest=40).plan(**e).release()
     assert list(found["nodes"].value) == [degrees.count(k) for k in range(41)]
     assert list(found["or_more"].value) == [sum(d >= k for d in degrees) for k in range(41)]
 
@@ -246,10 +247,10 @@ def test_intervals_of_degrees_cover_and_hold_their_value():
     graph = nx.karate_club_graph()
     truth = np.array(sorted((d for _, d in graph.degree()), reverse=True))
     club = tc.graph(graph, unit="edge", nodes=34, budget=BUDGET)
-    task = members_of(club.degrees(epsilon=1))[0].task
+    task = members_of(club.degrees().plan(epsilon=1))[0].task
     covered = []
     for _ in range(100):
-        table = task.read([task.mechanisms[0].release(truth).tolist()], Fraction(95, 100))
+        table = task.reading([task.mechanisms[0].release(truth).tolist()], Fraction(95, 100))
         value, low, high = (np.array(getattr(table["degree"], end)) for end in ("value", "low", "high"))
         assert (low <= value).all()
         assert (value <= high).all()
@@ -261,12 +262,12 @@ def test_intervals_of_triangles_cover():
     graph = nx.karate_club_graph()
     for facts in ({}, {"degree_bound": 17}):
         club = tc.graph(graph, unit="edge", nodes=34, budget=BUDGET, **facts)
-        task = members_of(club.triangles(epsilon=1))[0].task
-        truth = [step.exact(task.reader.load()) for step in task.steps]
+        task = members_of(club.triangles().plan(epsilon=1))[0].task
+        truth = exact_of(task)
         hits = 0
         for _ in range(300):
             drawn = [m.release(x) for m, x in zip(task.mechanisms, truth, strict=True)]
-            table = task.read(drawn, Fraction(95, 100))
+            table = task.reading(drawn, Fraction(95, 100))
             hits += table.low <= 45 <= table.high
         assert hits >= 300 * 0.95 - 12
 
@@ -275,18 +276,18 @@ def test_an_isolated_node_counts_only_if_it_is_declared():
     pairs = [("ana", "ben")]
     for nodes, zero in ((["ana", "ben", "eva"], 1), (["ana", "ben"], 0), (5, 3)):
         graph = tc.graph(pairs, unit="edge", nodes=nodes, budget=BUDGET)
-        assert graph.degree_histogram(epsilon=1000).release()["nodes"].value[0] == zero
+        assert graph.degree_histogram().plan(epsilon=1000).release()["nodes"].value[0] == zero
 
 
 def test_releases_have_pictures(tmp_path):
     graph = small({(0, 1), (1, 2), (3, 4)})
     for plan in (
-        graph.mixing("club", epsilon=1),
-        graph.degrees(epsilon=1),
-        graph.degrees_by("club", epsilon=1),
+        graph.mixing("club").plan(epsilon=1),
+        graph.degrees().plan(epsilon=1),
+        graph.degrees_by("club").plan(epsilon=1),
     ):
         plan.release().plot().savefig(tmp_path / "picture.png")
-    labels, matrix = graph.mixing("club", epsilon=1000).release().matrix()
+    labels, matrix = graph.mixing("club").plan(epsilon=1000).release().matrix()
     assert labels == ("a", "b")
     assert matrix.tolist() == [[2, 0], [0, 1]]
 
@@ -295,13 +296,13 @@ def test_a_verdict_rests_on_declared_facts():
     club = tc.graph([], unit="edge", nodes=34, mean_degree=4.6, budget=BUDGET)
     assert club.verdict(epsilon=1).word == "rough"
     assert club.verdict(epsilon=0.1).text.endswith("too small")
-    assert dict(club.triangles(epsilon=0.1).facts)["verdict"].endswith("at epsilon 0.1: too small")
+    assert dict(club.triangles().plan(epsilon=0.1).facts)["verdict"].endswith("at epsilon 0.1: too small")
 
 
 def test_the_plan_of_triangles_forecasts_the_interval_that_a_release_has():
     edges = [(i, (i + step) % 200) for i in range(200) for step in (1, 2)]  # two nodes share at most 2
     graph = tc.graph(edges, unit="edge", nodes=range(200), budget=tc.Budget(epsilon=9))
-    plan = graph.triangles(epsilon=1)
+    plan = graph.triangles().plan(epsilon=1)
     expected = int(re.match(r"about ([\d,]+) if", plan.forecast[0].note)[1].replace(",", ""))
     found = plan.release()
     half = (found.high - found.low) / 2

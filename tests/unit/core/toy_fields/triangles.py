@@ -80,7 +80,7 @@ class Graph(Dataset):
         )
 
     def _rebuild(self, request):
-        return self.triangles(epsilon=Fraction(request["epsilon"]))
+        return self.triangles().plan(epsilon=Fraction(request["epsilon"]))
 
 
 def graph(edges, *, nodes, budget, name="graph", ledger=None):

@@ -22,7 +22,7 @@ from tacit.mechanisms import DiscreteLaplace, LadderNoise, StarLadder
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tacit.core import Draft, Goal
+    from tacit.core import Draft, Goal, Step
     from tacit.graphs._edges import EdgeArrays
     from tacit.graphs._graph import Graph
     from tacit.graphs._graph_facts import GraphFacts
@@ -142,7 +142,7 @@ def _capped(ladder: _Ladder, facts: GraphFacts, width: int) -> int:
 def _forecast(counted: _Counted, facts: GraphFacts, goal: Goal, words: str) -> Forecast:
     """Say which interval to expect; if the width is private, for a noisy width at the floor."""
     ladder, law = counted.ladder, counted.steps[-1].mechanism
-    describe = law.describe()  # type: ignore[attr-defined]
+    describe = law.describe()
     if facts.by_node or facts.degree_bound is not None:
         return Forecast(ladder.name, words, describe, counted.half((0,), goal.confidence))
     assert isinstance(law, LadderNoise | StarLadder)  # noqa: S101 - edge level

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from tacit.core._goal import ANY_TOTAL, Goal
 from tacit.core._plan import Plan
+from tacit.core._registry import packages_of
 from tacit.core._release import Content
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Set
@@ -289,6 +290,7 @@ class Question(Generic[C]):
             asked=draft.asked,
             request=lambda: self.kind.written(self, kept),
             present=draft.present,
+            packages=packages_of(self.kind.draft.__module__, type(self.dataset).__module__),
         )
 
     if not TYPE_CHECKING:  # for a type checker, a question has only what it has

@@ -110,7 +110,7 @@ def test_init_refuses_a_file_that_is_not_utf_8_with_the_option_that_reads_it(tmp
         begun = ("init", f"{name}.csv", "--unit", "pid", "--force")
         words = refusal(*begun, cwd=tmp_path)
         assert "has a byte that is not UTF-8" in words
-        assert "--encoding latin-1" in words
+        assert "--encoding windows-1252" in words
         said(*begun, "--encoding", "windows-1252", cwd=tmp_path)
         assert 'encoding = "cp1252"' in (tmp_path / "tacit.toml").read_text()
     rows = said("init", "good.csv", "--row", "--force", cwd=tmp_path)

@@ -283,16 +283,13 @@ def sources_of(node: Relation) -> tuple[Table, ...]:
             return sources_of(inner)
 
 
-_UNKNOWN = Fact()  # of a column about which nothing is declared
-
-
 def scope(node: Relation) -> Scope:
     """Return the columns of a relation with the facts that still hold."""
     match node:
         case Scan(table, _):
             if table.columns is None:
-                return Scope(table.facts, open=True)
-            return Scope({c: table.facts.get(c, _UNKNOWN) for c in table.columns})
+                return Scope({c: table.fact(c) for c in table.facts}, open=True)
+            return Scope({c: table.fact(c) for c in table.columns})
         case Where(inner, _):
             return scope(inner)
         case Project(inner, columns):
@@ -301,7 +298,7 @@ def scope(node: Relation) -> Scope:
             return Scope(kept, narrowed=_narrows(below, kept))
         case JoinPublic(left, table, _, columns, how):
             own = scope(left)
-            joined = {name: _nullable(table.facts.get(source, _UNKNOWN), how) for name, source in columns}
+            joined = {name: _nullable(table.fact(source), how) for name, source in columns}
             return Scope({**{c: own[c] for c in own}, **joined}, open=own.open, narrowed=own.narrowed)
         case JoinUnits(left, right, how, _):
             a, b = scope(left), scope(right)

@@ -76,6 +76,27 @@ def test_the_order_of_dates_is_part_of_a_question(tmp_path):
     assert _protected(usual, types={"admitted": "date"}).agg(n=tc.count()).plan(epsilon=1) == plans[0]
 
 
+@pytest.mark.parametrize("condition", ["{} >= '01.01.2023'", "{} BETWEEN '1.1.2023' AND '31.12.2023'"])
+def test_text_that_starts_with_the_day_is_not_put_in_order(condition, tmp_path):
+    (tmp_path / "v.csv").write_text("patient,Tag der Aufnahme\n1,31.12.1990\n")
+    column = '"Tag der Aufnahme"'
+    for order, fix in (("", f"STRPTIME({column}, '%d.%m.%Y')"), ("day.month.year", "'2024-01-31'")):
+        data = _protected(csv_file(tmp_path / "v.csv", dates=order))
+        with pytest.raises(TacitError, match="does not compare dates") as refusal:
+            _count(data, condition.format(column))
+        assert fix in str(refusal.value.fix)
+
+
+def test_a_date_that_no_cell_can_equal_is_refused_only_where_its_order_is_declared(tmp_path):
+    (tmp_path / "v.csv").write_text("patient,admitted\n1,31.12.2022\n")
+    for condition in ("admitted = '31.12.2022'", "admitted IN ('31.12.2022')"):
+        assert _count(_protected(tmp_path / "v.csv"), condition) == 1
+        declared = _protected(csv_file(tmp_path / "v.csv", dates="day.month.year"))
+        with pytest.raises(TacitError, match="in questions the year stands first"):
+            _count(declared, condition)
+        assert _count(declared, condition.replace("31.12.2022", "2022-12-31")) == 1
+
+
 @pytest.mark.parametrize("place", ["first", "last"])
 def test_a_compressed_file_is_converted_once(place, tmp_path):
     (tmp_path / "stays.csv.gz").write_bytes(gzip.compress(ROWS.encode("latin-1")))

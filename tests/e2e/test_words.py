@@ -199,6 +199,15 @@ def test_init_asks_after_a_column_of_a_close_name(folder):
     assert 'fix: one of: "Patient ID", Ward' in far
 
 
+def test_a_name_with_a_dot_and_a_name_that_stands_twice_can_both_be_asked(tmp_path):
+    (tmp_path / "v.csv").write_text("pid,Lab.Crea,Ward,Ward\n1,2,A,B\n")
+    begun = said("init", "v.csv", "--unit", "pid", "-e", "2", "--bounds", "Lab.Crea=0:9", cwd=tmp_path)
+    assert begun.count("the header names Ward again: this column is called Ward_1 here") == 1
+    told = refusal("plan", "SELECT AVG(Lab.Crea) FROM v", "-e", "1", cwd=tmp_path)
+    assert 'in double quotes: "Lab.Crea"' in told
+    said("plan", "SELECT AVG(\"Lab.Crea\") FROM v WHERE Ward_1 = 'B'", "-e", "1", cwd=tmp_path)
+
+
 def test_a_certificate_of_another_ledger_points_at_the_option(folder):
     said("query", BY_WARD, "-e", "0.5", "--certificate", "a.json", cwd=folder)
     (folder / "tacit.ledger").rename(folder / "right.ledger")

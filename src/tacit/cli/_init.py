@@ -120,7 +120,7 @@ def init(
     columns = "1 column" if len(known) == 1 else f"{len(known)} columns"
     *advice, question = _next_steps(draft, config)
     wrote = f"written: {config} ({columns} of {data.name}; no value was used)"
-    say(wrote, *_separator(source), *notes, *advice)
+    say(wrote, *_separator(source), *_repeated(source), *notes, *advice)
     typer.echo(question)  # a command to copy: not broken over lines
 
 
@@ -236,6 +236,16 @@ def _separator(source: Source) -> list[str]:
     if not open_notes:
         return []
     return [f"the header shows that {sign} separate the columns: {'; '.join(open_notes)} (with --force)"]
+
+
+def _repeated(source: Source) -> list[str]:
+    """Say how a column is called whose name another column of the header has already."""
+    pairs = zip(source.written_names() or (), source.columns() or (), strict=False)
+    return [
+        f"the header names {typed(name)} again: this column is called {typed(own)} here"
+        for name, own in pairs
+        if name and name != own
+    ]
 
 
 def _kind(sql_type: str) -> str:

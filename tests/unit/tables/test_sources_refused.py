@@ -204,6 +204,19 @@ def test_a_conversion_never_overwrites_unasked(tmp_path):
         convert_csv(tmp_path / "none.csv", tmp_path / "w.parquet")
 
 
+def test_a_first_line_that_says_how_the_file_is_written_names_no_columns(tmp_path):
+    (tmp_path / "v.csv").write_bytes("\ufeffid,größe\n1,2\n".encode())
+    error = refused(csv_file(tmp_path / "v.csv", encoding="latin-1"))
+    assert "starts with the mark of UTF-8" in error.what
+    assert error.fix == Do("declare-encoding", source="v.csv", encoding="utf-8")
+    assert tc.protect(csv_file(tmp_path / "v.csv"), unit="id", budget=BUDGET).columns == ("id", "größe")
+    for first in ("sep=;\n", "SEP=;\r\n", "\ufeffsep=,\n"):
+        (tmp_path / "w.csv").write_bytes(f"{first}id;x\n1;2\n".encode())
+        error = refused(tmp_path / "w.csv")
+        assert "the first line of w.csv is 'sep=" in error.what.replace("SEP", "sep")
+        assert str(error.fix) == "delete the first line of the file"
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_lenient_conversion_keeps_every_sound_line_and_lists_the_others(tmp_path, end):
     lines = {

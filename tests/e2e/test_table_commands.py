@@ -133,6 +133,24 @@ def test_the_conversion_that_a_refusal_offers_keeps_how_the_file_is_written(tmp_
     assert (rows.columns, rows.fetchall()[0]) == (["pid", "größe"], ("0", "0.5"))
 
 
+def test_a_packed_file_is_converted_as_it_is_written_and_its_cells_take_bounds(tmp_path):
+    text = "pid;größe;tag\n" + "".join(f"{i};{i % 9},5;31.12.2023\n" for i in range(99))
+    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(text.encode("latin-1")))
+    written = ("--encoding", "latin-1", "--dates", "day.month.year", "--decimal", ",")
+    public = ("--unit", "pid", "-e", "99", "--limit", "rows=1", "--bounds", "größe=0:9")
+    done = tacit("init", "x.csv.gz", *public, *written, cwd=tmp_path)
+    refused(done, "x.csv.gz is not a CSV file")
+    command = re.search(r"fix: tacit (convert .*)", done.stderr)
+    assert tacit(*command[1].split(), cwd=tmp_path).returncode == 0
+    refused(tacit("init", "x.parquet", *public, *written, cwd=tmp_path), "leave them out, or convert")
+    assert tacit("init", "x.parquet", *public, cwd=tmp_path).returncode == 0
+    question = "SELECT COUNT(*) AS n, AVG(größe) AS mean FROM x WHERE YEAR(tag) = 2023"
+    done = tacit("query", question, "-e", "99", "--json", cwd=tmp_path)
+    (row,) = json.loads(done.stdout)["rows"]
+    assert abs(row["n"] - 99) < 3
+    assert abs(row["mean"] - 4.5) < 0.2
+
+
 def test_a_csv_with_semicolons_is_asked_like_any_other(tmp_path):
     lines = [f"{i};{'AB'[i % 2]};{i % 9},5;{SECRET}" for i in range(900)]
     (tmp_path / "besuche.csv").write_text("pid;station;tage;notiz\n" + "\n".join(lines) + "\n")

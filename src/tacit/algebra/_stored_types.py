@@ -3,8 +3,8 @@
 Parquet files and databases declare the types of their columns, which are public. A boolean that is compared
 with ``'YES'`` equals it in no row, so the answer would be about 0 and would still be paid for.
 
-A CSV file stores text. A date such as 31.12.2023 is smaller than 5.1.1990 as text, so asking for all dates after
-it gives an answer that is wrong and looks right.
+A CSV file stores text. A date such as 31.12.2023 is smaller than 5.1.1990 as text, so asking for all dates
+after it gives an answer that is wrong and looks right.
 """
 
 from __future__ import annotations

@@ -83,7 +83,8 @@ def convert_csv(
         first sheet is read; this needs the extra ``excel``).
     encoding, dates, decimal, separator, quote
         How the file is written; see `csv_file`. With a decimal comma, numbers get a
-        point; dates in another order get the year first.
+        point; dates in another order get the year first. For the cells of an Excel file, only the dates
+        and the decimal count.
     target
         The Parquet file to write.
     lenient
@@ -109,6 +110,8 @@ def convert_csv(
     made = Conversion(end)
     with tempfile.TemporaryDirectory() as scratch:
         plain = unpack(given, Path(scratch)) if is_packed(given) else given
+        if given.suffix.lower() in {".xlsx", ".xlsm"}:  # unpacked in one form
+            encoding, separator, quote = "utf-8", "", '"'
         if header_bytes(plain) in {None, b""}:
             raise _empty(given)
         source = csv_file(

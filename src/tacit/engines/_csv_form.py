@@ -79,8 +79,8 @@ def check_form(
 ) -> None:
     """Refuse a file that is not well formed. It is read only if it has changed since it passed.
 
-    The refusal names the file, or what it was unpacked from, and repeats what is declared of it. It depends on the
-    rows: so it is for the curator who opens the file, and for nobody else.
+    The refusal names the file, or what it was unpacked from, and repeats what is declared of it. It depends
+    on the rows: so it is for the curator who opens the file, and for nobody else.
     """
     before = _stamp(file)
     if _passed.get((file, dialect)) == before:
@@ -257,7 +257,8 @@ def not_well_formed(
 ) -> TacitError:
     """Refuse a file because of a line that breaks the form.
 
-    ``reading`` is what is declared of how the file is written. ``lenient`` if a lenient conversion refuses it.
+    ``reading`` is what is declared of how the file is written; ``lenient``, whether a lenient conversion
+    refuses it.
     """
     given = dict(reading or {})
     encoding = Do("declare-encoding", source=name, encoding=_USUAL)

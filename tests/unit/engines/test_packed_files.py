@@ -137,6 +137,18 @@ def test_the_first_sheet_of_an_excel_file_is_converted(tmp_path):
     assert rows[0]["note"] == 'a, "b" c'
 
 
+def test_cells_of_excel_have_no_encoding_and_no_separator(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in [("patient", "größe", "admitted"), (1, "3,5", "31.12.2023")]:
+        book.active.append(row)
+    book.save(tmp_path / "v.xlsx")
+    german = {"encoding": "latin-1", "separator": ";", "decimal": ",", "dates": "day.month.year"}
+    made = convert_csv(tmp_path / "v.xlsx", tmp_path / "v.parquet", **german)
+    assert made.columns == ("patient", "größe", "admitted")
+    assert _count(_protected(tmp_path / "v.parquet"), "größe = '3.5' AND admitted = '2023-12-31'") == 1
+
+
 @pytest.mark.parametrize("name", ["stays.xlsx", "stays.csv.gz"])
 @pytest.mark.parametrize("content", [b"", b"junk", b"PK\x03\x04 junk", b"\x1f\x8b\x08 junk"])
 def test_a_damaged_file_is_refused_in_words_and_nothing_is_written(name, content, tmp_path):

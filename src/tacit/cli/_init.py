@@ -214,7 +214,9 @@ def _check_is_csv(data: Path, declared: Mapping[str, str]) -> None:
     options = " ".join(f"--{fact} {typed(own)}" for fact, own in declared.items())
     is_packed = data.name.lower().endswith((".csv.gz", ".tsv.gz", ".xlsx", ".xlsm"))
     target = typed(f"{data.name.partition('.')[0]}.parquet")
-    again = f"leave them out, or convert the CSV file again: tacit convert FILE.csv {target} --force {options}"
+    again = (
+        f"leave them out, or convert the CSV file again: tacit convert FILE.csv {target} --force {options}"
+    )
     raise TacitError(
         "bad-parameter",
         f"{data.name} is not a CSV file, so tacit init does not take {options}",

@@ -87,6 +87,14 @@ def test_text_that_starts_with_the_day_is_not_put_in_order(condition, tmp_path):
         assert fix in str(refusal.value.fix)
 
 
+@pytest.mark.parametrize(("cell", "days"), [("1234,5", 1234.5), ("1.234,5", None), ("1.234", 1.234)])
+def test_points_between_thousands_are_not_read(cell, days, tmp_path):
+    (tmp_path / "v.csv").write_text(f"patient;days\n1;{cell}\n")
+    data = _protected(csv_file(tmp_path / "v.csv", decimal=","))
+    number = "CAST(days AS DOUBLE)"
+    assert _count(data, f"{number} IS NULL" if days is None else f"{number} = {days}") == 1
+
+
 def test_a_date_that_no_cell_can_equal_is_refused_only_where_its_order_is_declared(tmp_path):
     (tmp_path / "v.csv").write_text("patient,admitted\n1,31.12.2022\n")
     for condition in ("admitted = '31.12.2022'", "admitted IN ('31.12.2022')"):

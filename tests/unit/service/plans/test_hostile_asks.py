@@ -79,6 +79,9 @@ def long_questions():
         "WITH " + ",".join(f"a{i} AS (SELECT * FROM visits)" for i in range(200)) + " SELECT COUNT(*) FROM a1"
     )
     yield "SELECT COUNT(*) FROM " + "(SELECT * FROM " * 400 + "visits" + ")" * 400
+    yield "SELECT COUNT(*) FROM " + "(SELECT DISTINCT pid, x FROM " * 30 + "visits" + ")" * 30
+    nested = "(SELECT pid, COUNT(*) AS x FROM " * 30 + "visits" + " GROUP BY pid)" * 30
+    yield f"SELECT COUNT(*) FROM {nested}"
     yield "SELECT COUNT(*) FROM visits WHERE x IN (" + ",".join(map(str, range(1200))) + ")"
     yield "SELECT COUNT(*) FROM visits GROUP BY " + ",".join(["h"] * 1200)
     yield "SELECT h, COUNT(*) FROM visits GROUP BY CUBE(" + ",".join(["h"] * 600) + ")"

@@ -355,7 +355,8 @@ def document(thing: object) -> JSON:
         case Mapping():
             return {str(k): document(v) for k, v in thing.items()}
         case _ if is_dataclass(thing):
-            kept = (f for f in fields(thing) if not f.metadata or getattr(thing, f.name) != f.default)
+            given = (f for f in fields(thing) if f.init)
+            kept = (f for f in given if not f.metadata or getattr(thing, f.name) != f.default)
             inner = {f.name: document(getattr(thing, f.name)) for f in kept}
             return {"node": type(thing).__name__, **inner}
         case _ if hasattr(thing, "isoformat"):

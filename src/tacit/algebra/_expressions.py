@@ -85,12 +85,10 @@ class Call:
         object.__setattr__(self, "levels", 1 + max((one.levels for one in inner), default=0))
         if self.calls > MOST_CALLS or self.levels > MOST_LEVELS:
             raise TacitError(
-                "bad-expression",
-                "an expression is too deeply nested"
-                if self.levels > MOST_LEVELS
-                else f"an expression has more than {MOST_CALLS:,} operators",
-                why=f"expressions have at most {MOST_CALLS:,} operators on {MOST_LEVELS} levels",
-                fix="compute it in several steps",
+                "question-too-large",
+                f"an expression can have at most {MOST_CALLS:,} operators, nested at most {MOST_LEVELS} deep",
+                why="an expression doubles in size each time the next one uses it twice",
+                fix="compute it in several steps, such as columns of a subquery",
             )
 
 

@@ -296,21 +296,8 @@ def _known(node: Relation) -> tuple[Scope, int | None]:
             below, rows = _known(inner)
             kept = {name: _carried(expression, below) for name, expression in columns}
             return Scope(kept, narrowed=_narrows(below, kept)), rows
-        case JoinPublic(left, table, _, columns, how):
-            own, rows = _known(left)
-            joined = {name: _nullable(table.facts.get(source, _UNKNOWN), how) for name, source in columns}
-            facts = {**{c: own[c] for c in own}, **joined}
-            return Scope(facts, open=own.open, narrowed=own.narrowed), rows
-        case JoinUnits(left, right, how, most):
-            (a, rows), (b, others) = _known(left), _known(right)
-            facts = {**{c: a[c] for c in a}, **{c: _nullable(b[c], how) for c in b}}
-            pairs = (
-                None
-                if rows is None or others is None
-                else rows * (max(others, 1) if how == "left" else others)
-            )
-            found = Scope(facts, open=a.open and b.open, narrowed=a.narrowed or b.narrowed)
-            return found, pairs if most is None else most
+        case JoinPublic() | JoinUnits():
+            return _known_pairs(node)
         case PerUnit(inner, by, measures):
             below, rows = _known(inner)
             own_facts = {name: _carried(expression, below) for name, expression in by}
@@ -318,6 +305,22 @@ def _known(node: Relation) -> tuple[Scope, int | None]:
             made = {m.name: Fact("number", m.bounds, default=free and m.counts) for m in measures}
             facts = {**own_facts, **made}
             return Scope(facts, narrowed=_narrows(below, facts)), 1 if _names_unit(below, by) else rows
+
+
+def _known_pairs(node: JoinPublic | JoinUnits) -> tuple[Scope, int | None]:
+    """Return what `_known` returns, for a join."""
+    a, rows = _known(node.left)
+    own = {c: a[c] for c in a}
+    if isinstance(node, JoinPublic):
+        public = {name: node.table.facts.get(source, _UNKNOWN) for name, source in node.columns}
+        joined = {name: _nullable(fact, node.how) for name, fact in public.items()}
+        return Scope({**own, **joined}, open=a.open, narrowed=a.narrowed), rows
+    b, others = _known(node.right)
+    facts = {**own, **{c: _nullable(b[c], node.how) for c in b}}
+    found = Scope(facts, open=a.open and b.open, narrowed=a.narrowed or b.narrowed)
+    if node.rows is not None or rows is None or others is None:
+        return found, node.rows
+    return found, rows * (max(others, 1) if node.how == "left" else others)
 
 
 def _narrows(below: Scope, kept: Mapping[str, Fact]) -> bool:

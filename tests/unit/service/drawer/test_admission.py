@@ -12,7 +12,8 @@ import tacit as tc
 from tacit.errors import TacitError
 from tacit.service import ServiceSettings
 from tacit.service.drawer import boundary_after
-from tacit.service.drawer._admission import WorkLimits, work_of
+from tacit.service.drawer._admission import WorkLimits
+from tacit.service.drawer._plan_work import work_of
 from unit.service.drawer.conftest import DECLARED
 
 MEDIANS = ", ".join(f"MEDIAN(age + {i}) AS m{i}" for i in range(64))
@@ -120,6 +121,42 @@ def test_the_estimate_grows_with_columns_groups_and_cells() -> None:
     batch = tc.batch(a=visits.agg(n=tc.count()), b=visits.agg(m=tc.median("age"))).plan(epsilon=1)
     assert work_of(tables) > 20
     assert work_of(batch) > work("SELECT MEDIAN(age) AS a FROM visits")
+
+
+def joined(number: int) -> str:
+    return f"SELECT COUNT(*) AS n FROM visits WHERE {'||'.join(['hospital'] * number)} = 'q'"
+
+
+def doubled(levels: int) -> str:
+    inner = "(SELECT patient_id, hospital || hospital AS hospital FROM "
+    return f"SELECT COUNT(*) AS n FROM {inner * levels}visits{')' * levels} WHERE hospital = 'q'"
+
+
+def kept(levels: int) -> str:
+    inner = "(SELECT DISTINCT patient_id, age FROM "
+    return f"SELECT COUNT(*) AS n FROM {inner * levels}visits{')' * levels}"
+
+
+def casts(number: int) -> str:
+    return f"SELECT COUNT(*) AS n FROM visits WHERE {' OR '.join(['CAST(icd AS INTEGER) = 1'] * number)}"
+
+
+def values(number: int) -> str:
+    return f"SELECT {', '.join(f'COUNT(DISTINCT age + {i}) AS c{i}' for i in range(number))} FROM visits"
+
+
+@pytest.mark.parametrize("sql", [joined(140), doubled(10), kept(80), casts(500), values(60)])
+def test_long_expressions_and_deep_subqueries_are_work(ward: Any, sql: str) -> None:
+    """Each of these takes half a second or more of the 1.125 seconds that a draw may compute."""
+    before = ward.service.ledger.head
+    answer = ward.ask(sql=sql, epsilon="0.001")
+    assert (answer.status_code, answer.json()["code"]) == (422, "question-too-large"), answer.text
+    assert ward.service.ledger.head == before
+
+
+@pytest.mark.parametrize("sql", [joined(3), doubled(1), kept(2), casts(5), values(3)])
+def test_usual_expressions_and_subqueries_are_little_work(ward: Any, sql: str) -> None:
+    assert ward.ask(sql=sql, epsilon="0.001").status_code == 202
 
 
 def test_the_limits_grow_with_the_time_that_a_draw_may_compute() -> None:

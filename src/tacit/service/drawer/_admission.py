@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from tacit.algebra import OPERATORS
 from tacit.errors import TacitError
 from tacit.service.drawer._clock import Slot
 
@@ -30,6 +31,13 @@ _CHOICE: Final = 3.0  # more for a median and other quantiles
 _GROUP: Final = 0.06  # for each group of each mechanism
 _CELL: Final = 0.0008  # for each candidate of a quantile in each group
 _PRIVATE_GROUPS: Final = 1000  # nobody outside may know how many there are
+_OPERATION: Final = 0.5  # for each operation in an expression, on all rows
+_ARGUMENT: Final = 0.05  # for each of its arguments, such as the constants of IN
+_READS_TEXT: Final = 3.0
+_CONVERTS: Final = 8.0
+_MAKES_TEXT: Final = 20.0
+_RELATION: Final = 25.0  # for each join, and each subquery with one row for each unit
+_FIT: Final = 300.0  # for what is fitted to the answer: synthetic rows, a regression
 _MOST_LAG: Final = 10_000
 
 
@@ -43,10 +51,41 @@ def work_of(plan: Plan[Any]) -> int:
     >>> work_of(visits.sql("SELECT COUNT(*) AS n FROM data").plan(epsilon=1))
     5
     """
-    work = _MECHANISM * len(plan.mechanisms)
+    work = _MECHANISM * len(plan.mechanisms) + _work_of_rows(plan.question)
     for part in _parts(plan.question):
         work += _table_work(part) if "steps" in part else _cross_work(part)
     return math.ceil(work)
+
+
+def _work_of_rows(question: Any) -> float:
+    """Estimate what the expressions, the joins and the fits of a question need, wherever they stand in it."""
+    match question:
+        case dict():
+            return _own_work(question) + sum(map(_work_of_rows, question.values()))
+        case list():
+            return sum(map(_work_of_rows, question))
+    return 0.0
+
+
+def _own_work(node: Mapping[str, Any]) -> float:
+    match node:
+        case {"node": "Call", "op": str(op), "args": list(args)}:
+            return _OPERATION + _ARGUMENT * len(args) + _text_work(op)
+        case {"node": "JoinUnits" | "JoinPublic" | "PerUnit"}:
+            return _RELATION
+        case {"synthesize": dict()} | {"asks": "regress"}:
+            return _FIT
+    return 0.0
+
+
+def _text_work(op: str) -> float:
+    """Return what an operation needs more where it reads or makes text, or converts one kind to another."""
+    operator = OPERATORS[op]
+    if operator.gives == "text":
+        return _MAKES_TEXT
+    if op.startswith("to_"):
+        return _CONVERTS
+    return _READS_TEXT if "text" in operator.takes else 0.0
 
 
 def _parts(question: Any) -> Iterator[Mapping[str, Any]]:

@@ -80,10 +80,10 @@ def source_places(source: object, engine: object = None) -> list[str]:
             return [os.path.realpath(source)]
         case Mapping():
             return [place for one in source.values() for place in source_places(one)]
-        case (str() as server, str()) if server.startswith(_SERVERS):
-            return _tables_there(source[1], server)
-        case (str() | os.PathLike() as base, str() as table):
+        case (str() | os.PathLike() as base, str() as table) if not str(base).startswith(_SERVERS):
             return [f"{place}\n{table}" for place in source_places(base)]
+        case (server, str() as table):
+            return _tables_there(table, server)
     place = _place(source)
     return [] if place is None else source_places(place)
 
@@ -104,7 +104,8 @@ def _server(engine: Any) -> tuple[str, str]:
     """Return an engine without its users, because two roles read the same rows, and its usual schema."""
     if isinstance(engine, str):
         return (_address(engine), "public") if engine.startswith(_SERVERS) else ("", "")
-    if (info := getattr(engine, "info", None)) is not None:  # a connection of psycopg
+    info = getattr(engine, "info", None)
+    if hasattr(info, "dbname"):  # a connection of psycopg
         return _database(info.host, str(info.port), info.dbname), "public"
     return ("spark", "default") if hasattr(engine, "catalog") else ("", "")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
+from tacit.algebra import OPERATORS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -19,11 +21,16 @@ _GROUP: Final = 0.06  # for each group of each mechanism
 _CELL: Final = 0.0008  # for each candidate of a quantile in each group
 _PRIVATE_GROUPS: Final = 1000  # nobody outside may know how many there are
 _OPERATOR: Final = 0.5  # for each operator of an expression, read for every row
-_PIECE: Final = 0.05  # for each text of which the operator's longest text is joined
+_PIECE: Final = 0.05  # for each further text of which the operator's longest text is joined
 _MOST_PIECES: Final = 8_192  # a text has at most 65,536 characters
 _KEPT: Final = 0.25  # more for each text of which a column of a subquery is joined
 _ALONE: Final = 6.0  # more for a statistic that needs a statement of its own
-_ROWS: Final = {"Project": 0.3, "Where": 0.3, "PerUnit": 6.0, "JoinUnits": 6.0, "JoinPublic": 6.0}
+_ARGUMENT: Final = 0.05  # for each argument of an operator, such as the constants of IN
+_READS_TEXT: Final = 3.0  # more for an operator that reads text
+_CONVERTS: Final = 8.0  # more for one that converts one kind to another
+_MAKES_TEXT: Final = 20.0  # more for one that makes text
+_ROWS: Final = {"Project": 0.3, "Where": 0.3, "PerUnit": 25.0, "JoinUnits": 25.0, "JoinPublic": 25.0}
+_FIT: Final = 300.0  # for what is fitted to the answer: synthetic rows, a regression
 
 
 def work_of(plan: Plan[Any]) -> int:
@@ -38,14 +45,24 @@ def work_of(plan: Plan[Any]) -> int:
     """
     work = _MECHANISM * len(plan.mechanisms)
     for part in _parts(plan.question):
-        work += _table_work(part) if "steps" in part else _cross_work(part)
+        work += _part_work(part)
     return math.ceil(work)
+
+
+def _part_work(part: Mapping[str, Any]) -> float:
+    """Estimate what one table, one set of cross tables or one other question about rows needs."""
+    fit = _FIT if "synthesize" in part or part.get("asks") == "regress" else 0.0
+    if "steps" in part:
+        return fit + _table_work(part)
+    return fit + (_cross_work(part) if "crosstabs" in part else _counted_work(part))
 
 
 def _parts(question: Any) -> Iterator[Mapping[str, Any]]:
     """Yield what a question asks of tables, wherever it stands in its document."""
     match question:
-        case {"steps": list()} | {"measured": list(), "crosstabs": list()}:
+        case {"steps": list()} | {"measured": list(), "crosstabs": list()} | {"counted": dict()}:
+            yield question
+        case {"synthesize": dict()}:
             yield question
         case dict():
             for value in question.values():
@@ -78,6 +95,23 @@ def _cross_work(part: Mapping[str, Any]) -> float:
     work, columns = _relation_work(part.get("rows"))
     axes = sum(_expression_work(one, columns)[0] for one in _expressions(part["crosstabs"]))
     return work + axes + _GROUP * cells
+
+
+def _counted_work(part: Any) -> float:
+    """Return the work of all expressions of a question that counts rows, each read from the columns."""
+    return sum(_expression_work(one, {})[0] for one in _expressions(part)) + sum(_subqueries(part))
+
+
+def _subqueries(document: Any) -> Iterator[float]:
+    """Yield the work of each relation in a document, without its expressions."""
+    match document:
+        case dict():
+            yield _ROWS.get(str(document.get("node")), 0.0)
+            for value in document.values():
+                yield from _subqueries(value)
+        case list():
+            for value in document:
+                yield from _subqueries(value)
 
 
 def _size(document: Any) -> int:
@@ -147,5 +181,16 @@ def _expression_work(node: Any, columns: Mapping[str, int]) -> tuple[float, int]
             inner = [_expression_work(one, columns) for one in args]
             sizes = [pieces for _, pieces in inner]
             longest = min(_MOST_PIECES, sum(sizes) if op == "concat" else max(sizes, default=1))
-            return sum(work for work, _ in inner) + _OPERATOR + _PIECE * longest, longest
+            own = _OPERATOR + _ARGUMENT * len(args) + _PIECE * (longest - 1) + _text_work(op)
+            return sum(work for work, _ in inner) + own, longest
     return 0.0, 1
+
+
+def _text_work(op: str) -> float:
+    """Return what an operator needs more where it reads or makes text, or converts one kind to another."""
+    operator = OPERATORS[op]
+    if operator.gives == "text":
+        return _MAKES_TEXT
+    if op.startswith("to_"):
+        return _CONVERTS
+    return _READS_TEXT if "text" in operator.takes else 0.0

@@ -109,6 +109,7 @@ class DuckDB:
         self._grids: dict[str, dict[str, str]] = {}
         self._declared: dict[str, set[str]] = {}
         self._as_bytes = False
+        self._as_written = False
         shared = [t.source.place for t in self._tables.values() if t.source.kind == "connection"]
         for connection in shared:
             check_collation(connection)
@@ -244,7 +245,9 @@ class DuckDB:
         """Run one statement that the engine wrote.
 
         Where DuckDB fails on a value of a Parquet file (text that is not UTF-8), the statement runs once more
-        on a copy that has bytes in place of text.
+        on a copy that has bytes in place of text. Where it fails otherwise, the statement runs once more as
+        it is written: DuckDB rewrites statements by what it knows of the values, for example that all of them
+        are missing, and some versions fail at it.
         """
         limits = sorted(limited)
         return self._guarded(lambda: self._run(sql, tables or {}, limits))
@@ -258,13 +261,13 @@ class DuckDB:
         with self._lock:
             if self._connection is not None and self._stamps != stamps_of(self._tables):
                 self._drop()
-                self._as_bytes = False
+                self._as_bytes = self._as_written = False
             while True:
                 try:
                     return work()
                 except BaseException as error:
                     self._drop()  # a failed statement may leave the whole connection unusable
-                    if not self._try_bytes(error):
+                    if not self._try_bytes(error) and not self._try_as_written(error):
                         raise
 
     def close(self) -> None:
@@ -282,6 +285,16 @@ class DuckDB:
             return False
         self._as_bytes = any(t.source.kind == "parquet" for t in self._tables.values())
         return self._as_bytes
+
+    def _try_as_written(self, error: BaseException) -> bool:
+        """Decide whether to run again without DuckDB's optimizer: once, where it may be at fault."""
+        import duckdb
+
+        elsewhere = isinstance(error, duckdb.OperationalError) or not isinstance(error, duckdb.Error)
+        if self._as_written or elsewhere or self._shared is not None:  # its transaction is lost
+            return False
+        self._as_written = True
+        return True
 
     def _run(
         self, sql: str, keys: SmallTables, limited: Sequence[tuple[str, int]]
@@ -316,6 +329,8 @@ class DuckDB:
             compare_bytes(con)
         else:
             con = self._connection = open_private(folder, self._memory)
+            if self._as_written:
+                con.execute("PRAGMA disable_optimizer")
         if any(table.source.is_remote for table in self._tables.values()):
             load_extension(con)
         sources = attach_sources(

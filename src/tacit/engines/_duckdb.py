@@ -213,7 +213,7 @@ class DuckDB:
                 raise TacitError(
                     "unknown-table",
                     f"the source of the table {name!r} cannot be read, so nothing was charged",
-                    why="it holds no table that Tacit can read; whoever opens the dataset again sees the reason",
+                    why="it holds no table that Tacit can read; opening the dataset again shows the reason",
                     fix="put the table back, or declare the dataset with its new place",
                 )
             self._looked[name] = stamp

@@ -349,3 +349,14 @@ def test_the_name_of_a_table_never_meets_a_name_inside_a_statement(place, name):
         f'SELECT COUNT(*) AS n FROM "{name}" AS a JOIN other AS b ON a.u = b.u',
     ):
         assert data.sql(sql).plan(epsilon=1).release() is not None
+
+
+def test_a_second_account_for_the_same_table_is_noticed(place, tmp_path):
+    tables = {"one": pa.table({"u": [1, 2]}), "other": pa.table({"u": [1, 2]})}
+    sources, where = place.keep(tables), tmp_path / "study.ledger"
+    for name, source in (("first", sources["one"]), ("third", sources["other"])):
+        assert "another account" not in str(protected(place, source, unit="u", name=name, ledger=where))
+    pair = {"again": sources["one"] if place.name == "duckdb" else (place.engine, sources["one"])}
+    second = tc.protect(pair, unit="u", name="second", budget=HUGE, ledger=where)
+    told = " ".join(str(second).split())
+    assert "another account (first) of this ledger was opened for the same source" in told

@@ -159,6 +159,21 @@ def test_released_intervals_hold_the_quantile_on_every_surface(members, surface)
             assert low < high
 
 
+def test_every_sum_of_days_of_a_stream_holds_the_quantile():
+    flu = tc.stream(
+        None, name="flu", level="event", start="2026-01-01", days=9, bounds={"x": (0, 500)},
+        budget=tc.Budget(epsilon=10_000),
+    )  # fmt: skip
+    flu.begin(flu.plan(q=tc.quantiles("x", [0.5], candidates=EVEN), epsilon=500))
+    for day in range(1, 10):
+        flu.append(flu.horizon.name(day), pd.DataFrame({"x": np.full(300, 37.0)}))
+    release = flu.release(flu.horizon.last)
+    for days in (release.daily, release.weekly, release.totals):
+        for low, high in zip(days["q_0.5"].low, days["q_0.5"].high, strict=True):
+            assert low <= 37 <= high
+            assert low < high
+
+
 def test_quantiles_of_prefixes_hold_the_quantile(members):
     answer = members[0].prefixes("x", bins=100).plan(epsilon=50).release().quantile(0.5)
     assert answer["x"].low[0] <= 37 <= answer["x"].high[0]

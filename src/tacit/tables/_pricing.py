@@ -8,7 +8,7 @@ from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from tacit.algebra import Column, contribution, kind_of, scope, whole_numbers
+from tacit.algebra import Call, Column, contribution, kind_of, scope, whole_numbers
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Declare, Do, Either, Set
@@ -146,6 +146,9 @@ def _keys_missing(question: TableQuestion, dataset: TableDataset) -> TacitError:
     )
 
 
+_YEARS: list[object] = [2025, 2026]
+
+
 def _keys_to_give(name: str, node: Node, question: TableQuestion, dataset: TableDataset) -> Declare | Set:
     """Offer keys that are known: those of a public table, or whole numbers between bounds; else examples.
 
@@ -153,7 +156,8 @@ def _keys_to_give(name: str, node: Node, question: TableQuestion, dataset: Table
     """
     known = whole_numbers(node, scope(question.input))
     if not isinstance(node, Column):
-        return Set(keys={name: example_keys(kind_of(node)) if known is None else known})
+        examples = _YEARS if isinstance(node, Call) and node.op == "year" else example_keys(kind_of(node))
+        return Set(keys={name: examples if known is None else known})
     for table in dataset.tables.values():
         if table.key is not None and node.name in (table.columns or ()):
             return Declare("keys", f"{table.name}.{node.name}", column=name, example=False)

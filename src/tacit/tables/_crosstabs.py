@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.algebra import can_be_missing, contribution, scope
-from tacit.core import Forecast, Plan, warn_of_delta
+from tacit.algebra import can_be_missing, contribution, document, scope
+from tacit.core import Forecast, Plan, Step, warn_of_delta
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational, read_fraction
 from tacit.fixes import Choose, Either, Set
@@ -19,16 +20,20 @@ from tacit.strategies import tables_up_to
 from tacit.tables._axes import Axis, BinsGiven, read_axes
 from tacit.tables._captions import facts_of_blocks, limits_of, rows_beyond, without_unit
 from tacit.tables._coded_rows import coded_question
+from tacit.tables._counted_subject import CountedSubject, axes_document
 from tacit.tables._cross_display import table_words
-from tacit.tables._cross_tables import CrossTables, TableName
-from tacit.tables._cross_task import CrossTask
+from tacit.tables._cross_tables import CrossTables, PlacedAxis, TableName
 from tacit.tables._cross_workload import Aim, CrossWorkload, PaidNoise
 from tacit.tables._further_questions import read_rows, rows_document
 from tacit.tables._words import in_words, rows_in_words
 
 if TYPE_CHECKING:
-    from tacit.core import JSON
+    from numpy.typing import NDArray
+
+    from tacit.algebra import TableQuestion
+    from tacit.core import JSON, Measurement, Task
     from tacit.strategies import ColumnSet
+    from tacit.tables._coded_rows import CodedRows
     from tacit.tables._dataset import TableDataset
     from tacit.tables._rows import Rows
 
@@ -228,10 +233,7 @@ class CrossQuestion:
         asked = coded_question(self.rows.relation, self.axes)
         blocks = () if dataset.block_column is None else dataset.block_column.concerned(asked)
         said = (*self._not_counted(), *rows_beyond(asked, work.who, dataset))
-        task = CrossTask(
-            asked, self.axes, self.tables, paid.mechanisms, paid.noise, said, dataset._engine, blocks
-        )
-        _ = task.sql  # what cannot be written is refused now
+        task = self._task(paid, asked, blocks, said)
         delta = paid.promised.get("delta")
         warning = warn_of_delta(float(delta), None) if delta else None
         return Plan.of(
@@ -250,6 +252,43 @@ class CrossQuestion:
             asked=f"{len(self.tables):,} cross tables, {in_words(asked, shape=dataset.record == 'shape')}",
             request=lambda: self._request(goal, allowed),
         )
+
+    def _task(
+        self, paid: PaidNoise, asked: TableQuestion, blocks: tuple[str, ...], said: tuple[str, ...]
+    ) -> Task[CodedRows, CrossTables]:
+        """Return the task that counts the rows of every cell of what is measured; `document` has no names."""
+        noise, axes = paid.noise, self.axes
+        together = noise.law == "gaussian"
+
+        laws: Sequence[Measurement] = paid.mechanisms
+        steps: list[Step[CodedRows]]
+        if together:
+            label: dict[str, JSON] = {"statistic": "residuals of cross tables"}
+            steps = [Step(one, partial(_tables, noise.sets), label) for one in laws]
+        else:
+            label = {"statistic": "cells of a cross table"}
+            steps = [
+                Step(mechanism, partial(_table, one), {**label, "columns": [axes[i].name for i in one]})
+                for mechanism, one in zip(laws, noise.sets, strict=True)
+            ]
+
+        def content(noisy: Sequence[Any], confidence: Fraction) -> CrossTables:
+            drawn = tuple(np.array(one) for one in (noisy[0] if together else noisy))
+            placed = tuple(PlacedAxis.of(axis) for axis in axes)
+            return CrossTables(placed, self.tables, noise, drawn, float(confidence), left_out=said)
+
+        subject = CountedSubject(
+            asked=asked, engine=self.rows._dataset._engine, axes=axes, blocks=blocks, steps=tuple(steps),
+            content=content, omissions=said,
+            document={
+                "crosstabs": axes_document(axes),
+                "rows": document(asked.input),
+                "law": noise.law,
+                "measured": [list(one) for one in noise.sets],
+            },
+        )  # fmt: skip
+        _ = subject.sql  # what cannot be written is refused now
+        return subject.task
 
     def _not_counted(self) -> list[str]:
         """Say which rows have no place on some axis."""
@@ -322,6 +361,16 @@ class CrossQuestion:
             if allowed is None
             else [[list(one), str(number)] for one, number in zip(names, allowed, strict=True)],
         }
+
+
+def _tables(tables: Sequence[ColumnSet], rows: CodedRows, _: object) -> list[NDArray[np.int64]]:
+    """Return the exact tables of some sets of columns."""
+    return [rows.table(one) for one in tables]
+
+
+def _table(table: ColumnSet, rows: CodedRows, _: object) -> NDArray[np.int64]:
+    """Return the exact table of a set of columns."""
+    return rows.table(table)
 
 
 def _columns(table: TableName, names: list[str]) -> ColumnSet:

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import rho_cap
-from tacit.core import Forecast, Plan, Goal
+from tacit.core import Forecast, Goal, Plan, Step
 from tacit.errors import TacitError
 from tacit.exact import rational, read_fraction
 from tacit.fixes import Choose
 from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace, MeasurementNoise
 from tacit.strategies import level_shares
 from tacit.tables._axes import in_order, read_axes
-from tacit.tables._counted_task import CountedTask, counted_question
+from tacit.tables._counted_subject import counted_question
 from tacit.tables._further_questions import read_rows, rows_document
 from tacit.tables._hierarchy_counts import HierarchyCounts, node_half_widths
 from tacit.tables._public_tree import ALL, TreeGiven, read_tree
@@ -34,8 +35,7 @@ if TYPE_CHECKING:
 
     from tacit.exact import Number
     from tacit.tables._axes import Axis
-    from tacit.tables._coded_rows import CodedRows
-    from tacit.tables._counted_task import CountedQuestion
+    from tacit.tables._counted_subject import CountedQuestion
     from tacit.tables._dataset import TableDataset
     from tacit.tables._public_tree import PublicTree
     from tacit.tables._rows import Rows
@@ -123,22 +123,18 @@ class HierarchyQuestion:
         """Return the plan of a goal that was read."""
         counted = counted_question(self.rows, (self.axis,))
         mechanisms, tree = self._levels(counted, goal), self.tree
-        noise = self._noise(mechanisms)
-        names = tree.names[::-1]
+        left = self._noise(mechanisms)
 
         def content(noisy: Sequence[Any], confidence: Fraction) -> HierarchyCounts:
             measured = tuple(int(n) for level in noisy for n in level)
-            return HierarchyCounts(tree, measured, noise, float(confidence), counted.left_out)
+            return HierarchyCounts(tree, measured, left, float(confidence), counted.left_out)
 
-        task = CountedTask(
-            counted,
-            {"asks": "hierarchy", "levels": list(tree.names), "parents": tree.parents.tolist()},
-            mechanisms,
-            tuple({"statistic": f"counts of the level {name}"} for name in names),
-            lambda rows: _exact(tree, rows),
-            content,
-        )
-        _ = task.sql  # what cannot be written is refused now
+        steps = [
+            Step(noise, partial(_of_level, tree, name), {"statistic": f"counts of the level {name}"})
+            for noise, name in zip(mechanisms, tree.names[::-1], strict=True)
+        ]
+        what = {"asks": "hierarchy", "levels": list(tree.names), "parents": tree.parents.tolist()}
+        task = counted.task(what, steps, lambda rows: tree.sums(rows.table([0])), content)
         return Plan.of(
             self.rows._dataset,
             task,
@@ -235,7 +231,6 @@ def _escaped(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def _exact(tree: PublicTree, rows: CodedRows) -> list[NDArray[np.int64]]:
-    """Return the exact counts of each level, the lowest first."""
-    made, depth = tree.sums(rows.table([0])), tree.depth
-    return [made[depth == level] for level in range(len(tree.names) - 1, -1, -1)]
+def _of_level(tree: PublicTree, name: str, counts: NDArray[np.int64], _: object) -> Any:
+    """Return the exact counts of one level, from those of all nodes."""
+    return counts[tree.depth == tree.names.index(name)]

@@ -9,12 +9,12 @@ from tacit.core import AnswerTable, Forecast, Plan, warn_of_delta
 from tacit.errors import TacitError
 from tacit.mechanisms import KeySelection
 from tacit.tables._captions import facts_of, facts_of_blocks, left_out, selected_sizes
-from tacit.tables._level_task import LevelTask, forecast_of_levels, levels_together
+from tacit.tables._level_tables import forecast_of_levels, levels_together
 from tacit.tables._postprocessing import PostProcessing
 from tacit.tables._pricing import Pricing, asks_of, noises_of
 from tacit.tables._sampling import share_of_sample
 from tacit.tables._steps import calibrate
-from tacit.tables._task import TableTask
+from tacit.tables._table_subject import TableSubject
 from tacit.tables._words import in_words
 
 if TYPE_CHECKING:
@@ -22,14 +22,13 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from tacit.algebra import TableQuestion
+    from tacit.tables._cross_workload import PaidNoise
     from tacit.tables._dataset import TableDataset
     from tacit.tables._goals import Goal
     from tacit.tables._lowering import ReleasedColumn
     from tacit.tables._postprocessing import Presentation
     from tacit.tables._readings import StepNoise
     from tacit.tables._steps import Ask, PaidStep
-
-__all__ = ["make_plans"]
 
 
 def make_plans(
@@ -79,20 +78,20 @@ def _plan(
     question, columns, level = pricing.question, pricing.columns, pricing.level
     if post is not None:
         post.check_columns([*(name for name, _ in question.by), *(column.name for column in columns)])
-    task = _task(dataset, pricing, paid, noises)
     independent = isinstance(post, PostProcessing) and post.looks_over_lines  # sums need independent lines
     plain = not alone or goal.within is not None or independent
     together = None if plain else levels_together(pricing, ask, paid)
+    subject = _subject(dataset, pricing, paid, noises, together)
     return Plan.of(
         dataset,
-        task if together is None else LevelTask(task, together.mechanisms, together.noise),
+        subject.task,
         promised={k: v for k, v in (("epsilon", ask.epsilon), ("delta", ask.delta), ("rho", ask.rho)) if v},
         forecast=lambda: (
             [_forecast(column, noises[column.step], level, pricing.size) for column in columns]
             if together is None
             else forecast_of_levels(question, columns, together, level)
         ),
-        facts=lambda: _facts(dataset, pricing, ask, paid, task.blocks, together=together is not None),
+        facts=lambda: _facts(dataset, pricing, ask, paid, subject.blocks, together=together is not None),
         confidence=float(level),
         asked=in_words(question, shape=dataset.record == "shape"),
         request=lambda: {
@@ -104,33 +103,36 @@ def _plan(
     )
 
 
-def _task(
-    dataset: TableDataset, pricing: Pricing, paid: tuple[PaidStep, ...], noises: tuple[StepNoise, ...]
-) -> TableTask:
-    """Return the task that measures every group by itself; what cannot be written as SQL is refused."""
-    question, columns, level = pricing.question, pricing.columns, pricing.level
-    statistics = [step.statistic for step in pricing.steps]
-    stands_for = [
-        (column.name, _stands_for(column, noises[column.step], level, dataset)) for column in columns
-    ]
-    share = None if question.sample is None else share_of_sample(question.sample)
-    sampled = {} if share is None else {"sampled": str(share)}
-    task = TableTask(
-        question,
-        pricing.steps,
-        tuple(one.mechanism for one in paid),
-        tuple({"statistic": one.word, "step": str(one.step), **sampled} for one in statistics),
-        noises,
-        columns,
-        {name: text for name, text in stands_for if text},
-        left_out(question, pricing.who, paid, dataset),
-        dataset._engine,
-        () if dataset.block_column is None else dataset.block_column.concerned(question),
-        share,
-        None if dataset.identity.unit.per else pricing.who.total,
+def _subject(
+    dataset: TableDataset,
+    pricing: Pricing,
+    paid: tuple[PaidStep, ...],
+    noises: tuple[StepNoise, ...],
+    together: PaidNoise | None,
+) -> TableSubject:
+    """Return what is measured; what cannot be written as SQL is refused."""
+    question, columns = pricing.question, pricing.columns
+
+    def captions() -> dict[str, str]:
+        said = {c.name: _stands_for(c, noises[c.step], pricing.level, dataset) for c in columns}
+        return {name: text for name, text in said.items() if text}
+
+    subject = TableSubject(
+        asked=question,
+        engine=dataset._engine,
+        blocks=() if dataset.block_column is None else dataset.block_column.concerned(question),
+        steps=pricing.steps,
+        mechanisms=tuple(one.mechanism for one in paid),
+        noises=noises,
+        columns=columns,
+        captions=captions,
+        omissions=lambda: left_out(question, pricing.who, paid, dataset),
+        sampled=None if question.sample is None else share_of_sample(question.sample),
+        rows_per_unit=None if dataset.identity.unit.per else pricing.who.total,
+        levels=together,
     )
-    _ = task.sql  # what cannot be written is refused now
-    return task
+    _ = subject.sql  # what cannot be written is refused now
+    return subject
 
 
 def _facts(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tacit.tables._dataset import TableDataset
     from tacit.tables._goals import Goal
     from tacit.tables._lowering import ReleasedColumn
-    from tacit.tables._steps import PaidStep, Step
+    from tacit.tables._steps import PaidStep, TableStep
 
 __all__ = ["Pricing", "asks_of", "noises_of", "smallest_epsilon"]
 
@@ -38,7 +38,7 @@ class Pricing:
     """The public facts that decide what a question costs one dataset."""
 
     question: TableQuestion
-    steps: tuple[Step, ...]
+    steps: tuple[TableStep, ...]
     columns: tuple[ReleasedColumn, ...]
     who: Contribution
     level: Fraction
@@ -109,7 +109,7 @@ class Pricing:
         return expected
 
 
-def _only_epsilon_counts(dataset: TableDataset, goal: Goal, steps: tuple[Step, ...]) -> bool:
+def _only_epsilon_counts(dataset: TableDataset, goal: Goal, steps: tuple[TableStep, ...]) -> bool:
     """Return whether choices may be charged as pure epsilon: plan and budget know neither rho nor delta."""
     if goal.rho is not None or goal.delta:
         return False

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.algebra import kind_of
-from tacit.core import Forecast, Plan, Goal
+from tacit.core import Forecast, Goal, Plan, Step
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational, read_fraction
 from tacit.fixes import Set
@@ -22,7 +22,7 @@ from tacit.mechanisms import StrategyNoise, weighted_half_widths
 from tacit.strategies import MOST_CELLS, Workload, factored, trees_for
 from tacit.tables._axes import in_order, read_axes
 from tacit.tables._coded_rows import CodedRows
-from tacit.tables._counted_task import CountedTask, counted_question
+from tacit.tables._counted_subject import counted_question
 from tacit.tables._further_questions import read_rows, rows_document
 from tacit.tables._keys import most_cells
 from tacit.tables._ordered_counts import OrderedCounts
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.strategies import RangeStrategy
     from tacit.tables._axes import Axis
-    from tacit.tables._counted_task import CountedQuestion
+    from tacit.tables._counted_subject import CountedQuestion
     from tacit.tables._dataset import TableDataset
     from tacit.tables._rows import Rows
 
@@ -239,15 +239,13 @@ class RangesQuestion:
                 float(confidence), counted.left_out,
             )  # fmt: skip
 
-        task = CountedTask(
-            counted,
+        label = {"statistic": f"sums of cells of {axis.name}"}
+        task = counted.task(
             {"asks": self.asks, "ranges": self.given["ranges"]},
-            (noise,),
-            ({"statistic": f"sums of cells of {axis.name}"},),
-            lambda rows: [_exact(rows, self.axes)],
+            [Step(noise, lambda cells, _: cells, label)],
+            lambda rows: _exact(rows, self.axes),
             content,
         )
-        _ = task.sql  # what cannot be written is refused now
         return Plan.of(
             self.rows._dataset,
             task,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from tacit.core._goal import ANY_TOTAL, Goal
 from tacit.core._plan import Plan
+from tacit.core._registry import packages_of
 from tacit.core._release import Content
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Set
@@ -118,6 +119,11 @@ class WireForm:
 
     write: Callable[[Question[Any], Goal], JSON]
     read: Callable[[Any, Mapping[str, Any]], tuple[Mapping[str, Any], Goal] | None]
+
+    @classmethod
+    def none(cls) -> WireForm:
+        """Return the form of a question whose plans cannot be rebuilt, such as one with a model's code."""
+        return cls(lambda _question, _goal: None, lambda _dataset, _request: None)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -287,6 +293,7 @@ class Question(Generic[C]):
             asked=draft.asked,
             request=lambda: self.kind.written(self, kept),
             present=draft.present,
+            packages=packages_of(self.kind.draft.__module__, type(self.dataset).__module__),
         )
 
     if not TYPE_CHECKING:  # for a type checker, a question has only what it has

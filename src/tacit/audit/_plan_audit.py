@@ -10,16 +10,16 @@ import numpy as np
 from tacit import noise
 from tacit.audit._audit import audit
 from tacit.audit._result import claimed_epsilon
-from tacit.core import Plan, adopted, members_of, with_audit
+from tacit.core import Plan, RunTask, SharedReadings, Task, members_of, with_audit
 from tacit.errors import TacitError
 from tacit.exact import count
 from tacit.fixes import Code, Either
 from tacit.progress import progress
 from tacit.report import Report, Reportable, ReportTable
-from tacit.tables import InventedTables, TableTask
+from tacit.tables import InventedTables, RowsSubject, TableSubject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tacit.core import JSON
     from tacit.picture import Picture
     from tacit.tables import StepChange, TablePair
-
-__all__ = ["PlanAudit", "audit_plan"]
 
 _NO_GROUP = -1_000_000  # stands for a group that was not shown
 
@@ -141,11 +139,12 @@ def audit_plan(plan: Plan[Any], *, pairs: int = 100, samples: int = 20_000) -> P
     True
     """
     [member, *more] = members_of(plan)
-    tasks = [part.subject for part in getattr(member.task, "parts", ()) or (member.task,)]
-    if more or not all(hasattr(task, "on") for task in tasks):
-        raise _cannot_attack(several=len(tasks) > 1)
+    subjects = _subjects(member.task)
+    rows = [subject for subject in subjects if isinstance(subject, RowsSubject)]
+    if more or len(rows) < len(subjects):
+        raise _cannot_attack(several=len(subjects) > 1)
     tried = count("pairs", pairs, zero=False)
-    invented = InventedTables(tasks, member.identity, noise.uniform_below)
+    invented = InventedTables(rows, member.identity, noise.uniform_below)
     found = [invented.pair() for _ in range(tried)]
     changes = tuple(
         max(step, key=lambda c: (not c.holds, c.share))
@@ -158,6 +157,12 @@ def audit_plan(plan: Plan[Any], *, pairs: int = 100, samples: int = 20_000) -> P
     attacked = audit(_drawer(worst), "first", "second", samples=samples, delta=delta, claimed=plan.cost)
     result = PlanAudit(plan, tried, changes, worst, attacked)
     return replace(result, plan=with_audit(plan, result.to_json()))
+
+
+def _subjects(task: Task[Any, Any] | RunTask[Any, Any]) -> list[object]:
+    """Return what a task is about; of a batch, what each of its parts is about."""
+    parts = task.parts if isinstance(task, Task) else ()
+    return [part.subject for part in parts] or [task.subject]
 
 
 def _cannot_attack(*, several: bool) -> TacitError:
@@ -181,10 +186,12 @@ def _drawer(pair: TablePair) -> Callable[[str, int], NDArray[np.float64]]:
     return lambda which, size: np.concatenate([part(which, size) for part in parts], axis=1)
 
 
-def _drawer_of_part(first: Any, second: Any) -> Callable[[str, int], NDArray[np.float64]]:
+def _drawer_of_part(
+    first: Task[Any, Any], second: Task[Any, Any]
+) -> Callable[[str, int], NDArray[np.float64]]:
     """Return the same for one task. Of a sample, all others are in it, and a coin decides about the unit."""
-    draw = _drawer_of_all(first, second)
-    share = getattr(first, "sampled", None)
+    draw = _drawer_of_all({"first": first, "second": second})
+    share = first.sampled
     if share is None:
         return draw
 
@@ -198,25 +205,23 @@ def _drawer_of_part(first: Any, second: Any) -> Callable[[str, int], NDArray[np.
     return sampled
 
 
-def _drawer_of_all(first: Any, second: Any) -> Callable[[str, int], NDArray[np.float64]]:
-    tasks = {"first": first, "second": second}
-    if not isinstance(first, TableTask):
-        given = {which: list(task.integers()) for which, task in tasks.items()}
-        return lambda which, size: _drawn_many(tasks[which].mechanisms, given[which], size)
-    if not first.asked.private_keys:
-        exact = {which: _exact(task) for which, task in tasks.items()}
-        return lambda which, size: _drawn_at_once(tasks[which], exact[which], size)
-    groups = sorted({str(key) for task in tasks.values() for key in _groups(task)})
-
-    def draw(which: str, size: int) -> NDArray[np.float64]:
-        task = tasks[which]
-        lines = [_flat(adopted(task).draw(), groups) for _ in range(size)]
-        return np.array(lines, dtype=np.float64).reshape(size, -1)
-
-    return draw
+def _drawer_of_all(tasks: Mapping[str, Task[Any, Any]]) -> Callable[[str, int], NDArray[np.float64]]:
+    subject = tasks["first"].subject
+    if isinstance(subject, TableSubject) and subject.asked.private_keys:
+        return _drawer_of_private_groups(tasks)
+    many = _drawn_at_once if isinstance(subject, TableSubject) and subject.levels is None else _drawn_many
+    exact = {which: _exact(task) for which, task in tasks.items()}
+    return lambda which, size: many(tasks[which].mechanisms, exact[which], size)
 
 
-def _drawn_many(mechanisms: Any, exact: list[Any], size: int) -> NDArray[np.float64]:
+def _exact(task: Task[Any, Any]) -> list[Any]:
+    """Return the exact integers of each step, none of which needs the noisy ones of another."""
+    with SharedReadings.opened() as readings:
+        data = task.open(readings)
+        return [step.exact(data, ()) for step in task.steps]
+
+
+def _drawn_many(mechanisms: Sequence[Any], exact: list[Any], size: int) -> NDArray[np.float64]:
     """Draw many answers of mechanisms that take tables of counts."""
     parts = [
         np.asarray(mechanism.release_many(value, size), dtype=np.float64).reshape(size, -1)
@@ -225,26 +230,32 @@ def _drawn_many(mechanisms: Any, exact: list[Any], size: int) -> NDArray[np.floa
     return np.concatenate(parts, axis=1)
 
 
-def _exact(task: TableTask) -> list[list[Any]]:
-    """Return the exact integers of each step; with public groups they do not depend on the noisy ones."""
-    return [list(lines) for lines in task.integers()]
-
-
-def _drawn_at_once(task: TableTask, exact: list[list[Any]], size: int) -> NDArray[np.float64]:
+def _drawn_at_once(mechanisms: Sequence[Any], exact: list[Any], size: int) -> NDArray[np.float64]:
     """Draw many answers with one call of each mechanism, which draws for each group anew."""
     parts = []
-    for mechanism, lines in zip(task.mechanisms, exact, strict=True):
-        noisy = mechanism.release(lines * size) if lines else []
+    for mechanism, lines in zip(mechanisms, exact, strict=True):
+        noisy = mechanism.release(list(lines) * size) if len(lines) else []
         parts.append(np.array(noisy, dtype=np.float64).reshape(size, -1))
     return np.concatenate(parts, axis=1)
 
 
-def _groups(task: TableTask) -> list[tuple[object, ...]]:
+def _drawer_of_private_groups(
+    tasks: Mapping[str, Task[Any, Any]],
+) -> Callable[[str, int], NDArray[np.float64]]:
+    """Return the same where groups are selected privately: which are shown differs from draw to draw."""
+    groups = sorted({str(key) for task in tasks.values() for key in _groups(task)})
+
+    def draw(which: str, size: int) -> NDArray[np.float64]:
+        lines = [_flat(tasks[which].draw(), groups) for _ in range(size)]
+        return np.array(lines, dtype=np.float64).reshape(size, -1)
+
+    return draw
+
+
+def _groups(task: Task[Any, Any]) -> list[tuple[object, ...]]:
     """Return the groups that may be shown, where they are selected privately."""
-    if not task.asked.private_keys:
-        return []
-    exact = next(task.integers())
-    return list(exact)
+    with SharedReadings.opened() as readings:
+        return list(task.steps[0].exact(task.open(readings), ()))
 
 
 def _flat(noisy: list[Any], groups: list[str]) -> list[float]:

@@ -64,7 +64,7 @@ def batch_task(parts: Sequence[Task[Any, Any]], shown: Sequence[ShownAnswer]) ->
         parts=tuple(parts),
         blocks=_blocks(parts),
         statements=lambda: [statement for part in parts for statement in part.sql],
-        left_out=tuple(dict.fromkeys(line for part in parts for line in part.left_out)),
+        left_out=lambda: tuple(dict.fromkeys(line for part in parts for line in part.omissions)),
         unavailable=unavailable,
     )
 

@@ -278,7 +278,10 @@ class Question(Generic[C]):
 
     def planned(self, goal: Goal) -> Plan[C]:
         """Plan the question for a goal that was read; see `plan`."""
-        draft = self.kind.draft(self.dataset, goal, **self.arguments)
+        return self.plan_of(self.kind.draft(self.dataset, goal, **self.arguments), goal)
+
+    def plan_of(self, draft: Draft[C], goal: Goal) -> Plan[C]:
+        """Return the plan of a draft that was made for a goal; see `plan`."""
         kept = goal if draft.goal is None else draft.goal
         return Plan.of(
             self.dataset,

@@ -103,7 +103,7 @@ class TaskFacts:
     statements
         The statements that will run, where the field has any, or a function that returns them.
     left_out
-        Which rows are not counted and which groups are not shown, in words.
+        Which rows are not counted and which groups are not shown, in words, or a function that returns it.
     numerics
         What the certificate says about floats, where the integers are not exact.
     unavailable
@@ -116,7 +116,7 @@ class TaskFacts:
     document: JSON | Callable[[], JSON]
     blocks: tuple[str, ...] = ()
     statements: Sequence[str] | Callable[[], Sequence[str]] = ()
-    left_out: tuple[str, ...] = ()
+    left_out: Sequence[str] | Callable[[], Sequence[str]] = ()
     numerics: str = ""
     unavailable: Callable[[], TacitError | None] = _always_there
     subject: object = None
@@ -130,6 +130,11 @@ class TaskFacts:
     def sql(self) -> tuple[str, ...]:
         """The statements that will run, where the field has any."""
         return tuple(self.statements() if callable(self.statements) else self.statements)
+
+    @property
+    def omissions(self) -> tuple[str, ...]:
+        """Which rows are not counted and which groups are not shown, in words."""
+        return tuple(self.left_out() if callable(self.left_out) else self.left_out)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -6,43 +6,23 @@ are refused, with the way out: one row for each unit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from tacit.algebra import contribution, rows_per_unit
 from tacit.errors import TacitError
 from tacit.fixes import Code, Either
 from tacit.mechanisms import DiscreteGaussian, LinearNoise
-from tacit.tables import AddNoise, Step, TableTask
+from tacit.tables import AddNoise, TableStep, TableSubject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from fractions import Fraction
 
     from tacit.algebra import Contribution, Statistic, TableQuestion
-    from tacit.core import JSON, Content
+    from tacit.core import Content, Task
     from tacit.mechanisms import DiscreteLaplace
     from tacit.tables import Rows, TableDataset
-
-__all__ = ["InferenceTask", "check_one_row", "contribution_of", "noise_of", "task_of"]
-
-
-@dataclass(frozen=True)
-class InferenceTask(TableTask):
-    """A task that measures one vector of integers and reads a content off the noisy ones."""
-
-    asks: str = ""
-    reading: Callable[[list[int], Fraction], Content] | None = None
-
-    @property
-    def question(self) -> JSON:
-        """What is measured of which rows, and what for."""
-        return {"asks": self.asks, **cast("dict[str, JSON]", super().question)}
-
-    def read(self, noisy: Sequence[Any], confidence: Fraction) -> Any:
-        """Read the content off the noisy integers."""
-        assert self.reading is not None  # noqa: S101 - task_of sets it
-        return self.reading([int(n) for line in noisy[0] for n in line], confidence)
 
 
 def task_of(
@@ -53,26 +33,24 @@ def task_of(
     *,
     asks: str,
     reading: Callable[[list[int], Fraction], Content],
-) -> InferenceTask:
+) -> Task[Any, Any]:
     """Make the task of a question that measures one statistic."""
     dataset = rows._dataset  # noqa: SLF001 - a question of its rows
     blocks = () if dataset.block_column is None else dataset.block_column.concerned(asked)
-    task = InferenceTask(
-        asked,
-        (Step(statistic, AddNoise()),),
-        (mechanism,),
-        ({"statistic": statistic.word, "step": str(statistic.step)},),
-        (),
-        (),
-        {},
-        (),
-        dataset._engine,  # noqa: SLF001
-        blocks,
-        asks=asks,
-        reading=reading,
+    subject = TableSubject(
+        asked=asked,
+        engine=dataset._engine,  # noqa: SLF001
+        blocks=blocks,
+        steps=(TableStep(statistic, AddNoise()),),
+        mechanisms=(mechanism,),
     )
-    _ = task.sql  # what cannot be written is refused now
-    return task
+    _ = subject.sql  # what cannot be written is refused now
+    table: Task[Any, Any] = subject.task
+    return replace(
+        table,
+        document=lambda: {"asks": asks, **subject.document},
+        reading=lambda noisy, confidence: reading([int(n) for line in noisy[0] for n in line], confidence),
+    )
 
 
 def contribution_of(dataset: TableDataset, asked: TableQuestion) -> Contribution:

@@ -16,16 +16,14 @@ from tacit.exact import count
 from tacit.fixes import Choose, Code, Either, Set
 from tacit.inference._mean_tests import means_apart
 from tacit.inference._sampling_intervals import plausible
-from tacit.tables import is_yes_no
+from tacit.tables import TableSubject, is_yes_no
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tacit.core import Plan
     from tacit.inference._sampling_intervals import Floats
     from tacit.mechanisms import LinearNoise
-
-__all__ = ["PowerForecast", "power"]
 
 _WANTED = 0.8
 _MOST = 1e9
@@ -238,25 +236,18 @@ def _smallest(chance: Callable[[float], float], quick: Callable[[float], float])
 
 def _measured(plan: Plan[Any], column: str | None) -> tuple[Any, Any]:
     """Return the statistic of a mean and its noise in rows, or refuse a plan without one."""
-    task: Any = members_of(plan)[0].task.subject
-    found = {
-        one.name: task.noises[one.step]
-        for one in getattr(task, "columns", ())
-        if getattr(one, "aggregate", None) is not None and one.aggregate.word == "mean"
-    }
+    table = members_of(plan)[0].task.subject
+    if not isinstance(table, TableSubject):
+        raise _no_mean({}, column)
+    means = [one for one in table.columns if one.aggregate.word == "mean"]
+    found = {one.name: table.noises[one.step] for one in means}
     if column is None and len(found) == 1:
         [column] = found
     if column not in found:
-        raise TacitError(
-            "unknown-column",
-            "the plan has no mean of this name" if found else "the plan has no mean",
-            fix=Choose(tuple(found), given=column or "")
-            if found
-            else Code('dataset.group_by("arm").agg(sbp=tc.mean("sbp"))'),
-        )
+        raise _no_mean(found, column)
     noise = found[column]
     measured = noise.statistic.word == "squares" or is_yes_no(noise.statistic.argument)
-    if not measured or task.rows_per_unit != 1:
+    if not measured or table.rows_per_unit != 1:
         raise TacitError(
             "not-allowed",
             f"no test of {column} can follow from this plan",
@@ -264,3 +255,14 @@ def _measured(plan: Plan[Any], column: str | None) -> tuple[Any, Any]:
             fix=Either(Code("dataset.limit(rows=1)"), Code('tc.mean("sbp", spread=True)')),
         )
     return noise.statistic, noise.linear.over(noise.statistic.weight)
+
+
+def _no_mean(found: Mapping[str, object], column: str | None) -> TacitError:
+    """Refuse a plan without a mean of this name."""
+    return TacitError(
+        "unknown-column",
+        "the plan has no mean of this name" if found else "the plan has no mean",
+        fix=Choose(tuple(found), given=column or "")
+        if found
+        else Code('dataset.group_by("arm").agg(sbp=tc.mean("sbp"))'),
+    )

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON
     from tacit.streams._stream import Stream
-    from tacit.tables import TableTask
 
 __all__ = ["AlarmGoal", "AlarmTask", "make_alarm_plan"]
 

@@ -16,7 +16,6 @@ from tacit.streams._choice import WINDOWS, choose_noise, read_focus
 from tacit.streams._readings import WindowNoise
 from tacit.streams._series import SUFFIXES
 from tacit.streams._task import DaysWanted, StreamTask
-from tacit.tables import LevelTask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from tacit.streams._choice import Focus, StreamChoice
     from tacit.streams._series import Series
     from tacit.streams._stream import Stream
-    from tacit.tables import TableTask
+    from tacit.tables import TableSubject
 
 __all__ = ["Charging", "StreamGoal", "make_stream_plan", "unseen_fact"]
 
@@ -85,7 +84,7 @@ def make_stream_plan(
     table: Any = members_of(pure)[0].task.subject
     other: Any = members_of(concentrated)[0].task.subject
     choice = choose_noise(
-        _moves(table, other.table if isinstance(other, LevelTask) else other),
+        _moves(table, other),
         days=stream.horizon.days,
         most_days=stream.most_days,
         apart=stream.apart,
@@ -147,7 +146,7 @@ def unseen_fact(stream: Stream, request: JSON) -> list[tuple[str, str]]:
     return [("columns not seen yet", ", ".join(unseen))] if unseen else []
 
 
-def _moves(pure: TableTask, concentrated: TableTask) -> list[tuple[int, int]]:
+def _moves(pure: TableSubject, concentrated: TableSubject) -> list[tuple[int, int]]:
     """Return how far one unit moves one day of each step: in L1, and the square of L2."""
     moves = []
     for one, other in zip(pure.mechanisms, concentrated.mechanisms, strict=True):
@@ -172,7 +171,7 @@ def _blocks(stream: Stream, *, daily: bool) -> tuple[str, ...]:
     return tuple(stream.horizon.name(day) for day in range(1, days + 1))
 
 
-def _forecast(table: TableTask, noises: Sequence[StreamNoise], goal: StreamGoal) -> list[Forecast]:
+def _forecast(table: TableSubject, noises: Sequence[StreamNoise], goal: StreamGoal) -> list[Forecast]:
     """Say what to expect of a day, of 7 days and of all days; never less than on the last day."""
     found = []
     for column in table.columns:
@@ -204,7 +203,9 @@ def _to_expect(noise: StreamNoise, window: int | None) -> LinearNoise:
     return LinearNoise(normal=noise.spread(window))
 
 
-def _facts(stream: Stream, table: TableTask, choice: StreamChoice, goal: StreamGoal) -> list[tuple[str, str]]:
+def _facts(
+    stream: Stream, table: TableSubject, choice: StreamChoice, goal: StreamGoal
+) -> list[tuple[str, str]]:
     """Say which days there are, who counts how often, how days are charged, and what was compared."""
     horizon, step = stream.horizon, float(table.steps[0].statistic.step)
     lines = [

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tacit.core import Value
     from tacit.mechanisms import StreamNoise
     from tacit.streams._horizon import Horizon
-    from tacit.tables import TableTask
+    from tacit.tables import TableSubject
 
 __all__ = ["WindowNoise", "read_windows", "window_noise"]
 
@@ -52,7 +52,7 @@ def _half_width(law: LinearNoise, failing: float) -> float:
 
 
 def window_noise(
-    table: TableTask, noises: Sequence[StreamNoise], window: int | None, day: int, through: int
+    table: TableSubject, noises: Sequence[StreamNoise], window: int | None, day: int, through: int
 ) -> tuple[StepNoise, ...]:
     """Return the noise of each step on the sum over a window of days."""
     found: list[StepNoise] = []
@@ -65,7 +65,7 @@ def window_noise(
 
 
 def read_windows(
-    table: TableTask,
+    table: TableSubject,
     noises: Sequence[StreamNoise],
     rows: Sequence[NDArray[np.float64]],
     horizon: Horizon,

@@ -7,11 +7,12 @@ Each row is stored once and handed out only after that.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from tacit.core import SharedReadings
 from tacit.streams._readings import read_windows
 from tacit.streams._run_state import RunState
 from tacit.streams._series import Series
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from tacit.engines import Engine
     from tacit.mechanisms import StreamNoise
     from tacit.streams._horizon import Horizon
-    from tacit.tables import TableTask
+    from tacit.tables import TableSubject
 
 __all__ = ["DaysWanted", "StreamTask"]
 
@@ -68,7 +69,7 @@ class StreamTask:
 
     composition: ClassVar[str] = "once"
 
-    table: TableTask
+    table: TableSubject
     noises: tuple[StreamNoise, ...]
     horizon: Horizon
     facts: Mapping[str, JSON]
@@ -88,7 +89,7 @@ class StreamTask:
                 "charge": "day" if self.daily else "run",
                 **self.facts,
             },
-            "table": self.table.question,
+            "table": self.table.document,
         }
 
     @property
@@ -139,8 +140,10 @@ class StreamTask:
             groups = len(self.table.asked.keys or ()) if self.table.asked.by else 1
             return [[[0] * step.statistic.size for _ in range(groups)] for step in self.table.steps]
         try:
-            steps = replace(self.table, engine=engine).integers()
-            found = [next(steps), *(steps.send(None) for _ in self.table.steps[1:])]
+            task = self.table.on(engine)
+            with SharedReadings.opened() as readings:
+                data = task.open(readings)
+                found = [step.exact(data, ()) for step in task.steps]
         finally:
             engine.close()
         return found

@@ -30,16 +30,17 @@ from tacit.tables._coded_rows import CodedRows
 from tacit.tables._coded_source import CodedSource
 from tacit.tables._config import Config, load_config, open_config, read_config
 from tacit.tables._consortium import Consortium, consortium
+from tacit.tables._counted_subject import CountedSubject
 from tacit.tables._cross_noise import CrossNoise
 from tacit.tables._cross_tables import CrossTables
 from tacit.tables._cross_workload import CrossWorkload
 from tacit.tables._dataset import TableDataset
+from tacit.tables._dataset_kind import TABLES
 from tacit.tables._examples import EXAMPLE_HOSPITALS, example_visits
-from tacit.tables._further_questions import read_rows, rows_document
+from tacit.tables._former_questions import FormerQuestion
 from tacit.tables._hierarchy_counts import HierarchyCounts
 from tacit.tables._invented import InventedTables, StepChange, TablePair
 from tacit.tables._keys import at_most_cells, at_most_groups
-from tacit.tables._level_task import LevelTask
 from tacit.tables._open_facts import open_facts
 from tacit.tables._ordered_counts import OrderedCounts
 from tacit.tables._protect import protect
@@ -47,11 +48,21 @@ from tacit.tables._python_expressions import Expr, col, when
 from tacit.tables._readings import StepNoise
 from tacit.tables._rehearsal import rehearsal
 from tacit.tables._rows import Rows
-from tacit.tables._steps import AddNoise, Step
-from tacit.tables._task import TableTask
+from tacit.tables._rows_questions import (
+    RowsDesign,
+    RowsQuestion,
+    RowsQuestionKind,
+    read_rows,
+    rows_document,
+    rows_question,
+)
+from tacit.tables._rows_subject import RowsSubject
+from tacit.tables._steps import AddNoise, TableStep
+from tacit.tables._table_subject import TableSubject
 
 __all__ = [
     "EXAMPLE_HOSPITALS",
+    "TABLES",
     "AddNoise",
     "Axis",
     "BinsGiven",
@@ -61,21 +72,26 @@ __all__ = [
     "Consortium",
     "Contribution",
     "Conversion",
+    "CountedSubject",
     "CrossNoise",
     "CrossTables",
     "CrossWorkload",
     "Expr",
+    "FormerQuestion",
     "HierarchyCounts",
     "InventedTables",
-    "LevelTask",
     "OrderedCounts",
     "Rows",
-    "Step",
+    "RowsDesign",
+    "RowsQuestion",
+    "RowsQuestionKind",
+    "RowsSubject",
     "StepChange",
     "StepNoise",
     "TableDataset",
     "TablePair",
-    "TableTask",
+    "TableStep",
+    "TableSubject",
     "at_most_cells",
     "at_most_groups",
     "best",
@@ -109,6 +125,7 @@ __all__ = [
     "read_rows",
     "rehearsal",
     "rows_document",
+    "rows_question",
     "slope",
     "std",
     "sum",

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     ExactIntegers = dict[Statistic, dict[tuple[object, ...], list[int]]]
     _Tables = Mapping[str, Sequence[Sequence[object]]]
 
-__all__ = ["GroupKey", "by_group", "exact_integers", "public_tables"]
-
 GroupKey = tuple[object, ...]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from itertools import count
@@ -27,10 +27,9 @@ if TYPE_CHECKING:
     import duckdb
 
     from tacit.algebra import Contribution, Statistic, TableQuestion
-    from tacit.core import Fact, Identity
+    from tacit.core import Fact, Identity, Task
     from tacit.engines import SmallTables, StatementRows
-
-__all__ = ["InventedTables", "StepChange", "TablePair"]
+    from tacit.tables._rows_subject import RowsSubject
 
 #: Draws a whole number below another; the audit brings the randomness.
 Pick: TypeAlias = Callable[[int], int]
@@ -71,8 +70,8 @@ class StepChange:
 class TablePair:
     """A plan's tasks on two neighbouring invented datasets, and the rows that differ."""
 
-    first: tuple[Any, ...]
-    second: tuple[Any, ...]
+    first: tuple[Task[Any, Any], ...]
+    second: tuple[Task[Any, Any], ...]
     changes: tuple[StepChange, ...]
     only_first: Mapping[str, InventedRows]
     only_second: Mapping[str, InventedRows]
@@ -107,26 +106,25 @@ class InventedTables:
 
     Parameters
     ----------
-    task
-        The plan's task. It has a question (``asked``) and ``statistics``, and can be moved to other data with
-        ``on``; that of a batch has such ``tasks``.
+    subjects
+        What the plan measures of which rows; of a batch, each of its parts.
     identity
         Whose rows are protected, and what a neighbour is.
     pick
         Draws a whole number below another.
     """
 
-    def __init__(self, task: Any, identity: Identity, pick: Pick) -> None:
-        self._tasks, self._identity, self._pick = tuple(tasks), identity, pick
-        questions: list[TableQuestion] = [one.asked for one in self._tasks]
+    def __init__(self, subjects: Sequence[RowsSubject], identity: Identity, pick: Pick) -> None:
+        self._subjects, self._identity, self._pick = tuple(subjects), identity, pick
+        questions = [one.asked for one in self._subjects]
         inputs = [question.input for question in questions]
         self._tables = {scan.table.name: scan.table for scan in _found(inputs, Scan)}
         self._public = {t.name: t for t in _found(inputs, Table) if t.key is not None}
         self._kinds = {c.name: c.kind for c in _found(questions, Column) if c.kind is not None}
         constants = [literal.value for literal in _found(questions, Literal)]
         keys = [value for question in questions for key in question.keys or () for value in key]
-        axes = [axis for one in self._tasks for axis in getattr(getattr(one, "counted", one), "axes", ())]
-        self._constants = [*constants, *keys, *(value for axis in axes for value in axis.values)]
+        places = [value for one in self._subjects for axis in one.axes for value in axis.values]
+        self._constants = [*constants, *keys, *places]
         by_row = identity.unit.kind == "row"
         self._who = [contribution(q, row_level=by_row, adjacency=identity.adjacency) for q in questions]
         limit = max((scan.rows or 1 for scan in _found(inputs, Scan)), default=1)
@@ -146,9 +144,9 @@ class InventedTables:
             self._on({t: self._mixed(shared[t], own[t]) for t in self._tables} | public) for own in sides
         )
         changes: list[StepChange] = []
-        for task, who in zip(self._tasks, self._who, strict=True):
-            changes += _changes(task.on(first), who, first, second)
-        here, there = (tuple(task.on(engine) for task in self._tasks) for engine in (first, second))
+        for subject, who in zip(self._subjects, self._who, strict=True):
+            changes += _changes(subject, who, first, second)
+        here, there = (tuple(one.on(engine) for one in self._subjects) for engine in (first, second))
         return TablePair(here, there, tuple(changes), one, other if replaced else {})
 
     def _on(self, rows: Mapping[str, InventedRows]) -> Any:
@@ -240,15 +238,15 @@ class InventedTables:
         return mixed
 
 
-def _changes(task: Any, who: Contribution, *engines: Any) -> list[StepChange]:
-    """Compare the exact integers of every statistic of a task on two engines."""
-    exact = []
+def _changes(subject: RowsSubject, who: Contribution, *engines: Any) -> list[StepChange]:
+    """Compare the exact integers of every statistic, of all units, on two engines."""
+    exact, asked = [], replace(subject.asked, sample=None)
     for engine in engines:
         with engine.transaction() as data:
-            exact.append(exact_integers(data, task.asked, task.statistics))
+            exact.append(exact_integers(data, asked, subject.statistics))
     found = []
-    for statistic in task.statistics:
-        a, b = (_placed(task, one.get(statistic, {})) for one in exact)
+    for statistic in subject.statistics:
+        a, b = (_placed(subject, one.get(statistic, {})) for one in exact)
         blank = [0] * statistic.size
         moves = [
             abs(x - y)
@@ -259,34 +257,24 @@ def _changes(task: Any, who: Contribution, *engines: Any) -> list[StepChange]:
         found.append(
             StepChange(
                 statistic.word, sum(moves), sum(move * move for move in moves), l1, squared,
-                _columns_of(task, statistic),
+                subject.columns_of(statistic),
             )
         )  # fmt: skip
     return found
 
 
-def _placed(task: Any, found: Mapping[Any, list[int]]) -> Mapping[Any, list[int]]:
+def _placed(subject: RowsSubject, found: Mapping[Any, list[int]]) -> Mapping[Any, list[int]]:
     """Leave out kinds of rows that have no place on some axis: a task drops them before its mechanisms."""
-    axes = getattr(getattr(task, "counted", task), "axes", None)
-    if axes is None:
+    if not subject.axes:
         return found
     return {
         key: numbers
         for key, numbers in found.items()
         if all(
             value in axis.values or (axis.other and value is not None)
-            for value, axis in zip(key, axes, strict=True)
+            for value, axis in zip(key, subject.axes, strict=True)
         )
     }
-
-
-def _columns_of(task: Any, statistic: Statistic) -> str:
-    """Return the released columns that a statistic is read for; of kinds of rows, the counted columns."""
-    table = getattr(task, "table", task)
-    if not hasattr(table, "steps"):
-        return ", ".join(dict.fromkeys(name for name, _ in task.asked.by))
-    steps = [i for i, step in enumerate(table.steps) if step.statistic == statistic]
-    return ", ".join(column.name for column in table.columns if column.step in steps)
 
 
 class _Kept:

@@ -22,18 +22,15 @@ from tacit.algebra import (
     SquareSums,
     Sums,
     UnitCounts,
-    document,
     scope,
 )
 from tacit.tables._aggregates import LoweringContext, OnBounds, SumOf, kept_column
-from tacit.tables._steps import AddNoise, SelectKeys, Step
+from tacit.tables._steps import AddNoise, SelectKeys, TableStep
 
 if TYPE_CHECKING:
     from tacit.algebra import Relation, TableQuestion
     from tacit.tables._aggregates import Aggregate, Range
     from tacit.tables._readings import Reading
-
-__all__ = ["ReleasedColumn", "lower"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +51,7 @@ def lower(
     replaced: bool = False,
     added: bool = False,
     single: bool = False,
-) -> tuple[tuple[Step, ...], tuple[ReleasedColumn, ...]]:
+) -> tuple[tuple[TableStep, ...], tuple[ReleasedColumn, ...]]:
     """Return the steps that a question takes and the columns read off them.
 
     The order of the steps does not depend on the order or the names of the columns, so that a plan's
@@ -75,8 +72,8 @@ def lower(
     """
     context = _context(question, by_row=by_row, added=added, single=single)
     narrow = replaced and not question.by and _one_row_each(question.input, by_row=by_row)
-    keys = [Step(RowCounts() if by_row else UnitCounts(), SelectKeys())] if question.private_keys else []
-    found: list[tuple[str, str, Aggregate, Step, Reading]] = []
+    keys = [TableStep(RowCounts() if by_row else UnitCounts(), SelectKeys())] if question.private_keys else []
+    found: list[tuple[str, str, Aggregate, TableStep, Reading]] = []
     for asked, aggregate in question.aggregates:
         for name, step, reading in aggregate.lowered(asked, context):
             if narrow and isinstance(step.statistic, Sums) and aggregate.argument in context.never_null:
@@ -85,7 +82,7 @@ def lower(
                 step = keys[0]  # the selection of keys releases these numbers of units anyway
             found.append((name, asked, aggregate, step, reading))
     wanted = {step for *_, step, _ in found if step not in keys}
-    steps = (*keys, *sorted(wanted, key=lambda step: json.dumps(document(step), sort_keys=True)))
+    steps = (*keys, *sorted(wanted, key=lambda step: json.dumps(step.document, sort_keys=True)))
     return steps, tuple(
         ReleasedColumn(name, asked, aggregate, steps.index(step), reading)
         for name, asked, aggregate, step, reading in found
@@ -117,13 +114,13 @@ def _one_row_each(relation: Relation, *, by_row: bool) -> bool:
     return isinstance(relation, Scan) and (by_row or relation.rows == 1)
 
 
-def _one_value_each(statistic: Sums, aggregate: Aggregate) -> Step:
+def _one_value_each(statistic: Sums, aggregate: Aggregate) -> TableStep:
     """Put a value that is missing after all at the lower bound: each row has one, whatever it holds.
 
     The narrower sensitivity then holds for every table, also where ``never_null`` was declared in error.
     """
     if not isinstance(aggregate, OnBounds):
-        return Step(statistic, AddNoise())
+        return TableStep(statistic, AddNoise())
     low, high = (Literal(float(b), "number") for b in aggregate.needed_bounds)
     present = Call("coalesce", (Call("clip", (statistic.argument, low, high)), low))
-    return Step(replace(statistic, argument=present, whole=True), AddNoise())
+    return TableStep(replace(statistic, argument=present, whole=True), AddNoise())

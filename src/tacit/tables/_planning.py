@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from tacit.algebra import document
-from tacit.core import AnswerTable, Forecast, Plan, warn_of_delta
+from tacit.core import AnswerTable, Draft, Forecast, warn_of_delta
 from tacit.errors import TacitError
 from tacit.mechanisms import KeySelection
 from tacit.tables._captions import facts_of, facts_of_blocks, left_out, selected_sizes
-from tacit.tables._level_task import LevelTask, forecast_of_levels, levels_together
+from tacit.tables._level_tables import forecast_of_levels, levels_together
 from tacit.tables._postprocessing import PostProcessing
 from tacit.tables._pricing import Pricing, asks_of, noises_of
 from tacit.tables._sampling import share_of_sample
 from tacit.tables._steps import calibrate
-from tacit.tables._task import TableTask
+from tacit.tables._table_subject import TableSubject
 from tacit.tables._words import in_words
 
 if TYPE_CHECKING:
@@ -22,20 +21,28 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from tacit.algebra import TableQuestion
+    from tacit.core import Goal
+    from tacit.tables._cross_workload import PaidNoise
     from tacit.tables._dataset import TableDataset
-    from tacit.tables._goals import Goal
     from tacit.tables._lowering import ReleasedColumn
     from tacit.tables._postprocessing import Presentation
     from tacit.tables._readings import StepNoise
     from tacit.tables._steps import Ask, PaidStep
 
-__all__ = ["make_plans"]
+
+#: One dataset's part of a question: what it is asked, its goal, and how the release is shown.
+TableMember: TypeAlias = "tuple[TableDataset, TableQuestion, Goal, Presentation | None]"
 
 
-def make_plans(
-    members: Sequence[tuple[TableDataset, TableQuestion, Goal, Presentation | None]],
-) -> list[Plan[AnswerTable]]:
-    """Plan a question for one dataset, or for several, each with its own limits and goal.
+def draft_table(
+    dataset: TableDataset, goal: Goal, *, question: TableQuestion, post: Presentation | None
+) -> Draft[AnswerTable]:
+    """Draft the plan of a question for one dataset."""
+    return drafts_of([(dataset, question, goal, post)])[0]
+
+
+def drafts_of(members: Sequence[TableMember]) -> list[Draft[AnswerTable]]:
+    """Draft the plan of a question for one dataset, or for several, each with its own limits and goal.
 
     Their noisy integers are added, so that every plan forecasts and reads the sums with the noise of all.
     """
@@ -54,7 +61,7 @@ def make_plans(
     paid = [calibrate(one.steps, one.who, ask, one.weights) for one, ask in zip(pricings, inner, strict=True)]
     noises = noises_of(pricings, paid)
     return [
-        _plan(dataset, pricing, goal, post, ask, own, noises, alone=len(members) == 1)
+        _draft(dataset, pricing, goal, post, ask, own, noises, alone=len(members) == 1)
         for (dataset, _, goal, post), pricing, ask, own in zip(members, pricings, asks, paid, strict=True)
     ]
 
@@ -65,7 +72,7 @@ def _meaning(pricing: Pricing) -> tuple[object, ...]:
     return question.by, question.keys, question.sample, pricing.steps, pricing.columns
 
 
-def _plan(
+def _draft(
     dataset: TableDataset,
     pricing: Pricing,
     goal: Goal,
@@ -75,62 +82,58 @@ def _plan(
     noises: tuple[StepNoise, ...],
     *,
     alone: bool,
-) -> Plan[AnswerTable]:
+) -> Draft[AnswerTable]:
     question, columns, level = pricing.question, pricing.columns, pricing.level
     if post is not None:
         post.check_columns([*(name for name, _ in question.by), *(column.name for column in columns)])
-    task = _task(dataset, pricing, paid, noises)
     independent = isinstance(post, PostProcessing) and post.looks_over_lines  # sums need independent lines
     plain = not alone or goal.within is not None or independent
     together = None if plain else levels_together(pricing, ask, paid)
-    return Plan.of(
-        dataset,
-        task if together is None else LevelTask(task, together.mechanisms, together.noise),
+    subject = _subject(dataset, pricing, paid, noises, together)
+    return Draft(
+        task=subject.task,
         promised={k: v for k, v in (("epsilon", ask.epsilon), ("delta", ask.delta), ("rho", ask.rho)) if v},
         forecast=lambda: (
             [_forecast(column, noises[column.step], level, pricing.size) for column in columns]
             if together is None
             else forecast_of_levels(question, columns, together, level)
         ),
-        facts=lambda: _facts(dataset, pricing, ask, paid, task.blocks, together=together is not None),
-        confidence=float(level),
+        facts=lambda: _facts(dataset, pricing, ask, paid, subject.blocks, together=together is not None),
         asked=in_words(question, shape=dataset.record == "shape"),
-        request=lambda: {
-            "question": document(question),
-            "goal": goal.to_json(),
-            "post": document(post),
-        },
         present=None if post is None else post.apply,
     )
 
 
-def _task(
-    dataset: TableDataset, pricing: Pricing, paid: tuple[PaidStep, ...], noises: tuple[StepNoise, ...]
-) -> TableTask:
-    """Return the task that measures every group by itself; what cannot be written as SQL is refused."""
-    question, columns, level = pricing.question, pricing.columns, pricing.level
-    statistics = [step.statistic for step in pricing.steps]
-    stands_for = [
-        (column.name, _stands_for(column, noises[column.step], level, dataset)) for column in columns
-    ]
-    share = None if question.sample is None else share_of_sample(question.sample)
-    sampled = {} if share is None else {"sampled": str(share)}
-    task = TableTask(
-        question,
-        pricing.steps,
-        tuple(one.mechanism for one in paid),
-        tuple({"statistic": one.word, "step": str(one.step), **sampled} for one in statistics),
-        noises,
-        columns,
-        {name: text for name, text in stands_for if text},
-        left_out(question, pricing.who, paid, dataset),
-        dataset._engine,
-        () if dataset.block_column is None else dataset.block_column.concerned(question),
-        share,
-        None if dataset.identity.unit.per else pricing.who.total,
+def _subject(
+    dataset: TableDataset,
+    pricing: Pricing,
+    paid: tuple[PaidStep, ...],
+    noises: tuple[StepNoise, ...],
+    together: PaidNoise | None,
+) -> TableSubject:
+    """Return what is measured; what cannot be written as SQL is refused."""
+    question, columns = pricing.question, pricing.columns
+
+    def captions() -> dict[str, str]:
+        said = {c.name: _stands_for(c, noises[c.step], pricing.level, dataset) for c in columns}
+        return {name: text for name, text in said.items() if text}
+
+    subject = TableSubject(
+        asked=question,
+        engine=dataset._engine,
+        blocks=() if dataset.block_column is None else dataset.block_column.concerned(question),
+        steps=pricing.steps,
+        mechanisms=tuple(one.mechanism for one in paid),
+        noises=noises,
+        columns=columns,
+        captions=captions,
+        omissions=lambda: left_out(question, pricing.who, paid, dataset),
+        sampled=None if question.sample is None else share_of_sample(question.sample),
+        rows_per_unit=None if dataset.identity.unit.per else pricing.who.total,
+        levels=together,
     )
-    _ = task.sql  # what cannot be written is refused now
-    return task
+    _ = subject.sql  # what cannot be written is refused now
+    return subject
 
 
 def _facts(

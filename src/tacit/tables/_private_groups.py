@@ -29,12 +29,11 @@ from tacit.mechanisms import KeysBySize
 from tacit.tables._exact_integers import GroupKey, by_group, exact_integers, public_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from tacit.algebra import Statistic, TableQuestion
     from tacit.engines import Engine, EngineTransaction
-
-__all__ = ["MOST_READ", "private_integers", "private_sql"]
+    from tacit.tables._exact_integers import ExactIntegers
 
 #: The engine returns so many groups at most, unless it is asked for them by their keys.
 MOST_READ = 100_000
@@ -56,37 +55,67 @@ def _most(threshold: int) -> int:
     return MOST_READ if threshold < _HIGHEST else _HIGHEST
 
 
-def private_integers(
-    data: EngineTransaction, question: TableQuestion, statistics: Sequence[Statistic], threshold: int
-) -> Generator[Any, Any, None]:
-    """Yield the sizes of all groups, then each further statistic's integers for those that are shown.
+class PrivateGroups:
+    """One reading of private groups: their sizes first, then whatever else is measured of those shown.
 
-    ``statistics`` are those of all steps; the first is the size, by which groups are selected.
+    Parameters
+    ----------
+    data
+        The reading of the engine.
+    question
+        The question.
+    statistics
+        Those of all steps; the first is the size, by which groups are selected.
+    threshold
+        From which noisy size on a group is shown.
     """
-    size, tables = statistics[0], public_tables(question)
-    together, _ = _split(tuple(dict.fromkeys(statistics)))
-    most = _most(threshold)
-    [(_, lines)] = data.integers(part_of(question, FewGroups(most)), together, tables)
-    if len(lines) <= most:
-        found = by_group(together, lines, len(question.by))
-        shown = yield {key: vector[0] for key, vector in found[size].items()}
-    else:
+
+    def __init__(
+        self,
+        data: EngineTransaction,
+        question: TableQuestion,
+        statistics: tuple[Statistic, ...],
+        threshold: int,
+    ) -> None:
+        self._data, self._question, self._statistics = data, question, statistics
+        self._threshold, self._tables = threshold, public_tables(question)
+        self._exact: ExactIntegers = {}
+        self._all_read = False
+
+    def sizes(self) -> dict[GroupKey, int] | KeysBySize[GroupKey]:
+        """Read the sizes of all groups; of very many groups, the small ones by size."""
+        size, question = self._statistics[0], self._question
+        together, _ = _split(tuple(dict.fromkeys(self._statistics)))
+        most = _most(self._threshold)
+        [(_, lines)] = self._data.integers(part_of(question, FewGroups(most)), together, self._tables)
+        if len(lines) <= most:
+            self._exact = by_group(together, lines, len(question.by))
+            return {key: vector[0] for key, vector in self._exact[size].items()}
         del lines
-        found = {}
-        shown = yield _SizedGroups(data, question, size, threshold, tables).keys()
-    keys: list[GroupKey] = [tuple(key) for key, _ in shown]
-    missing = tuple(s for s in dict.fromkeys(statistics[1:]) if s not in found)
-    if missing and keys:
-        sizes = found.get(size, {})
+        return _SizedGroups(self._data, question, size, self._threshold, self._tables).keys()
+
+    def integers(self, statistic: Statistic, shown: Sequence[Any]) -> Any:
+        """Return a statistic's integers for the groups that are shown, as pairs of key and noisy size."""
+        keys: list[GroupKey] = [tuple(key) for key, _ in shown]
+        if not self._all_read:
+            self._read_rest(keys)
+        found = self._exact.get(statistic, {})
+        return [found.get(key, [0] * statistic.size) for key in keys] or np.zeros(
+            (0, statistic.size), dtype=np.int64
+        )
+
+    def _read_rest(self, keys: list[GroupKey]) -> None:
+        """Read what the first statement did not return."""
+        self._all_read = True
+        missing = tuple(s for s in dict.fromkeys(self._statistics[1:]) if s not in self._exact)
+        if not missing or not keys:
+            return
+        question, sizes = self._question, self._exact.get(self._statistics[0], {})
         if 0 < len(sizes) <= 2 * len(keys):  # quicker than to pick the few that are shown
-            found |= exact_integers(data, question, missing, tables)
-        else:
-            listed = {**tables, "tacit_keys": _typed(question, keys)}
-            found |= exact_integers(data, part_of(question, ListedGroups()), missing, listed)
-    for statistic in statistics[1:]:
-        integers = found.get(statistic, {})
-        chosen = [integers.get(key, [0] * statistic.size) for key in keys]
-        yield chosen or np.zeros((0, statistic.size), dtype=np.int64)
+            self._exact |= exact_integers(self._data, question, missing, self._tables)
+            return
+        listed = {**self._tables, "tacit_keys": _typed(question, keys)}
+        self._exact |= exact_integers(self._data, part_of(question, ListedGroups()), missing, listed)
 
 
 def _split(statistics: tuple[Statistic, ...]) -> tuple[tuple[Statistic, ...], tuple[Statistic, ...]]:

@@ -27,6 +27,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from tacit.accounting import largest_pure, pure_rho, rho_within
+from tacit.algebra import document
 from tacit.mechanisms import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -39,12 +40,8 @@ from tacit.mechanisms import (
 
 if TYPE_CHECKING:
     from tacit.algebra import Contribution, Statistic
+    from tacit.core import JSON
     from tacit.mechanisms import IntegerMechanism
-
-__all__ = [
-    "AddNoise", "Ask", "ChooseQuantile", "ChooseQuantileEnds", "ChooseTop", "Flippable", "PaidStep",
-    "SelectKeys", "Step", "calibrate",
-]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +175,16 @@ Method: TypeAlias = AddNoise | ChooseQuantile | ChooseQuantileEnds | ChooseTop |
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TableStep:
     """One mechanism on one statistic; every step is paid for."""
 
     statistic: Statistic
     method: Method
+
+    @property
+    def document(self) -> JSON:
+        """What the step measures, and how, in a plan's document."""
+        return {"node": "Step", "statistic": document(self.statistic), "method": document(self.method)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,14 +207,14 @@ class Ask:
 class PaidStep:
     """A step with its mechanism and its share of the budget, in epsilon or in rho."""
 
-    step: Step
+    step: TableStep
     mechanism: IntegerMechanism
     epsilon: Fraction | None = None
     rho: Fraction | None = None
 
 
 def calibrate(
-    steps: tuple[Step, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...]
+    steps: tuple[TableStep, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...]
 ) -> tuple[PaidStep, ...]:
     """Split the budget over the steps and choose their mechanisms.
 
@@ -244,7 +246,7 @@ def _error(mechanism: IntegerMechanism) -> float:
     return (1.96 if isinstance(mechanism, DiscreteGaussian) else 3.0) * float(mechanism.scale)
 
 
-def _alone(step: Step, who: Contribution, ask: Ask) -> float:
+def _alone(step: TableStep, who: Contribution, ask: Ask) -> float:
     """Return the error of a step that gets the whole budget."""
     one, whole = (step,), (Fraction(1),)
     families = [_laplace_family(one, who, ask, whole)]
@@ -254,7 +256,7 @@ def _alone(step: Step, who: Contribution, ask: Ask) -> float:
 
 
 def _laplace_family(
-    steps: tuple[Step, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...]
+    steps: tuple[TableStep, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...]
 ) -> tuple[PaidStep, ...]:
     """Split epsilon in proportion to the weights."""
     whole = sum(weights)
@@ -269,7 +271,7 @@ def _laplace_family(
     )
 
 
-def _pure(step: Step, who: Contribution, share: Fraction, ask: Ask) -> IntegerMechanism:
+def _pure(step: TableStep, who: Contribution, share: Fraction, ask: Ask) -> IntegerMechanism:
     """Return a step's mechanism for its share of epsilon."""
     if ask.flip and isinstance(step.method, Flippable):
         return step.method.flipped(step.statistic, who, share)
@@ -277,7 +279,7 @@ def _pure(step: Step, who: Contribution, share: Fraction, ask: Ask) -> IntegerMe
 
 
 def _gaussian_family(
-    steps: tuple[Step, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...]
+    steps: tuple[TableStep, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...]
 ) -> tuple[PaidStep, ...]:
     """Split rho in proportion to the squares of the weights; the selection of keys pays in epsilon.
 
@@ -311,7 +313,7 @@ def _gaussian_family(
 
 
 def _concentrated_family(
-    steps: tuple[Step, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...]
+    steps: tuple[TableStep, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...]
 ) -> tuple[PaidStep, ...]:
     """Split rho in proportion to the squares of the weights, the selection of keys included.
 

@@ -191,7 +191,7 @@ def public_part(plan: Plan[Any], opened: OpenDataset) -> dict[str, Any]:
             for one in plan.forecast
         ],
         "facts": [list(pair) for pair in plan.facts],
-        "left_out": list(task.left_out),
+        "left_out": list(task.omissions),
         "instalments": plan.instalments,
         "asked": plan.asked,
         "document": plan.to_json(),

@@ -8,35 +8,28 @@ level is narrower, and so are the levels on average (in the geometric mean of th
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tacit.accounting import rho_cap
 from tacit.algebra import RowCounts
-from tacit.core import AnswerTable, Cells, Forecast
+from tacit.core import Cells, Forecast, Step
 from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace
 from tacit.tables._cross_workload import CrossWorkload, PaidNoise
 from tacit.tables._levels import lines_of
 from tacit.tables._readings import NumberReading
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from fractions import Fraction
 
-    from tacit.algebra import Statistic, TableQuestion
-    from tacit.core import JSON
-    from tacit.engines import Engine
-    from tacit.errors import TacitError
-    from tacit.mechanisms import ResidualNoise
+    from tacit.algebra import TableQuestion
     from tacit.tables._cross_noise import CrossNoise
+    from tacit.tables._exact_integers import ExactIntegers
     from tacit.tables._lowering import ReleasedColumn
     from tacit.tables._pricing import Pricing
     from tacit.tables._steps import Ask, PaidStep
-    from tacit.tables._task import TableTask
-
-__all__ = ["LevelTask", "forecast_of_levels", "levels_together"]
 
 _BETTER = 0.95  # of the variance: less than that is not worth another plan
 
@@ -91,89 +84,49 @@ def _values(keys: Sequence[Sequence[object]]) -> list[dict[object, int]]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class LevelTask:
-    """The task of levels that are planned together.
+def level_step(
+    question: TableQuestion, paid: PaidNoise, counts: Callable[[ExactIntegers], Any]
+) -> Step[ExactIntegers]:
+    """Return the step that measures the tables of all levels together, as sums of the finest groups.
 
     Parameters
     ----------
-    table
-        The task that measures the finest groups alone: the same statement runs.
-    mechanisms
-        The one that measures residuals.
-    noise
-        What it leaves on each level.
+    question
+        The question of the finest groups.
+    paid
+        The mechanism that measures residuals, and what it leaves on each level.
+    counts
+        Returns the exact count of each of the finest groups, in the order of the keys.
     """
+    keys, noise = question.keys or (), paid.noise
+    [mechanism] = paid.mechanisms
 
-    table: TableTask
-    mechanisms: tuple[ResidualNoise, ...] | tuple[DiscreteLaplace, ...]
-    noise: CrossNoise
-
-    @property
-    def question(self) -> JSON:
-        """The question of the finest groups, and that their levels are measured together."""
-        asked: Mapping[str, JSON] = self.table.question  # type: ignore[assignment]
-        return {**asked, "levels": [list(one) for one in self.noise.sets]}
-
-    @property
-    def asked(self) -> TableQuestion:
-        """The question of the finest groups."""
-        return self.table.asked
-
-    @property
-    def statistics(self) -> tuple[Statistic, ...]:
-        """The statistics whose exact integers it needs."""
-        return self.table.statistics
-
-    def on(self, engine: Engine) -> Self:
-        """Return the same task on other data, for an attack on invented rows."""
-        return replace(self, table=self.table.on(engine))
-
-    @property
-    def labels(self) -> tuple[dict[str, JSON], ...]:
-        """What the integers are."""
-        return ({"statistic": "residuals of cross tables"},)
-
-    @property
-    def sql(self) -> tuple[str, ...]:
-        """The statement that will run."""
-        return self.table.sql
-
-    @property
-    def blocks(self) -> tuple[str, ...]:
-        """The blocks of the data that the question reads."""
-        return self.table.blocks
-
-    def unavailable(self) -> TacitError | None:
-        """Return why nothing can be drawn."""
-        return self.table.unavailable()
-
-    def integers(self) -> Generator[Any, Any, None]:
-        """Yield the exact tables of all measured sets, as sums of the finest groups."""
-        keys = self.table.asked.keys or ()
-        [lines] = list(self.table.integers())
-        finest = np.zeros(self.noise.sizes, np.int64)
-        places = _values(keys)
-        for key, (count,) in zip(keys, lines, strict=True):
+    def tables(exact: ExactIntegers, _: object) -> list[Any]:
+        finest, places = np.zeros(noise.sizes, np.int64), _values(keys)
+        for key, (count,) in zip(keys, counts(exact), strict=True):
             finest[tuple(at[value] for at, value in zip(places, key, strict=True))] = count
         columns = range(len(places))
-        yield [finest.sum(axis=tuple(i for i in columns if i not in one)) for one in self.noise.sets]
+        return [finest.sum(axis=tuple(i for i in columns if i not in one)) for one in noise.sets]
 
-    def read(self, noisy: Sequence[Any], confidence: Fraction) -> AnswerTable:
-        """Read each level off the noisy residuals."""
-        drawn = [np.array(one) for one in noisy[0]]
-        keys = self.table.asked.keys or ()
-        places = _values(keys)
-        shown: list[list[object]] = []
-        value: list[float] = []
-        wide: list[float] = []
-        for level in self.table.asked.levels:
-            found = self.noise.estimate(level, drawn)
-            half = self.noise.half_width(level, float(confidence))
-            lines, _ = lines_of(keys, (level,))
-            shown += lines
-            value += [float(found[tuple(places[i][line[i]] for i in level)]) for line in lines]
-            wide += [half] * len(lines)
-        low, high = np.array(value) - wide, np.array(value) + wide
-        cells = Cells(tuple(value), tuple(low.tolist()), tuple(high.tolist()))
-        return self.table.answer(shown, {column.name: cells for column in self.table.columns}, confidence)
+    return Step(mechanism, tables, {"statistic": "residuals of cross tables"})
+
+
+def read_level_tables(
+    question: TableQuestion, noise: CrossNoise, residuals: Sequence[Any], confidence: Fraction
+) -> tuple[list[list[object]], Cells]:
+    """Read the lines of all levels and their cells off the noisy residuals."""
+    drawn = [np.array(one) for one in residuals]
+    keys = question.keys or ()
+    places = _values(keys)
+    shown: list[list[object]] = []
+    value: list[float] = []
+    wide: list[float] = []
+    for level in question.levels:
+        found = noise.estimate(level, drawn)
+        half = noise.half_width(level, float(confidence))
+        lines, _ = lines_of(keys, (level,))
+        shown += lines
+        value += [float(found[tuple(places[i][line[i]] for i in level)]) for line in lines]
+        wide += [half] * len(lines)
+    low, high = np.array(value) - wide, np.array(value) + wide
+    return shown, Cells(tuple(value), tuple(low.tolist()), tuple(high.tolist()))

@@ -1,0 +1,153 @@
+"""A question that counts coded rows: exact tables of them go to mechanisms, and a content is read back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tacit.algebra import RowCounts, contribution, document
+from tacit.core import Task
+from tacit.errors import TacitError
+from tacit.tables._captions import facts_of_blocks, limits_in_words, without_unit
+from tacit.tables._coded_rows import coded_question, coded_rows
+from tacit.tables._rows_subject import RowsSubject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from fractions import Fraction
+
+    from tacit.algebra import Contribution, Statistic, TableQuestion
+    from tacit.core import JSON, Content, SharedReadings, Step
+    from tacit.engines import Engine
+    from tacit.tables._axes import Axis
+    from tacit.tables._coded_rows import CodedRows
+    from tacit.tables._rows import Rows
+
+
+def _rows_themselves(rows: CodedRows) -> CodedRows:
+    """Return the coded rows as they are."""
+    return rows
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CountedSubject(RowsSubject):
+    """A question that counts coded rows.
+
+    Parameters
+    ----------
+    document
+        What is measured of which rows, as public facts.
+    steps
+        The steps.
+    prepared
+        Returns what the steps compute their integers from; by default the coded rows themselves.
+    content
+        Reads the content off the noisy integers.
+    omissions
+        Which rows are not counted, in words.
+    """
+
+    document: JSON
+    steps: tuple[Step[Any], ...]
+    content: Callable[[Sequence[Any], Fraction], Content]
+    prepared: Callable[[CodedRows], Any] = _rows_themselves
+    omissions: tuple[str, ...] = ()
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """The number of rows of each kind."""
+        return (RowCounts(),)
+
+    @property
+    def task(self) -> Task[Any, Any]:
+        """The task of this question."""
+        return Task(
+            document=self.document,
+            open=self._opened,
+            steps=self.steps,
+            reading=self.content,
+            blocks=self.blocks,
+            statements=lambda: self.sql,
+            left_out=self.omissions,
+            unavailable=self.unavailable,
+            subject=self,
+        )
+
+    def columns_of(self, statistic: Statistic) -> str:
+        """Name the counted columns."""
+        del statistic
+        return ", ".join(dict.fromkeys(name for name, _ in self.asked.by))
+
+    def _opened(self, readings: SharedReadings) -> Any:
+        return self.prepared(coded_rows(readings.of(self.engine), self.asked, self.axes))
+
+
+def axes_document(axes: Sequence[Axis]) -> list[JSON]:
+    """Return the places that are counted, as public facts; names are not in it."""
+    return [
+        {"by": document(axis.node), "values": document(axis.values), "other": axis.other} for axis in axes
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class CountedQuestion:
+    """Rows on axes, what one unit adds to them, and what a person should know of it."""
+
+    asked: TableQuestion
+    axes: tuple[Axis, ...]
+    who: Contribution
+    engine: Engine
+    blocks: tuple[str, ...]
+    left_out: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...]
+
+    def task(
+        self,
+        what: JSON,
+        steps: Sequence[Step[Any]],
+        prepared: Callable[[CodedRows], Any],
+        content: Callable[[Sequence[Any], Fraction], Content],
+    ) -> Task[Any, Any]:
+        """Return the task that measures something of the rows; what cannot be written as SQL is refused."""
+        rows = {"rows": document(self.asked.input), "axes": axes_document(self.axes)}
+        subject = CountedSubject(
+            asked=self.asked, engine=self.engine, axes=self.axes, blocks=self.blocks,
+            document={"counted": rows, "what": what}, steps=tuple(steps),
+            prepared=prepared, content=content, omissions=self.left_out,
+        )  # fmt: skip
+        _ = subject.sql  # what cannot be written is refused now
+        return subject.task
+
+
+def counted_question(rows: Rows, axes: tuple[Axis, ...]) -> CountedQuestion:
+    """Bound what a unit adds to the counts of these rows; refuse a sample, for which nothing is proven."""
+    dataset = rows._dataset
+    if rows.share is not None:
+        raise TacitError(
+            "not-allowed",
+            "ranges and hierarchies cannot be asked of a sample",
+            why="the cost of a sample is known for Laplace noise on tables of answers only",
+            fix="ask without the sample",
+        )
+    asked = coded_question(rows.relation, axes)
+    unit = dataset.identity.unit
+    who = contribution(
+        asked,
+        row_level=unit.kind == "row",
+        adjacency=dataset.identity.adjacency,
+        pairs=dataset.limits.pairs,
+    )
+    names = " or ".join(dict.fromkeys(axis.name for axis in axes))
+    outside = "not listed" if any(not axis.cuts for axis in axes) else "missing"
+    said = [f"{one}, if any, are not counted" for one in without_unit(unit)]
+    said.append(
+        f"rows whose {names} is missing or {outside}, if any, are not counted".replace(" or missing", "")
+    )
+    facts = []
+    if not unit.is_row:
+        limit = limits_in_words(who, dataset)
+        said.append(f"{limit}; rows beyond this are not counted")
+        facts.append(("limits", limit))
+    blocks = () if dataset.block_column is None else dataset.block_column.concerned(asked)
+    facts += facts_of_blocks(dataset, blocks)
+    return CountedQuestion(asked, axes, who, dataset._engine, blocks, tuple(said), tuple(facts))

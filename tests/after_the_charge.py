@@ -175,7 +175,7 @@ def places(ledger):
         budget=tc.Budget(epsilon=9),
         ledger=ledger,
     )
-    return sites.grid(4, 4, epsilon=1).release
+    return sites.grid(4, 4).plan(epsilon=1).release
 
 
 def genotypes(ledger):

@@ -428,7 +428,7 @@ def test_a_value_that_python_cannot_hold_stops_no_map_graph_or_stream():
     rows = pd.DataFrame({"u": [1, 2], "lat": [-17.0] * 2, "lon": [170.0] * 2, "c": far})
     budget = tc.Budget(epsilon=2)
     spots = tc.points(rows, unit="u", box=((-22, 165), (-12, 190)), budget=budget)
-    spots.grid(2, 2, epsilon=1).release()
+    spots.grid(2, 2).plan(epsilon=1).release()
     edges = pd.DataFrame({"a": [1, 2], "b": [2, 3], "c": far})
     tc.graph(edges, unit="edge", nodes=5, budget=budget).edges().plan(epsilon=1).release()
     days = tc.stream(None, name="s", level="event", start="2026-01-01", days=3, budget=budget)

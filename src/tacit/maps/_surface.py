@@ -60,7 +60,7 @@ class Surface(AreaQuestions, SurfaceFiles, SurfaceRates, Content):
     >>> import tacit as tc
     >>> sites = tc.points(tc.maps.example_sites(), "lat", "lon", unit=tc.Unit.row(), name="sites",
     ...                   box=tc.maps.EXAMPLE_BOX, budget=tc.Budget(epsilon=1))
-    >>> surface = sites.grid(8, 8, epsilon=1).release()
+    >>> surface = sites.grid(8, 8).plan(epsilon=1).release()
     >>> answer = surface.rectangle((-24, 133), (-23, 134))
     >>> answer.low <= answer.value <= answer.high
     True
@@ -136,7 +136,7 @@ class Surface(AreaQuestions, SurfaceFiles, SurfaceRates, Content):
         >>> import tacit as tc
         >>> sites = tc.points(tc.maps.example_sites(), "lat", "lon", unit=tc.Unit.row(), name="sites",
         ...                   box=tc.maps.EXAMPLE_BOX, budget=tc.Budget(epsilon=2))
-        >>> one, two = (sites.grid(4, 4, epsilon=e).release() for e in (0.5, 1))
+        >>> one, two = (sites.grid(4, 4).plan(epsilon=e).release() for e in (0.5, 1))
         >>> change = one.minus(two)
         >>> answer = change.rectangle((-24, 133), (-23, 134))
         >>> answer.low <= answer.value <= answer.high

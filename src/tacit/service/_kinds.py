@@ -12,21 +12,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-from tacit.core import question_of
+from tacit.core import question_of, registered
 from tacit.errors import TacitError
 from tacit.fixes import Choose
 from tacit.service._kind_arguments import ChoiceArgument, DayArgument, TextArgument, WholeArgument
-from tacit.service._kind_declarations import (
-    declare_graph,
-    declare_points,
-    graph_without_edges,
-    points_without_rows,
-    try_graph,
-    try_points,
-)
 from tacit.service._stream_kind import STREAM_FACTS, declare_stream, stream_without_rows, try_stream
 
 if TYPE_CHECKING:
+    from tacit import core
     from tacit.core import Dataset, Plan
     from tacit.ledger import Ledger
     from tacit.service._kind_arguments import KindArgument
@@ -112,11 +105,12 @@ def open_kind(kind: str, place: object, name: str, policy: Mapping[str, Any], le
 
     known = _kind(kind)
     facts = _declared(known, kind, policy)
-    if known.declare is None:
+    declare = _of_field(kind).declare
+    if declare is None:
         raise TacitError("not-allowed", f"datasets of the kind {kind} are not opened here")
     if not known.has_columns:
         _refuse_columns(kind, policy)
-    made = known.declare(place, name=name, policy=policy, facts=facts, ledger=Ledger.memory())
+    made = declare(place, name=name, policy=policy, facts=facts, ledger=Ledger.memory())
     return replace(made, _ledger=ledger, record=policy.get("record", "words"))
 
 
@@ -142,11 +136,11 @@ def prepare_kind(dataset: Any) -> None:
 
 def try_methods(kind: str) -> None:
     """Ask an invented dataset of a kind each of its methods, so that the modules they need are loaded."""
-    known = _kind(kind)
-    if known.trial is None:
+    trial = _of_field(kind).trial
+    if trial is None:
         return
-    dataset = known.trial()
-    for name, method in known.methods.items():
+    dataset = trial()
+    for name, method in _kind(kind).methods.items():
         least = {one: given.least for one, given in method.arguments.items() if given.needed}
         plan = plan_of_method(dataset, name, least, {"epsilon": Fraction(1)})
         if plan.instalments is None:
@@ -183,11 +177,11 @@ def open_kind_facts(kind: str, facts: Mapping[str, Any], ledger: Ledger) -> Data
         from tacit.tables import open_facts
 
         return open_facts(facts, ledger)
-    known = _kind(kind)
-    if facts.get("schema") != KIND_SCHEMA or facts.get("kind") != kind or known.stand_in is None:
+    stand_in = _of_field(kind).stand_in
+    if facts.get("schema") != KIND_SCHEMA or facts.get("kind") != kind or stand_in is None:
         raise TacitError("bad-parameter", "these facts were not written for this kind of dataset")
     policy = facts["policy"]
-    return open_kind(kind, known.stand_in(_with_unit(policy)), facts["name"], policy, ledger)
+    return open_kind(kind, stand_in(_with_unit(policy)), facts["name"], policy, ledger)
 
 
 def methods_of(kind: str) -> list[dict[str, Any]]:
@@ -243,7 +237,8 @@ def plan_of_method(
         return asked.plan(dataset, **given, **totals)
     declared = question_of(getattr(dataset, "kind", ""), str(method))
     if declared is not None:
-        return declared.ask(dataset, **given).plan(**totals)
+        goal: dict[str, Any] = dict(totals)
+        return declared.ask(dataset, **given).plan(**goal)
     plan: Plan[Any] = getattr(dataset, str(method))(**given, **totals)
     return plan
 
@@ -275,6 +270,13 @@ def _kind(kind: str) -> DatasetKind:
             fix=Choose(tuple(sorted(KINDS_OF_DATASETS))),
         )  # fmt: skip
     return found
+
+
+def _of_field(kind: str) -> core.DatasetKind | DatasetKind:
+    """Return how a kind is declared: by its field, if it is registered."""
+    known = _kind(kind)
+    field: core.DatasetKind | None = registered(f"dataset.{kind}")
+    return known if field is None else field
 
 
 def _declared(known: DatasetKind, kind: str, policy: Mapping[str, Any]) -> dict[str, Any]:
@@ -329,9 +331,6 @@ _POINTS = DatasetKind(
             "Name the cells with the most units", {"k": WholeArgument(1, 50, needed=True)}, _EPSILON
         ),
     },
-    declare_points,
-    points_without_rows,
-    try_points,
 )
 _GRAPH = DatasetKind(
     "a graph",
@@ -346,9 +345,6 @@ _GRAPH = DatasetKind(
         "clustering": KindMethod("The clustering coefficient", {}),
         "stars": KindMethod("Count the stars of k edges", {"k": WholeArgument(2, 10, needed=True)}),
     },
-    declare_graph,
-    graph_without_edges,
-    try_graph,
 )
 _STREAM = DatasetKind(
     "a stream of days",

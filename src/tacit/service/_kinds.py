@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-from tacit.core import question_of
+from tacit.core import question_of, registered
 from tacit.errors import TacitError
 from tacit.fixes import Choose
 from tacit.service._kind_arguments import ChoiceArgument, DayArgument, TextArgument, WholeArgument
@@ -24,9 +24,9 @@ from tacit.service._kind_declarations import (
     try_graph,
     try_points,
 )
-from tacit.service._stream_kind import STREAM_FACTS, declare_stream, stream_without_rows, try_stream
 
 if TYPE_CHECKING:
+    from tacit import core
     from tacit.core import Dataset, Plan
     from tacit.ledger import Ledger
     from tacit.service._kind_arguments import KindArgument
@@ -49,15 +49,11 @@ _ANY_TOTAL = frozenset({"epsilon", "delta", "rho", "confidence"})
 
 @dataclass(frozen=True, slots=True)
 class KindMethod:
-    """One question that a kind answers: its label, its arguments, and the totals that it takes.
-
-    ``plan`` makes the plan; by default, the dataset's method of the same name does.
-    """
+    """One question that a kind answers: its label, its arguments, and the totals that it takes."""
 
     label: str
     arguments: Mapping[str, KindArgument]
     totals: frozenset[str] = _ANY_TOTAL
-    plan: Callable[..., Plan[Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +108,12 @@ def open_kind(kind: str, place: object, name: str, policy: Mapping[str, Any], le
 
     known = _kind(kind)
     facts = _declared(known, kind, policy)
-    if known.declare is None:
+    declare = _of_field(kind).declare
+    if declare is None:
         raise TacitError("not-allowed", f"datasets of the kind {kind} are not opened here")
     if not known.has_columns:
         _refuse_columns(kind, policy)
-    made = known.declare(place, name=name, policy=policy, facts=facts, ledger=Ledger.memory())
+    made: Any = declare(place, name=name, policy=policy, facts=facts, ledger=Ledger.memory())
     return replace(made, _ledger=ledger, record=policy.get("record", "words"))
 
 
@@ -142,11 +139,11 @@ def prepare_kind(dataset: Any) -> None:
 
 def try_methods(kind: str) -> None:
     """Ask an invented dataset of a kind each of its methods, so that the modules they need are loaded."""
-    known = _kind(kind)
-    if known.trial is None:
+    trial = _of_field(kind).trial
+    if trial is None:
         return
-    dataset = known.trial()
-    for name, method in known.methods.items():
+    dataset = trial()
+    for name, method in _kind(kind).methods.items():
         least = {one: given.least for one, given in method.arguments.items() if given.needed}
         plan = plan_of_method(dataset, name, least, {"epsilon": Fraction(1)})
         if plan.instalments is None:
@@ -183,11 +180,11 @@ def open_kind_facts(kind: str, facts: Mapping[str, Any], ledger: Ledger) -> Data
         from tacit.tables import open_facts
 
         return open_facts(facts, ledger)
-    known = _kind(kind)
-    if facts.get("schema") != KIND_SCHEMA or facts.get("kind") != kind or known.stand_in is None:
+    stand_in = _of_field(kind).stand_in
+    if facts.get("schema") != KIND_SCHEMA or facts.get("kind") != kind or stand_in is None:
         raise TacitError("bad-parameter", "these facts were not written for this kind of dataset")
     policy = facts["policy"]
-    return open_kind(kind, known.stand_in(_with_unit(policy)), facts["name"], policy, ledger)
+    return open_kind(kind, stand_in(_with_unit(policy)), facts["name"], policy, ledger)
 
 
 def methods_of(kind: str) -> list[dict[str, Any]]:
@@ -239,8 +236,6 @@ def plan_of_method(
     if missing or ("epsilon" not in totals and asked.totals == _EPSILON):
         lacking = missing[0] if missing else "epsilon"
         raise TacitError("bad-parameter", f"the method {method} needs {lacking}")
-    if asked.plan is not None:
-        return asked.plan(dataset, **given, **totals)
     declared = question_of(getattr(dataset, "kind", ""), str(method))
     if declared is not None:
         return declared.ask(dataset, **given).plan(**totals)
@@ -252,12 +247,6 @@ def kind_of_dataset(dataset: object) -> str:
     """Return the kind of a dataset by its class."""
     known = {"PointMap": "points", "Graph": "graph", "Stream": "stream"}
     return known.get(type(dataset).__name__, "table")
-
-
-def _plan_series(dataset: Any, **given: Any) -> Plan[Any]:
-    from tacit.streams import plan_series
-
-    return plan_series(dataset, **given)
 
 
 def _argument(name: str, kind: KindArgument, arguments: Mapping[str, object]) -> object:
@@ -275,6 +264,13 @@ def _kind(kind: str) -> DatasetKind:
             fix=Choose(tuple(sorted(KINDS_OF_DATASETS))),
         )  # fmt: skip
     return found
+
+
+def _of_field(kind: str) -> core.DatasetKind | DatasetKind:
+    """Return how a kind is declared: by its field, if it is registered."""
+    known = _kind(kind)
+    field: core.DatasetKind | None = registered(f"dataset.{kind}")
+    return known if field is None else field
 
 
 def _declared(known: DatasetKind, kind: str, policy: Mapping[str, Any]) -> dict[str, Any]:
@@ -352,7 +348,7 @@ _GRAPH = DatasetKind(
 )
 _STREAM = DatasetKind(
     "a stream of days",
-    STREAM_FACTS,
+    (frozenset({"start", "days"}), frozenset({"most_days", "apart"})),
     {
         "series": KindMethod(
             "One figure for each day, for 7 days and for all days so far",
@@ -366,12 +362,8 @@ _STREAM = DatasetKind(
                 "through": DayArgument(words="the last day to be drawn; the price is the same for all days"),
             },
             _ANY_TOTAL,
-            _plan_series,
         ),
     },
-    declare_stream,
-    stream_without_rows,
-    try_stream,
     has_columns=True,
 )
 #: All kinds by name.

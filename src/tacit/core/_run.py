@@ -170,7 +170,7 @@ def paid_run(plan: Plan[C], *, account: str | None = None) -> Run[C] | None:
     >>> flu = tc.stream(
     ...     None, name="flu", level="event", start="2026-01-01", days=30, budget=tc.Budget(epsilon=1)
     ... )
-    >>> plan = flu.plan(cases=tc.count(), epsilon=1)
+    >>> plan = flu.daily(cases=tc.count()).plan(epsilon=1)
     >>> paid_run(plan) is None
     True
     >>> _ = plan.run()

@@ -16,7 +16,14 @@ from tacit.core import question_of, registered
 from tacit.errors import TacitError
 from tacit.fixes import Choose
 from tacit.service._kind_arguments import ChoiceArgument, DayArgument, TextArgument, WholeArgument
-from tacit.service._stream_kind import STREAM_FACTS, declare_stream, stream_without_rows, try_stream
+from tacit.service._kind_declarations import (
+    declare_graph,
+    declare_points,
+    graph_without_edges,
+    points_without_rows,
+    try_graph,
+    try_points,
+)
 
 if TYPE_CHECKING:
     from tacit import core
@@ -42,15 +49,11 @@ _ANY_TOTAL = frozenset({"epsilon", "delta", "rho", "confidence"})
 
 @dataclass(frozen=True, slots=True)
 class KindMethod:
-    """One question that a kind answers: its label, its arguments, and the totals that it takes.
-
-    ``plan`` makes the plan; by default, the dataset's method of the same name does.
-    """
+    """One question that a kind answers: its label, its arguments, and the totals that it takes."""
 
     label: str
     arguments: Mapping[str, KindArgument]
     totals: frozenset[str] = _ANY_TOTAL
-    plan: Callable[..., Plan[Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,7 @@ def open_kind(kind: str, place: object, name: str, policy: Mapping[str, Any], le
         raise TacitError("not-allowed", f"datasets of the kind {kind} are not opened here")
     if not known.has_columns:
         _refuse_columns(kind, policy)
-    made = declare(place, name=name, policy=policy, facts=facts, ledger=Ledger.memory())
+    made: Any = declare(place, name=name, policy=policy, facts=facts, ledger=Ledger.memory())
     return replace(made, _ledger=ledger, record=policy.get("record", "words"))
 
 
@@ -233,12 +236,9 @@ def plan_of_method(
     if missing or ("epsilon" not in totals and asked.totals == _EPSILON):
         lacking = missing[0] if missing else "epsilon"
         raise TacitError("bad-parameter", f"the method {method} needs {lacking}")
-    if asked.plan is not None:
-        return asked.plan(dataset, **given, **totals)
     declared = question_of(getattr(dataset, "kind", ""), str(method))
     if declared is not None:
-        goal: dict[str, Any] = dict(totals)
-        return declared.ask(dataset, **given).plan(**goal)
+        return declared.ask(dataset, **given).plan(**totals)
     plan: Plan[Any] = getattr(dataset, str(method))(**given, **totals)
     return plan
 
@@ -247,12 +247,6 @@ def kind_of_dataset(dataset: object) -> str:
     """Return the kind of a dataset by its class."""
     known = {"PointMap": "points", "Graph": "graph", "Stream": "stream"}
     return known.get(type(dataset).__name__, "table")
-
-
-def _plan_series(dataset: Any, **given: Any) -> Plan[Any]:
-    from tacit.streams import plan_series
-
-    return plan_series(dataset, **given)
 
 
 def _argument(name: str, kind: KindArgument, arguments: Mapping[str, object]) -> object:
@@ -331,6 +325,9 @@ _POINTS = DatasetKind(
             "Name the cells with the most units", {"k": WholeArgument(1, 50, needed=True)}, _EPSILON
         ),
     },
+    declare_points,
+    points_without_rows,
+    try_points,
 )
 _GRAPH = DatasetKind(
     "a graph",
@@ -345,10 +342,13 @@ _GRAPH = DatasetKind(
         "clustering": KindMethod("The clustering coefficient", {}),
         "stars": KindMethod("Count the stars of k edges", {"k": WholeArgument(2, 10, needed=True)}),
     },
+    declare_graph,
+    graph_without_edges,
+    try_graph,
 )
 _STREAM = DatasetKind(
     "a stream of days",
-    STREAM_FACTS,
+    (frozenset({"start", "days"}), frozenset({"most_days", "apart"})),
     {
         "series": KindMethod(
             "One figure for each day, for 7 days and for all days so far",
@@ -362,12 +362,8 @@ _STREAM = DatasetKind(
                 "through": DayArgument(words="the last day to be drawn; the price is the same for all days"),
             },
             _ANY_TOTAL,
-            _plan_series,
         ),
     },
-    declare_stream,
-    stream_without_rows,
-    try_stream,
     has_columns=True,
 )
 #: All kinds by name.

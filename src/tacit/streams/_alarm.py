@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
     from tacit.mechanisms import StreamNoise
     from tacit.streams._progress import BegunPlan
-    from tacit.streams._task import StreamTask
-
-__all__ = ["Alarm", "counted_column", "make_alarm", "read_rate"]
+    from tacit.streams._stream_subject import StreamSubject
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -78,16 +76,16 @@ class Alarm:
 
     def check(self) -> AlarmDays:
         """Judge all days that are released; free."""
-        task = self._begun.task
+        subject = self._begun.subject
         rows, through = self._begun.rows()
-        column = next(one for one in task.table.columns if one.name == self.column)
-        noise = task.noises[column.step]
-        keys: Any = task.table.asked.keys if task.table.asked.by else None
+        column = next(one for one in subject.table.columns if one.name == self.column)
+        noise = subject.noises[column.step]
+        keys: Any = subject.table.asked.keys if subject.table.asked.by else None
         groups = [tuple(key) for key in keys] if keys else [()]
         lines = []
         for day in range(1, through + 1):
             weights = _weights(noise, self.window, day, self.days_before)
-            name = task.horizon.name(day)
+            name = subject.horizon.name(day)
             if weights is None:
                 lines += [WatchedDay(name, group, None) for group in groups]
                 continue
@@ -113,15 +111,15 @@ def make_alarm(
     window: object,
 ) -> Alarm:
     """Find the smallest gap whose chance of a false alarm is small enough; reads no data."""
-    task = begun.task
+    subject = begun.subject
     wanted = read_rate(false_alarm)
     if window not in {"day", "week"}:
         raise bad_parameter("window", "day or week", window, fix=Choose(("day", "week"), given=str(window)))
-    found = counted_column(task, column)
-    noise = task.noises[found.step]
-    groups = max(1, len(task.table.asked.keys or ())) if task.table.asked.by else 1
-    levels, before = _read_baseline(baseline, days_before, task, groups)
-    laws = [_weights(noise, str(window), day, before) for day in range(1, task.horizon.days + 1)]
+    found = counted_column(subject, column)
+    noise = subject.noises[found.step]
+    groups = max(1, len(subject.table.asked.keys or ())) if subject.table.asked.by else 1
+    levels, before = _read_baseline(baseline, days_before, subject, groups)
+    laws = [_weights(noise, str(window), day, before) for day in range(1, subject.horizon.days + 1)]
     watched = [w for w in laws if w is not None]
     gap, rate = _smallest_gap(noise, watched, groups, wanted)
     return Alarm(found.name, str(window), levels, before, gap, rate, begun)
@@ -135,9 +133,9 @@ def read_rate(false_alarm: Number) -> float:
     return float(wanted)
 
 
-def counted_column(task: StreamTask, column: str | None) -> Any:
+def counted_column(subject: StreamSubject, column: str | None) -> Any:
     """Return the column that is watched: a count that the plan releases every day."""
-    if not task.noises:
+    if not subject.noises:
         raise TacitError(
             "bad-parameter",
             "this plan releases only yes or no each day, and no noisy counts",
@@ -145,8 +143,8 @@ def counted_column(task: StreamTask, column: str | None) -> Any:
         )
     counts = {
         one.name: one
-        for one in task.table.columns
-        if task.table.steps[one.step].statistic.size == 1 and task.table.steps[one.step].statistic.step == 1
+        for one in subject.table.columns
+        if subject.table.steps[one.step].statistic.size == 1 and subject.table.steps[one.step].statistic.step == 1
     }
     if column is None and len(counts) == 1:
         return next(iter(counts.values()))
@@ -168,7 +166,7 @@ def counted_column(task: StreamTask, column: str | None) -> Any:
 
 
 def _read_baseline(
-    baseline: object, days_before: object, task: StreamTask, groups: int
+    baseline: object, days_before: object, subject: StreamSubject, groups: int
 ) -> tuple[tuple[float, ...], int]:
     if (baseline is None) == (days_before is None):
         raise TacitError(
@@ -179,12 +177,12 @@ def _read_baseline(
         )
     if baseline is None:
         before = count("days_before", days_before, zero=False)  # type: ignore[arg-type]
-        if before >= task.horizon.days:
-            raise bad_parameter("days_before", f"below {task.horizon.days}", before, fix=Set(days_before=14))
+        if before >= subject.horizon.days:
+            raise bad_parameter("days_before", f"below {subject.horizon.days}", before, fix=Set(days_before=14))
         return (), before
     if not isinstance(baseline, Mapping):
         return (float(rational("baseline", baseline, zero=True)),) * groups, 0  # type: ignore[arg-type]
-    keys = [tuple(key) for key in task.table.asked.keys or ()]
+    keys = [tuple(key) for key in subject.table.asked.keys or ()]
     named = {key if isinstance(key, tuple) else (key,): level for key, level in baseline.items()}
     if set(named) != set(keys):
         lacking = [key for key in keys if key not in named]

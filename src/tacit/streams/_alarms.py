@@ -5,24 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tacit.streams._alarm import make_alarm
-from tacit.streams._alarm_task import AlarmGoal, make_alarm_plan
-from tacit.streams._stream_fixes import fixes_of_streams
+from tacit.streams._questions import SILENT_ALARM
 from tacit.tables import count
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from tacit.core import Plan
+    from tacit.core import Plan, Question
     from tacit.exact import Number
     from tacit.streams._alarm import Alarm
     from tacit.streams._alarm_days import AlarmDays
-    from tacit.streams._horizon import Horizon
+    from tacit.streams._day_question import DayQuestion
     from tacit.streams._progress import BegunPlan
     from tacit.streams._series import Series
     from tacit.streams._stream import Stream
-    from tacit.tables import Expr, TableDataset
-
-__all__ = ["StreamAlarms"]
+    from tacit.tables import Expr
 
 
 class StreamAlarms:
@@ -31,12 +28,14 @@ class StreamAlarms:
     __slots__ = ()
 
     if TYPE_CHECKING:
-        horizon: Horizon
 
         def _begun(self, plan: Plan[Series] | None) -> BegunPlan: ...
-        def _rows(self, where: Expr | str | None) -> Any: ...
-        def _template(self) -> TableDataset: ...
-        def _one_day(self, table: TableDataset, request: Any) -> tuple[Plan[Any], Plan[Any]]: ...
+        def _figures(
+            self,
+            aggregates: Mapping[str, Any],
+            by: str | Sequence[str] | None,
+            where: Expr | str | None,
+        ) -> DayQuestion: ...
 
     def alarm(
         self,
@@ -78,7 +77,7 @@ class StreamAlarms:
         >>> flu = tc.stream(
         ...     None, name="flu", level="event", start="2026-01-01", days=365, budget=tc.Budget(epsilon=1)
         ... )
-        >>> flu.begin(flu.plan(cases=tc.count(), epsilon=1, focus="day"))
+        >>> flu.begin(flu.daily(cases=tc.count(), focus="day").plan(epsilon=1))
         >>> flu.alarm("cases", baseline=40, false_alarm=0.01)
         the alarm rings if cases is at least 11 above the declared 40
         false alarms: at most 0.44 % over the whole horizon, if every day is quiet
@@ -88,17 +87,16 @@ class StreamAlarms:
             window=window,
         )  # fmt: skip
 
-    def alarm_plan(
+    def silent_alarm(
         self,
         *,
         baseline: Number,
-        epsilon: Number,
         where: Expr | str | None = None,
         false_alarm: Number = 0.05,
         alarms: int = 1,
         since: object = None,
-    ) -> Plan[AlarmDays]:
-        """Plan an alarm that releases yes or no each day, and nothing else. Reads no data, charges nothing.
+    ) -> Question[AlarmDays]:
+        """Ask for an alarm that releases yes or no each day, and nothing else.
 
         Guarantee
         ---------
@@ -109,8 +107,6 @@ class StreamAlarms:
         ----------
         baseline
             The quiet level of the count: a public number.
-        epsilon
-            What all answers together cost.
         where
             Count only rows for which this condition is true.
         false_alarm
@@ -118,7 +114,7 @@ class StreamAlarms:
         alarms
             After so many alarms it ends; more alarms need more noise.
         since
-            The first day that is watched; by default the first of the stream. After an alarm, plan another
+            The first day that is watched; by default the first of the stream. After an alarm, ask for another
             one from the next day on, at its price.
 
         Examples
@@ -128,19 +124,10 @@ class StreamAlarms:
         ...     None, name="flu", unit="patient_id", level="person", most_days=20, start="2026-01-01",
         ...     days=365, limits={"rows": 1}, budget=tc.Budget(epsilon=1),
         ... )
-        >>> dict(flu.alarm_plan(baseline=40, epsilon=1, false_alarm=0.01).facts)["alarm"]
+        >>> dict(flu.silent_alarm(baseline=40, false_alarm=0.01).plan(epsilon=1).facts)["alarm"]
         'at 23 above the baseline, apart from the noise; ends after the first yes'
         """
-        first = 1 if since is None else self.horizon.number(since)
-        goal = AlarmGoal.read(
-            baseline=baseline, epsilon=epsilon, false_alarm=false_alarm, alarms=alarms, since=first
-        )
-        with fixes_of_streams():
-            one = self._rows(where).agg(alarm=count()).plan(epsilon=1)
-        question = cast("Any", one.to_json()["request"])["question"]
-        request: Any = {"question": question, "goal": {"confidence": "19/20"}, "alarm": goal.to_json()}
-        return make_alarm_plan(cast("Stream", self), one, request, goal)
-
-    def _rebuild_alarm(self, request: Any) -> Plan[AlarmDays]:
-        one, _ = self._one_day(self._template(), request)
-        return make_alarm_plan(cast("Stream", self), one, request, AlarmGoal.from_json(request["alarm"]))
+        return SILENT_ALARM.ask(
+            cast("Stream", self), figures=self._figures({"alarm": count()}, None, where), baseline=baseline,
+            false_alarm=false_alarm, alarms=alarms, since=since,
+        )  # fmt: skip

@@ -14,16 +14,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from tacit.accounting import rho_within
-from tacit.errors import bad_parameter
-from tacit.fixes import Choose
 from tacit.mechanisms import ToeplitzNoise, TreeNoise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tacit.mechanisms import StreamNoise
-
-__all__ = ["WINDOWS", "Focus", "StreamChoice", "choose_noise", "read_focus"]
 
 Focus = Literal["balanced", "day", "week", "total"]
 #: What is read off the rows: a day, the sum of 7 days, the running total.
@@ -34,6 +30,8 @@ _WEIGHTS: dict[str, tuple[float, float, float]] = {
     "week": (0.0, 1.0, 0.0),
     "total": (0.0, 0.0, 1.0),
 }
+#: Which error the noise may be chosen for.
+FOCUSES = tuple(_WEIGHTS)
 _POWERS = tuple(Fraction(n, 20) for n in range(11))  # 0 to 1/2
 
 
@@ -84,15 +82,6 @@ class StreamChoice:
 
     mechanisms: tuple[StreamNoise, ...]
     alternatives: tuple[tuple[str, tuple[float, float, float]], ...]
-
-
-def read_focus(focus: object) -> Focus:
-    """Read what the mechanism is chosen for."""
-    if focus not in _WEIGHTS:
-        raise bad_parameter(
-            "focus", " or ".join(_WEIGHTS), focus, fix=Choose(tuple(_WEIGHTS), given=str(focus))
-        )
-    return focus  # type: ignore[return-value]
 
 
 def choose_noise(

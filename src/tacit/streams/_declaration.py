@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.tables import TableDataset
 
-__all__ = ["open_stream", "stream"]
-
 _LEVELS = ("event", "person-day", "person")
 
 
@@ -92,7 +90,7 @@ def stream(
     ...     budget=tc.Budget(epsilon=0.8),
     ... )
     >>> flu.append("2026-01-01", [{"result": "positive"}, {"result": "negative"}])
-    >>> flu.begin(flu.plan(positive=tc.count(), where="result = 'positive'", epsilon=0.8))
+    >>> flu.begin(flu.daily(positive=tc.count(), where="result = 'positive'").plan(epsilon=0.8))
     >>> release = flu.release("2026-01-01")
     >>> release["positive"].low[0] <= release["positive"].value[0]
     True

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tacit.streams._series import Series
     from tacit.streams._stream import Stream
 
-__all__ = ["event_days"]
-
 
 def event_days(
     stream: Stream,
@@ -64,7 +62,7 @@ def event_days(
     ...     None, name="flu", level="event", start="2026-01-01", days=30, keys={"delay": [0, 1, 2]},
     ...     budget=tc.Budget(epsilon=1),
     ... )
-    >>> flu.begin(flu.plan(cases=tc.count(), by="delay", epsilon=1))
+    >>> flu.begin(flu.daily(cases=tc.count(), by="delay").plan(epsilon=1))
     >>> flu.append("2026-01-01", [{"delay": 0}, {"delay": 0}])
     >>> flu.append("2026-01-02", [{"delay": 1}, {"delay": 0}])
     >>> _ = flu.release("2026-01-02")
@@ -73,8 +71,8 @@ def event_days(
     (('2026-01-01', '2026-01-02'), (2, 1))
     """
     begun = stream._begun(plan)  # noqa: SLF001 - a part of the stream
-    task = begun.task
-    asked = task.table.asked
+    subject = begun.subject
+    asked = subject.table.asked
     named = [name for name, _ in asked.by]
     delays = {key[named.index(delay)] for key in asked.keys or ()} if delay in named else set()
     if not delays or not all(_is_delay(one) for one in delays):
@@ -82,11 +80,11 @@ def event_days(
             "bad-parameter",
             f"the plan has no groups with a delay in the column {delay!r}",
             why="delays are public keys: whole numbers of days from 0 on",
-            fix=Choose(tuple(named), given=delay) if named else Code('stream.plan(n=tc.count(), by="delay")'),
+            fix=Choose(tuple(named), given=delay) if named else Code('stream.daily(n=tc.count(), by="delay")'),
         )
-    found = counted_column(task, column)
+    found = counted_column(subject, column)
     rows, through = begun.rows()
-    noise, at = task.noises[found.step], named.index(delay)
+    noise, at = subject.noises[found.step], named.index(delay)
     days = noise.estimate(rows[found.step])[:, :, 0] if through else []
     keys: list[tuple[Any, ...]] = [tuple(key) for key in asked.keys or ()]
     others = list(dict.fromkeys(key[:at] + key[at + 1 :] for key in keys))
@@ -98,7 +96,7 @@ def event_days(
             cells = [(day, n) for n in own if (day := event + int(keys[n][at])) <= through]
             value = float(sum(days[day - 1][n] for day, n in cells))
             half = _half_width(noise, [day for day, _ in cells], through, level)
-            lines.append((task.horizon.name(event), *other, value, value - half, value + half, len(cells)))
+            lines.append((subject.horizon.name(event), *other, value, value - half, value + half, len(cells)))
     return _table(found.name, [name for name in named if name != delay], lines, confidence)
 
 

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from tacit.core import paid_run
-from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Choose, Say
+from tacit.errors import TacitError
+from tacit.fixes import Say
 from tacit.ledger import Ledger
 from tacit.streams._admission import folder_lock
 from tacit.streams._declaration import stream
 from tacit.streams._folder import StreamFolder, file_digest
 from tacit.streams._progress import BegunPlan
-from tacit.tables import count, count_units, mean
-from tacit.tables import sum as sum_of
 
 if TYPE_CHECKING:
     import os
@@ -28,14 +26,6 @@ if TYPE_CHECKING:
     from tacit.core import Plan, Release
     from tacit.streams._series import Series
     from tacit.streams._stream import Stream
-
-__all__ = ["draw_days", "hosted_stream", "plan_series", "stored_days", "take_days"]
-
-#: What a series measures of each day: the name of its column, and whether it needs a column of the rows.
-_MEASURES: Final[dict[str, tuple[str, bool]]] = {
-    "count": ("count", False), "count_units": ("units", False), "sum": ("sum", True), "mean": ("mean", True),
-}  # fmt: skip
-
 
 def hosted_stream(source: str | os.PathLike[str] | None, **declared: Any) -> Stream:
     """Declare a stream for a service, which uses its own ledger for it and opens the account.
@@ -73,68 +63,6 @@ def _forget_empty(place: Path) -> None:
     with folder_lock(place / "stream.lock"):
         if not folder.days():
             folder.forget()
-
-
-def plan_series(
-    hosted: Stream,
-    measure: str,
-    *,
-    column: str | None = None,
-    by: str | None = None,
-    through: str | None = None,
-    **more: Any,
-) -> Plan[Series]:
-    """Plan one measure of every day; columns that were not declared are refused.
-
-    Parameters
-    ----------
-    hosted
-        The stream.
-    measure
-        ``count``, ``count_units``, ``sum`` or ``mean``.
-    column
-        The column of a sum or a mean.
-    by
-        A column with public keys to group by.
-    through
-        The day up to which days are to be drawn; it must be a day of the stream, and the plan is the same for
-        all of them.
-    more
-        ``where``, ``focus``, ``size`` and the total, as in `Stream.plan`.
-
-    Examples
-    --------
-    >>> import tacit as tc
-    >>> flu = hosted_stream(
-    ...     None, name="flu", level="event", start="2026-01-01", days=30, budget=tc.Budget(epsilon=1)
-    ... )
-    >>> plan_series(flu, "count", epsilon=1).asked
-    'each day: count, of flu'
-    """
-    if through is not None:
-        hosted.horizon.number(through)
-    if measure not in _MEASURES:
-        raise bad_parameter("measure", ", ".join(_MEASURES), "another text", fix=Choose(tuple(_MEASURES)))
-    name, needs_column = _MEASURES[measure]
-    if needs_column != (column is not None):
-        word = "needs a column with bounds" if needs_column else "counts rows or units and takes no column"
-        raise TacitError("bad-parameter", f"the measure {measure} {word}")
-    makers: dict[str, Callable[..., Any]] = {
-        "count": count, "count_units": count_units, "sum": sum_of, "mean": mean,
-    }  # fmt: skip
-    aggregate = makers[measure](*([] if column is None else [column]))
-    plan = hosted.plan(by=by, **more, **{name: aggregate})
-    request: Any = plan.to_json()["request"]
-    unseen = hosted._unseen_columns(request)  # noqa: SLF001 - the parts of a stream
-    if unseen:
-        declared = tuple(sorted(hosted._declared_columns))  # noqa: SLF001
-        raise TacitError(
-            "unknown-column",
-            f"the stream declares no column {unseen[0]!r}",
-            why="a misspelt column would make the series useless after its charge; nothing was charged",
-            fix=Choose(declared, given=unseen[0]) if declared else Say("ask for a column to be declared"),
-        )
-    return plan
 
 
 def draw_days(

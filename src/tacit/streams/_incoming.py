@@ -19,13 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
-    from tacit.core import JSON, Plan, Unit
+    from tacit.core import JSON, Unit
+    from tacit.streams._day_question import DayQuestion
     from tacit.streams._folder import StreamFolder
     from tacit.streams._horizon import Horizon
     from tacit.streams._progress import BegunPlan
     from tacit.tables import TableDataset
-
-__all__ = ["StreamRows"]
 
 #: Names that readers give to columns without one.
 _UNNAMED = re.compile(r"\s*|column\d+|Unnamed: \d+|__index_level_\d+__")
@@ -50,7 +49,7 @@ class StreamRows:
         @property
         def unit(self) -> Unit: ...
         def _begun_with(self, hash_: str) -> BegunPlan: ...
-        def _one_day(self, table: TableDataset, request: Any) -> tuple[Plan[Any], Plan[Any]]: ...
+        def _one_day(self, table: TableDataset, question: JSON) -> DayQuestion: ...
         def _lock(self) -> AbstractContextManager[None]: ...
         def _refresh(self) -> None: ...
         def _store(self) -> None: ...
@@ -262,7 +261,7 @@ class StreamRows:
         table = self._protected(SimpleNamespace(columns=[*names, KEPT]))
         for begun in self._session.begun.values():
             try:
-                self._one_day(table, begun["request"])
+                self._one_day(table, begun["request"]["question"])
             except TacitError as refusal:
                 raise TacitError(
                     "rows-differ",
@@ -271,14 +270,14 @@ class StreamRows:
                     fix=refusal.fix,
                 ) from None
 
-    def _unseen_columns(self, request: Any) -> list[str]:
-        """Return the columns that a plan names and that are not known: not declared, and in no rows yet."""
+    def _unseen_columns(self, question: JSON) -> list[str]:
+        """Return the columns that the question of one day names and that are not known: not declared, and in no rows yet."""
         seen = self._session.columns if self._session.headed and not self._hosted else None
         known, unseen = [*(seen or sorted(self._declared_columns)), KEPT], list[str]()
         while True:
             table = self._protected(SimpleNamespace(columns=[*known, *unseen]))
             try:
-                self._one_day(table, request)
+                self._one_day(table, question)
             except TacitError as refusal:
                 name = refusal.fix.given if isinstance(refusal.fix, Choose) else ""
                 if refusal.code != "unknown-column" or not name or name in unseen:

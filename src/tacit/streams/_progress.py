@@ -6,7 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tacit.core import members_of
+from tacit.errors import TacitError
+from tacit.fixes import Code
 from tacit.streams._run_state import RunState
+from tacit.streams._stream_subject import StreamSubject
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,9 +17,6 @@ if TYPE_CHECKING:
     from tacit.core import Plan, Release, Run
     from tacit.streams._horizon import Horizon
     from tacit.streams._series import Series
-    from tacit.streams._task import StreamTask
-
-__all__ = ["BegunPlan"]
 
 
 class BegunPlan:
@@ -26,7 +26,7 @@ class BegunPlan:
         self.plan = plan
         self._run = run
         self._horizon = horizon
-        self.task: Any = members_of(plan)[0].task.subject
+        self.subject = subject_of(plan)
         self._claimed = 0  # instalments that were looked at, and are stored or lost for certain
         self._ends: list[tuple[int, int]] = []  # the number of a stored instalment, and its last day
 
@@ -48,8 +48,6 @@ class BegunPlan:
         The last one may still be in the making elsewhere, and is looked at again: it is lost for certain only
         when a later one was started.
         """
-        from tacit.errors import TacitError
-
         for number in range(self._claimed + 1, claimed + 1):
             try:
                 self._note(number, self._run[number])
@@ -66,9 +64,9 @@ class BegunPlan:
 
     def draw(self, through: int, ledger: Any, account: str) -> Release[Series]:
         """Pay for the days that are charged one by one, draw the rows of all days up to one, return them."""
-        wanted = self.task.wanted
+        wanted = self.subject.wanted
         wanted.paid.add(1)  # the charge of the run itself
-        if self.task.daily:
+        if self.subject.daily:
             for day in range(self.through() + 1, through + 1):
                 self._pay(day, ledger, account)
         wanted.through = through
@@ -84,7 +82,7 @@ class BegunPlan:
 
     def _pay(self, day: int, ledger: Any, account: str) -> None:
         """Charge one day to its own block; asking again is free."""
-        if day not in self.task.wanted.paid:
+        if day not in self.subject.wanted.paid:
             name = self._horizon.name(day)
             ledger.charge(
                 account,
@@ -94,7 +92,7 @@ class BegunPlan:
                 key=f"{self.plan.hash}:{name}",
                 blocks=(name,),
             )
-            self.task.wanted.paid.add(day)
+            self.subject.wanted.paid.add(day)
 
     def release_of(self, day: int) -> Release[Series]:
         """Return the stored release that a day was in, up to this day."""
@@ -104,10 +102,20 @@ class BegunPlan:
         if release.content.days == day:
             return release
         level = self.plan._level()  # noqa: SLF001 - the confidence, exactly
-        shown = replace(release, content=self.task.up_to(release.content, day, level))
+        shown = replace(release, content=self.subject.up_to(release.content, day, level))
         return shown.bound_by([member.ledger for member in members_of(self.plan)])
 
     def rows(self) -> tuple[Sequence[Any], int]:
         """Return the noisy rows of each step so far, and the number of the last day in them."""
         through = self.through()
         return (self.release_of(through).content.rows if through else ()), through
+
+
+def subject_of(plan: Plan[Any]) -> StreamSubject:
+    """Return what the plan of a stream measures."""
+    subject = members_of(plan)[0].task.subject
+    if not isinstance(subject, StreamSubject):
+        raise TacitError(
+            "not-allowed", "this is not a plan of a stream", fix=Code("stream.daily(n=tc.count()).plan(epsilon=1)")
+        )
+    return subject

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tacit.core import JSON, Certificate, Value
     from tacit.picture import Picture
 
-__all__ = ["Series"]
-
 #: What stands behind the name of a column: nothing for the day itself.
 SUFFIXES = {"day": "", "week": "_7_days", "total": "_so_far"}
 
@@ -36,7 +34,7 @@ class Series(Content):
     >>> flu = tc.stream(
     ...     None, name="flu", level="event", start="2026-01-01", days=30, budget=tc.Budget(epsilon=1)
     ... )
-    >>> flu.begin(flu.plan(cases=tc.count(), epsilon=1))
+    >>> flu.begin(flu.daily(cases=tc.count()).plan(epsilon=1))
     >>> flu.append("2026-01-01", [{"age": 40}, {"age": 7}])
     >>> series = flu.release("2026-01-01").content
     >>> list(series.columns), series.days

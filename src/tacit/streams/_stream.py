@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
-from tacit.core import Dataset, Plan, Release
+from tacit.core import Dataset
 from tacit.engines import KEPT
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Code, Either, Say, Set
 from tacit.streams._admission import folder_lock
 from tacit.streams._alarms import StreamAlarms
+from tacit.streams._day_question import DayQuestion
+from tacit.streams._former_plans import FormerStreamPlans
 from tacit.streams._incoming import StreamRows
-from tacit.streams._planning import StreamGoal, make_stream_plan
 from tacit.streams._progress import BegunPlan
+from tacit.streams._questions import DAILY, QUESTIONS
 from tacit.streams._status import StreamStatus
 from tacit.streams._stream_fixes import fixes_of_streams
 from tacit.tables import col
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from tacit.core import JSON
+    from tacit.core import JSON, Plan, Question, QuestionKind, Release
     from tacit.engines import Engine
-    from tacit.exact import Number
     from tacit.streams._admission import Admission
     from tacit.streams._choice import Focus
     from tacit.streams._folder import StreamFolder
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from tacit.streams._planning import Charging
     from tacit.streams._series import Series
     from tacit.tables import Expr, TableDataset
-
-__all__ = ["Level", "Stream"]
 
 #: Who is protected: one row, what one person does on one day, or everything that one person does.
 Level = Literal["event", "person-day", "person"]
@@ -53,7 +52,7 @@ class _Session:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Stream(StreamRows, StreamAlarms, Dataset):
+class Stream(StreamRows, StreamAlarms, FormerStreamPlans, Dataset):
     """Rows that come in day by day, the unit that is protected, and public facts. Made by `tacit.stream`.
 
     Parameters
@@ -74,7 +73,7 @@ class Stream(StreamRows, StreamAlarms, Dataset):
     ...     None, name="visits", level="person", unit="pid", most_days=2, start="2026-01-01", days=90,
     ...     limits={"rows": 1}, budget=tc.Budget(rho=0.5),
     ... )
-    >>> plan = visits.plan(visitors=tc.count_units(), rho=0.5, focus="total")
+    >>> plan = visits.daily(visitors=tc.count_units(), focus="total").plan(rho=0.5)
     >>> visits.begin(plan)
     >>> visits.append("2026-01-01", [{"pid": 1}, {"pid": 2}])
     >>> visits.append("2026-01-02", [{"pid": 2}, {"pid": 3}])
@@ -86,6 +85,9 @@ class Stream(StreamRows, StreamAlarms, Dataset):
     plan 1, each day: visitors = count_units, of visits: released up to 2026-01-02
     left: rho ... of 0.5
     """
+
+    kind: ClassVar[str] = "stream"
+    questions: ClassVar[tuple[QuestionKind[Any], ...]] = QUESTIONS
 
     horizon: Horizon
     level: Level
@@ -116,21 +118,16 @@ class Stream(StreamRows, StreamAlarms, Dataset):
         gap = f", at least {self.apart} days apart" if self.apart > 1 and self.most_days > 1 else ""
         return f"each {noun}, who counts on at most {often}{gap}"
 
-    def plan(
+    def daily(
         self,
         *,
         by: str | Sequence[str] | None = None,
         where: Expr | str | None = None,
-        epsilon: Number | None = None,
-        delta: Number = 0,
-        rho: Number | None = None,
-        confidence: Number = 0.95,
         focus: Focus = "balanced",
         charge: Charging = "run",
-        size: int | None = None,
         **aggregates: Any,
-    ) -> Plan[Series]:
-        """Plan the same question for every day of the horizon. Reads no data and charges nothing.
+    ) -> Question[Series]:
+        """Ask the same question for every day of the horizon.
 
         Guarantee
         ---------
@@ -143,39 +140,36 @@ class Stream(StreamRows, StreamAlarms, Dataset):
             Columns with public keys to group by.
         where
             Count only rows for which this condition is true: an expression, or SQL text.
-        epsilon, delta, rho
-            The total for all days: epsilon, (epsilon, delta), or rho.
-        confidence
-            How often each interval covers the noise.
         focus
             Which error the noise is chosen for: of a ``"day"``, of a 7-day sum (``"week"``), of the running
             ``"total"``, or of all three (``"balanced"``). The plan prints the alternatives.
         charge
             ``"run"``: all days are charged when the plan is begun. ``"day"``: each day is charged when it is
             released, to its own part of the budget (not if whole persons are protected).
-        size
-            A public guess of the number of rows of a day, for the forecast of means.
         **aggregates
             What is measured: ``cases=tc.count()``, ``temp=tc.mean("temp")``.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> flu = tc.stream(
+        ...     None, name="flu", level="event", start="2026-01-01", days=365, budget=tc.Budget(epsilon=1)
+        ... )
+        >>> plan = flu.daily(cases=tc.count(), focus="week").plan(epsilon=1)
+        >>> plan.cost.spend.epsilon     # for all days together
+        Fraction(1, 1)
         """
-        goal = StreamGoal.read(
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho,
-            confidence=confidence,
-            focus=focus,
-            charge=charge,
-            size=size,
-        )
+        return DAILY.ask(self, figures=self._figures(aggregates, by, where), focus=focus, charge=charge)
+
+    def _figures(
+        self, aggregates: Mapping[str, Any], by: str | Sequence[str] | None, where: Expr | str | None
+    ) -> DayQuestion:
+        """Return the question of one day."""
         named = [by] if isinstance(by, str) else list(by or ())
         with fixes_of_streams():
             rows = self._rows(where)
             query = (rows.group_by(*named) if named else rows).agg(**aggregates)
-            one = query.plan(epsilon=1, confidence=goal.confidence)
-        request = {"question": cast("Any", one.to_json()["request"])["question"], "goal": goal.to_json()}
-        return make_stream_plan(
-            self, one, query.plan(rho=1, confidence=goal.confidence), cast("JSON", request), goal
-        )
+            return DayQuestion(query.plan(epsilon=1), query.plan(rho=1))
 
     def _rows(self, where: Expr | str | None) -> Any:
         """Return the rows of one day that count."""
@@ -185,19 +179,16 @@ class Stream(StreamRows, StreamAlarms, Dataset):
             rows = rows.where(col(KEPT))
         return rows if where is None else rows.where(where)
 
-    def _rebuild(self, request: Any) -> Plan[Any]:
-        if "alarm" in request:
-            return self._rebuild_alarm(request)
-        goal = StreamGoal.from_json(request["goal"])
-        return make_stream_plan(self, *self._one_day(self._template(), request), request, goal)
+    def _day_question(self, request: Any) -> DayQuestion:
+        """Read the question of one day back from a plan's request."""
+        return self._one_day(self._template(), request["question"])
 
-    def _one_day(self, table: TableDataset, request: Any) -> tuple[Plan[Any], Plan[Any]]:
-        """Make the plans of one day again: with epsilon, and with rho."""
-        asked = {"question": request["question"], "post": None}
-        level = request["goal"]["confidence"]
-        none = {"delta": "0", "within": None, "confidence": level, "size": None, "weights": None}
+    def _one_day(self, table: TableDataset, question: JSON) -> DayQuestion:
+        """Ask a table, which stands for any day, the question of one day."""
+        none = {"delta": "0", "within": None, "confidence": "19/20", "size": None, "weights": None}
+        asked = {"question": question, "post": None}
         try:
-            return (
+            return DayQuestion(
                 table._rebuild({**asked, "goal": {"epsilon": "1", "rho": None, **none}}),  # noqa: SLF001
                 table._rebuild({**asked, "goal": {"epsilon": None, "rho": "1", **none}}),  # noqa: SLF001
             )
@@ -234,8 +225,8 @@ class Stream(StreamRows, StreamAlarms, Dataset):
         self._refresh()
         request = cast("Any", plan.to_json()["request"])
         if self._session.headed:
-            self._rebuild(request)  # refuses columns that the rows lack
-        elif unseen := self._unseen_columns(request):
+            self._day_question(request)  # refuses columns that the rows lack
+        elif unseen := self._unseen_columns(request["question"]):
             raise TacitError(
                 "unknown-column",
                 f"no table has come in yet, and the plan names columns that were not declared: "
@@ -311,7 +302,7 @@ class Stream(StreamRows, StreamAlarms, Dataset):
         return (
             f"stream {self.name}, protects {self.promise}; {self.horizon.days:,} days from "
             f"{self.horizon.start} to {self.horizon.last}, {len(self._folder.days()):,} came in\n"
-            "ask: .plan(n=tc.count(), epsilon=1), .begin(plan), .append(day, rows), .release(day)"
+            "ask: .daily(n=tc.count()).plan(epsilon=1), .begin(plan), .append(day, rows), .release(day)"
             + "".join(f"\nbudget: {note}" for note in self.account_notes)
         )
 

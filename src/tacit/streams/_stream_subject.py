@@ -1,4 +1,4 @@
-"""The task of a stream plan: the exact numbers of each day go to mechanisms that span the whole run.
+"""What a stream's plan measures: the exact numbers of each day go to mechanisms that span the whole run.
 
 An instalment releases the rows of all days that have come in since the last stored one, up to the day that
 was asked for. So a draw that was lost in a crash does not lose its days: they are in the next instalment.
@@ -8,26 +8,25 @@ Each row is stored once and handed out only after that.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.core import SharedReadings
+from tacit.core import RunTask, SharedReadings, Step
 from tacit.streams._readings import read_windows
 from tacit.streams._run_state import RunState
 from tacit.streams._series import Series
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from fractions import Fraction
 
-    from tacit.core import JSON, Measurement
+    from tacit.core import JSON, DrawnBefore, Noisy
     from tacit.engines import Engine
     from tacit.mechanisms import StreamNoise
     from tacit.streams._horizon import Horizon
     from tacit.tables import TableSubject
-
-__all__ = ["DaysWanted", "StreamTask"]
 
 #: Instalments beyond one for each day: so many draws may be lost before a day is.
 SPARE = 64
@@ -42,8 +41,24 @@ class DaysWanted:
 
 
 @dataclass(frozen=True, slots=True)
-class StreamTask:
-    """The task of a stream plan.
+class NewDays:
+    """What an instalment reads: the exact numbers of its days, and the state of the run after it.
+
+    ``exact`` has one entry for each day: step, group, number.
+    """
+
+    exact: list[list[list[list[int]]]]
+    left: bytes
+
+
+def _of_step(step: int, days: NewDays, _noisy: object) -> list[list[list[int]]]:
+    """Return the numbers of one step: day, group, number."""
+    return [day[step] for day in days.exact]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamSubject:
+    """What a plan of all days measures, and how its rows are read.
 
     Parameters
     ----------
@@ -63,24 +78,25 @@ class StreamTask:
         Returns the engine with the rows of a day, or None if nobody came.
     marks
         Returns a digest of who counts on the days up to one; empty below the person level.
+    since
+        The number of the first day that is measured.
     wanted
         Up to which day the next instalment goes.
     """
 
-    composition: ClassVar[str] = "once"
-
     table: TableSubject
-    noises: tuple[StreamNoise, ...]
+    noises: tuple[StreamNoise, ...] = ()
     horizon: Horizon
     facts: Mapping[str, JSON]
-    daily: bool
-    blocks: tuple[str, ...]
+    daily: bool = False
+    blocks: tuple[str, ...] = ()
     open_day: Callable[[int], Engine | None]
     marks: Callable[[int], str]
-    wanted: DaysWanted
+    since: int = 1
+    wanted: DaysWanted = field(default_factory=DaysWanted)
 
     @property
-    def question(self) -> JSON:
+    def document(self) -> dict[str, JSON]:
         """What is measured each day, of which days, and how the days are charged."""
         return {
             "stream": {
@@ -90,48 +106,44 @@ class StreamTask:
                 **self.facts,
             },
             "table": self.table.document,
+            **self.more,
         }
 
     @property
-    def sql(self) -> tuple[str, ...]:
-        """The statements that run for each day."""
-        return self.table.sql
+    def more(self) -> dict[str, JSON]:
+        """What else decides on the integers."""
+        return {}
 
     @property
-    def instalments(self) -> int:
-        """One for each day, and some to spare."""
-        return self.horizon.days + SPARE
+    def steps(self) -> tuple[Step[NewDays], ...]:
+        """The steps of every instalment: each mechanism gets the numbers of the new days."""
+        return tuple(Step(noise, partial(_of_step, step)) for step, noise in enumerate(self.noises))
 
-    def mechanisms_of(self, number: int) -> Sequence[Measurement]:
-        """Return the mechanisms, which are the same for all instalments."""
-        del number
-        return self.noises
+    @property
+    def task(self) -> RunTask[NewDays, Any]:
+        """The task of all days, with some instalments to spare."""
+        steps = self.steps
+        return RunTask(
+            document=lambda: self.document, statements=lambda: self.table.sql, blocks=self.blocks,
+            instalments=self.horizon.days + SPARE, steps_of=lambda _: steps, open=self.new_days,
+            reading=self.reading, left=lambda days: days.left, composition="once", subject=self,
+        )  # fmt: skip
 
-    def integers_of(
-        self, number: int, noisy: Mapping[int, Sequence[Any]], state: bytes
-    ) -> Generator[Any, Any, bytes | None]:
-        """Yield the exact numbers of the new days for each mechanism; return how far the rows go now."""
-        del number, noisy
-        before, left = self.states(state)
-        new = range(before + 1, self.wanted.through + 1)
-        if self.daily and not self.wanted.paid.issuperset(new):
-            raise RuntimeError("a day was not paid for")
-        exact = [self._integers(day) for day in new]
-        for step in range(len(self.noises)):
-            yield [day[step] for day in exact]
-        return left
-
-    def states(self, state: bytes) -> tuple[int, bytes]:
-        """Return the last day that was released, and the run's state after this instalment.
+    def new_days(self, before: DrawnBefore) -> NewDays:
+        """Read the days that are wanted and were not released yet.
 
         The marks of the released days must be those that the run was drawn with. Whoever draws checks this
         before; the run may have gone on elsewhere since.
         """
-        before = RunState.read(state)
-        if before.marks not in {"", self.marks(before.through)}:
+        state = RunState.read(before.state)
+        if state.marks not in {"", self.marks(state.through)}:
             raise RuntimeError("others counted on the released days")
-        through = max(before.through, self.wanted.through)
-        return before.through, RunState(through, self.marks(through)).write()
+        through = max(state.through, self.wanted.through)
+        left = RunState(through, self.marks(through)).write()
+        new = range(max(state.through + 1, self.since), self.wanted.through + 1)
+        if self.daily and not self.wanted.paid.issuperset(new):
+            raise RuntimeError("a day was not paid for")
+        return NewDays([self._integers(day) for day in new], left)
 
     def _integers(self, day: int) -> list[list[list[int]]]:
         """Return the exact numbers of one day: step, group, number."""
@@ -148,7 +160,7 @@ class StreamTask:
             engine.close()
         return found
 
-    def read_of(self, number: int, noisy: Mapping[int, Sequence[Any]], confidence: Fraction) -> Series:
+    def reading(self, number: int, noisy: Mapping[int, Sequence[Noisy]], confidence: Fraction) -> Any:
         """Read all days up to the last one of an instalment."""
         stored = [noisy[one] for one in range(1, number + 1) if one in noisy]
         rows = [
@@ -157,7 +169,7 @@ class StreamTask:
         ]
         return self._series(self._days_of(len(rows[0])), rows, confidence)
 
-    def up_to(self, content: Series, day: int, confidence: Fraction) -> Series:
+    def up_to(self, content: Any, day: int, confidence: Fraction) -> Any:
         """Return a release of later days as it would be if it ended with a day: its rows up to there."""
         rows = [own[: noise.rows(day)] for own, noise in zip(content.rows, self.noises, strict=True)]
         return self._series(day, rows, confidence)

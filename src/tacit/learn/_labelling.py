@@ -199,7 +199,7 @@ def draft_labels(
     labelling = Labelling(facts, teachers.classes, teachers.teachers, (size, digest), noise, answers, check)
     lead = labelling.within(Fraction(95, 100))
     return Draft(
-        task=labelling.task(lambda: teachers.votes(queries)),
+        task=labelling.task(lambda: teachers._votes(queries)),  # noqa: SLF001 - after the charge
         asked=f"labels of {size:,} public queries by {teachers.teachers:,} teachers",
         forecast=[
             Forecast(

@@ -223,7 +223,7 @@ class Teachers:
             "check": rule,
         }
 
-    def votes(self, queries: Any) -> NDArray[np.int64]:
+    def _votes(self, queries: Any) -> NDArray[np.int64]:
         """Train the teachers, once, and count their votes: private, called after the charge.
 
         Releases in several threads wait for each other: a second training would give each unit a second vote,

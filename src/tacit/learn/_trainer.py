@@ -79,7 +79,7 @@ class Trainer(Question[TrainedModel]):
     epsilon, delta
         What the training may cost, delta at most 1 / size: here or in `plan`.
     noise
-        Instead of epsilon: the noise as a multiple of the clip.
+        Instead of epsilon: the noise as a multiple of the clip. It needs delta here.
     noise_kind, bands
         ``"independent"`` noise for each step; ``"correlated"``, where later noise takes back a part of the
         noise of some steps before (``bands`` of them, or as many as help most), which needs as many copies
@@ -166,7 +166,8 @@ class Trainer(Question[TrainedModel]):
         wish = NoiseWish(multiplier, noise_kind, bands, charge)
         trained = sum(one.numel() for one in model.parameters() if one.requires_grad)
         self.data, self._given = data, (epsilon, delta)
-        if epsilon is not None or delta is not None:  # a goal that cannot be kept is refused at once
+        self._has_goal = (epsilon, delta, noise) != (None, None, None)
+        if self._has_goal:  # one that cannot be kept is refused at once
             noisy_settings(settings, wish, _goal(settings, wish, trained, epsilon, delta), trained)
         physical = _block(settings, physical_batch, data.per_unit)
         own = next(model.parameters()).device
@@ -189,7 +190,7 @@ class Trainer(Question[TrainedModel]):
     @property
     def settings(self) -> TrainingSettings:
         """How the training samples and clips, with the noise where the trainer has a goal of its own."""
-        if self._given == (None, None):
+        if not self._has_goal:
             return self.setup.settings
         return noisy_settings(self.setup.settings, self.arguments["wish"], self._goal(), self.setup.size)
 

@@ -19,6 +19,7 @@ from tacit.core._registry import packages_of
 from tacit.core._release import Content
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Set
+from tacit.parameters import Anything
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound=Content)
 P = ParamSpec("P")
 #: What the old way of asking, which returned a plan at once, took beside a question's arguments.
-_GOAL = ("epsilon", "delta", "rho", "confidence")
+_GOAL = ("epsilon", "delta", "rho", "confidence", "sigma")
 #: What people look for in a question, though only its release has it.
 _OF_AN_ANSWER = frozenset(
     {"columns", "high", "keys", "low", "plot", "release", "to_csv", "to_pandas", "value"}
@@ -222,8 +223,10 @@ class Question(Generic[C]):
 
     @property
     def words(self) -> str:
-        """The question in words."""
-        given = ", ".join(f"{name} {value}" for name, value in self.arguments.items() if value is not None)
+        """The question in words, with the arguments that can be typed."""
+        typed = [one.name for one in self.kind.arguments if not isinstance(one.accepts, Anything)]
+        values = {name: self.arguments[name] for name in typed}
+        given = ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)
         return f"{self.kind.words}{f' ({given})' if given else ''}"
 
     def __repr__(self) -> str:

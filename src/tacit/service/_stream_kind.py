@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.service._kind_arguments import DayArgument
+from tacit.parameters import Day
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import TacitError
-from tacit.service._kinds import prepare_kind, try_methods
+from tacit.service._kinds import prepare_kind, try_questions
 from tacit.service._problems import problem_of
 from tacit.service._service import OpenDataset
 from tacit.service._stream_kind import day_asked
@@ -165,7 +165,7 @@ def _serve(connection: Connection, settings: ServiceSettings, opening: Opening, 
     try:
         prepare_kind(dataset)
         _warm_up()
-        try_methods(opening.kind)
+        try_questions(opening.kind)
     except Exception:  # noqa: BLE001 - why may depend on the data
         connection.send(("unprepared", None))
         return

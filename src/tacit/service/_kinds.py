@@ -184,7 +184,8 @@ def plan_of_question(
             f"the method {name} does not take {min(extra)}",
             why=f"it takes: {', '.join(_totals(question))}",
         )
-    plan: Plan[Any] = question.ask(dataset, **_read(question, arguments)).plan(**totals)
+    given: dict[str, Any] = dict(totals)
+    plan: Plan[Any] = question.ask(dataset, **_read(question, arguments)).plan(**given)
     return plan
 
 

@@ -71,8 +71,8 @@ async def take_days(call: ServiceCall) -> Answer:
     service, person = call.service, call.person.id
     try:
         through = Day().read("through", call.body.through)
-    except ValueError as error:
-        raise TacitError("bad-parameter", f"the field through must be {error}") from None
+    except TacitError:  # what was written is not repeated
+        raise TacitError("bad-parameter", f"the field through must be {Day().words}") from None
     dataset: Any = opened.dataset
     dataset.horizon.number(through)
     job = {"dataset": opened.name, "number": opened.number, "through": through}

@@ -37,6 +37,7 @@ _READS_TEXT: Final = 3.0
 _CONVERTS: Final = 8.0
 _MAKES_TEXT: Final = 20.0
 _RELATION: Final = 25.0  # for each join, and each subquery with one row for each unit
+_GRAPH: Final = 200.0  # for a question to a graph: degrees, triangles
 _FIT: Final = 300.0  # for what is fitted to the answer: synthetic rows, a regression
 _MOST_LAG: Final = 10_000
 
@@ -75,6 +76,8 @@ def _own_work(node: Mapping[str, Any]) -> float:
             return _RELATION
         case {"synthesize": dict()} | {"asks": "regress"}:
             return _FIT
+        case {"graph": str(), "ask": str()}:
+            return _GRAPH
     return 0.0
 
 

@@ -104,7 +104,7 @@ def _server(engine: Any) -> tuple[str, str]:
     """Return an engine without its users, because two roles read the same rows, and its usual schema."""
     if isinstance(engine, str):
         return (_address(engine), "public") if engine.startswith(_SERVERS) else ("", "")
-    info = getattr(engine, "info", None)
+    info: Any = getattr(engine, "info", None)
     if hasattr(info, "dbname"):  # a connection of psycopg
         return _database(info.host, str(info.port), info.dbname), "public"
     return ("spark", "default") if hasattr(engine, "catalog") else ("", "")

@@ -178,7 +178,7 @@ def test_groups_of_an_expression_get_their_keys_by_an_option(folder):
 def test_delta_is_offered_where_the_budget_has_one_and_a_plan_says_what_no_budget_pays(folder):
     question = ("plan", "SELECT ward, COUNT(*) AS n FROM stays GROUP BY ward", "-e", "0.5")
     done = tacit(*question, "--delta", "1e-7", cwd=folder)
-    assert "so the budget cannot pay for it: ask a question that needs no delta" in " ".join(
+    assert "so the budget cannot pay for this plan now: ask a question that needs no delta" in " ".join(
         done.stdout.split()
     )
     words = ("--unit", "pid", "--force", "-e", "1", "--delta", "1e-6")

@@ -166,6 +166,31 @@ def test_a_csv_with_semicolons_is_asked_like_any_other(tmp_path):
     assert all(abs(row["n"] - 450) < 20 for row in rows)
 
 
+def test_a_file_as_german_programs_write_it_is_asked_like_any_other(tmp_path):
+    """Each line has an umlaut in Latin-1, semicolons, a decimal comma and a day before its month."""
+    lines = [f"{i};{('München', 'Köln')[i % 2]};{3 + i % 4},5;{1 + i % 28}.12.2023" for i in range(1000)]
+    text = "\r\n".join(["Fall;Stadt;Tage;Aufnahme", *lines, ""])
+    (tmp_path / "fälle.csv").write_bytes(text.encode("latin-1"))
+    init = [
+        "init", "fälle.csv", "--name", "cases", "--unit", "Fall", "--epsilon", "90", "--limit", "rows=1",
+        "--bounds", "Tage=0:60", "--keys", "Stadt=Köln,München", "--type", "Aufnahme=date",
+    ]  # fmt: skip
+    refused(tacit(*init, cwd=tmp_path), "line 2", "--encoding")
+    written = ["--encoding", "latin-1", "--decimal", ",", "--dates", "day.month.year"]
+    done = tacit(*init, *written, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    sql = (
+        "SELECT Stadt, COUNT(*) AS n, AVG(Tage) AS tage FROM cases WHERE Aufnahme >= DATE '2023-12-01' "
+        "GROUP BY Stadt"
+    )
+    asked = tacit("query", sql, "--epsilon", "80", "--json", cwd=tmp_path)
+    assert asked.returncode == 0, asked.stderr
+    rows = json.loads(asked.stdout)["rows"]
+    assert [row["Stadt"] for row in rows] == ["Köln", "München"]
+    assert [round(row["n"]) for row in rows] == [500, 500]
+    assert [row["tage"] for row in rows] == pytest.approx([5.5, 4.5], abs=0.05)
+
+
 def test_init_takes_types_from_a_schema(tmp_path):
     from tacit.tables import example_visits
 

@@ -30,6 +30,7 @@ _READS_TEXT: Final = 3.0  # more for an operator that reads text
 _CONVERTS: Final = 8.0  # more for one that converts one kind to another
 _MAKES_TEXT: Final = 20.0  # more for one that makes text
 _ROWS: Final = {"Project": 0.3, "Where": 0.3, "PerUnit": 25.0, "JoinUnits": 25.0, "JoinPublic": 25.0}
+_GRAPH: Final = 200.0  # for a question to a graph: degrees, triangles
 _FIT: Final = 300.0  # for what is fitted to the answer: synthetic rows, a regression
 
 
@@ -51,6 +52,8 @@ def work_of(plan: Plan[Any]) -> int:
 
 def _part_work(part: Mapping[str, Any]) -> float:
     """Estimate what one table, one set of cross tables or one other question about rows needs."""
+    if "graph" in part:
+        return _GRAPH
     fit = _FIT if "synthesize" in part or part.get("asks") == "regress" else 0.0
     if "steps" in part:
         return fit + _table_work(part)
@@ -62,7 +65,7 @@ def _parts(question: Any) -> Iterator[Mapping[str, Any]]:
     match question:
         case {"steps": list()} | {"measured": list(), "crosstabs": list()} | {"counted": dict()}:
             yield question
-        case {"synthesize": dict()}:
+        case {"synthesize": dict()} | {"graph": str(), "ask": str()}:
             yield question
         case dict():
             for value in question.values():

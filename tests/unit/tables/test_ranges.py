@@ -158,7 +158,7 @@ def test_refusals_teach():
         (lambda: data.ranges("age", bins=4, ranges=[]), "pairs"),
         (lambda: data.ranges("age", bins=4, ranges=[(0, 25), (3, 50)]).plan(rho=1), "not a cut"),
         (lambda: data.ranges("age", bins=4, ranges=[(25, 25)]).plan(rho=1), "before high"),
-        (lambda: data.ranges("age", bins=4).plan(), "epsilon and rho"),
+        (lambda: data.ranges("age", bins=4).plan(), "epsilon, rho and within"),
         (lambda: data.ranges("age", bins=4).plan(epsilon=1, within=3), "exactly one"),
         (lambda: release.range(3, 50), "not a cut"),
         (lambda: release.quantile(1.5), "between 0 and 1"),
@@ -243,7 +243,7 @@ def test_the_ledger_keeps_the_question_in_words_or_its_shape():
     assert "ranges of half in 3 cells by sex, with half = age / 2, where age < 55, of people" in repr(
         question
     )
-    shape = question._words(shape=True)
+    shape = question.design._words(shape=True)
     assert shape.startswith("ranges of column 1 in ? cells by sex, with column 1 = age / ?, where age < ?")
     areas = people().hierarchy(["stage", "grade"], tree={"a": ["low"], "b": ["mid", "high"]})
     assert "number of rows by grade and the level stage" in repr(areas)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from asking import HUGE, task_of
+from asking import HUGE, subject_of
 from engine_exam import opened, table_of, values
 from engine_places import ENGINES, OTHERS
 from tacit.algebra import Column, RowCounts, Scan, Sums, TableQuestion, grid_for
@@ -29,7 +29,7 @@ def protected(place: Any, source: Any, **declared: Any) -> tc.Dataset:
 
 def integers(plan: Any) -> dict[Any, list[int]]:
     """Return the exact integers of a plan's first statistic."""
-    task = task_of(plan)
+    task = subject_of(plan)
     with task.engine.transaction() as data:
         return next(iter(exact_integers(data, task.asked, task.statistics).values()))
 
@@ -200,7 +200,7 @@ def hostile_data(place, names, **more):
 
 
 def all_integers(plan):
-    task = task_of(plan)
+    task = subject_of(plan)
     with task.engine.transaction() as data:
         return {
             s: list(found.values()) for s, found in exact_integers(data, task.asked, task.statistics).items()

@@ -197,7 +197,7 @@ def planned_together(members: Sequence[TableMember], *, disjoint: bool) -> Plan[
     return Plan.together(plans, disjoint=disjoint)
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False)
 class ConsortiumQuery(Query):
     """A complete question to a consortium; ``plan`` states its cost.
 
@@ -209,6 +209,9 @@ class ConsortiumQuery(Query):
 
     consortium: Consortium = field(kw_only=True)
     queries: tuple[Query, ...] = field(kw_only=True)
+
+    def __hash__(self) -> int:
+        return hash(self.queries)
 
     def __repr__(self) -> str:
         names = ", ".join(member.name for member in self.consortium.members)

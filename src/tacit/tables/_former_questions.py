@@ -18,6 +18,7 @@ class FormerQuestion:
     name: str
     of: Callable[..., Any]
     rebuild: Callable[[Any, Any], Plan[Any]]
+    served: bool = False
 
     def rebuilt(self, dataset: Any, request: Any) -> Plan[Any] | None:
         """Make a plan from its request again; None if the request is of another question."""

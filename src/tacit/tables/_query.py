@@ -23,12 +23,15 @@ if TYPE_CHECKING:
     from tacit.tables._postprocessing import Presentation
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False)
 class Query(QuestionHabits, Question[AnswerTable]):
     """A complete question; ``plan`` states its cost."""
 
     #: Rewords a refusal for its author, where the question was not asked in Python.
-    reworded: Callable[[TacitError], TacitError] | None = field(default=None, repr=False)
+    reworded: Callable[[TacitError], TacitError] | None = field(default=None, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        return hash((self.dataset, self.question, self.post))
 
     @classmethod
     def of(cls, dataset: TableDataset, question: TableQuestion) -> Query:

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
+from exact_integers import exact_of
 from tacit.algebra import MomentProducts, PartProducts
 
 NAMES = ("x", "z", "s", "y")
@@ -36,7 +37,7 @@ def protected(rows: dict[str, list], **more) -> tc.Dataset:
 
 def measured(plan) -> tuple[list[int], object, object]:
     task = plan._members[0].task
-    [lines] = list(task.integers())
+    [lines] = exact_of(task)
     line = [n for part in lines for n in part]
     return line, task.steps[0].statistic, task.mechanisms[0]
 

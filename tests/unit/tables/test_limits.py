@@ -146,7 +146,7 @@ def test_single_rows_never_get_a_limit_which_would_act_on_the_whole_table():
     limited = data.agg(n=tc.count())
     question = replace(limited.question, input=replace(limited.question.input, rows=2))
     with pytest.raises(tc.TacitError, match="single rows have no limits"):
-        replace(limited, question=question).plan(epsilon=1)
+        replace(limited, arguments={"question": question, "post": None}).plan(epsilon=1)
 
 
 def test_a_question_cannot_remove_the_limit_on_rows():
@@ -200,6 +200,15 @@ def test_a_suggestion_survives_as_a_document():
     again = data.plan_from(plan.to_json())
     assert again.hash == plan.hash
     assert "limits=" in repr(again.release())
+
+
+def test_the_old_calls_still_give_the_same_plans_with_a_warning():
+    data = protected({"rows": 5})
+    with pytest.warns(DeprecationWarning, match=r"\.suggest_limits\(...\)\.plan\(epsilon=1\)"):
+        old = data.suggest_limits(epsilon=1, by="ward")
+    assert old == data.suggest_limits(by="ward").plan(epsilon=1)
+    with pytest.warns(DeprecationWarning, match="second step"):
+        assert data.measure_cut(epsilon=1) == data.measure_cut().plan(epsilon=1)
 
 
 def test_single_rows_have_no_limits_to_suggest():
@@ -306,9 +315,9 @@ def test_one_unit_changes_what_is_kept_and_cut_by_no_more_than_is_declared(limit
         found, declared = [], 0
         for j in range(2):
             rows = data[f"{i} {j}"].limit(**limits).group_by("ward", keys=["A", "B", "C"])
-            task = members_of(rows.agg(r=share_beyond("x", 3, 9)).plan(epsilon=1))[0].task
-            declared = task.mechanisms[0].sensitivity
-            [exact] = exact_integers(task.engine, task.asked, task.statistics).values()
+            subject = members_of(rows.agg(r=share_beyond("x", 3, 9)).plan(epsilon=1))[0].task.subject
+            declared = subject.mechanisms[0].sensitivity
+            [exact] = exact_integers(subject.engine, subject.asked, subject.statistics).values()
             found.append(exact)
         keys = {*found[0], *found[1]}
         moved = sum(

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from asking import task_of
+from asking import subject_of
 from tacit.engines._sql_expressions import MOST_SQL
 from tacit.engines._sql_relations import MOST_JOINED
-from tacit.tables._python_expressions import MOST_DEPTH, MOST_PARTS
 from tacit.tables._exact_integers import exact_integers
+from tacit.tables._python_expressions import MOST_DEPTH, MOST_PARTS
 
 HUGE = tc.Budget(epsilon=10**6)
 
@@ -206,7 +206,7 @@ def test_a_deep_expression_is_refused_and_a_long_list_is_not():
 
 
 def exact(plan) -> list[int]:
-    task = task_of(plan)
+    task = subject_of(plan)
     return next(iter(exact_integers(task.engine, task.asked, task.statistics).values()))[()]
 
 

@@ -181,7 +181,7 @@ def places(ledger):
 def genotypes(ledger):
     from tacit.genomes import example_cohort
 
-    return example_cohort(budget=tc.Budget(rho=9), ledger=ledger).frequencies(rho=1).release
+    return example_cohort(budget=tc.Budget(rho=9), ledger=ledger).frequencies().plan(rho=1).release
 
 
 def days(ledger):

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.maps._regions import Regions
 
-__all__ = ["SurfaceRates"]
-
 
 class SurfaceRates:
     """What divides a surface by public numbers; `Surface` inherits it."""

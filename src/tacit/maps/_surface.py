@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tacit.maps._difference import SurfaceDifference
     from tacit.picture import Picture
 
-__all__ = ["Surface"]
 
 _NONNEGATIVE = "counts below 0 were set to 0, and the others lowered so that the total stays"
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.core import JSON, AnswerTable, Certificate
     from tacit.maps._regions import Regions
 
-__all__ = ["SurfaceFiles", "release_facts"]
-
 
 class SurfaceFiles:
     """What writes a surface to files; `Surface` inherits it.

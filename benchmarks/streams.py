@@ -51,7 +51,7 @@ def year(rows: int) -> None:
             keys={"region": ["north", "south"]}, budget=tc.Budget(epsilon=1, delta=1e-6),
             ledger=Path(home) / "ledger",
         )  # fmt: skip
-        flu.begin(flu.plan(cases=tc.count(), by="region", epsilon=1, delta=1e-6))
+        flu.begin(flu.daily(cases=tc.count(), by="region").plan(epsilon=1, delta=1e-6))
         frames = [
             pd.DataFrame({"region": rng.choice(["north", "south"], each), "age": rng.integers(0, 90, each)})
             for _ in range(DAYS)
@@ -76,7 +76,7 @@ def errors(**goal: object) -> tuple[dict[str, float], dict[str, float], str]:
         None, name="flu", level="event", start="2026-01-01", days=DAYS,
         budget=tc.Budget(epsilon=1, delta=1e-6),
     )  # fmt: skip
-    noise = members_of(flu.plan(cases=tc.count(), **goal))[0].task.noises[0]
+    noise = members_of(flu.daily(cases=tc.count()).plan(**goal))[0].task.subject.noises[0]
     theory = {"day": noise.spread(1), "week": noise.spread(7), "total": noise.spread(None)}
     rows = noise.release_many([0] * DAYS, RUNS).astype(np.float64)
     found: dict[str, float] = {}

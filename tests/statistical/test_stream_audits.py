@@ -73,7 +73,7 @@ def test_intervals_cover_the_truth_as_often_as_stated(goal):
         keys={"g": [float(n) for n in range(groups)]},
         budget=tc.Budget(epsilon=1) if "epsilon" in goal else tc.Budget(rho=1),
     )  # fmt: skip
-    stream.begin(stream.plan(n=tc.count(), by="g", **goal))
+    stream.begin(stream.daily(n=tc.count(), by="g").plan(**goal))
     for number in range(1, days + 1):
         stream.append(stream.horizon.name(number), [])
     series = stream.release(stream.horizon.last).content

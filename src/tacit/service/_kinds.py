@@ -113,7 +113,7 @@ def open_kind(kind: str, place: object, name: str, policy: Mapping[str, Any], le
         raise TacitError("not-allowed", f"datasets of the kind {kind} are not opened here")
     if not known.has_columns:
         _refuse_columns(kind, policy)
-    made: Any = declare(place, name=name, policy=policy, facts=facts, ledger=Ledger.memory())
+    made = declare(place, name=name, policy=policy, facts=facts, ledger=Ledger.memory())
     return replace(made, _ledger=ledger, record=policy.get("record", "words"))
 
 

@@ -968,3 +968,50 @@ def test_no_day_of_a_dial_is_less_exact_than_its_plan_says(goal):
         widest = max((high - low) / 2 for low, high in zip(cells.low, cells.high, strict=True))
         whole = told.column == "cases"  # the interval of a single day ends at whole numbers
         assert widest <= (np.ceil(told.error) if whole else told.error * (1 + 1e-9))
+
+
+def test_the_former_call_warns_shows_the_new_line_and_gives_the_same_plan(flu):
+    with pytest.warns(DeprecationWarning, match=r"\.daily\(\.\.\.\)\.plan\(rho=0\.5, size=20\)"):
+        former = flu.plan(temp=tc.mean("temp"), by="region", focus="week", rho=0.5, size=20)
+    plan = flu.daily(temp=tc.mean("temp"), by="region", focus="week").plan(rho=0.5, size=20)
+    assert former.to_json() == plan.to_json()
+    with pytest.warns(DeprecationWarning, match=r"\.silent_alarm\(\.\.\.\)\.plan\(epsilon=1\)"):
+        former = flu.alarm_plan(baseline=5, epsilon=1, where="temp > 38", since=DAYS[2])
+    plan = flu.silent_alarm(baseline=5, where="temp > 38", since=DAYS[2]).plan(epsilon=1)
+    assert former.to_json() == plan.to_json()
+
+
+def test_a_question_says_what_is_asked_and_is_not_planned_yet(flu):
+    words = repr(flu.daily(cases=tc.count(), by="region", focus="week"))
+    assert all(part in words for part in ("cases = count", "region", "focus week", "not planned yet"))
+
+
+@pytest.mark.parametrize(
+    ("measure", "column", "figures"),
+    [
+        ("count", None, {"count": tc.count()}),
+        ("sum", "temp", {"sum": tc.sum("temp")}),
+        ("mean", "temp", {"mean": tc.mean("temp")}),
+    ],
+)
+def test_a_series_is_the_question_of_every_day_under_the_name_of_its_measure(flu, measure, column, figures):
+    series = flu.series(measure=measure, column=column, by="region", size=20, through=DAYS[1]).plan(rho=0.2)
+    plan = flu.daily(**figures, by="region").plan(rho=0.2, size=20)
+    assert series.to_json() == plan.to_json()
+    assert flu.plan_from(series.to_json()) == plan
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        ({"measure": "count", "column": "temp"}, "bad-parameter"),
+        ({"measure": "mean"}, "bad-parameter"),
+        ({"measure": "median", "column": "temp"}, "bad-parameter"),
+        ({"measure": "count", "where": "tmp > 38"}, "unknown-column"),
+        ({"measure": "count", "through": "2027-01-01"}, "day-outside"),
+    ],
+)
+def test_a_series_that_cannot_be_measured_is_refused(flu, asked, code):
+    with pytest.raises(TacitError) as refusal:
+        flu.series(**asked).plan(epsilon=1)
+    assert refusal.value.code == code

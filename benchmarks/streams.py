@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -51,7 +52,7 @@ def year(rows: int) -> None:
             keys={"region": ["north", "south"]}, budget=tc.Budget(epsilon=1, delta=1e-6),
             ledger=Path(home) / "ledger",
         )  # fmt: skip
-        flu.begin(flu.plan(cases=tc.count(), by="region", epsilon=1, delta=1e-6))
+        flu.begin(flu.daily(cases=tc.count(), by="region").plan(epsilon=1, delta=1e-6))
         frames = [
             pd.DataFrame({"region": rng.choice(["north", "south"], each), "age": rng.integers(0, 90, each)})
             for _ in range(DAYS)
@@ -70,13 +71,13 @@ def year(rows: int) -> None:
     print(f"and all days read with their intervals: {both[1]:.1f} CPU s, {both[0]:.1f} s (wanted: 120 s)")
 
 
-def errors(**goal: object) -> tuple[dict[str, float], dict[str, float], str]:
+def errors(focus: Any = "balanced", **goal: Any) -> tuple[dict[str, float], dict[str, float], str]:
     """Return the errors that a plan predicts, those of simulated noise, and the noise in words."""
     flu = tc.stream(
         None, name="flu", level="event", start="2026-01-01", days=DAYS,
         budget=tc.Budget(epsilon=1, delta=1e-6),
     )  # fmt: skip
-    noise = members_of(flu.plan(cases=tc.count(), **goal))[0].task.noises[0]
+    noise = members_of(flu.daily(cases=tc.count(), focus=focus).plan(**goal))[0].task.subject.noises[0]
     theory = {"day": noise.spread(1), "week": noise.spread(7), "total": noise.spread(None)}
     rows = noise.release_many([0] * DAYS, RUNS).astype(np.float64)
     found: dict[str, float] = {}

@@ -190,7 +190,7 @@ def days(ledger):
         limits={"rows": 1}, budget=tc.Budget(epsilon=9), ledger=ledger,
     )  # fmt: skip
     flu.append("2026-01-01", [{"id": "ana"}])
-    flu.begin(flu.plan(cases=tc.count(), epsilon=1))  # the charge of the whole run
+    flu.begin(flu.daily(cases=tc.count()).plan(epsilon=1))  # the charge of the whole run
     return lambda: flu.release("2026-01-01")
 
 

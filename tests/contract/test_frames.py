@@ -435,7 +435,7 @@ def test_a_value_that_python_cannot_hold_stops_no_map_graph_or_stream():
     edges = pd.DataFrame({"a": [1, 2], "b": [2, 3], "c": far})
     tc.graph(edges, unit="edge", nodes=5, budget=budget).edges().plan(epsilon=1).release()
     days = tc.stream(None, name="s", level="event", start="2026-01-01", days=3, budget=budget)
-    days.begin(days.plan(n=tc.count(), epsilon=1))
+    days.begin(days.daily(n=tc.count()).plan(epsilon=1))
     days.append("2026-01-01", rows)
     days.release("2026-01-01")
 

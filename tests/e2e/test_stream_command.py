@@ -122,7 +122,7 @@ def test_an_alarm_that_was_planned_in_python_is_released_by_the_command(tmp_path
         tmp_path / "flu", name="flu", level="event", start="2026-01-01", days=9, budget=tc.Budget(epsilon=1),
         ledger=tmp_path / "ledger",
     )  # fmt: skip
-    flu.begin(flu.alarm_plan(baseline=90, epsilon=1))
+    flu.begin(flu.silent_alarm(baseline=90).plan(epsilon=1))
     flu.append("2026-01-01", [])
     flu._ledger.close()
     assert answer("release", "flu", "2026-01-01", cwd=tmp_path)["lines"] == [["2026-01-01", [], False, None]]

@@ -319,11 +319,12 @@ def _opened(folder: Path) -> Stream:
 
 
 def _planned(
-    folder: Path, ask: list[str], by: list[str] | None, where: str | None, **goal: Any
-) -> tuple[Stream, Plan[Series]]:
+    folder: Path, ask: list[str], by: list[str] | None, where: str | None, *, focus: Any, charge: Any,
+    **goal: Any,
+) -> tuple[Stream, Plan[Series]]:  # fmt: skip
     measured = read_ask_options(ask)
     opened = _opened(folder)
-    return opened, opened.plan(by=by, where=where, **goal, **measured)
+    return opened, opened.daily(by=by, where=where, focus=focus, charge=charge, **measured).plan(**goal)
 
 
 def _numbered(opened: Stream, number: int | None) -> Plan[Series] | None:

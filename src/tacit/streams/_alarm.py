@@ -144,7 +144,8 @@ def counted_column(subject: StreamSubject, column: str | None) -> Any:
     counts = {
         one.name: one
         for one in subject.table.columns
-        if subject.table.steps[one.step].statistic.size == 1 and subject.table.steps[one.step].statistic.step == 1
+        if subject.table.steps[one.step].statistic.size == 1
+        and subject.table.steps[one.step].statistic.step == 1
     }
     if column is None and len(counts) == 1:
         return next(iter(counts.values()))
@@ -178,7 +179,9 @@ def _read_baseline(
     if baseline is None:
         before = count("days_before", days_before, zero=False)  # type: ignore[arg-type]
         if before >= subject.horizon.days:
-            raise bad_parameter("days_before", f"below {subject.horizon.days}", before, fix=Set(days_before=14))
+            raise bad_parameter(
+                "days_before", f"below {subject.horizon.days}", before, fix=Set(days_before=14)
+            )
         return (), before
     if not isinstance(baseline, Mapping):
         return (float(rational("baseline", baseline, zero=True)),) * groups, 0  # type: ignore[arg-type]

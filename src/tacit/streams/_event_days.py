@@ -80,7 +80,9 @@ def event_days(
             "bad-parameter",
             f"the plan has no groups with a delay in the column {delay!r}",
             why="delays are public keys: whole numbers of days from 0 on",
-            fix=Choose(tuple(named), given=delay) if named else Code('stream.daily(n=tc.count(), by="delay")'),
+            fix=Choose(tuple(named), given=delay)
+            if named
+            else Code('stream.daily(n=tc.count(), by="delay")'),
         )
     found = counted_column(subject, column)
     rows, through = begun.rows()

@@ -35,7 +35,7 @@ class FormerStreamPlans:
     ) -> Plan[Series]:
         """Plan the same question for every day: now ``daily(...).plan(...)``."""
         goal = {"epsilon": epsilon, "delta": delta or None, "rho": rho, "size": size}
-        given = {name: value for name, value in goal.items() if value is not None}
+        given: dict[str, Any] = {name: value for name, value in goal.items() if value is not None}
         if confidence != 0.95:
             given["confidence"] = confidence
         _warn("daily", given)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tacit.streams._series import Series
     from tacit.streams._stream import Stream
 
+
 def hosted_stream(source: str | os.PathLike[str] | None, **declared: Any) -> Stream:
     """Declare a stream for a service, which uses its own ledger for it and opens the account.
 

@@ -271,7 +271,7 @@ class StreamRows:
                 ) from None
 
     def _unseen_columns(self, question: JSON) -> list[str]:
-        """Return the columns that the question of one day names and that are not known: not declared, and in no rows yet."""
+        """Return the columns that a question names and that nobody knows: not declared, in no rows yet."""
         seen = self._session.columns if self._session.headed and not self._hosted else None
         known, unseen = [*(seen or sorted(self._declared_columns)), KEPT], list[str]()
         while True:

@@ -116,6 +116,8 @@ def subject_of(plan: Plan[Any]) -> StreamSubject:
     subject = members_of(plan)[0].task.subject
     if not isinstance(subject, StreamSubject):
         raise TacitError(
-            "not-allowed", "this is not a plan of a stream", fix=Code("stream.daily(n=tc.count()).plan(epsilon=1)")
+            "not-allowed",
+            "this is not a plan of a stream",
+            fix=Code("stream.daily(n=tc.count()).plan(epsilon=1)"),
         )
     return subject

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from tacit.core import Content, visible
+from tacit.core import Content, Step, Task, visible
 from tacit.errors import TacitError
 from tacit.fixes import Code
 from tacit.mechanisms import LinearHashing, Memo, QuestionSample
@@ -14,14 +14,13 @@ from tacit.surveys._memory import MemoisedAnswer
 from tacit.surveys._respondent_words import report_words
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Sequence
     from fractions import Fraction
 
     from tacit.core import JSON, Measurement
     from tacit.surveys._memory import Memory
+    from tacit.surveys._survey import Survey
     from tacit.surveys._survey_questions import SurveyQuestion
-
-__all__ = ["REPORT_SCHEMA", "AnswerTask", "SurveyReport"]
 
 REPORT_SCHEMA = "tacit/report/1"
 
@@ -90,62 +89,59 @@ class SurveyReport(Content):
         return "\n".join([*lines, *marks])
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerTask:
-    """One respondent's answers to the questions of a survey, for a local plan."""
+def answer_task(
+    survey: Survey, places: Sequence[int], *, invitation: str | None, public: Mapping[str, Any] | None,
+    memory: Memory | None,
+) -> Task[None, SurveyReport]:  # fmt: skip
+    """Return the task of one respondent: true answers go to the randomizers and nowhere else.
 
-    survey: str
-    epsilon: str
-    questions: tuple[SurveyQuestion, ...]
-    places: tuple[int, ...] = field(repr=False)
-    one: bool
-    invitation: str | None
-    public: Mapping[str, Any] | None
-    memory: Memory | None = field(default=None, repr=False)
+    Parameters
+    ----------
+    survey
+        The survey that is answered.
+    places
+        The true answers as places or grid steps.
+    invitation, public, memory
+        See `Survey.answer`.
+    """
+    questions, one = survey.questions, survey.strategy == "one"
+    exact = [_exact(survey, q, place, invitation) for q, place in zip(questions, places, strict=True)]
+    mechanisms: list[Measurement] = [
+        q.randomizer if memory is None else MemoisedAnswer(q, memory) for q in questions
+    ]
+    if one:  # one draw among all questions
+        exact, mechanisms = [exact], [QuestionSample([question.randomizer for question in questions])]
 
-    @property
-    def question(self) -> JSON:
-        """Which survey is answered; nothing about the answers."""
-        return {"survey": self.survey, "questions": [question.name for question in self.questions]}
-
-    @property
-    def mechanisms(self) -> Sequence[Measurement]:
-        """One randomizer for each question, or one draw among all questions."""
-        randomizers = [question.randomizer for question in self.questions]
-        if self.one:
-            return [QuestionSample(randomizers)]
-        if self.memory is None:
-            return randomizers
-        return [MemoisedAnswer(question, self.memory) for question in self.questions]
-
-    def integers(self) -> Generator[Any, Any, None]:
-        """Yield the true answers as places or grid steps; they go to the randomizers and nowhere else."""
-        exact: list[Any] = [
-            self._exact(question, place) for question, place in zip(self.questions, self.places, strict=True)
-        ]
-        if self.one:
-            exact = [exact]
-        for value in exact:  # noqa: UP028
-            yield value  # `yield from` a list could not receive the reports that come back
-
-    def _exact(self, question: SurveyQuestion, place: int) -> Any:
-        if isinstance(question.randomizer, LinearHashing) and self.invitation is not None:
-            [seed] = question.randomizer.seeds_for(
-                [self.invitation], label=seed_label(self.survey, question.name)
-            )
-            return {"value": place, "seed": seed}
-        return place
-
-    def read(self, noisy: Sequence[Any], confidence: Fraction) -> SurveyReport:
-        """Return the report."""
-        del confidence
-        if self.one:
+    def report(noisy: Sequence[Any], _confidence: Fraction) -> SurveyReport:
+        """Read the report off the randomized answers."""
+        if one:
             [[which, drawn]] = noisy
-            found = {self.questions[which].name: _wire(self.questions[which], drawn)}
+            found = {questions[which].name: _wire(questions[which], drawn)}
         else:
-            found = {q.name: _wire(q, drawn) for q, drawn in zip(self.questions, noisy, strict=True)}
-        words = {q.name: report_words(q, found[q.name]) for q in self.questions if q.name in found}
-        return SurveyReport(self.survey, self.epsilon, found, self.invitation, self.public, words)
+            found = {q.name: _wire(q, drawn) for q, drawn in zip(questions, noisy, strict=True)}
+        words = {q.name: report_words(q, found[q.name]) for q in questions if q.name in found}
+        return SurveyReport(survey.digest, str(survey.epsilon), found, invitation, public, words)
+
+    return Task(
+        document={"survey": survey.digest, "questions": [question.name for question in questions]},
+        open=lambda _: None,
+        steps=tuple(_answer(mechanism, value) for mechanism, value in zip(mechanisms, exact, strict=True)),
+        reading=report,
+    )
+
+
+def _answer(mechanism: Measurement, exact: Any) -> Step[None]:
+    """Return the step that randomizes a true answer, which no text of the step shows."""
+    return Step(mechanism, lambda _data, _noisy: exact)
+
+
+def _exact(survey: Survey, question: SurveyQuestion, place: int, invitation: str | None) -> Any:
+    """Return a true answer as its randomizer takes it."""
+    if isinstance(question.randomizer, LinearHashing) and invitation is not None:
+        label = seed_label(survey.digest, question.name)
+        [seed] = question.randomizer.seeds_for([invitation], label=label)
+        return {"value": place, "seed": seed}
+    return place
 
 
 def seed_label(survey: str, question: str) -> str:

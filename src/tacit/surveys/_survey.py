@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from tacit.surveys._forecasts import SurveyForecast
     from tacit.surveys._reports import Reports
 
-__all__ = ["Survey", "load"]
-
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Survey(Reportable):

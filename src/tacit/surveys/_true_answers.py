@@ -11,7 +11,7 @@ from tacit.core import Forecast, Plan, Unit, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Set
 from tacit.mechanisms import LinearHashing, Memo, QuestionSample
-from tacit.surveys._answering import AnswerTask, SurveyReport, seed_label
+from tacit.surveys._answering import SurveyReport, answer_task, seed_label
 from tacit.surveys._reports import AnsweredQuestion, Reports
 from tacit.surveys._respondent_words import gives_away, what_is_sent
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.surveys._memory import Memory
     from tacit.surveys._survey import Survey
     from tacit.surveys._survey_questions import SurveyQuestion
-
-__all__ = ["by_name", "plan_for", "randomized"]
 
 
 def plan_for(
@@ -41,25 +39,10 @@ def plan_for(
         for question in survey.questions
     )
     number = None if invitation is None else str(invitation)
-    task = AnswerTask(
-        survey.digest,
-        str(survey.epsilon),
-        survey.questions,
-        places,
-        survey.strategy == "one",
-        number,
-        public,
-        memory,
-    )
+    task = answer_task(survey, places, invitation=number, public=public, memory=memory)
     identity = read_identity(name=survey.name, unit=Unit("respondent"), adjacency="replace")
     forecast = [
-        Forecast(
-            q.name,
-            q.text or _asked(q),
-            q.randomizer.describe(),
-            None,
-            "one report says little",
-        )
+        Forecast(q.name, q.text or _asked(q), q.randomizer.describe(), None, "one report says little")
         for q in survey.questions
     ]
     return Plan.local(

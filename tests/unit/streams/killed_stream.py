@@ -10,11 +10,11 @@ from pathlib import Path
 
 import tacit as tc
 from tacit.ledger import _ledger_run
-from tacit.streams import _folder, _task
+from tacit.streams import StreamSubject, _folder
 
 GIVEN = sys.argv[1:] if __name__ == "__main__" else [".", "0", "never", "0"]
 PLACE, DAYS, MOMENT, DAY = Path(GIVEN[0]), int(GIVEN[1]), GIVEN[2], int(GIVEN[3])
-LINK, INTEGERS, KEEP = os.link, _task.StreamTask._integers, _ledger_run.keep_instalment
+LINK, INTEGERS, KEEP = os.link, StreamSubject._integers, _ledger_run.keep_instalment
 
 
 def stop(moment, day):
@@ -28,7 +28,7 @@ def main():
         budget=tc.Budget(rho=2000), ledger=PLACE / "flu.ledger",
     )  # fmt: skip
     stop("declared", 0)
-    flu.begin(flu.plan(cases=tc.count(), rho=2000, focus="total"))
+    flu.begin(flu.daily(cases=tc.count(), focus="total").plan(rho=2000))
     stop("begun", 0)
     for number in range(1, DAYS + 1):
         day = flu.horizon.name(number)
@@ -60,7 +60,7 @@ def watch(number):
         return keep(*args, **named)
 
     _folder.os.link = linking
-    _task.StreamTask._integers = computing
+    StreamSubject._integers = computing
     _ledger_run.keep_instalment = keeping
 
 

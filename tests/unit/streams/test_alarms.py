@@ -26,7 +26,7 @@ def person_stream(source=None, days=365, rows=1, most_days=20, ledger=None):
 @pytest.mark.parametrize(("rate", "gap"), [(0.05, 9), (0.01, 11)])
 def test_the_gap_on_noisy_days_is_that_of_the_reference(rate, gap):
     flu = event_stream()
-    flu.begin(flu.plan(cases=tc.count(), epsilon=1, focus="day"))
+    flu.begin(flu.daily(cases=tc.count(), focus="day").plan(epsilon=1))
     alarm = flu.alarm(baseline=40, false_alarm=rate)
     assert alarm.gap == gap
     assert alarm.rate <= rate
@@ -35,16 +35,16 @@ def test_the_gap_on_noisy_days_is_that_of_the_reference(rate, gap):
 @pytest.mark.parametrize(("days", "gap"), [(1, 11), (2, 21), (3, 30), (4, 40)])
 def test_at_person_level_noisy_days_need_a_gap_that_grows_with_the_days_of_a_person(days, gap):
     flu = person_stream(most_days=days)
-    flu.begin(flu.plan(cases=tc.count(), epsilon=1, focus="day"))
+    flu.begin(flu.daily(cases=tc.count(), focus="day").plan(epsilon=1))
     assert flu.alarm(baseline=40, false_alarm=0.01).gap == gap
-    plan = flu.alarm_plan(baseline=40, epsilon=1, false_alarm=0.01)
+    plan = flu.silent_alarm(baseline=40, false_alarm=0.01).plan(epsilon=1)
     assert dict(plan.facts)["alarm"].startswith("at 23 above")  # for every number of days
 
 
 def test_groups_and_windows_raise_the_gap():
     flu = event_stream(keys={"region": ["a", "b", "c"]})
-    one = flu.plan(cases=tc.count(), epsilon=1, focus="day")
-    more = flu.plan(cases=tc.count(), epsilon=1, focus="day", by="region")
+    one = flu.daily(cases=tc.count(), focus="day").plan(epsilon=1)
+    more = flu.daily(cases=tc.count(), focus="day", by="region").plan(epsilon=1)
     for plan in (one, more):
         flu.begin(plan)
     assert flu.alarm(baseline=40, plan=more).gap > flu.alarm(baseline=40, plan=one).gap
@@ -67,10 +67,10 @@ def rings_on_zeros(noise, alarm, days, runs):
 @pytest.mark.parametrize("window", ["day", "week"])
 def test_false_alarms_are_no_more_frequent_than_stated(more, window):
     flu = event_stream(days=30)
-    plan = flu.plan(cases=tc.count(), epsilon=1, **more)
+    plan = flu.daily(cases=tc.count(), focus=more["focus"]).plan(epsilon=1, delta=more.get("delta", 0))
     flu.begin(plan)
     alarm = flu.alarm(baseline=0, false_alarm=0.2, window=window)
-    noise = members_of(plan)[0].task.noises[0]
+    noise = members_of(plan)[0].task.subject.noises[0]
     often = rings_on_zeros(noise, alarm, 30, 4000)
     assert often <= alarm.rate + 6 * (0.2 * 0.8 / 4000) ** 0.5
     if more == {"focus": "day"} and window == "day":  # independent days: the rate is exact
@@ -79,7 +79,7 @@ def test_false_alarms_are_no_more_frequent_than_stated(more, window):
 
 def test_an_alarm_rings_on_the_day_and_in_the_group_of_the_outbreak():
     flu = event_stream(days=30, keys={"region": ["a", "b"]})
-    flu.begin(flu.plan(cases=tc.count(), by="region", epsilon=5))
+    flu.begin(flu.daily(cases=tc.count(), by="region").plan(epsilon=5))
     for day in range(1, 8):
         rows = [{"region": "a"}] * 20 + [{"region": "b"}] * (20 if day != 6 else 90)
         flu.append(f"2026-01-{day:02}", rows)
@@ -105,7 +105,7 @@ def test_an_alarm_rings_on_the_day_and_in_the_group_of_the_outbreak():
 
 def test_a_silent_alarm_answers_in_any_process_and_costs_once(tmp_path):
     flu = person_stream(tmp_path / "flu", ledger=tmp_path / "l")
-    plan = flu.alarm_plan(baseline=5, epsilon=2, false_alarm=1e-6)
+    plan = flu.silent_alarm(baseline=5, false_alarm=1e-6).plan(epsilon=2)
     flu.begin(plan)
     for day in range(1, 6):
         again = open_stream(tmp_path / "flu")  # as a new process would
@@ -124,8 +124,8 @@ def test_a_silent_alarm_answers_in_any_process_and_costs_once(tmp_path):
 
 def test_a_further_alarm_watches_from_a_later_day_and_is_charged():
     flu = person_stream(days=10)
-    first = flu.alarm_plan(baseline=5, epsilon=1, false_alarm=1e-6)
-    later = flu.alarm_plan(baseline=5, epsilon=1, false_alarm=1e-6, since="2026-01-03")
+    first = flu.silent_alarm(baseline=5, false_alarm=1e-6).plan(epsilon=1)
+    later = flu.silent_alarm(baseline=5, false_alarm=1e-6, since="2026-01-03").plan(epsilon=1)
     assert first.hash != later.hash
     flu.begin(later)
     for day in range(1, 4):
@@ -144,15 +144,15 @@ def test_one_person_moves_the_watched_counts_one_way_and_within_the_sensitivity(
         counts = []
         for gone in (None, 0):
             flu = person_stream(days=4, rows=2, most_days=2)
-            plan = flu.alarm_plan(baseline=5, epsilon=1)
+            plan = flu.silent_alarm(baseline=5).plan(epsilon=1)
             for number, rows in enumerate(days, 1):
                 kept = [row for row in rows if row["patient"] != gone]
                 flu.append(f"2026-01-0{number}", kept)
-            task = members_of(plan)[0].task
-            counts.append([task._integers(day)[0][0][0] for day in range(1, 5)])
+            subject = members_of(plan)[0].task.subject
+            counts.append([subject._integers(day)[0][0][0] for day in range(1, 5)])
         moved = np.array(counts[0]) - np.array(counts[1])
         assert moved.min() >= 0
-        assert moved.max() <= int(task.vector.sensitivity) == 2
+        assert moved.max() <= int(subject.vector.sensitivity) == 2
         assert np.count_nonzero(moved) <= 2
 
 
@@ -171,7 +171,7 @@ def test_one_person_moves_the_watched_counts_one_way_and_within_the_sensitivity(
 )
 def test_an_alarm_that_means_nothing_is_refused(given):
     flu = event_stream()
-    flu.begin(flu.plan(cases=tc.count(), epsilon=1, focus="day"))
+    flu.begin(flu.daily(cases=tc.count(), focus="day").plan(epsilon=1))
     with pytest.raises(TacitError) as refused:
         flu.alarm(**given)
     assert refused.value.code == "bad-parameter"
@@ -180,7 +180,7 @@ def test_an_alarm_that_means_nothing_is_refused(given):
 
 def test_a_plan_that_says_yes_or_no_has_no_noisy_days_to_watch():
     flu = person_stream()
-    flu.begin(flu.alarm_plan(baseline=5, epsilon=1))
+    flu.begin(flu.silent_alarm(baseline=5).plan(epsilon=1))
     with pytest.raises(TacitError) as refused:
         flu.alarm(baseline=5)
     assert refused.value.code == "bad-parameter"
@@ -188,7 +188,7 @@ def test_a_plan_that_says_yes_or_no_has_no_noisy_days_to_watch():
 
 def test_refusals_of_an_alarm_say_what_to_write():
     flu = event_stream(keys={"region": ["north", "east"]})
-    flu.begin(flu.plan(cases=tc.count(), by="region", epsilon=1))
+    flu.begin(flu.daily(cases=tc.count(), by="region").plan(epsilon=1))
     with pytest.raises(TacitError, match="7 days") as refused:
         flu.alarm("cases_7_days", baseline=5)
     assert 'window="week"' in str(refused.value)
@@ -198,8 +198,8 @@ def test_refusals_of_an_alarm_say_what_to_write():
         flu.alarm(baseline={"north": 5, "east": 5, "west": 5})
 
 
-def test_an_alarm_plan_does_not_speak_of_instalments():
-    words = repr(person_stream().alarm_plan(baseline=5, epsilon=1))
+def test_the_plan_of_a_silent_alarm_does_not_speak_of_instalments():
+    words = repr(person_stream().silent_alarm(baseline=5).plan(epsilon=1))
     assert "instalments" not in words
     assert "kept_by_tacit" not in words
     assert "who counts on at most 20 days" in words.replace("\n", " ")

@@ -30,7 +30,7 @@ def opened(place, ledger, **changed):
 
 def begun(place, ledger, **changed):
     flu = opened(place, ledger, **changed)
-    flu.begin(flu.plan(n=tc.count(), epsilon=900))
+    flu.begin(flu.daily(n=tc.count()).plan(epsilon=900))
     return flu
 
 
@@ -64,7 +64,7 @@ def test_a_new_folder_counts_nobody_again(tmp_path, ledger, flu):
     other = opened(tmp_path / "two", ledger)
     other.append(DAYS[1], ANA)  # the new day first, so that she counts on it
     other.append(DAYS[0], ANA)
-    other.begin(other.plan(n=tc.count(), epsilon=900))
+    other.begin(other.daily(n=tc.count()).plan(epsilon=900))
     claimed = flu._begun(None)._run.remaining
     refused(lambda: other.release(DAYS[1]))
     refused(lambda: other.append(DAYS[2], ANA))
@@ -144,14 +144,14 @@ def test_a_moved_folder_and_the_same_rows_again_go_on(tmp_path, ledger, flu):
     third = opened(tmp_path / "three", ledger)  # the disk is lost, and the days are appended again
     third.append(DAYS[0], ANA)
     third.append(DAYS[1], [*BEN, *ANA])
-    third.begin(third.plan(n=tc.count(), epsilon=900))
+    third.begin(third.daily(n=tc.count()).plan(epsilon=900))
     third.append(DAYS[2], [*ANA, *BEN, {"pid": "eva"}])
     assert counted(third, 2) == [1, 1, 1]
 
 
 def test_a_silent_alarm_is_bound_too(tmp_path, ledger):
     flu = opened(tmp_path / "one", ledger)
-    plan = flu.alarm_plan(baseline=100, epsilon=900)
+    plan = flu.silent_alarm(baseline=100).plan(epsilon=900)
     flu.begin(plan)
     flu.append(DAYS[0], ANA)
     flu.release(DAYS[0])
@@ -173,7 +173,7 @@ def test_a_run_of_an_earlier_version_goes_on_in_its_folder_alone(tmp_path, ledge
     other = opened(tmp_path / "two", ledger)
     other.append(DAYS[1], ANA)
     other.append(DAYS[0], ANA)
-    other.begin(other.plan(n=tc.count(), epsilon=900))
+    other.begin(other.daily(n=tc.count()).plan(epsilon=900))
     refused(lambda: other.release(DAYS[1]))
     refused(lambda: open_stream(tmp_path / "two", ledger=ledger).append(DAYS[2], ANA))
     again = open_stream(tmp_path / "one", ledger=ledger)
@@ -226,17 +226,17 @@ def test_a_hosted_stream_takes_its_days_again_and_goes_on(tmp_path, ledger):
         return tmp_path / f"{day}.csv"
 
     first = hosted(tmp_path / "one", ledger)
-    plan = first.plan(n=tc.count(), epsilon=900)
+    plan = first.daily(n=tc.count()).plan(epsilon=900)
     taken = take_days(first, DAYS[0], found)
     draw_days(first, plan, DAYS[0])
     again = hosted(tmp_path / "two", ledger)  # the folder was lost
     take_days(again, DAYS[1], found, taken)
-    release = draw_days(again, again.plan(n=tc.count(), epsilon=900), DAYS[1])
+    release = draw_days(again, again.daily(n=tc.count()).plan(epsilon=900), DAYS[1])
     assert [round(value) for value in release.content.daily["n"].value] == [2, 1]
     third = hosted(tmp_path / "three", ledger)
     (tmp_path / f"{DAYS[0]}.csv").write_text("pid\nuli\n")
     take_days(third, DAYS[2], found)  # nobody remembers the digests
-    refused(lambda: draw_days(third, third.plan(n=tc.count(), epsilon=900), DAYS[2]))
+    refused(lambda: draw_days(third, third.daily(n=tc.count()).plan(epsilon=900), DAYS[2]))
 
 
 def search(place, seed):
@@ -258,7 +258,7 @@ def search(place, seed):
                 missing = [one for one in DAYS[:number] if not flu._folder.has(one)]
                 for one in chance.sample(missing, len(missing)):
                     flu.append(one, ANA if one != day else rows)
-                flu.begin(flu.plan(n=tc.count(), epsilon=900))
+                flu.begin(flu.daily(n=tc.count()).plan(epsilon=900))
                 flu.release(day)
         if not first._folder.has(day):
             with contextlib.suppress(TacitError):

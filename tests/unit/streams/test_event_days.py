@@ -9,12 +9,12 @@ from tacit.errors import TacitError
 from tacit.streams import event_days
 
 
-def reported(epsilon, keys, days=6, **more):
+def reported(epsilon, keys, days=6, focus="balanced", delta=0):
     flu = tc.stream(
         None, name="flu", level="event", start="2026-01-01", days=days, keys=keys,
         budget=tc.Budget(epsilon=1000, delta=1e-6),
     )  # fmt: skip
-    flu.begin(flu.plan(cases=tc.count(), by=list(keys), epsilon=epsilon, **more))
+    flu.begin(flu.daily(cases=tc.count(), by=list(keys), focus=focus).plan(epsilon=epsilon, delta=delta))
     return flu
 
 
@@ -46,7 +46,7 @@ def test_the_interval_of_an_event_day_is_that_of_its_cells(more):
     flu.release("2026-01-06")
     known = event_days(flu)["cases"]
     halves = [(high - low) / 2 for low, high in zip(known.low, known.high, strict=True)]
-    noise = members_of(flu.plans[0])[0].task.noises[0]
+    noise = members_of(flu.plans[0])[0].task.subject.noises[0]
     draws = noise.release_many(np.zeros((6, 3), dtype=int), 20_000)
     weights = [noise.weights(1, day, 6) for day in (2, 3, 4)]
     cells = sum(draws[:, :, n] @ w for n, w in enumerate(weights))  # event day 2

@@ -8,8 +8,8 @@ import tacit as tc
 
 DAYS = ["2026-01-01", "2026-01-02", "2026-01-03"]
 PLANS = {
-    "dial": lambda flu: flu.plan(n=tc.count(), total=tc.sum("x"), by="g", rho=0.5),
-    "tree": lambda flu: flu.plan(n=tc.count(), total=tc.sum("x"), by="g", epsilon=1, focus="total"),
+    "dial": lambda flu: flu.daily(n=tc.count(), total=tc.sum("x"), by="g").plan(rho=0.5),
+    "tree": lambda flu: flu.daily(n=tc.count(), total=tc.sum("x"), by="g", focus="total").plan(epsilon=1),
 }
 
 

@@ -20,8 +20,8 @@ def rows(n):
 
 
 def counts(stream, days):
-    task = members_of(stream.plan(n=tc.count(), epsilon=1))[0].task
-    return [task._integers(day)[0][0][0] for day in days]
+    subject = members_of(stream.daily(n=tc.count()).plan(epsilon=1))[0].task.subject
+    return [subject._integers(day)[0][0][0] for day in days]
 
 
 def day(n):

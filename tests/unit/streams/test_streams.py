@@ -13,8 +13,7 @@ import pytest
 import tacit as tc
 from tacit import TacitError
 from tacit.core._run_stages import cost_of_laws
-from tacit.streams import Series, open_stream
-from tacit.streams._task import StreamTask
+from tacit.streams import Series, StreamSubject, open_stream
 
 START = date(2026, 1, 1)
 DAYS = [(START + timedelta(days=n)).isoformat() for n in range(40)]
@@ -49,6 +48,12 @@ def flu():
     return declared(keys={"region": ["a", "b"]}, bounds={"temp": (30, 45)})
 
 
+def planned(flu, goal, **asked):
+    """Plan figures of every day; focus and charge are part of the question."""
+    own = {name: value for name, value in goal.items() if name in {"focus", "charge"}}
+    return flu.daily(**asked, **own).plan(**{name: goal[name] for name in goal if name not in own})
+
+
 def values(cells):
     return [round(value) for value in cells.value]
 
@@ -56,10 +61,13 @@ def values(cells):
 def test_days_weeks_and_totals_of_counts_sums_means_and_histograms():
     """With so large an epsilon, noise is negligible: the sums are right to 0.001."""
     flu = declared(keys={"region": ["a", "b"]}, bounds={"temp": (30, 45)}, budget=tc.Budget(epsilon=10**6))
-    plan = flu.plan(
-        cases=tc.count(), heat=tc.sum("temp"), temp=tc.mean("temp"), fever=tc.histogram("temp", [30, 38, 45]),
-        by="region", epsilon=800_000,
-    )  # fmt: skip
+    plan = flu.daily(
+        cases=tc.count(),
+        heat=tc.sum("temp"),
+        temp=tc.mean("temp"),
+        fever=tc.histogram("temp", [30, 38, 45]),
+        by="region",
+    ).plan(epsilon=800_000)
     flu.begin(plan)
     sizes = [10, 20, 0, 30, 10, 10, 10, 10, 10, 50]
     for number, size in enumerate(sizes):
@@ -93,7 +101,7 @@ def test_days_weeks_and_totals_of_counts_sums_means_and_histograms():
 )
 def test_what_is_released_agrees_with_itself(goal):
     flu = declared(days=40, keys={"region": ["a", "b"]})
-    flu.begin(flu.plan(cases=tc.count(), by="region", **goal))
+    flu.begin(planned(flu, goal, cases=tc.count(), by="region"))
     for number in range(9):
         flu.append(DAYS[number], rows(number, 30))
     series = flu.release(DAYS[8]).content
@@ -106,7 +114,7 @@ def test_what_is_released_agrees_with_itself(goal):
 
 
 def test_a_release_is_stored_and_free(flu):
-    flu.begin(flu.plan(cases=tc.count(), by="region", epsilon=1))
+    flu.begin(flu.daily(cases=tc.count(), by="region").plan(epsilon=1))
     left = flu.remaining.epsilon
     for number in range(4):
         flu.append(DAYS[number], rows(number, 10))
@@ -124,7 +132,7 @@ def test_a_release_is_stored_and_free(flu):
 @pytest.mark.parametrize("goal", [{"epsilon": 1, "focus": "total"}, {"rho": 1, "focus": "total"}], ids=str)
 def test_a_release_of_an_earlier_day_ends_with_it(goal):
     flu = declared()
-    flu.begin(flu.plan(cases=tc.count(), **goal))
+    flu.begin(planned(flu, goal, cases=tc.count()))
     for number in range(9):
         flu.append(DAYS[number], rows(number, 10))
     whole = flu.release(DAYS[8])
@@ -137,7 +145,7 @@ def test_a_release_of_an_earlier_day_ends_with_it(goal):
 
 
 def test_a_release_can_be_saved_read_shown_and_drawn(flu, tmp_path):
-    flu.begin(flu.plan(cases=tc.count(), by="region", epsilon=1))
+    flu.begin(flu.daily(cases=tc.count(), by="region").plan(epsilon=1))
     for number in range(9):
         flu.append(DAYS[number], rows(number, 10))
     release = flu.release(DAYS[8])
@@ -159,7 +167,7 @@ def test_a_release_can_be_saved_read_shown_and_drawn(flu, tmp_path):
 
 
 def test_a_plan_states_what_it_will_cost_and_what_it_was_compared_with(flu):
-    plan = flu.plan(cases=tc.count(), epsilon=1, delta=1e-6)
+    plan = flu.daily(cases=tc.count()).plan(epsilon=1, delta=1e-6)
     facts = dict(plan.facts)
     assert "all days are charged at once" in repr(plan)
     assert "instalments" not in repr(plan)
@@ -175,19 +183,19 @@ def test_a_plan_states_what_it_will_cost_and_what_it_was_compared_with(flu):
     "goal", [{"epsilon": 2, "focus": "total"}, {"rho": 0.2}, {"epsilon": 1, "charge": "day"}]
 )
 def test_a_plan_can_travel(flu, goal):
-    plan = flu.plan(cases=tc.count(), temp=tc.mean("temp"), where="temp > 31", by="region", **goal)
+    plan = planned(flu, goal, cases=tc.count(), temp=tc.mean("temp"), where="temp > 31", by="region")
     assert flu.plan_from(plan.to_json()).hash == plan.hash
 
 
 def test_the_plan_does_not_depend_on_whether_rows_came_in(flu):
-    before = flu.plan(temp=tc.mean("temp"), by="region", epsilon=1)
+    before = flu.daily(temp=tc.mean("temp"), by="region").plan(epsilon=1)
     flu.append(DAYS[0], rows(0, 10))
-    assert flu.plan(temp=tc.mean("temp"), by="region", epsilon=1).hash == before.hash
+    assert flu.daily(temp=tc.mean("temp"), by="region").plan(epsilon=1).hash == before.hash
 
 
 def test_every_day_is_charged_once_and_to_its_own_block():
     flu = declared(budget=tc.Budget(epsilon=0.8))
-    flu.begin(flu.plan(cases=tc.count(), epsilon=0.8, charge="day"))
+    flu.begin(flu.daily(cases=tc.count(), charge="day").plan(epsilon=0.8))
     flu.append(DAYS[0], rows(0, 10))
     flu.append(DAYS[1], rows(1, 10))
     left = {day: float(flu._ledger.remaining("flu", block=day).epsilon) for day in DAYS[:3]}
@@ -202,7 +210,7 @@ def test_every_day_is_charged_once_and_to_its_own_block():
 
 def test_a_day_whose_budget_is_spent_is_refused_and_loses_nothing():
     flu = declared(budget=tc.Budget(epsilon=1))
-    flu.begin(flu.plan(cases=tc.count(), epsilon=0.8, charge="day"))
+    flu.begin(flu.daily(cases=tc.count(), charge="day").plan(epsilon=0.8))
     for number in range(3):
         flu.append(DAYS[number], rows(number, 10))
     flu._ledger.charge("flu", tc.Cost.pure(0.5), blocks=(DAYS[1],))
@@ -215,11 +223,11 @@ def test_a_day_whose_budget_is_spent_is_refused_and_loses_nothing():
 
 def test_the_task_refuses_a_day_that_was_not_paid_for():
     flu = declared()
-    plan = flu.plan(cases=tc.count(), epsilon=0.8, charge="day")
+    plan = flu.daily(cases=tc.count(), charge="day").plan(epsilon=0.8)
     flu.append(DAYS[0], rows(0, 10))
     flu.append(DAYS[1], rows(1, 10))
     run = plan.run()
-    run._member.task.wanted.through = 2
+    run._member.task.subject.wanted.through = 2
     with pytest.raises(TacitError) as refusal:
         run.next()
     assert refusal.value.code == "release-failed"
@@ -227,7 +235,7 @@ def test_the_task_refuses_a_day_that_was_not_paid_for():
 
 def test_a_run_of_a_year_at_the_price_of_a_day_leaves_other_days_alone():
     flu = declared(days=365, budget=tc.Budget(epsilon=0.8))
-    flu.begin(flu.plan(cases=tc.count(), epsilon=0.8))
+    flu.begin(flu.daily(cases=tc.count()).plan(epsilon=0.8))
     assert flu.remaining.epsilon == 0
     assert flu._ledger.remaining("flu", block="2026-12-31").epsilon == 0
     assert flu._ledger.remaining("flu", block="2027-01-01").epsilon == tc.Budget(epsilon=0.8).epsilon
@@ -235,7 +243,7 @@ def test_a_run_of_a_year_at_the_price_of_a_day_leaves_other_days_alone():
 
 def test_people_count_in_their_first_days_only():
     flu = persons()
-    flu.begin(flu.plan(cases=tc.count(), epsilon=900))
+    flu.begin(flu.daily(cases=tc.count()).plan(epsilon=900))
     for number in range(5):  # one who comes every day, and another person each day
         flu.append(DAYS[number], [{"pid": 1}, {"pid": 100 + number}])
     series = flu.release(DAYS[4]).content
@@ -244,7 +252,7 @@ def test_people_count_in_their_first_days_only():
 
 def test_people_who_come_back_too_soon_do_not_count():
     flu = persons(most_days=3, apart=2)
-    flu.begin(flu.plan(cases=tc.count(), epsilon=900))
+    flu.begin(flu.daily(cases=tc.count()).plan(epsilon=900))
     for number in range(7):
         flu.append(DAYS[number], [{"pid": 1}])
     assert values(flu.release(DAYS[6]).daily["cases"]) == [1, 0, 1, 0, 1, 0, 0]
@@ -253,7 +261,7 @@ def test_people_who_come_back_too_soon_do_not_count():
 def test_a_person_written_as_a_float_on_one_day_is_the_same_person():
     for n, other in enumerate((1.0, "1", np.float32(1), Decimal("1.0"), np.int8(1))):
         flu = persons(name=f"flu{n}", most_days=1)
-        flu.begin(flu.plan(n=tc.count(), epsilon=800))
+        flu.begin(flu.daily(n=tc.count()).plan(epsilon=800))
         flu.append(DAYS[0], [{"pid": 1}])
         flu.append(DAYS[1], [{"pid": other}])
         flu.append(DAYS[2], pd.DataFrame({"pid": [1.0]}))
@@ -262,7 +270,7 @@ def test_a_person_written_as_a_float_on_one_day_is_the_same_person():
 
 def test_one_person_is_one_person_however_the_number_is_written():
     flu = persons(most_days=1)
-    flu.begin(flu.plan(cases=tc.count(), epsilon=900))
+    flu.begin(flu.daily(cases=tc.count()).plan(epsilon=900))
     flu.append(DAYS[0], pd.DataFrame({"pid": [1, 2]}))
     flu.append(DAYS[1], pd.DataFrame({"pid": [1.0, None]}))
     flu.append(DAYS[2], pd.DataFrame({"pid": ["1", "x"]}))
@@ -274,7 +282,7 @@ def test_a_new_process_knows_who_has_counted(tmp_path):
     for number in range(3):
         flu = persons(source=tmp_path / "flu", ledger=ledger, most_days=2)
         flu.append(DAYS[number], [{"pid": 1}])
-    flu.begin(flu.plan(cases=tc.count(), epsilon=900))
+    flu.begin(flu.daily(cases=tc.count()).plan(epsilon=900))
     assert values(flu.release(DAYS[2]).daily["cases"]) == [1, 1, 0]
 
 
@@ -295,12 +303,12 @@ def test_one_person_changes_no_more_than_the_mechanism_covers(monkeypatch, trial
                 name=f"flu{trial}", most_days=most, apart=apart, days=6, limits={"rows": 2},
                 keys={"region": ["a", "b"]},
             )  # fmt: skip
-            plan = flu.plan(cases=tc.count(), by="region", rho=1)
+            plan = flu.daily(cases=tc.count(), by="region").plan(rho=1)
             for number, frame in enumerate(frames):
                 flu.append(DAYS[number], frame if without is None else frame[frame["pid"] != without])
-            task = plan._members[0].task
-            [noise] = task.noises
-            days = [task._integers(day)[0] for day in range(1, 7)]
+            subject = plan._members[0].task.subject
+            [noise] = subject.noises
+            days = [subject._integers(day)[0] for day in range(1, 7)]
             exact.append(np.array(noise.sums(days, None)[0], dtype=float))
         moved = ((exact[0] - exact[1]) ** 2).sum()
         assert 0 < moved <= noise.noise.sensitivity_squared
@@ -310,7 +318,7 @@ def test_rows_come_as_frames_files_and_dictionaries(flu, tmp_path):
     import polars as pl
     import pyarrow as pa
 
-    flu.begin(flu.plan(cases=tc.count(), temp=tc.mean("temp"), by="region", epsilon=900))
+    flu.begin(flu.daily(cases=tc.count(), temp=tc.mean("temp"), by="region").plan(epsilon=900))
     frame = rows(0, 8)
     frame.to_csv(tmp_path / "day.csv", index=False)
     frame.to_parquet(tmp_path / "day.parquet")
@@ -330,7 +338,7 @@ def test_rows_come_as_frames_files_and_dictionaries(flu, tmp_path):
 def test_a_stream_goes_on_in_a_new_process(tmp_path):
     place = {"source": tmp_path / "flu", "ledger": str(tmp_path / "flu.ledger")}
     flu = declared(**place)
-    flu.begin(flu.plan(cases=tc.count(), rho=500), who="ana", purpose="weekly page")
+    flu.begin(flu.daily(cases=tc.count()).plan(rho=500), who="ana", purpose="weekly page")
     flu.append(DAYS[0], rows(0, 10))
     first = flu.release(DAYS[0]).to_dict()
     flu.append(DAYS[1], rows(1, 20))
@@ -382,20 +390,23 @@ REFUSED = {
     "not rows": ("bad-parameter", lambda s: s.append(DAYS[2], [1, 2])),
     "a file that is not there": ("bad-parameter", lambda s: s.append(DAYS[2], "absent.csv")),
     "a day that has not come": ("day-missing", lambda s: s.release(DAYS[3])),
-    "a plan that was not begun": ("not-begun", lambda s: s.release(DAYS[1], s.plan(n=tc.count(), epsilon=9))),
-    "a picked value": ("not-allowed", lambda s: s.plan(m=tc.median("temp"), epsilon=1)),
-    "private groups": ("keys-missing", lambda s: s.plan(m=tc.count(), by="pid", epsilon=1)),
-    "no cost": ("bad-parameter", lambda s: s.plan(m=tc.count())),
-    "two costs": ("bad-parameter", lambda s: s.plan(m=tc.count(), epsilon=1, rho=1)),
-    "another focus": ("bad-parameter", lambda s: s.plan(m=tc.count(), epsilon=1, focus="month")),
-    "another charge": ("bad-parameter", lambda s: s.plan(m=tc.count(), epsilon=1, charge="month")),
+    "a plan that was not begun": (
+        "not-begun",
+        lambda s: s.release(DAYS[1], s.daily(n=tc.count()).plan(epsilon=9)),
+    ),
+    "a picked value": ("not-allowed", lambda s: s.daily(m=tc.median("temp")).plan(epsilon=1)),
+    "private groups": ("keys-missing", lambda s: s.daily(m=tc.count(), by="pid").plan(epsilon=1)),
+    "no cost": ("bad-parameter", lambda s: s.daily(m=tc.count()).plan()),
+    "two costs": ("bad-parameter", lambda s: s.daily(m=tc.count()).plan(epsilon=1, rho=1)),
+    "another focus": ("bad-parameter", lambda s: s.daily(m=tc.count(), focus="month").plan(epsilon=1)),
+    "another charge": ("bad-parameter", lambda s: s.daily(m=tc.count(), charge="month").plan(epsilon=1)),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_bad_input_is_refused_and_changes_nothing(flu, name):
     code, act = REFUSED[name]
-    flu.begin(flu.plan(cases=tc.count(), by="region", epsilon=1))
+    flu.begin(flu.daily(cases=tc.count(), by="region").plan(epsilon=1))
     flu.append(DAYS[0], rows(0, 10))
     flu.append(DAYS[1], rows(1, 10))
     flu.release(DAYS[0])
@@ -431,7 +442,7 @@ def test_declarations_that_promise_nothing_are_refused(changed):
 
 def test_days_of_whole_persons_are_not_charged_one_by_one():
     with pytest.raises(TacitError) as refusal:
-        persons().plan(n=tc.count(), epsilon=1, charge="day")
+        persons().daily(n=tc.count(), charge="day").plan(epsilon=1)
     assert refusal.value.code == "not-allowed"
 
 
@@ -443,7 +454,7 @@ def test_a_release_before_a_plan_is_refused(flu):
 
 
 def test_with_two_plans_one_is_named(flu):
-    plans = [flu.plan(cases=tc.count(), epsilon=1), flu.plan(temp=tc.mean("temp"), epsilon=1)]
+    plans = [flu.daily(cases=tc.count()).plan(epsilon=1), flu.daily(temp=tc.mean("temp")).plan(epsilon=1)]
     for plan in plans:
         flu.begin(plan)
     flu.append(DAYS[0], rows(0, 10))
@@ -456,18 +467,18 @@ def test_with_two_plans_one_is_named(flu):
 def test_a_plan_beyond_the_budget_is_not_begun():
     flu = declared(budget=tc.Budget(epsilon=1))
     with pytest.raises(TacitError) as refusal:
-        flu.begin(flu.plan(cases=tc.count(), epsilon=2))
+        flu.begin(flu.daily(cases=tc.count()).plan(epsilon=2))
     assert refusal.value.code == "budget-exceeded"
     assert flu.status().plans == ()
 
 
 def test_an_instalment_that_fails_loses_no_day(flu, monkeypatch):
-    flu.begin(flu.plan(cases=tc.count(), epsilon=900))
+    flu.begin(flu.daily(cases=tc.count()).plan(epsilon=900))
     flu.append(DAYS[0], rows(0, 10))
     flu.append(DAYS[1], rows(1, 20))
     flu.release(DAYS[0])
     with monkeypatch.context() as patch:
-        patch.setattr(StreamTask, "_integers", lambda self, day: 1 / 0)
+        patch.setattr(StreamSubject, "_integers", lambda self, day: 1 / 0)
         for _ in range(3):
             with pytest.raises(TacitError) as refusal:
                 flu.release(DAYS[1])
@@ -488,7 +499,7 @@ def test_status_names_the_days_that_are_missing(flu):
 
 def test_rows_that_lack_a_column_of_a_plan_are_refused_before_they_are_stored():
     flu = declared(types={"result": "text"})
-    flu.begin(flu.plan(cases=tc.count(), where="result = 'positive'", epsilon=1))
+    flu.begin(flu.daily(cases=tc.count(), where="result = 'positive'").plan(epsilon=1))
     with pytest.raises(TacitError, match="result") as refusal:
         flu.append(DAYS[0], [{"outcome": "positive"}])
     assert refusal.value.code == "rows-differ"
@@ -499,7 +510,7 @@ def test_rows_that_lack_a_column_of_a_plan_are_refused_before_they_are_stored():
 
 def test_a_plan_about_columns_that_the_rows_lack_is_refused_before_its_charge():
     flu = declared()
-    plan = flu.plan(cases=tc.count(), where="result = 'positive'", epsilon=1)
+    plan = flu.daily(cases=tc.count(), where="result = 'positive'").plan(epsilon=1)
     flu.append(DAYS[0], [{"outcome": "positive"}])
     with pytest.raises(TacitError) as refusal:
         flu.begin(plan)
@@ -523,7 +534,7 @@ def test_a_file_with_another_encoding_is_refused(tmp_path, flu):
 def test_two_processes_that_share_a_folder_lose_nothing_of_each_other(tmp_path):
     ledger = tc.Ledger.memory()
     one, two = (declared(tmp_path / "flu", ledger=ledger) for _ in range(2))
-    plans = [one.plan(cases=tc.count(), epsilon=1), two.plan(cases=tc.count(), epsilon=2)]
+    plans = [one.daily(cases=tc.count()).plan(epsilon=1), two.daily(cases=tc.count()).plan(epsilon=2)]
     one.begin(plans[0])
     two.begin(plans[1])
     one.append(DAYS[0], [{"x": 1}])
@@ -538,7 +549,7 @@ def test_two_processes_that_share_a_folder_lose_nothing_of_each_other(tmp_path):
 
 
 def test_a_released_day_whose_file_was_removed_stays_closed(flu):
-    flu.begin(flu.plan(cases=tc.count(), epsilon=1))
+    flu.begin(flu.daily(cases=tc.count()).plan(epsilon=1))
     flu.append(DAYS[0], rows(0, 10))
     flu.release(DAYS[0])
     flu._folder.path(DAYS[0]).unlink()
@@ -551,11 +562,11 @@ def test_a_day_is_closed_also_for_who_looked_while_it_was_drawn(monkeypatch, tmp
     """Otherwise its rows could be replaced, and its persons would count on one day more than was paid for."""
     ledger = tc.Ledger.memory()
     one, two = (persons(source=tmp_path / "flu", ledger=ledger, most_days=1) for _ in range(2))
-    one.begin(one.plan(cases=tc.count(), epsilon=900))
+    one.begin(one.daily(cases=tc.count()).plan(epsilon=900))
     one.append(DAYS[0], [{"pid": 1}])
-    integers = StreamTask._integers
+    integers = StreamSubject._integers
     monkeypatch.setattr(
-        StreamTask,
+        StreamSubject,
         "_integers",
         lambda self, day: (one.status(), two.plans, two.status(), integers(self, day))[-1],
     )
@@ -573,13 +584,13 @@ def test_a_stream_of_persons_needs_the_files_of_released_days(tmp_path, folder_t
     """Who counted on a day is written there; without it, they would count on more days than was paid for."""
     ledger = tc.Ledger.memory()
     flu = persons(source=tmp_path / "flu", ledger=ledger, most_days=1)
-    flu.begin(flu.plan(cases=tc.count(), epsilon=900))
+    flu.begin(flu.daily(cases=tc.count()).plan(epsilon=900))
     flu.append(DAYS[0], [{"pid": 1}])
     flu.release(DAYS[0])
     if folder_too:  # all of it is lost, and declared again
         flu = persons(source=tmp_path / "other", ledger=ledger, most_days=1)
         flu.append(DAYS[1], [{"pid": 1}])
-        flu.begin(flu.plan(cases=tc.count(), epsilon=900))
+        flu.begin(flu.daily(cases=tc.count()).plan(epsilon=900))
         with pytest.raises(TacitError, match="file is gone") as refusal:
             flu.release(DAYS[1])
     else:
@@ -607,7 +618,7 @@ def test_of_a_lost_draw_nothing_is_ever_seen(monkeypatch):
 
     monkeypatch.setattr(ToeplitzNoise, "release_next", recorded)
     flu = declared(budget=tc.Budget(rho=1e-9))  # noise so large that no two draws of a row are equal
-    flu.begin(flu.plan(cases=tc.count(), rho=1e-9, focus="total"))
+    flu.begin(flu.daily(cases=tc.count(), focus="total").plan(rho=1e-9))
     for number in range(3):
         flu.append(DAYS[number], [{"x": 1}] * 5)
         with monkeypatch.context() as failing:
@@ -625,11 +636,11 @@ def test_of_a_lost_draw_nothing_is_ever_seen(monkeypatch):
 
 def test_an_instalment_that_is_drawn_beside_the_stream_has_no_days(flu, monkeypatch):
     """Days are drawn under the lock of the folder alone, also after a draw that failed."""
-    plan = flu.plan(cases=tc.count(), epsilon=900)
+    plan = flu.daily(cases=tc.count()).plan(epsilon=900)
     flu.begin(plan)
     flu.append(DAYS[0], rows(0, 10))
     with monkeypatch.context() as broken:
-        broken.setattr(StreamTask, "_integers", lambda self, day: 1 / 0)
+        broken.setattr(StreamSubject, "_integers", lambda self, day: 1 / 0)
         with pytest.raises(TacitError):
             flu.release(DAYS[0])
     assert flu.plans[0].run().next().content.days == 0
@@ -639,7 +650,7 @@ def test_an_instalment_that_is_drawn_beside_the_stream_has_no_days(flu, monkeypa
 @pytest.mark.parametrize("charge", ["run", "day"])
 def test_certificates_state_what_was_charged_for_each_unit(charge):
     flu = declared(budget=tc.Budget(rho=0.5), types={"x": "number"})
-    plan = flu.plan(cases=tc.count(), n=tc.histogram("x", [0, 1, 2]), rho=0.5, charge=charge)
+    plan = flu.daily(cases=tc.count(), n=tc.histogram("x", [0, 1, 2]), charge=charge).plan(rho=0.5)
     flu.begin(plan)
     for number in range(3):
         flu.append(DAYS[number], [{"x": 1}] * number)
@@ -659,7 +670,7 @@ def test_variances_and_correlations_of_a_stream_have_intervals(goal):
         level="person-day", most_days=None, days=70, bounds={"t": (30, 45), "u": (0, 1)},
         budget=tc.Budget(epsilon=10) if "epsilon" in goal else tc.Budget(rho=10),
     )  # fmt: skip
-    flu.begin(flu.plan(v=tc.variance("t"), c=tc.correlation("t", "u"), **goal))
+    flu.begin(planned(flu, goal, v=tc.variance("t"), c=tc.correlation("t", "u")))
     rng = np.random.default_rng(9)
     for number in range(9):
         u = rng.random(3000)
@@ -676,7 +687,7 @@ def test_variances_and_correlations_of_a_stream_have_intervals(goal):
 def test_threads_that_release_the_same_days_get_the_same_numbers(tmp_path):
     place = {"source": tmp_path / "flu", "ledger": str(tmp_path / "flu.ledger")}
     flu = declared(**place)
-    flu.begin(flu.plan(cases=tc.count(), rho=1, focus="total"))
+    flu.begin(flu.daily(cases=tc.count(), focus="total").plan(rho=1))
     for number in range(6):
         flu.append(DAYS[number], rows(number, 10))
     flu._ledger.close()
@@ -704,7 +715,7 @@ def test_a_stream_with_every_public_fact_is_opened_again(tmp_path):
         "never_null": ["temp"],
     }
     flu = declared(tmp_path / "flu", ledger=ledger, **facts)
-    flu.begin(flu.plan(temp=tc.sum("temp"), by="region", epsilon=900))
+    flu.begin(flu.daily(temp=tc.sum("temp"), by="region").plan(epsilon=900))
     flu.append(DAYS[0], [{"region": "a", "temp": 99}])
     again = open_stream(tmp_path / "flu", ledger=ledger)
     assert values(again.release(DAYS[0]).daily["temp"]) == [45, 0]
@@ -743,7 +754,7 @@ STRANGE += [Decimal("1e999999"), Decimal("sNaN"), Decimal("Infinity")]
 @pytest.mark.parametrize("cell", STRANGE, ids=range(len(STRANGE)))
 def test_a_strange_cell_keeps_nobody_else_out(cell):
     flu = declared()
-    flu.begin(flu.plan(cases=tc.count(), epsilon=900))
+    flu.begin(flu.daily(cases=tc.count()).plan(epsilon=900))
     flu.append(DAYS[0], [{"temp": 37}, {"temp": cell}, {"temp": 38}])
     assert values(flu.release(DAYS[0]).daily["cases"]) == [3]
 
@@ -756,7 +767,7 @@ def test_columns_that_do_not_fit_together_are_refused(rows):
 
 
 def test_a_day_that_was_not_released_can_be_replaced(flu):
-    flu.begin(flu.plan(cases=tc.count(), by="region", epsilon=900))
+    flu.begin(flu.daily(cases=tc.count(), by="region").plan(epsilon=900))
     flu.append(DAYS[0], rows(0, 10))
     flu.append(DAYS[1], rows(1, 10))
     flu.release(DAYS[0])
@@ -774,7 +785,7 @@ def test_after_a_replacement_every_person_still_counts_in_the_declared_days(tmp_
     two.append(DAYS[1], [{"pid": 1}, {"pid": 2}])  # 1 has had a day
     one.append(DAYS[0], [{"pid": 3}, {"pid": 2}], replace=True)  # 2 has had a day as well
     two.append(DAYS[2], [{"pid": 3}, {"pid": 1}])
-    one.begin(one.plan(cases=tc.count(), epsilon=900))
+    one.begin(one.daily(cases=tc.count()).plan(epsilon=900))
     assert values(one.release(DAYS[2]).daily["cases"]) == [1, 1, 1]
 
 
@@ -816,7 +827,7 @@ def test_a_file_comes_in_under_one_day(tmp_path):
 @pytest.mark.parametrize("level", ["event", "person"])
 def test_a_misspelt_column_is_refused_before_the_charge_also_without_rows(level):
     flu = persons() if level == "person" else declared()
-    plan = flu.plan(cases=tc.count(), where="reslt = 'positive' AND agee > 3", epsilon=900)
+    plan = flu.daily(cases=tc.count(), where="reslt = 'positive' AND agee > 3").plan(epsilon=900)
     assert ("columns not seen yet", "reslt, agee") in plan.facts
     with pytest.raises(TacitError, match="reslt, agee") as refusal:
         flu.begin(plan)
@@ -828,7 +839,7 @@ def test_a_misspelt_column_is_refused_before_the_charge_also_without_rows(level)
         flu.begin(plan)
     assert "kept_by_tacit" not in str(refusal.value)
     assert flu.remaining.epsilon == 1000
-    good = flu.plan(cases=tc.count(), where="result = 'positive'", epsilon=900)
+    good = flu.daily(cases=tc.count(), where="result = 'positive'").plan(epsilon=900)
     assert "columns not seen yet" not in dict(good.facts)
     flu.begin(good)
 
@@ -844,7 +855,7 @@ def test_nothing_shows_whether_somebody_came_on_the_first_day(tmp_path, where, s
         flu.append(DAYS[0], rows)
         if stays:  # in a new process
             flu = open_stream(tmp_path / name, ledger=ledger)
-        plan = flu.plan(cases=tc.count(), where=where, epsilon=900)
+        plan = flu.daily(cases=tc.count(), where=where).plan(epsilon=900)
         with pytest.raises(TacitError) as refusal:
             flu.begin(plan)
         return repr(plan), plan.facts, str(refusal.value), flu.remaining
@@ -862,14 +873,14 @@ def test_a_stream_that_knew_its_columns_from_dictionaries_before_goes_on(tmp_pat
     del found["headed"]
     facts.write_text(json.dumps(found))
     again = open_stream(tmp_path / "flu", ledger=ledger)
-    again.begin(again.plan(cases=tc.count(), where="ill = 'yes'", epsilon=900))
+    again.begin(again.daily(cases=tc.count(), where="ill = 'yes'").plan(epsilon=900))
     assert values(again.release(DAYS[0]).daily["cases"]) == [1]
 
 
 def test_an_alarm_plan_with_a_misspelt_column_is_refused_before_the_charge():
     flu = persons()
     with pytest.raises(TacitError) as refusal:
-        flu.begin(flu.alarm_plan(baseline=5, epsilon=1, where="reslt = 'positive'"))
+        flu.begin(flu.silent_alarm(baseline=5, where="reslt = 'positive'").plan(epsilon=1))
     assert refusal.value.code == "unknown-column"
 
 
@@ -904,8 +915,8 @@ def test_a_folder_is_a_folder_and_has_a_ledger(tmp_path):
 @pytest.mark.parametrize(
     "act",
     [
-        lambda flu: flu.plan(n=tc.mean("age"), epsilon=1),
-        lambda flu: flu.plan(n=tc.count(), by="ward", epsilon=1),
+        lambda flu: flu.daily(n=tc.mean("age")).plan(epsilon=1),
+        lambda flu: flu.daily(n=tc.count(), by="ward").plan(epsilon=1),
         lambda flu: declared(level="person-day"),
         lambda flu: declared(budget=3),
         lambda flu: declared(bounds={"temp": (1, 0)}),
@@ -920,7 +931,7 @@ def test_fixes_speak_of_streams(flu, act):
 @pytest.mark.parametrize("goal", [{"epsilon": 1, "focus": "day"}, {"rho": 0.5, "focus": "total"}], ids=str)
 def test_a_plan_states_the_error_of_the_total_on_the_last_day(goal):
     flu = declared(days=12, budget=tc.Budget(epsilon=1) if "epsilon" in goal else tc.Budget(rho=1))
-    plan = flu.plan(cases=tc.count(), **goal)
+    plan = planned(flu, goal, cases=tc.count())
     flu.begin(plan)
     for number in range(12):
         flu.append(DAYS[number], [])
@@ -935,19 +946,19 @@ def test_a_plan_says_that_the_budget_is_not_enough_and_which_limit_holds_by_defa
     flu = declared(
         level=level, budget=tc.Budget(epsilon=1), **more, **({"most_days": 2} if level == "person" else {})
     )
-    facts = repr(flu.plan(cases=tc.count(), epsilon=2)).replace("\n", " ")
+    facts = repr(flu.daily(cases=tc.count()).plan(epsilon=2)).replace("\n", " ")
     assert facts.count("left afterwards: not enough for this question") == 1
     assert bool(re.search(r"at most 10 rows of each \w+( and day)? count \(default\)", facts)) == (
         level != "event"
     )
-    enough = repr(flu.plan(cases=tc.count(), epsilon=0.5)).replace("\n", " ")
+    enough = repr(flu.daily(cases=tc.count()).plan(epsilon=0.5)).replace("\n", " ")
     assert enough.count("left afterwards: epsilon 0.5 of 1") == 1
 
 
 @pytest.mark.parametrize("goal", [{"epsilon": 0.8}, {"epsilon": 0.8, "focus": "total"}, {"rho": 0.2}])
 def test_no_day_of_a_dial_is_less_exact_than_its_plan_says(goal):
     flu = declared(budget=tc.Budget(epsilon=1) if "epsilon" in goal else tc.Budget(rho=1))
-    plan = flu.plan(cases=tc.count(), **goal)
+    plan = planned(flu, goal, cases=tc.count())
     flu.begin(plan)
     for number in range(20):
         flu.append(DAYS[number], [])
@@ -957,3 +968,50 @@ def test_no_day_of_a_dial_is_less_exact_than_its_plan_says(goal):
         widest = max((high - low) / 2 for low, high in zip(cells.low, cells.high, strict=True))
         whole = told.column == "cases"  # the interval of a single day ends at whole numbers
         assert widest <= (np.ceil(told.error) if whole else told.error * (1 + 1e-9))
+
+
+def test_the_former_call_warns_shows_the_new_line_and_gives_the_same_plan(flu):
+    with pytest.warns(DeprecationWarning, match=r"\.daily\(\.\.\.\)\.plan\(rho=0\.5, size=20\)"):
+        former = flu.plan(temp=tc.mean("temp"), by="region", focus="week", rho=0.5, size=20)
+    plan = flu.daily(temp=tc.mean("temp"), by="region", focus="week").plan(rho=0.5, size=20)
+    assert former.to_json() == plan.to_json()
+    with pytest.warns(DeprecationWarning, match=r"\.silent_alarm\(\.\.\.\)\.plan\(epsilon=1\)"):
+        former = flu.alarm_plan(baseline=5, epsilon=1, where="temp > 38", since=DAYS[2])
+    plan = flu.silent_alarm(baseline=5, where="temp > 38", since=DAYS[2]).plan(epsilon=1)
+    assert former.to_json() == plan.to_json()
+
+
+def test_a_question_says_what_is_asked_and_is_not_planned_yet(flu):
+    words = repr(flu.daily(cases=tc.count(), by="region", focus="week"))
+    assert all(part in words for part in ("cases = count", "region", "focus week", "not planned yet"))
+
+
+@pytest.mark.parametrize(
+    ("measure", "column", "figures"),
+    [
+        ("count", None, {"count": tc.count()}),
+        ("sum", "temp", {"sum": tc.sum("temp")}),
+        ("mean", "temp", {"mean": tc.mean("temp")}),
+    ],
+)
+def test_a_series_is_the_question_of_every_day_under_the_name_of_its_measure(flu, measure, column, figures):
+    series = flu.series(measure=measure, column=column, by="region", size=20, through=DAYS[1]).plan(rho=0.2)
+    plan = flu.daily(**figures, by="region").plan(rho=0.2, size=20)
+    assert series.to_json() == plan.to_json()
+    assert flu.plan_from(series.to_json()) == plan
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        ({"measure": "count", "column": "temp"}, "bad-parameter"),
+        ({"measure": "mean"}, "bad-parameter"),
+        ({"measure": "median", "column": "temp"}, "bad-parameter"),
+        ({"measure": "count", "where": "tmp > 38"}, "unknown-column"),
+        ({"measure": "count", "through": "2027-01-01"}, "day-outside"),
+    ],
+)
+def test_a_series_that_cannot_be_measured_is_refused(flu, asked, code):
+    with pytest.raises(TacitError) as refusal:
+        flu.series(**asked).plan(epsilon=1)
+    assert refusal.value.code == code

@@ -16,7 +16,7 @@ def test_daily_positive_tests_for_a_year_cost_what_one_day_costs(days):
         None, name="tests", level="event", start="2026-01-01", days=365, budget=tc.Budget(epsilon=0.8),
         types={"positive": "number"},
     )  # fmt: skip
-    plan = tests.plan(positive=tc.count(), where="positive = 1", epsilon=0.8)
+    plan = tests.daily(positive=tc.count(), where="positive = 1").plan(epsilon=0.8)
     assert plan.cost.epsilon(delta=0) == pytest.approx(0.8)
     assert plan.mechanisms[0]["noise"]["scale"] == "5/4"  # b = 1 / 0.8
     tests.begin(plan)
@@ -42,8 +42,8 @@ def test_at_patient_level_the_same_noise_costs_as_many_times_as_days(most):
     person = tc.stream(
         None, name="person", level="person", unit="pid", most_days=most, limits={"rows": 1}, **facts
     )
-    one = event.plan(n=tc.count(), epsilon=Fraction(4, 5), focus="day")
-    many = person.plan(n=tc.count(), epsilon=most * Fraction(4, 5), focus="day")
+    one = event.daily(n=tc.count(), focus="day").plan(epsilon=Fraction(4, 5))
+    many = person.daily(n=tc.count(), focus="day").plan(epsilon=most * Fraction(4, 5))
     assert one.mechanisms[0]["noise"]["scale"] == many.mechanisms[0]["noise"]["scale"] == "5/4"
     assert many.cost.epsilon(delta=0) == pytest.approx(most * one.cost.epsilon(delta=0))
 
@@ -53,7 +53,7 @@ def test_monthly_blood_pressure_for_a_year_in_one_budget():
         None, name="pressure", level="person-day", unit="pid", start="2026-01-01", days=12,
         bounds={"systolic": (80, 200)}, limits={"rows": 1}, budget=tc.Budget(epsilon=0.5, delta=1e-6),
     )  # fmt: skip
-    plan = pressure.plan(systolic=tc.mean("systolic"), epsilon=0.5, delta=1e-6, size=5000)
+    plan = pressure.daily(systolic=tc.mean("systolic")).plan(epsilon=0.5, delta=1e-6, size=5000)
     assert plan.forecast[0].error < 0.3  # of a mean of 5,000 patients
     pressure.begin(plan)
     rng = np.random.default_rng(2)
@@ -77,7 +77,7 @@ def test_a_year_with_a_million_rows_is_quick(tmp_path):
         keys={"region": ["a", "b"]}, limits={"rows": 1}, budget=tc.Budget(rho=1),
         ledger=tmp_path / "flu.ledger",
     )  # fmt: skip
-    flu.begin(flu.plan(cases=tc.count(), by="region", rho=1))
+    flu.begin(flu.daily(cases=tc.count(), by="region").plan(rho=1))
     began = time.process_time()
     for number in range(1, 366):
         day = flu.horizon.name(number)

@@ -416,7 +416,7 @@ def again(place, monkeypatch):
             raise SystemExit  # as if the process were gone: the ledger sees no failure, and keeps its claim
 
         with monkeypatch.context() as patched:  # a thread cannot be killed; it ends when it wakes up
-            patched.setattr("tacit.streams._task.StreamTask._integers", ended)
+            patched.setattr("tacit.streams.StreamSubject._integers", ended)
             old.clock.move(moment + 1000)
             old.close()
         made.append(Drawing(place.service.settings))
@@ -485,7 +485,7 @@ def test_a_draw_that_fails_pauses_the_stream_and_the_next_one_has_its_days(place
         raise ValueError(CANARY)
 
     with monkeypatch.context() as patched:
-        patched.setattr("tacit.streams._task.StreamTask._integers", broken)
+        patched.setattr("tacit.streams.StreamSubject._integers", broken)
         query = ask(place, 2).json()["query"]
         place.drawing.answer()
     found = place.get(f"/queries/{query}").json()
@@ -707,7 +707,7 @@ def test_a_failed_series_is_not_charged_again_to_a_newer_allotment(place, monkey
         raise ValueError
 
     with monkeypatch.context() as patched:
-        patched.setattr("tacit.streams._task.StreamTask._integers", broken)
+        patched.setattr("tacit.streams.StreamSubject._integers", broken)
         ask(place, 1)
         place.drawing.answer()
     place.post("/datasets/flu/resume", {"reason": "mended"}, "cora")

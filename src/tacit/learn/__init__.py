@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from tacit.learn import federated
 from tacit.learn._adaptive_clip import AdaptiveClip
-from tacit.learn._dataset_kind import EXAMPLES
 from tacit.learn._evaluation import evaluate
 from tacit.learn._evaluation_reading import MeasuredShare
 from tacit.learn._evaluation_table import Evaluation
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from tacit.learn._training_setup import Augmentation
 
 __all__ = [
-    "EXAMPLES",
     "PCA",
     "AdaptiveClip",
     "Augmentation",

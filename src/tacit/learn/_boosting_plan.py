@@ -77,12 +77,10 @@ def boosting_steps(
             values.append(np.asarray(raw) - middle)
             errors.append(wide * noise_spread(rates, values[-1], held, float(counting.sigma)))
             shares.append(share)
+        named = {"values": values, "error": errors, "share": shares}
         return {
             "intercept": np.asarray(score),
-            **{
-                name: np.concatenate(parts)
-                for name, parts in (("values", values), ("error", errors), ("share", shares))
-            },
+            **{name: np.concatenate(parts) for name, parts in named.items()},
         }
 
     return FitSteps(

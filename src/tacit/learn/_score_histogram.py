@@ -68,23 +68,7 @@ def draft_evaluation(
     def reading(noisy: Sequence[Noisy], confidence: Fraction) -> Evaluation:
         counts = np.asarray(noisy[0], np.float64)
         reader = HistogramReader(bins, counts, float(noise.sigma), data.per_unit, confidence)
-        two, middles = len(classes) == 2, reader.middles
-        called = (middles >= 0.5).astype(np.float64)
-        right = (
-            np.stack([1 - called, called])
-            if two
-            else np.stack([np.zeros_like(middles), np.ones_like(middles)])
-        )
-        return Evaluation(
-            accuracy=reader.share(right),
-            auc=reader.auc() if two else None,
-            calibration=reader.share(np.stack([-middles, 1 - middles]), -1.0, 1.0),
-            outcomes=reader.outcomes(),
-            edges=bins,
-            counts=counts,
-            classes=tuple(classes.tolist()),
-            confidence=float(confidence),
-        )
+        return _measures(reader, tuple(classes.tolist()))
 
     task = Task(
         document={
@@ -105,6 +89,23 @@ def draft_evaluation(
             ("assumes", _ALONE),
         ],
         goal=goal,
+    )
+
+
+def _measures(reader: HistogramReader, classes: tuple[Any, ...]) -> Evaluation:
+    """Read all measures off the noisy histogram."""
+    two, middles = len(classes) == 2, reader.middles
+    called = (middles >= 0.5).astype(np.float64)
+    lines = [1 - called, called] if two else [np.zeros_like(middles), np.ones_like(middles)]
+    return Evaluation(
+        accuracy=reader.share(np.stack(lines)),
+        auc=reader.auc() if two else None,
+        calibration=reader.share(np.stack([-middles, 1 - middles]), -1.0, 1.0),
+        outcomes=reader.outcomes(),
+        edges=reader.edges,
+        counts=reader.counts,
+        classes=classes,
+        confidence=float(reader.confidence),
     )
 
 

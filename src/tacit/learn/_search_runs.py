@@ -14,13 +14,14 @@ from tacit.accounting import Cost
 from tacit.core import Draft, Step, Task
 from tacit.learn._fit_noise import check_fit_goal, share_of_noise, smallest_noise
 from tacit.learn._fitted_numbers import FittedNumbers
+from tacit.learn._folds import unit_folds
 from tacit.learn._prepaid import gaussian_share
 from tacit.learn._scorer import predictions_of, whole_scores
 from tacit.learn._whole_features import FEATURE_STEPS
 from tacit.mechanisms import BestRun, RoundedGaussian
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tacit.core import Goal, Noisy
     from tacit.learn._estimator import PrivateEstimator
@@ -39,12 +40,11 @@ class SearchRuns:
     noise: Fraction
     train: Examples
     test: Examples
+    clone: Callable[[PrivateEstimator], PrivateEstimator]
 
     def run(self, place: int) -> tuple[int, str]:
         """Fit one candidate with fresh noise; return its noisy score, and what it learned."""
-        from sklearn.base import clone
-
-        model = clone(self.candidates[place])
+        model = self.clone(self.candidates[place])
         model.n_features_in_ = self.candidates[place].n_features_in_
         task = model._checked_steps(self.train, self.noise).task(model.kind, "")  # noqa: SLF001 - of this room
         fitted = task.reading(task.draw(), Fraction(95, 100))
@@ -64,8 +64,6 @@ def divided(data: Examples) -> tuple[Examples, Examples]:
 
     The declared sizes are the expected shares of the declared size.
     """
-    from tacit.learn._folds import unit_folds
-
     arrays, owners = [np.asarray(one) for one in data._arrays], data._owners  # noqa: SLF001
     folds = unit_folds(cast("Ledger", data._ledger), _PARTS, arrays[0], arrays[1], owners)  # noqa: SLF001
 
@@ -87,6 +85,8 @@ def draft_search(
     digest: str,
 ) -> Draft[FittedNumbers]:
     """Draft a search: one mechanism, the best of a random number of runs."""
+    from sklearn.base import clone  # before the charge
+
     check_fit_goal(goal, data.size)
     assert goal.epsilon is not None  # noqa: S101 - a search takes nothing else
     noise = _noise_of_one(goal.epsilon, goal.delta, runs)
@@ -105,7 +105,7 @@ def draft_search(
         document={
             "search": kind, "candidates": [dict(fit.settings) for fit in fits], "score": score, "data": digest
         },
-        open=lambda _: SearchRuns(candidates, score, noise, *divided(data)),
+        open=lambda _: SearchRuns(candidates, score, noise, *divided(data), clone),
         steps=(
             Step(best, lambda tries, _: tries,
                  {"statistic": f"fits of {kind}, chosen by {score} on held-out units"}),

@@ -324,8 +324,9 @@ def _goal(
     small = check_delta_of_size(delta, settings.size)
     if (epsilon is None) == (wish.multiplier is None):
         raise one_of("epsilon", "noise", Either(Set(epsilon=1), Set(noise=1.0)))
-    reached = wish.reached(settings, small, trained) if epsilon is None else epsilon
-    return Goal.read(epsilon=reached, delta=small)
+    if epsilon is None:  # of much noise it may be rounded to 0
+        return Goal(epsilon=wish.reached(settings, small, trained), delta=small)
+    return Goal.read(epsilon=epsilon, delta=small)
 
 
 def _decay(average: Number) -> Fraction:

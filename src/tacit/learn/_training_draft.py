@@ -50,7 +50,7 @@ def draft_training(
         asked=f"train {type(setup.model).__name__} with {settings.steps:,} steps",
         forecast=lambda: _forecast(settings, setup.size),
         facts=lambda: _facts(data, noisy, settings),
-        goal=goal,
+        promised={"epsilon": settings.epsilon, "delta": settings.delta},
     )
 
 

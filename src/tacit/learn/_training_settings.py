@@ -280,11 +280,12 @@ def read_bands(
             why="each unit belongs to one of this many groups, and a step samples only one group",
             fix=Set(noise_kind="independent"),
         )  # fmt: skip
-    if epsilon is None:
+    promised: Number | None = epsilon
+    if promised is None:
         one = Cost.gaussian(sigma=noise, sensitivity=1)  # type: ignore[arg-type]
-        epsilon = (steps * one.sampled(rate)).epsilon(delta=delta)
+        promised = (steps * one.sampled(rate)).epsilon(delta=delta)
     most = max(2, _MEMORY // trained)
-    chosen = choose_bands(epsilon=epsilon, delta=delta, rate=rate, steps=steps, most_bands=most).bands
+    chosen = choose_bands(epsilon=promised, delta=delta, rate=rate, steps=steps, most_bands=most).bands
     return chosen if kind == "auto" else max(2, chosen)
 
 

@@ -17,7 +17,6 @@ from tacit.learn.federated._federated_model import FederatedModel
 from tacit.learn.federated._hospital import Hospital
 from tacit.learn.federated._hospital_key import HospitalKey
 from tacit.learn.federated._messages import Message, pack, unpack
-from tacit.learn.federated._questions import CLIENTS
 from tacit.learn.federated._service import HospitalService, MessageHandler, ServiceLink
 from tacit.learn.federated._softmax import GradientModel, Softmax
 from tacit.learn.federated._study import Participant, Study, study
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from tacit.learn.federated._flower import FlowerGrid, client_app, flower_exchange, server_app
 
 __all__ = [
-    "CLIENTS",
     "Client",
     "ClientModel",
     "Clients",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from tacit.core._plan import PLAN_SCHEMA
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from tacit.accounting import Adjacency, Budget
     from tacit.core._plan import Plan
     from tacit.core._protocols import JSON, Charger
+    from tacit.core._question import QuestionKind
     from tacit.core._unit import Identity, Unit
 
 
@@ -29,6 +32,8 @@ class Dataset:
 
     #: The kind of dataset, by which its questions are registered.
     kind: ClassVar[str] = ""
+    #: The questions that its own field declares.
+    questions: ClassVar[tuple[QuestionKind[Any], ...]] = ()
 
     identity: Identity
     _ledger: Charger
@@ -66,6 +71,19 @@ class Dataset:
         if self.identity.block:
             return self._ledger.remaining(self.identity.name, block=self.identity.block)
         return self._ledger.remaining(self.identity.name)
+
+    if not TYPE_CHECKING:  # for a type checker, a dataset has the methods that its field wrote
+
+        def __getattr__(self, name: str) -> Any:
+            """Ask a declared question that has no method of its own, such as one of another package."""
+            if not name.startswith("_"):
+                for kind in chain(self.questions, questions_of(self.kind)):
+                    if kind.name == name:
+                        return partial(kind.ask, self)
+            if (further := getattr(super(Dataset, self), "__getattr__", None)) is not None:
+                return further(name)
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(message)
 
     def __repr__(self) -> str:
         notes = "".join(f"\n{note}" for note in self.account_notes)
@@ -147,7 +165,7 @@ class Dataset:
 
     def _rebuild(self, request: Any) -> Plan[Any]:
         """Make a plan from its request: the question that recognises it does."""
-        for kind in questions_of(self.kind):
+        for kind in chain(self.questions, questions_of(self.kind)):
             if (plan := kind.rebuilt(self, request)) is not None:
                 return plan
         raise _unreadable()

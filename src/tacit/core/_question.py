@@ -119,6 +119,11 @@ class WireForm:
     write: Callable[[Question[Any], Goal], JSON]
     read: Callable[[Any, Mapping[str, Any]], tuple[Mapping[str, Any], Goal] | None]
 
+    @classmethod
+    def none(cls) -> WireForm:
+        """Return the form of a question whose plans cannot be rebuilt, such as one with a model's code."""
+        return cls(lambda _question, _goal: None, lambda _dataset, _request: None)
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class QuestionKind(Generic[C]):

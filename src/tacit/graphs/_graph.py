@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tacit.core import Dataset, plannable
 from tacit.errors import bad_parameter
@@ -17,6 +17,7 @@ from tacit.graphs._questions import (
     DENSEST,
     EDGES,
     MIXING,
+    QUESTIONS,
     RECIPROCITY,
     STARS,
     TRIANGLES,
@@ -26,7 +27,7 @@ from tacit.graphs._questions import (
 from tacit.graphs._verdict import verdict_of
 
 if TYPE_CHECKING:
-    from tacit.core import AnswerTable, Question
+    from tacit.core import AnswerTable, Question, QuestionKind
     from tacit.exact import Number
     from tacit.graphs._degree_questions import DegreeEnd
     from tacit.graphs._graph_facts import GraphFacts
@@ -59,6 +60,7 @@ class Graph(Dataset):
     """
 
     kind: ClassVar[str] = "graph"
+    questions: ClassVar[tuple[QuestionKind[Any], ...]] = QUESTIONS
 
     facts: GraphFacts
     _reader: GraphReader

@@ -321,7 +321,9 @@ def test_what_a_guarantee_assumes_stands_on_the_page_and_cannot_be_taken_out():
     data = members([ledger, ledger])[0]
     plan = data.agg(n=tc.count()).plan(epsilon=1)
     [member] = members_of(plan)
-    task = replace(member.task, labels=({**member.task.labels[0], "assumes": "no patient has two names"},))
+    [step] = member.task.steps
+    assumed = replace(step, label={**step.label, "assumes": "no patient has two names"})
+    task = replace(member.task, steps=(assumed,))
     promised = Plan.of(data, task, promised=plan.promised)
     assert promised.hash != plan.hash
     certificate = promised.release().certificate
@@ -375,7 +377,8 @@ def test_the_cost_of_a_mechanism_is_worked_out_again(name, goal, adjacency):
     plan = WORKLOADS[name](data).plan(**goal)
     assert plan.release().certificate.problems(ledger) == []
     [member] = members_of(plan)
-    task = replace(member.task, mechanisms=tuple(map(forged, member.task.mechanisms)))
+    steps = tuple(replace(step, mechanism=forged(step.mechanism)) for step in member.task.steps)
+    task = replace(member.task, steps=steps)
     cheap = Plan.of(data, task, promised=plan.promised)
     assert cheap.cost.spend.rho < plan.cost.spend.rho / 2
     problems = cheap.release().certificate.problems(ledger)

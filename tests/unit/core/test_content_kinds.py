@@ -12,8 +12,14 @@ import pytest
 
 import tacit as tc
 from tacit.core import Content
-from tacit.core._release import _ROOMS
+from tacit.core._registry import _built_in
 
+#: The room of each kind of content that Tacit's rooms register.
+ROOMS = {
+    name.removeprefix("content."): entry.module.split(".")[1]
+    for name, entry in _built_in().items()
+    if name.startswith("content.")
+}
 #: Prints for each kind why an empty content of it is refused.
 READ = """
 import json, sys
@@ -33,18 +39,18 @@ def in_a_fresh_process(code: str, argument: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_the_core_knows_the_room_of_every_kind_there_is():
+def test_every_kind_there_is_is_registered_by_its_room():
     for module in pkgutil.walk_packages(tc.__path__, "tacit."):
         if not module.name.endswith("__main__"):
             import_module(module.name)
     own = {k: c for k, c in Content._kinds.items() if c.__module__.startswith("tacit.")}
     found = {kind: content.__module__.split(".")[1] for kind, content in own.items()}
-    assert found == {**_ROOMS, "answer-table": "core", "batch": "core"}
+    assert found == {**ROOMS, "answer-table": "core", "batch": "core"}
 
 
-@pytest.mark.parametrize("room", sorted(set(_ROOMS.values())))
+@pytest.mark.parametrize("room", sorted(set(ROOMS.values())))
 def test_every_kind_is_found_in_a_fresh_process(room):
-    kinds = [kind for kind in _ROOMS if _ROOMS[kind] == room]
+    kinds = [kind for kind in ROOMS if ROOMS[kind] == room]
     said = in_a_fresh_process(READ, json.dumps([*kinds, "nothing-known"]))
     assert len(said) == len(kinds) + 1
     assert not any("has the kind" in why for why in said[:-1])  # found, and its form is refused
@@ -53,7 +59,7 @@ def test_every_kind_is_found_in_a_fresh_process(room):
 
 def test_importing_the_core_imports_no_field():
     code = "import sys, tacit as tc; tc.Release; print([m for m in sys.modules if m.startswith(sys.argv[1])])"
-    for room in set(_ROOMS.values()):
+    for room in set(ROOMS.values()):
         assert in_a_fresh_process(code, f"tacit.{room}") == ["[]"]
 
 

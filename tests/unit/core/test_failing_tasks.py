@@ -11,7 +11,7 @@ import pytest
 import tacit as tc
 from asking import ledger_of
 from tacit import TacitError
-from tacit.core import AnswerTable, Cells, Dataset, Plan, open_account, read_identity
+from tacit.core import AnswerTable, Cells, Dataset, Plan, Step, Task, open_account, read_identity
 from tacit.mechanisms import DiscreteLaplace
 
 
@@ -21,13 +21,24 @@ class TwoCounts:
 
     rows: int = 1000
     seen: list[int] = field(default_factory=list)
-    question = "two counts"
-    mechanisms = (DiscreteLaplace(epsilon=Fraction(1, 2), sensitivity=1),) * 2
 
-    def integers(self):
-        first = yield self.rows
-        self.seen.append(first)
-        yield self.rows if first > 500 else 0
+    @property
+    def task(self):
+        noise = DiscreteLaplace(epsilon=Fraction(1, 2), sensitivity=1)
+        return Task(
+            document="two counts", open=self.open, reading=self.read,
+            steps=(Step(noise, self.first), Step(noise, self.second)),
+        )  # fmt: skip
+
+    def open(self, _readings):
+        return self.rows
+
+    def first(self, rows, _noisy):
+        return rows
+
+    def second(self, rows, noisy):
+        self.seen.append(noisy[0])
+        return rows if noisy[0] > 500 else 0
 
     def read(self, noisy, confidence):
         cells = {name: Cells((value,), (None,), (None,)) for name, value in zip("ab", noisy, strict=True)}
@@ -41,42 +52,30 @@ class SecretError(Exception):
 class FailsAtOnce(TwoCounts):
     """The data cannot be read."""
 
-    def integers(self):
+    def open(self, _readings):
         raise SecretError("row 7 is ann")
-        yield 0
 
 
 class FailsAfterTheFirstAnswer(TwoCounts):
     """The data is gone once the first noisy integers are back; they are not released either."""
 
-    def integers(self):
-        first = yield self.rows
-        self.seen.append(first)
+    def second(self, rows, noisy):
+        super().second(rows, noisy)
         raise SecretError("row 7 is ann")
 
 
-class YieldsText(TwoCounts):
+class GivesText(TwoCounts):
     """What is no integer never becomes an answer."""
 
-    def integers(self):
-        yield "row 7 is ann"
-        yield 0
+    def first(self, _rows, _noisy):
+        return "row 7 is ann"
 
 
-class YieldsTooOften(TwoCounts):
-    """A third exact number has no mechanism."""
-
-    def integers(self):
-        yield self.rows
-        yield self.rows
-        yield self.rows
-
-
-class YieldsTooSeldom(TwoCounts):
+class GivesNothing(TwoCounts):
     """The second mechanism gets nothing."""
 
-    def integers(self):
-        yield self.rows
+    def second(self, _rows, _noisy):
+        return None
 
 
 class CannotBeRead(TwoCounts):
@@ -86,7 +85,7 @@ class CannotBeRead(TwoCounts):
         raise ZeroDivisionError("a bug in the field's own code")
 
 
-BROKEN = [FailsAtOnce, FailsAfterTheFirstAnswer, YieldsText, YieldsTooOften, YieldsTooSeldom]
+BROKEN = [FailsAtOnce, FailsAfterTheFirstAnswer, GivesText, GivesNothing]
 
 
 def dataset(ledger=None):
@@ -97,7 +96,7 @@ def dataset(ledger=None):
 
 
 def plan_of(data, task, **options):
-    return Plan.of(data, task, promised={"epsilon": Fraction(1)}, **options)
+    return Plan.of(data, task.task, promised={"epsilon": Fraction(1)}, **options)
 
 
 def spent(data):

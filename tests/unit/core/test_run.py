@@ -21,7 +21,17 @@ from toy_fields.survey import survey
 import tacit as tc
 from asking import ledger_of, task_of
 from tacit import TacitError
-from tacit.core import Content, Dataset, Plan, open_account, read_identity
+from tacit.core import (
+    Content,
+    Dataset,
+    DrawnBefore,
+    Plan,
+    RunTask,
+    Step,
+    Task,
+    open_account,
+    read_identity,
+)
 from tacit.core._run import _joined, _parts
 from tacit.core._run_stages import run_cost
 from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace
@@ -46,7 +56,7 @@ def spent(data):
 
 def test_a_year_of_days_is_charged_once():
     data = stream(budget=tc.Budget(epsilon=10**6))
-    plan = data.daily(epsilon=365 * 50)
+    plan = data.daily().plan(epsilon=365 * 50)
     assert plan.instalments == 365
     assert plan.cost.epsilon(delta=0) == 365 * 50
     assert "365 instalments, charged once" in repr(plan)
@@ -69,7 +79,7 @@ def test_a_year_of_days_is_charged_once():
 
 def test_a_year_of_visits_costs_what_one_day_costs():
     data = stream(unit=tc.Unit.row())
-    run = data.daily(epsilon=1).run()
+    run = data.daily().plan(epsilon=1).run()
     for _ in range(5):
         run.next()
     assert spent(data) == 1
@@ -80,18 +90,18 @@ def test_a_year_of_visits_costs_what_one_day_costs():
 def test_days_are_not_disjoint_where_a_unit_may_move_between_them():
     data = stream(unit=tc.Unit.row(), adjacency="replace")
     with pytest.raises(TacitError, match="replace"):
-        data.daily(epsilon=1).run()
+        data.daily().plan(epsilon=1).run()
     assert spent(data) == 0
 
 
 def test_a_run_goes_on_after_a_restart(tmp_path):
     path = tmp_path / "a.ledger"
     with tc.Ledger.open(path) as ledger:
-        run = stream(ledger=ledger).daily(epsilon=1).run()
+        run = stream(ledger=ledger).daily().plan(epsilon=1).run()
         first = [run.next() for _ in range(3)]
     with tc.Ledger.open(path) as ledger:
         data = stream(ledger=ledger)
-        run = data.daily(epsilon=1).run()
+        run = data.daily().plan(epsilon=1).run()
         assert run.remaining == 362
         assert list(run) == first
         assert run[2] == first[1]
@@ -105,7 +115,7 @@ def test_a_run_goes_on_after_a_restart(tmp_path):
 def test_days_that_come_in_later_can_be_drawn_later():
     days = [["p1"]]
     data = stream(days, budget=tc.Budget(epsilon=10**6))
-    run = data.daily(epsilon=10**5).run()
+    run = data.daily().plan(epsilon=10**5).run()
     assert run.next().value == 1
     days.append(["p1", "p2"])
     assert run.next().value == 2
@@ -127,7 +137,7 @@ def test_an_account_below_pays_once_for_the_whole_run():
     data = stream()
     ledger = ledger_of(data)
     ledger.create_account("ana", parent="events", budget=tc.Budget(epsilon=1))
-    plan = data.daily(epsilon=1)
+    plan = data.daily().plan(epsilon=1)
     plan.run().next()
     for _ in range(2):
         release = plan.run(account="ana", who="ana")[1]
@@ -142,31 +152,31 @@ def test_an_account_below_pays_once_for_the_whole_run():
 def test_a_run_is_not_released_at_once_and_one_draw_is_not_run():
     data = stream()
     with pytest.raises(TacitError) as wrong:
-        data.daily(epsilon=1).release()
+        data.daily().plan(epsilon=1).release()
     assert wrong.value.code == "release-or-run"
     assert str(wrong.value.fix) == "plan.run()"
     clients = examples([[1.0]], [1.0], budget=tc.Budget(rho=1))
     with pytest.raises(TacitError) as wrong:
-        clients.fit(rho=0.1).run()
+        clients.fit().plan(rho=0.1).run()
     assert str(wrong.value.fix) == "plan.release()"
     with refused("release-or-run"):
         survey("Do you smoke?", ["no", "yes"], epsilon=1).answer("yes").run()
     with refused("release-or-run"):
-        Plan.together([data.daily(epsilon=1)] * 2, disjoint=True)
+        Plan.together([data.daily().plan(epsilon=1)] * 2, disjoint=True)
     assert spent(data) == 0
-    assert clients.fit(rho=0.1).instalments is None
+    assert clients.fit().plan(rho=0.1).instalments is None
 
 
 def test_the_plan_of_a_run_travels():
     data = stream()
-    plan = data.daily(epsilon=1)
+    plan = data.daily().plan(epsilon=1)
     assert data.plan_from(json.loads(json.dumps(plan.to_json()))) == plan
-    assert data.daily(epsilon=1, days=364) != plan
-    assert stream(unit=tc.Unit.row()).daily(epsilon=1) != plan
+    assert data.daily(days=364).plan(epsilon=1) != plan
+    assert stream(unit=tc.Unit.row()).daily().plan(epsilon=1) != plan
 
 
 def test_a_release_of_a_run_is_saved_and_read_back(tmp_path):
-    release = stream().daily(epsilon=1).run().next()
+    release = stream().daily().plan(epsilon=1).run().next()
     release.save(tmp_path / "day.json")
     assert tc.Release.load(tmp_path / "day.json") == release
 
@@ -194,14 +204,14 @@ def edits(fields):
 
 def test_each_edit_of_an_instalments_certificate_is_found():
     data = stream()
-    run = data.daily(epsilon=1).run()
+    run = data.daily().plan(epsilon=1).run()
     for _ in range(3):
         certificate = run.next().certificate
         assert certificate.problems(ledger_of(data)) == []
     fields = json.loads(certificate.to_json())
     assert fields["ledger"]["instalment"] == 3
     assert fields["ledger"]["instalments"] == 365
-    assert fields["cost"] == data.daily(epsilon=1).cost.to_json()
+    assert fields["cost"] == data.daily().plan(epsilon=1).cost.to_json()
     tried = 0
     for edited in edits(fields):
         assert tc.Certificate(edited).problems(ledger_of(data)), edited
@@ -247,20 +257,16 @@ class Numbers(Content):
         return cls(tuple(document))
 
 
-class Fading:
+def fading(instalments=3, steps_of=None):
     """A run whose instalments differ: each has as many mechanisms as its number, of another scale."""
 
-    question, instalments = "fading", 3
+    def as_many(number):
+        return (Step(DiscreteLaplace(epsilon=Fraction(1, number), sensitivity=1), lambda *_: 10**6),) * number
 
-    def mechanisms_of(self, number):
-        return [DiscreteLaplace(epsilon=Fraction(1, number), sensitivity=1)] * number
-
-    def integers_of(self, number, noisy, state):
-        for _ in range(number):
-            yield 10**6
-
-    def read_of(self, number, noisy, confidence):
-        return Numbers(tuple(noisy[number]))
+    return RunTask(
+        document="fading", instalments=instalments, steps_of=steps_of or as_many, open=lambda _: None,
+        reading=lambda number, noisy, _: Numbers(tuple(noisy[number])),
+    )  # fmt: skip
 
 
 def plan_of(task, **promised):
@@ -271,7 +277,7 @@ def plan_of(task, **promised):
 
 
 def test_instalments_with_different_mechanisms_add_up():
-    plan, ledger = plan_of(Fading())
+    plan, ledger = plan_of(fading())
     assert plan.cost.epsilon(delta=0) == 3
     run = plan.run()
     assert [len(run.next().values) for _ in range(3)] == [1, 2, 3]
@@ -279,26 +285,26 @@ def test_instalments_with_different_mechanisms_add_up():
     assert run[3].certificate.matches(ledger)
 
 
-def test_an_instalment_is_drawn_by_the_mechanisms_that_were_charged(monkeypatch):
-    plan, _ = plan_of(Fading())
+def test_an_instalment_is_drawn_by_no_other_mechanisms_than_those_that_were_charged():
+    chosen = [Fraction(1)]
+
+    def steps_of(_number):
+        return (Step(DiscreteLaplace(epsilon=chosen[0], sensitivity=1), lambda *_: 10**6),)
+
+    plan, _ = plan_of(fading(steps_of=steps_of))
     run = plan.run()
-    monkeypatch.setattr(Fading, "mechanisms_of", lambda *_: [DiscreteLaplace(epsilon=10**6, sensitivity=1)])
-    used = []
-    honest = DiscreteLaplace.release
-    monkeypatch.setattr(
-        DiscreteLaplace, "release", lambda self, x: used.append(self.epsilon) or honest(self, x)
-    )
-    run.next()
-    assert used
-    assert max(used) < 10
+    assert run.next().values
+    chosen[0] = Fraction(10**6)
+    with pytest.raises(TacitError) as failed:
+        run.next()
+    assert failed.value.code == "release-failed"
+    chosen[0] = Fraction(1)
+    assert run.next().values  # the second instalment is lost, the third is not
 
 
 def test_a_run_without_instalments_is_refused():
-    class Nothing(Fading):
-        instalments = 0
-
     with refused("bad-parameter"):
-        plan_of(Nothing())[0].run()
+        plan_of(fading(instalments=0))[0].run()
 
 
 # secrets
@@ -329,35 +335,32 @@ class Drifting:
 class Remembers:
     """Two mechanisms with a memory, and a state of the task's own."""
 
-    question, instalments, composition = "remembers", 4, "once"
-
-    def __init__(self):
+    def __init__(self, second=Drifting(3)):
         self.states = []
         self.fails = False
         self.earlier = []
+        steps = (
+            Step(Drifting(1000), lambda before, noisy: before.number),
+            Step(second, lambda before, noisy: noisy[0]),
+        )
+        self.task = RunTask(
+            document="remembers", instalments=4, composition="once", steps_of=lambda _: steps, open=self.opened,
+            left=self.left, reading=lambda number, noisy, _: Numbers((dict(noisy),)),
+        )  # fmt: skip
 
-    def mechanisms_of(self, number):
-        return (Drifting(1000), Drifting(3))
+    def opened(self, before):
+        self.states.append(before.state)
+        self.earlier.append(dict(before.noisy))
+        return before
 
-    def integers_of(self, number, noisy, state):
-        self.states.append(state)
-        self.earlier.append(dict(noisy))
-        first = yield number
-        yield first
+    def left(self, before):
         if self.fails:
-            raise ZeroDivisionError(state.decode())
-        return state + b"SECRET" if number < 3 else None
-
-    def read_of(self, number, noisy, confidence):
-        return Numbers((dict(noisy),))
+            raise ZeroDivisionError(before.state.decode())
+        return before.state + b"SECRET" if before.number < 3 else None
 
 
 def test_a_mechanism_without_a_memory_is_not_charged_once():
-    class Forgets(Remembers):
-        def mechanisms_of(self, number):
-            return (Drifting(1000), tc.mechanisms.DiscreteLaplace(epsilon=1, sensitivity=1))
-
-    plan, ledger = plan_of(Forgets())
+    plan, ledger = plan_of(Remembers(tc.mechanisms.DiscreteLaplace(epsilon=1, sensitivity=1)).task)
     with refused("bad-parameter"):
         plan.run()
     assert ledger.account("numbers").spent.epsilon == 0
@@ -365,7 +368,7 @@ def test_a_mechanism_without_a_memory_is_not_charged_once():
 
 def test_one_mechanism_may_span_a_run_and_is_charged_once():
     task = Remembers()
-    plan, ledger = plan_of(task)
+    plan, ledger = plan_of(task.task)
     assert plan.cost.epsilon(delta=0) == 2
     run = plan.run()
     assert run.next().values == ({1: [1001, 1004]},)
@@ -402,7 +405,7 @@ def test_a_model_of_fifty_megabytes_is_stored_once_and_read_back(tmp_path):
             identity = read_identity(name="clients", unit=tc.Unit.client())
             open_account(identity, tc.Budget(rho=1), ledger)
             task = LargeModel(size)
-            plan = Plan.of(Dataset(identity, ledger), task, promised={"rho": Fraction(1, 2)})
+            plan = Plan.of(Dataset(identity, ledger), task.task, promised={"rho": Fraction(1, 2)})
             release = plan.release()
             assert len(release.weights) == size
             assert task.computed == (opened == 0)
@@ -416,7 +419,7 @@ def test_a_model_of_fifty_megabytes_is_stored_once_and_read_back(tmp_path):
     artifact.unlink()
     with tc.Ledger.open(path) as ledger:
         task = LargeModel(size)
-        plan = Plan.of(Dataset(identity, ledger), task, promised={"rho": Fraction(1, 2)})
+        plan = Plan.of(Dataset(identity, ledger), task.task, promised={"rho": Fraction(1, 2)})
         with refused("artifact-lost"):
             plan.release()
         assert not task.computed
@@ -428,17 +431,20 @@ class LargeModel:
 
     size: int
     computed: bool = False
-    question = "a large model"
-    mechanisms = (DiscreteGaussian(rho=Fraction(1, 2), sensitivity_squared=10**22),)
 
-    def integers(self):
+    @property
+    def task(self):
+        noise = DiscreteGaussian(rho=Fraction(1, 2), sensitivity_squared=10**22)
+        return Task(
+            document="a large model", open=self.vector, steps=(Step(noise, lambda vector, _: vector),),
+            reading=lambda noisy, _: LinearModel(noisy[0]),
+        )  # fmt: skip
+
+    def vector(self, _):
         self.computed = True
-        yield np.arange(self.size, dtype=np.int64)
-
-    def read(self, noisy, confidence):
-        return LinearModel(tuple(noisy[0]))
+        return np.arange(self.size, dtype=np.int64)
 
 
 def test_the_toy_stream_counts_each_person_once_a_day():
-    task = task_of(stream([["a", "a", "b"]]).daily(epsilon=1))
-    assert next(task.integers_of(1, {}, b"")) == 2
+    task = task_of(stream([["a", "a", "b"]]).daily().plan(epsilon=1))
+    assert task.steps_of(1)[0].exact(task.open(DrawnBefore(1, {}, b"")), []) == 2

@@ -195,7 +195,7 @@ def matches_all(document, books):
 def test_each_instalment_is_bound():
     ledger = tc.Ledger.memory()
     days = event_stream([["ana"], ["bo", "cy"]], unit="person", budget=tc.Budget(epsilon=2), ledger=ledger)
-    run = days.daily(epsilon=1).run()
+    run = days.daily().plan(epsilon=1).run()
     first, second = run.next(), run.next()
     for release in (first, second, run[1]):
         assert release.matches(ledger)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar
 
-from tacit.core import Content, Dataset, Forecast, Plan, Unit, open_account, read_identity
-from tacit.exact import rational
+from tacit import core
 from tacit.ledger import open_ledger
 from tacit.mechanisms import DiscreteLaplace
+from tacit.parameters import Integer
 
 
 @dataclass(frozen=True, slots=True)
-class DayCount(Content):
-    """The count of one day with its interval, and the total of the days up to it that are stored."""
-
+class DayCount(core.Content):
     kind: ClassVar[str] = "toy-day"
     day: int
     value: int
@@ -23,71 +20,41 @@ class DayCount(Content):
     high: int
     total: int
 
-    def to_json(self):
-        return [self.day, self.value, self.low, self.high, self.total]
 
-    @classmethod
-    def from_json(cls, document):
-        return cls(*document)
-
-
-@dataclass(frozen=True, slots=True)
-class DailyCountTask:
+def draft(stream, goal, days):
     """One person changes each day's count by at most 1, so the days' costs add up.
 
     Of one visit, which has one day, only that day's count changes: the run costs what one day costs.
     """
+    by_visit = stream.unit == core.Unit.row()
+    each = goal.epsilon if by_visit else goal.epsilon / days
+    noise = DiscreteLaplace(epsilon=each, sensitivity=1, adjacency=stream.adjacency)
 
-    days: Any
-    instalments: int
-    noise: DiscreteLaplace
-    composition: str
-
-    @property
-    def question(self):
-        return {"count": "events", "every": "day"}
-
-    def mechanisms_of(self, number):
-        return (self.noise,)
-
-    def integers_of(self, number, noisy, state):
-        yield len(set(self.days[number - 1]))
-
-    def read_of(self, number, noisy, confidence):
-        [value] = noisy[number]
-        half = self.noise.half_width(confidence)
+    def read(number, noisy, confidence):
+        [value], half = noisy[number], noise.half_width(confidence)
         return DayCount(number, value, value - half, value + half, sum(noisy[day][0] for day in noisy))
+
+    steps = (core.Step(noise, lambda people, _: len(set(people))),)
+    task = core.RunTask(
+        document={"count": "events", "every": "day"}, instalments=days, steps_of=lambda _: steps,
+        open=lambda before: stream._days[before.number - 1], reading=read,
+        composition="largest" if by_visit else "sum",
+    )  # fmt: skip
+    forecast = core.Forecast("value", "events of a day", noise.describe(), noise.half_width(goal.confidence))
+    return core.Draft(task=task, asked="daily counts", forecast=[forecast])
+
+
+DAYS = core.Argument("days", Integer(1), default=365)
+DAILY = core.QuestionKind(name="daily", words="Count each day", draft=draft, arguments=(DAYS,))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class EventStream(Dataset):
-    """Who was there on which day; the days may still be coming in."""
-
+class EventStream(core.Dataset):
+    questions = (DAILY,)
     _days: Any
 
-    def daily(self, *, epsilon, days=365):
-        total = rational("epsilon", epsilon)
-        by_visit = self.unit == Unit.row()
-        noise = DiscreteLaplace(
-            epsilon=total if by_visit else total / days, sensitivity=1, adjacency=self.adjacency
-        )
-        half = noise.half_width(Fraction(95, 100))
-        return Plan.of(
-            self,
-            DailyCountTask(self._days, days, noise, "largest" if by_visit else "sum"),
-            promised={"epsilon": total},
-            forecast=[Forecast("value", "events of a day", noise.describe(), half)],
-            asked="daily counts",
-            request=lambda: {"epsilon": str(total), "days": days},
-        )
 
-    def _rebuild(self, request):
-        return self.daily(epsilon=Fraction(request["epsilon"]), days=request["days"])
-
-
-def event_stream(days, *, unit, budget, adjacency=None, ledger=None):
-    facts = {} if adjacency is None else {"adjacency": adjacency}
-    identity = read_identity(name="events", unit=unit, **facts)
-    store = open_ledger(ledger)
-    open_account(identity, budget, store)
+def event_stream(days, *, unit, budget, adjacency="add/remove", ledger=None):
+    identity, store = core.read_identity(name="events", unit=unit, adjacency=adjacency), open_ledger(ledger)
+    core.open_account(identity, budget, store)
     return EventStream(identity, store, days)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from tacit.core import Content, Plan, Unit, read_identity
+from tacit import core
 from tacit.exact import rational
 from tacit.mechanisms import RandomizedResponse
 
@@ -14,43 +14,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Report(Content):
-    """One randomized answer."""
-
+class Report(core.Content):
     kind: ClassVar[str] = "toy-report"
     answer: str
-
-    def to_json(self):
-        return self.answer
-
-    @classmethod
-    def from_json(cls, document):
-        return cls(str(document))
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerTask:
-    """One respondent's answer to a question with public categories."""
-
-    asked: str
-    categories: tuple[str, ...]
-    answer: str
-    epsilon: Fraction
-
-    @property
-    def question(self):
-        return {"asked": self.asked, "categories": list(self.categories)}
-
-    @property
-    def mechanisms(self):
-        return [RandomizedResponse(epsilon=self.epsilon, categories=self.categories)]
-
-    def integers(self):
-        yield self.answer
-
-    def read(self, noisy, confidence):
-        del confidence
-        return Report(noisy[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +27,21 @@ class Survey:
     categories: tuple[str, ...]
     epsilon: Fraction
 
+    @property
+    def coin(self):
+        return RandomizedResponse(epsilon=self.epsilon, categories=self.categories)
+
     def answer(self, text):
-        identity = read_identity(name=self.asked, unit=Unit.client(), adjacency="replace")
-        task = AnswerTask(self.asked, self.categories, text, self.epsilon)
-        return Plan.local(identity, task, promised={"epsilon": self.epsilon}, asked=self.asked)
+        identity = core.read_identity(name=self.asked, unit=core.Unit.client(), adjacency="replace")
+        task = core.Task(
+            document={"asked": self.asked, "categories": list(self.categories)}, open=lambda _: text,
+            steps=(core.Step(self.coin, lambda answer, _: answer),), reading=lambda noisy, _: Report(noisy[0]),
+        )  # fmt: skip
+        return core.Plan.local(identity, task, promised={"epsilon": self.epsilon}, asked=self.asked)
 
     def estimate(self, reports):
         """Estimate how many respondents gave each answer."""
-        coin = RandomizedResponse(epsilon=self.epsilon, categories=self.categories)
-        return coin.estimate([report.answer for report in reports])
+        return self.coin.estimate([report.answer for report in reports])
 
 
 def survey(asked, categories, *, epsilon):

@@ -3,88 +3,56 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import combinations
 from typing import ClassVar
 
-from tacit.core import Content, Dataset, Forecast, Plan, Unit, open_account, read_identity
-from tacit.exact import rational
+from tacit import core
 from tacit.ledger import open_ledger
-from tacit.mechanisms import DiscreteLaplace
 
 
 @dataclass(frozen=True, slots=True)
-class CountWithInterval(Content):
-    """One whole number with its interval."""
-
+class CountWithInterval(core.Content):
     kind: ClassVar[str] = "toy-count"
     value: int
     low: int
     high: int
 
-    def to_json(self):
-        return [self.value, self.low, self.high]
-
-    @classmethod
-    def from_json(cls, document):
-        return cls(*document)
-
     def text(self, marks=()):
         return "\n".join([f"{self.value} [{self.low}, {self.high}]", *marks])
 
 
-@dataclass(frozen=True, slots=True)
-class TriangleTask:
+def triangles_of(edges, nodes):
+    threes = combinations(range(nodes), 3)
+    return sum(all(pair in edges for pair in combinations(three, 2)) for three in threes)
+
+
+def draft(graph, goal):
     """One edge closes at most a triangle with each of the other nodes: sensitivity nodes - 2."""
+    nodes, noise = graph.nodes, goal.noise(l1=graph.nodes - 2, l2_squared=(graph.nodes - 2) ** 2)
 
-    nodes: int
-    edges: frozenset
-    epsilon: Fraction
-
-    @property
-    def question(self):
-        return {"count": "triangles", "nodes": self.nodes}
-
-    @property
-    def mechanisms(self):
-        return [DiscreteLaplace(epsilon=self.epsilon, sensitivity=self.nodes - 2)]
-
-    def integers(self):
-        linked = {frozenset(edge) for edge in self.edges}
-        triples = combinations(range(self.nodes), 3)
-        yield sum(all(frozenset(pair) in linked for pair in combinations(t, 2)) for t in triples)
-
-    def read(self, noisy, confidence):
-        half = self.mechanisms[0].half_width(confidence)
+    def read(noisy, confidence):
+        half = noise.half_width(confidence)
         return CountWithInterval(noisy[0], noisy[0] - half, noisy[0] + half)
+
+    step = core.Step(noise, lambda edges, _: triangles_of(edges, nodes))
+    asked = {"count": "triangles", "nodes": nodes}
+    task = core.Task(document=asked, open=lambda _: graph._edges, steps=(step,), reading=read)
+    forecast = core.Forecast("triangles", "triangles", noise.describe(), noise.half_width(goal.confidence))
+    facts = [("neighbours", "one edge is added or removed"), ("nodes", f"{nodes} public nodes")]
+    return core.Draft(task=task, asked="triangles", forecast=[forecast], facts=facts)
+
+
+TRIANGLES = core.QuestionKind(name="triangles", words="Count the triangles", draft=draft)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Graph(Dataset):
-    """Public nodes 0, 1, 2 ... and private edges between them."""
-
+class Graph(core.Dataset):
+    questions = (TRIANGLES,)
     nodes: int
     _edges: frozenset
 
-    def triangles(self, *, epsilon):
-        task = TriangleTask(self.nodes, self._edges, rational("epsilon", epsilon))
-        law = task.mechanisms[0]
-        return Plan.of(
-            self,
-            task,
-            promised={"epsilon": task.epsilon},
-            forecast=[Forecast("triangles", "triangles", law.describe(), law.half_width(Fraction(95, 100)))],
-            facts=[("neighbours", "one edge is added or removed"), ("nodes", f"{self.nodes} public nodes")],
-            asked="triangles",
-            request=lambda: {"epsilon": str(task.epsilon)},
-        )
-
-    def _rebuild(self, request):
-        return self.triangles().plan(epsilon=Fraction(request["epsilon"]))
-
 
 def graph(edges, *, nodes, budget, name="graph", ledger=None):
-    identity = read_identity(name=name, unit=Unit.edge())
-    book = open_ledger(ledger)
-    open_account(identity, budget, book)
+    identity, book = core.read_identity(name=name, unit=core.Unit.edge()), open_ledger(ledger)
+    core.open_account(identity, budget, book)
     return Graph(identity, book, nodes, frozenset(tuple(sorted(edge)) for edge in edges))

@@ -26,7 +26,7 @@ from duckdb_sql import expression_sql
 from tacit.algebra._contribution import contribution
 from tacit.algebra._expressions import Column
 from tacit.engines import DuckDB, SourceTable, read_source
-from tacit.tables._task import exact_integers
+from tacit.tables._exact_integers import exact_integers
 
 KEY = 12345
 UNITS, EACH = 24, 4

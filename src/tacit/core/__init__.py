@@ -49,7 +49,16 @@ from tacit.core._question import (
     questions_by_name,
 )
 from tacit.core._refusal_words import in_promised_words
-from tacit.core._registry import DatasetKind, budget_of, package_of, question_of, questions_of, registered
+from tacit.core._registry import (
+    DatasetKind,
+    admit_packages,
+    budget_of,
+    dataset_kinds,
+    packages_of,
+    question_of,
+    questions_of,
+    registered,
+)
 from tacit.core._release import UNBOUND, Content, Release
 from tacit.core._run import Run, paid_run
 from tacit.core._safe_text import for_spreadsheet, visible
@@ -58,8 +67,10 @@ from tacit.core._task import DrawnBefore, RunTask, SharedReadings, Step, Task, m
 from tacit.core._unit import Identity, Unit, open_account, read_identity
 
 __all__ = [
+    "admit_packages",
     "adopted",
     "budget_of",
+    "dataset_kinds",
     "ANY_TOTAL",
     "AnswerBatch",
     "AnswerTable",
@@ -131,7 +142,7 @@ __all__ = [
     "needs",
     "odds_factor",
     "open_account",
-    "package_of",
+    "packages_of",
     "paid_run",
     "plan_meaning",
     "plan_text",

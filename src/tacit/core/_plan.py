@@ -78,6 +78,7 @@ class Plan(Generic[C]):
         asked: str = "",
         request: Callable[[], JSON] | None = None,
         present: Callable[[Release[C]], Release[C]] | None = None,
+        packages: tuple[str, ...] = (),
     ) -> Plan[C]:
         """Make the plan of one dataset.
 
@@ -96,9 +97,13 @@ class Plan(Generic[C]):
             Returns what `Dataset.plan_from` rebuilds the plan from, as JSON; called only where it is needed.
         present
             How the release is shown: order, names, arithmetic. It is not part of the plan's identity.
+        packages
+            The packages outside Tacit that declare the question, with their versions.
         """
         ledger = dataset._ledger  # noqa: SLF001 - the core's own
-        member = Member(dataset.identity, adopted(task), ledger, promised, asked, dataset.record)
+        member = Member(
+            dataset.identity, adopted(task), ledger, promised, asked, dataset.record, packages=packages
+        )
         return cls(
             dict(promised), confidence, asked, (member,),
             _forecast=forecast, _facts=facts, _request=request, _present=present,

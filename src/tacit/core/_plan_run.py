@@ -38,6 +38,8 @@ class Member:
     record: Literal["words", "shape"] = "words"
     #: What an audit of the plan found, for the certificate; not part of the plan's identity.
     audit: Mapping[str, JSON] | None = None
+    #: The packages outside Tacit that declare what is asked, with their versions; the certificate names them.
+    packages: tuple[str, ...] = ()
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from tacit.core._goal import ANY_TOTAL, Goal
 from tacit.core._plan import Plan
+from tacit.core._registry import packages_of
 from tacit.core._release import Content
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Set
@@ -277,7 +278,10 @@ class Question(Generic[C]):
 
     def planned(self, goal: Goal) -> Plan[C]:
         """Plan the question for a goal that was read; see `plan`."""
-        draft = self.kind.draft(self.dataset, goal, **self.arguments)
+        return self.plan_of(self.kind.draft(self.dataset, goal, **self.arguments), goal)
+
+    def plan_of(self, draft: Draft[C], goal: Goal) -> Plan[C]:
+        """Return the plan of a draft that was made for a goal; see `plan`."""
         kept = goal if draft.goal is None else draft.goal
         return Plan.of(
             self.dataset,
@@ -289,6 +293,7 @@ class Question(Generic[C]):
             asked=draft.asked,
             request=lambda: self.kind.written(self, kept),
             present=draft.present,
+            packages=packages_of(self.kind.draft.__module__, type(self.dataset).__module__),
         )
 
     if not TYPE_CHECKING:  # for a type checker, a question has only what it has

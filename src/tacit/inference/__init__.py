@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from tacit.inference._association import fit, g_test, independence, rank_test
 from tacit.inference._correlation import correlation
 from tacit.inference._estimate import Estimate
@@ -17,12 +15,11 @@ from tacit.inference._regression_table import RegressionTable
 from tacit.inference._survival_curves import SurvivalCurves
 from tacit.inference._survival_question import SurvivalQuestion, rebuild_survival, survival
 from tacit.inference._views import with_intervals
-
-if TYPE_CHECKING:
-    from tacit.core import Plan
-    from tacit.tables import TableDataset
+from tacit.tables import FormerQuestion
 
 __all__ = [
+    "REGRESS",
+    "SURVIVAL",
     "Estimate",
     "LinearQuestion",
     "LogisticQuestion",
@@ -41,16 +38,10 @@ __all__ = [
     "power",
     "proportion",
     "rank_test",
-    "rebuild",
     "regress",
     "survival",
     "with_intervals",
 ]
 
-_REBUILT: dict[str, Any] = {"regress": rebuild_regress, "survival": rebuild_survival}
-
-
-def rebuild(dataset: TableDataset, request: Any) -> Plan[Any]:
-    """Rebuild a plan from its document."""
-    plan: Plan[Any] = _REBUILT[request["asks"]](dataset, request)
-    return plan
+REGRESS = FormerQuestion("regress", regress, rebuild_regress)
+SURVIVAL = FormerQuestion("survival", survival, rebuild_survival)

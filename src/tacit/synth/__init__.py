@@ -5,8 +5,10 @@ from tacit.synth._fit import FittedModel, NoisyTable, fit
 from tacit.synth._model import GraphicalModel
 from tacit.synth._question import SynthQuestion, rebuild, synthesize
 from tacit.synth._synthetic_table import SyntheticTable
+from tacit.tables import FormerQuestion
 
 __all__ = [
+    "SYNTHESIZE",
     "FittedModel",
     "GraphicalModel",
     "NoisyTable",
@@ -14,6 +16,7 @@ __all__ = [
     "SyntheticColumn",
     "SyntheticTable",
     "fit",
-    "rebuild",
     "synthesize",
 ]
+
+SYNTHESIZE = FormerQuestion("synthesize", synthesize, rebuild)

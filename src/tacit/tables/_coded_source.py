@@ -9,7 +9,7 @@ from tacit.algebra import RowCounts, can_be_missing, contribution, document, sco
 from tacit.errors import TacitError
 from tacit.tables._captions import facts_of_blocks, limits_of, rows_beyond, without_unit
 from tacit.tables._coded_rows import coded_question, coded_rows
-from tacit.tables._further_questions import rows_document
+from tacit.tables._rows_questions import rows_document
 from tacit.tables._rows_subject import unavailable_source
 from tacit.tables._words import in_words
 

@@ -11,7 +11,7 @@ import tacit as tc
 from asking import task_of
 from tacit.engines._sql_relations import MOST_JOINED
 from tacit.tables._python_expressions import MOST_DEPTH, MOST_PARTS
-from tacit.tables._task import exact_integers
+from tacit.tables._exact_integers import exact_integers
 
 HUGE = tc.Budget(epsilon=10**6)
 

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from tacit.tables import BinsGiven, Rows, RowsQuestion
 
 SYNTHESIZE = rows_question(
-    name="synthesize", words="Synthetic rows", design=synthesis_design, read=read_synthesize
-)
+    name="synthesize", words="Synthetic rows", design=synthesis_design, read=read_synthesize,
+    example="epsilon=1, delta=1e-9",
+)  # fmt: skip
 
 
 def synthesize(

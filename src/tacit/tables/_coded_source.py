@@ -77,7 +77,8 @@ class CodedSource:
 
     def read(self, readings: SharedReadings) -> CodedRows:
         """Read the exact coded rows: only inside a paid plan, and for mechanisms alone."""
-        return coded_rows(readings.of(self.dataset._engine), self.question, self.axes)
+        with readings.once(self.dataset._engine) as data:
+            return coded_rows(data, self.question, self.axes)
 
     def left_out(self) -> tuple[str, ...]:
         """Say which rows are not counted."""

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from exact_integers import exact_of_plan
 from tacit.mechanisms import DiscreteGaussian, ResidualNoise, StrategyNoise
 
 KEY = 987654321  # both sides rank the rows of a unit alike
@@ -14,9 +15,7 @@ KEY = 987654321  # both sides rank the rows of a unit alike
 def integers(plan):
     """The exact integers of every mechanism, as the mechanism adds noise to them, with its law."""
     [member] = plan._members
-    running = member.task.integers()
-    exact = next(running)
-    for mechanism in member.task.mechanisms:
+    for mechanism, exact in zip(member.task.mechanisms, exact_of_plan(plan), strict=True):
         if isinstance(mechanism, ResidualNoise):
             for part, sigma in zip(mechanism.residuals(exact), mechanism.sigmas, strict=True):
                 yield "rho", sigma, np.asarray(part, object).reshape(-1)
@@ -25,10 +24,6 @@ def integers(plan):
             sums = mechanism.sums(exact) if isinstance(mechanism, StrategyNoise) else exact
             law = "rho" if isinstance(own, DiscreteGaussian) else "epsilon"
             yield law, own.scale, np.asarray(sums, object).reshape(-1)
-        try:
-            exact = running.send(mechanism.release(exact))
-        except StopIteration:
-            return
 
 
 def loss(one, other):

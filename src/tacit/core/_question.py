@@ -147,6 +147,8 @@ class QuestionKind(Generic[C]):
         Whether services and commands offer it: all arguments can be typed, and none is private.
     wire
         How it is written in a plan's document, if not in the common form.
+    example
+        A goal that its `plan` takes, as hints show it.
     """
 
     name: str
@@ -156,6 +158,7 @@ class QuestionKind(Generic[C]):
     takes: frozenset[str] = ANY_TOTAL
     served: bool = True
     wire: WireForm | None = None
+    example: str = "epsilon=0.5"
 
     def ask(self, dataset: Dataset, **given: Any) -> Question[C]:
         """Return the question with these arguments, or refuse them."""
@@ -232,7 +235,8 @@ class Question(Generic[C]):
     def __repr__(self) -> str:
         return (
             f"question to {self.dataset.name}: {self.words}\n"
-            "not planned yet, and nothing was read: .plan(epsilon=0.5) shows the cost and the expected error"
+            f"not planned yet, and nothing was read: .plan({self.kind.example}) shows the cost and the "
+            "expected error"
         )
 
     def plan(
@@ -304,7 +308,7 @@ class Question(Generic[C]):
         def __getattr__(self, name: str) -> Any:
             missing = f"{type(self).__name__!r} object has no attribute {name!r}"
             if name in _OF_AN_ANSWER:
-                missing += ": .plan(epsilon=0.5).release() charges the budget and gives the answer"
+                missing += f": .plan({self.kind.example}).release() charges the budget and gives the answer"
             raise AttributeError(missing)
 
 

@@ -37,7 +37,6 @@ from tacit.tables._cross_workload import CrossWorkload
 from tacit.tables._dataset import TableDataset
 from tacit.tables._dataset_kind import TABLES
 from tacit.tables._examples import EXAMPLE_HOSPITALS, example_visits
-from tacit.tables._former_questions import FormerQuestion
 from tacit.tables._hierarchy_counts import HierarchyCounts
 from tacit.tables._invented import InventedTables, StepChange, TablePair
 from tacit.tables._keys import at_most_cells, at_most_groups
@@ -77,7 +76,6 @@ __all__ = [
     "CrossTables",
     "CrossWorkload",
     "Expr",
-    "FormerQuestion",
     "HierarchyCounts",
     "InventedTables",
     "OrderedCounts",

@@ -15,13 +15,11 @@ from tacit.tables._words import in_words
 
 if TYPE_CHECKING:
     from tacit.algebra import Contribution, TableQuestion
-    from tacit.core import JSON
+    from tacit.core import JSON, SharedReadings
     from tacit.tables._axes import Axis
     from tacit.tables._coded_rows import CodedRows
     from tacit.tables._dataset import TableDataset
     from tacit.tables._rows import Rows
-
-__all__ = ["CodedSource"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +75,9 @@ class CodedSource:
         """Return why nothing can be drawn."""
         return unavailable_source(self.dataset._engine, self.question, (RowCounts(),))
 
-    def read(self) -> CodedRows:
+    def read(self, readings: SharedReadings) -> CodedRows:
         """Read the exact coded rows: only inside a paid plan, and for mechanisms alone."""
-        with self.dataset._engine.transaction() as data:
+        with readings.once(self.dataset._engine) as data:
             return coded_rows(data, self.question, self.axes)
 
     def left_out(self) -> tuple[str, ...]:

@@ -78,12 +78,13 @@ def rows_question(
     design: Callable[..., RowsDesign[C]],
     read: Callable[[TableDataset, Any], tuple[RowsDesign[C], Goal]],
     takes: frozenset[str] = ANY_TOTAL,
+    example: str = "epsilon=0.5",
 ) -> RowsQuestionKind[C]:
     """Declare a question about rows.
 
     Parameters
     ----------
-    name, words, takes
+    name, words, takes, example
         As of a `QuestionKind`.
     design
         Reads the question when it is asked: ``design(rows, ...)``.
@@ -103,6 +104,7 @@ def rows_question(
         draft=_draft,
         arguments=(Argument("design", Anything("rows and what is asked of them"), needed=True),),
         takes=takes,
+        example=example,
         served=False,
         wire=WireForm(lambda question, goal: question.arguments["design"].request(goal), reread),
         design=design,

@@ -27,10 +27,11 @@ class WorkloadQuestions:
     def _counted(self) -> Rows:
         """Return the rows that are counted."""
 
-    def _asked_of(self, name: str, *given: Any, **named: Any) -> Any:
+    def _asked_of(self, name: str, *given: Any, **named: Any) -> Question[Any]:
         """Ask a question of the room that registered it for tables."""
         kind: Any = question_of("table", name)
-        return kind.of(self._counted(), *given, **named)
+        asked: Question[Any] = kind.of(self._counted(), *given, **named)
+        return asked
 
     def crosstabs(
         self,
@@ -101,7 +102,7 @@ class WorkloadQuestions:
         bounds: Mapping[str, tuple[Number, Number]] | None = None,
         bins: BinsGiven = None,
         keys: Mapping[str, Sequence[object]] | None = None,
-    ) -> Any:
+    ) -> Question[Any]:
         """Ask for a regression of a column on others; `tacit.inference.regress` explains the parameters.
 
         Intervals and p-values cover the noise and the chance in who was included. Each unit needs one row.
@@ -120,7 +121,7 @@ class WorkloadQuestions:
         bins: Sequence[Number],
         by: str | None = None,
         keys: Sequence[object] | None = None,
-    ) -> Any:
+    ) -> Question[Any]:
         """Ask for survival curves on public time bins; `tacit.inference.survival` explains the parameters.
 
         Intervals and p-values cover the noise and the chance in who was included. Each unit needs one row.
@@ -143,7 +144,7 @@ class WorkloadQuestions:
         method: Literal["auto", "aim", "mst", "tables"] = "auto",
         up_to: int | None = None,
         size: int = 200_000,
-    ) -> Any:
+    ) -> Question[Any]:
         """Ask for invented rows that agree with measured tables of these columns.
 
         Guarantee: the plan's rho for each unit, whatever was measured (docs/proofs/synth.md). The release

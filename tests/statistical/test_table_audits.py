@@ -119,7 +119,9 @@ def _audit(name, samples, *, weaken=Fraction(1)):
         subject = subject_of(plan)
         assert isinstance(subject, TableSubject)
         subject.engine._key = 11
-        laws = subject.mechanisms if weaken == 1 else tuple(weakened(one, weaken) for one in subject.mechanisms)
+        laws = (
+            subject.mechanisms if weaken == 1 else tuple(weakened(one, weaken) for one in subject.mechanisms)
+        )
         tasks[which] = replace(subject, engine=Kept(subject.engine), mechanisms=laws).task
     delta = 0.05 if name == "private keys" else 0.01 if name == "gaussian" else 0.0
     found = audit(drawn(tasks, shape), "with", "without", samples=samples, delta=delta, confidence=1 - 1e-9)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from operator import add
@@ -14,6 +13,7 @@ from tacit.core._run_stages import check_composition, run_cost, run_laws, stages
 from tacit.core._task import RunTask, Task
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from fractions import Fraction
 
     from tacit.accounting import Cost

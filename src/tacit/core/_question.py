@@ -8,7 +8,6 @@ form, the forms of a service and the options of the command.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
@@ -22,6 +21,7 @@ from tacit.fixes import Choose, Code, Set
 from tacit.parameters import Anything
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
     from fractions import Fraction
 
     from tacit.core._dataset import Dataset
@@ -315,7 +315,7 @@ class Question(Generic[C]):
 def plannable(method: Callable[P, Question[C]]) -> Callable[P, Question[C]]:
     """Let a method that returns a question also be called as before, with the goal of a plan.
 
-    ``friends.edges().plan(epsilon=1)`` then warns, shows the new line and returns ``friends.edges().plan(epsilon=1)``.
+    The former ``friends.edges(epsilon=1)`` then warns, shows the new line and returns the plan.
     """
 
     @wraps(method)

@@ -11,7 +11,6 @@ The core lists nobody. What is part of Tacit is found without a look at other pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.accounting import Budget
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from importlib.metadata import EntryPoint
 
     from tacit.core._dataset import Dataset
@@ -124,7 +124,7 @@ def question_of(dataset_kind: str, name: str) -> QuestionKind[Any] | None:
 
 
 def questions_of(dataset_kind: str) -> Iterator[QuestionKind[Any]]:
-    """Yield the declared questions about a kind of dataset: its own, Tacit's, then those of other packages."""
+    """Yield the questions about a kind of dataset: its own, those of other rooms, those of other packages."""
     kind: DatasetKind | None = registered(f"dataset.{dataset_kind}")
     if kind is not None:
         yield from kind.questions

@@ -11,14 +11,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar, cast
 
-from tacit.core._protocols import JSON, Exact, Measurement, Noisy
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
     from fractions import Fraction
 
-    from tacit.core._protocols import RememberingMeasurement
+    from tacit.core._protocols import JSON, Exact, Measurement, Noisy, RememberingMeasurement
     from tacit.core._release import Content
     from tacit.errors import TacitError
 

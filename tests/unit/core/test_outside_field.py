@@ -47,7 +47,8 @@ ASK = """
 import json, tacit as tc
 from tacit.core import registered
 kind = registered("dataset.weighted-graph")
-graph = kind.declare("edges.csv", name="edges", policy={"budget": {"epsilon": "1000"}}, facts={}, ledger=LEDGER)
+policy = {"budget": {"epsilon": "1000"}}
+graph = kind.declare("edges.csv", name="edges", policy=policy, facts={}, ledger=LEDGER)
 """
 
 

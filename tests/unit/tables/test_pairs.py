@@ -17,8 +17,8 @@ import neighbours as nb
 
 import tacit as tc
 from tacit.algebra._products import ProductSums
-from tacit.tables._readings import StepNoise
 from tacit.tables._exact_integers import exact_integers
+from tacit.tables._readings import StepNoise
 
 SQL = (
     "SELECT CORR(x, y) AS r, COVAR_SAMP(x, y) AS cs, COVAR_POP(y, x) AS cp, REGR_SLOPE(y, x) AS b, "

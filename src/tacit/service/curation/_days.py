@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import StringConstraints
 
 from tacit.errors import TacitError
-from tacit.service._bodies import Body
 from tacit.parameters import Day
+from tacit.service._bodies import Body
 from tacit.service._operations import Answer
 from tacit.service._refusals import not_found
 from tacit.service._stream_kind import day_asked

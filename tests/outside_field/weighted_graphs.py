@@ -75,6 +75,6 @@ def declare(source: Any, *, name: str, policy: Any, facts: Any, ledger: Any) -> 
 
 WEIGHTED_GRAPH = core.DatasetKind(
     name="weighted-graph", label="a graph with weights", questions=(COUNT,), declare=declare,
-    stand_in=lambda facts: [], trial=lambda: declare([1, 2], name="trial", policy={"budget": {"epsilon": "9"}},
-                                                     facts={}, ledger=None),
+    stand_in=lambda facts: [],
+    trial=lambda: declare([1, 2], name="trial", policy={"budget": {"epsilon": "9"}}, facts={}, ledger=None),
 )  # fmt: skip

@@ -118,7 +118,8 @@ def frequencies(
             "bad-parameter", "a VCF file needs the chromosome, position and alleles of each variant",
             why="the variants of this cohort are only numbered", fix=Say("--variants table.csv"),
         )  # fmt: skip
-    made = opened.frequencies(by=by, reference=reference, clip=clip, calls=calls).plan(**goal)
+    asked: dict[str, Any] = {"by": by, "reference": reference, "clip": clip, "calls": calls}
+    made = opened.frequencies(**asked).plan(**goal)
     answer_plan(opened, made, files, ledger=ledger, only_plan=only_plan, as_json=as_json)
 
 

@@ -106,8 +106,10 @@ def _limit(settings: ServiceSettings, opening: Opening) -> None:
     import resource
     import signal
 
+    from tacit.core import admit_packages
     from tacit.engines import limit_connections
 
+    admit_packages(settings.packages)
     limit_connections(memory=settings.memory, threads=max(1, (os.cpu_count() or 2) - 1))
     most = (settings.memory + _OVERHEAD + 8 * opening.width) * 1024 * 1024
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))

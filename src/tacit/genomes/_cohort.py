@@ -84,7 +84,7 @@ class Cohort(Dataset):
 
     @plannable
     def frequencies(
-        self, *, by: Literal["cluster"] | None = None, reference: object = None, clip: Number | None = None,
+        self, *, by: str | None = None, reference: object = None, clip: Number | None = None,
         calls: bool = False,
     ) -> Question[AlleleFrequencies]:  # fmt: skip
         """Ask for the frequency of the counted allele at every variant.

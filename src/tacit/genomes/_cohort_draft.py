@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.core import JSON, Forecast, Goal, SharedReadings
-    from tacit.core._forecast import OnDemand
     from tacit.genomes._blocks import GenotypeSource
     from tacit.genomes._cohort import Cohort
 
@@ -27,6 +26,7 @@ Noise: TypeAlias = DiscreteGaussian | DiscreteLaplace
 
 #: The share of the cost that goes to the number of people, where it is private.
 _COUNT_SHARE = Fraction(1, 20)
+_PEOPLE = "number of people"
 
 
 def people_noise(cohort: Cohort, goal: Goal, *, clusters: bool = False) -> tuple[Noise | None, Fraction]:
@@ -48,10 +48,10 @@ def draft_sums(
     words: str,
     counting: Noise | None,
     adding: Mapping[str, Noise],
-    summed: Callable[[NDArray[np.int64]], Sequence[NDArray[np.int64]]],
+    summed: Callable[[NDArray[np.int64]], Mapping[str, NDArray[np.int64]]],
     reading: Callable[[Sequence[Any], Fraction], C],
-    forecast: OnDemand[Forecast],
-    facts: OnDemand[tuple[str, str]],
+    forecast: Sequence[Forecast] | Callable[[], Sequence[Forecast]],
+    facts: Sequence[tuple[str, str]] | Callable[[], Sequence[tuple[str, str]]],
     clusters: tuple[str, ...] = (),
 ) -> Draft[C]:
     """Draft sums over the people of a cohort.
@@ -63,31 +63,31 @@ def draft_sums(
     counting
         The noise of the numbers of people, where they are private.
     adding, summed
-        What is summed, with its noise; and the sums from the group of each person, -1 for none.
+        The noise of each kind of sums by its name; and the sums, from the group of each person, -1 for none.
     clusters
         The groups; none if all people are one.
     """
     source = cohort._source  # noqa: SLF001 - a part of the cohort
 
-    def opened(_: SharedReadings) -> list[NDArray[np.int64]]:
+    def opened(_: SharedReadings) -> Mapping[str, NDArray[np.int64]]:
         people = source.people()
         groups = cohort._cluster_codes(people) if clusters else np.zeros(people, np.int64)  # noqa: SLF001
         sizes = np.bincount(groups[groups >= 0], minlength=max(1, len(clusters))).astype(np.int64)
-        return [*([sizes] if counting else []), *summed(groups)]
+        return {_PEOPLE: sizes, **summed(groups)}
 
-    noises = {**({"number of people": counting} if counting else {}), **adding}
+    noises = ({_PEOPLE: counting} if counting else {}) | dict(adding)
     task = Task(
         document={**cohort.public_facts, **document},
         open=opened,
-        steps=tuple(_sum_step(place, noise, name) for place, (name, noise) in enumerate(noises.items())),
+        steps=tuple(_sum_step(name, noise) for name, noise in noises.items()),
         reading=reading,
         unavailable=lambda: missing_source(source),
     )
     return Draft(task=task, asked=words, forecast=forecast, facts=facts)
 
 
-def _sum_step(place: int, noise: Noise, statistic: str) -> Step[list[NDArray[np.int64]]]:
-    return Step(noise, lambda sums, _: sums[place], {"statistic": statistic})
+def _sum_step(name: str, noise: Noise) -> Step[Mapping[str, NDArray[np.int64]]]:
+    return Step(noise, lambda sums, _: sums[name], {"statistic": name})
 
 
 def missing_source(source: GenotypeSource) -> TacitError | None:

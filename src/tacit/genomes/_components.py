@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tacit.genomes._cohort import Cohort
     from tacit.genomes._cohort_draft import Noise
 
+_PRODUCTS = "products of pairs of variants"
 #: The largest number of variants: their pairs and the decomposition must fit into memory.
 MOST_VARIANTS = 2_000
 #: The share of the cost that goes to the means of the variants, with a reference and without one.
@@ -60,12 +61,12 @@ class VariantProducts:
     adding: Noise
     pairing: Noise
 
-    def summed(self, _groups: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    def summed(self, _groups: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
         """Return the sums of the variants, and the products of each pair."""
         values = call_values(self.centres, calls=False)[0, 0]
         clip = self.centres.clip_squared if self.centres.clips else None
         sums, products = clipped_products(self.cohort._source, self.places, values, clip)  # noqa: SLF001
-        return [sums, products[np.triu_indices(len(products))]]
+        return {"allele sums": sums, _PRODUCTS: products[np.triu_indices(len(products))]}
 
     def read(self, noisy: Sequence[Any], confidence: Fraction) -> PrincipalComponents:
         """Return the eigenvectors of the noisy covariance with the largest eigenvalues.
@@ -176,7 +177,7 @@ def draft_components(
     pairs = VariantProducts(cohort, centres, places, k, counting, adding, pairing)
     return draft_sums(
         cohort, counting=counting,
-        adding={"allele sums": adding, "products of pairs of variants": pairing},
+        adding={"allele sums": adding, _PRODUCTS: pairing},
         document={
             "genomes": "components",
             "places": hashlib.sha256(places.astype("<i8").tobytes()).hexdigest(),

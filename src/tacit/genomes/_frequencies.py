@@ -95,11 +95,11 @@ def draft_frequencies(
     spent = tuple((name, float(value)) for name, value in goal.promised.items())
     sums = AlleleSums(cohort, centres, clusters, calls, counting, adding, spent)
 
-    def summed(groups: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    def summed(groups: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
         shape = (max(1, len(clusters)), 1 + calls, sites, 4)
         values = np.broadcast_to(call_values(centres, calls=calls), shape)
         clip_squared = centres.clip_squared if centres.clips else None
-        return [clipped_sums(cohort._source, values, groups, clip_squared)]  # noqa: SLF001 - a part of it
+        return {"allele sums": clipped_sums(cohort._source, values, groups, clip_squared)}  # noqa: SLF001 - a part of it
 
     return draft_sums(
         cohort, clusters=clusters, counting=counting, adding={"allele sums": adding}, summed=summed,

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 
     from tacit.core import Draft, Goal
     from tacit.genomes._cohort import Cohort
+    from tacit.genomes._cohort_draft import Noise
 
 #: What a call of 0, 1, 2 copies and a missing one adds to: alleles, heterozygotes, missing calls.
 _VALUES = ((-2, 0, 2, 0), (-1, 1, -1, 0), (0, 0, 0, 2))
+_SUMS = "alleles, heterozygotes and missing calls"
 #: How far one call moves the three by coming (1) or by changing (2): squared L2, and L1.
 _SQUARE, _L1 = {1: 5, 2: 16}, {1: 3, 2: 5}
 
@@ -41,50 +43,15 @@ def draft_hardy_weinberg(cohort: Cohort, goal: Goal) -> Draft[AnswerTable]:
         l1=_L1[moved] * sites, l2_squared=_SQUARE[moved] * sites, adjacency=cohort.adjacency
     )
 
-    def summed(groups: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    def summed(groups: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
         values = np.broadcast_to(np.array(_VALUES, np.int64)[None, :, None, :], (1, 3, sites, 4))
-        return [clipped_sums(cohort._source, values, groups)[0]]  # noqa: SLF001 - a part of the cohort
-
-    def reading(noisy: Sequence[Any], level: Fraction) -> AnswerTable:
-        # z = T/2 + (S^2 - s^2)/(2 n), where S is the sum of g - 1 and T that of 2 het - 1 over the n calls.
-        # Under equilibrium its variance is 4 n p^2 q^2, to which the noise of T/2, of S (times S/n) and of n
-        # (times (S/n)^2 / 2) is added.
-        sums = np.asarray(noisy[-1], np.float64)
-        sizes, _ = read_sizes(cohort, counting, (), noisy, level)
-        alleles, both, lost = sums[0] / 2, sums[1], sums[2] / 2
-        calls = np.maximum(sizes[0] - lost, 1)
-        spread = math.sqrt(adding.variance) / 2  # of alleles, of heterozygotes, of missing calls
-        known = 0.0 if counting is None else counting.variance
-        mean = np.clip(alleles / calls, -1, 1)
-        p = (1 + mean) / 2
-        z = both / 2 + (alleles**2 - spread**2) / (2 * calls)
-        noise = spread**2 * (1 + mean**2) + (spread**2 + known) * mean**4 / 4
-        square = z**2 / (4 * calls * (p * (1 - p)) ** 2 + noise)
-        chance = np.array([math.erfc(math.sqrt(one / 2)) for one in square.tolist()])
-        half = adding.half_width(level) / 2 / calls
-        shares = np.clip((both / calls + 1) / 2, 0, 1)
-        ends = np.clip(shares - half, 0, 1), np.clip(shares + half, 0, 1)
-        return AnswerTable(
-            site_keys(cohort),
-            {
-                "heterozygotes": Cells(*(tuple(part.tolist()) for part in (shares, *ends))),
-                "expected": plain_cells(2 * p * (1 - p), None),
-                "chi_square": plain_cells(square, None),
-                "p_value": plain_cells(chance, None),
-            },
-            float(level),
-            {
-                "heterozygotes": "share of the calls; the interval is for the noise of heterozygotes only",
-                "expected": "share of heterozygotes in equilibrium, from the noisy frequency; no interval",
-                "chi_square": "of the test of equilibrium; no interval: the p-value takes its place",
-                "p_value": "of the test of equilibrium; it allows for the noise, so it has no interval",
-            },
-        )
+        return {_SUMS: clipped_sums(cohort._source, values, groups)[0]}  # noqa: SLF001 - a part of the cohort
 
     half = adding.half_width(goal.confidence) / 2
     return draft_sums(
-        cohort, counting=counting, adding={"alleles, heterozygotes and missing calls": adding},
-        summed=summed, reading=reading, document={"genomes": "hardy-weinberg"},
+        cohort, counting=counting, adding={_SUMS: adding}, summed=summed,
+        reading=lambda noisy, level: _read_test(cohort, counting, adding, noisy, level),
+        document={"genomes": "hardy-weinberg"},
         words=f"Hardy-Weinberg tests of {sites:,} variants",
         forecast=[
             Forecast(
@@ -99,3 +66,45 @@ def draft_hardy_weinberg(cohort: Cohort, goal: Goal) -> Draft[AnswerTable]:
             ("number of people", "public" if size else "private, noise is added"),
         ],
     )  # fmt: skip
+
+
+def _read_test(
+    cohort: Cohort, counting: Noise | None, adding: Noise, noisy: Sequence[Any], level: Fraction
+) -> AnswerTable:
+    """Read the test off the noisy sums; the noise of each is in the denominator.
+
+    z = T/2 + (S^2 - s^2)/(2 n), where S is the sum of g - 1 and T that of 2 het - 1 over the n calls.
+    Under equilibrium its variance is 4 n p^2 q^2, to which the noise of T/2, of S (times S/n) and of n
+    (times (S/n)^2 / 2) is added.
+    """
+    sums = np.asarray(noisy[-1], np.float64)
+    sizes, _ = read_sizes(cohort, counting, (), noisy, level)
+    alleles, both, lost = sums[0] / 2, sums[1], sums[2] / 2
+    calls = np.maximum(sizes[0] - lost, 1)
+    spread = math.sqrt(adding.variance) / 2  # of alleles, of heterozygotes, of missing calls
+    known = 0.0 if counting is None else counting.variance
+    mean = np.clip(alleles / calls, -1, 1)
+    p = (1 + mean) / 2
+    z = both / 2 + (alleles**2 - spread**2) / (2 * calls)
+    noise = spread**2 * (1 + mean**2) + (spread**2 + known) * mean**4 / 4
+    square = z**2 / (4 * calls * (p * (1 - p)) ** 2 + noise)
+    chance = np.array([math.erfc(math.sqrt(one / 2)) for one in square.tolist()])
+    half = adding.half_width(level) / 2 / calls
+    shares = np.clip((both / calls + 1) / 2, 0, 1)
+    ends = np.clip(shares - half, 0, 1), np.clip(shares + half, 0, 1)
+    return AnswerTable(
+        site_keys(cohort),
+        {
+            "heterozygotes": Cells(*(tuple(part.tolist()) for part in (shares, *ends))),
+            "expected": plain_cells(2 * p * (1 - p), None),
+            "chi_square": plain_cells(square, None),
+            "p_value": plain_cells(chance, None),
+        },
+        float(level),
+        {
+            "heterozygotes": "share of the calls; the interval is for the noise of heterozygotes only",
+            "expected": "share of heterozygotes in equilibrium, from the noisy frequency; no interval",
+            "chi_square": "of the test of equilibrium; no interval: the p-value takes its place",
+            "p_value": "of the test of equilibrium; it allows for the noise, so it has no interval",
+        },
+    )

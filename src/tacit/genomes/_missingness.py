@@ -40,10 +40,10 @@ def draft_missingness(cohort: Cohort, goal: Goal, clip: Fraction | None) -> Draf
         l1=math.isqrt(squared * sites) * both, l2_squared=squared * both, adjacency=cohort.adjacency
     )
 
-    def summed(groups: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    def summed(groups: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
         values = np.broadcast_to(np.array([0, 0, 0, grid], np.int64), (1, 1, sites, 4))
         bound = squared if grid > 1 else None
-        return [clipped_sums(cohort._source, values, groups, bound)[0, 0]]  # noqa: SLF001 - a part of it
+        return {"missing calls": clipped_sums(cohort._source, values, groups, bound)[0, 0]}  # noqa: SLF001 - a part of it
 
     def reading(noisy: Sequence[Any], level: Fraction) -> AnswerTable:
         # the two chances of missing the truth add up

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from tacit.core import JSON, Forecast, Step
-    from tacit.core._forecast import OnDemand
     from tacit.maps._point_map import PointMap
     from tacit.maps._point_source import OwnedPoints
 
@@ -30,7 +29,7 @@ def map_draft(
     counted: Callable[[OwnedPoints], D],
     steps: Sequence[Step[D]],
     reading: Callable[[Sequence[Any], Fraction], C],
-    forecast: OnDemand[Forecast],
+    forecast: Sequence[Forecast] | Callable[[], Sequence[Forecast]],
     facts: Sequence[tuple[str, str]],
 ) -> Draft[C]:
     """Draft the plan of a question.

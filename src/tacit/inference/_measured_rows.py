@@ -13,7 +13,7 @@ from tacit.algebra import RowCounts, contribution, rows_per_unit
 from tacit.errors import TacitError
 from tacit.fixes import Code, Either
 from tacit.mechanisms import DiscreteGaussian, LinearNoise
-from tacit.tables import AddNoise, TableStep, TableSubject
+from tacit.tables import AddNoise, MeasuredStep, TableSubject
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ def task_of(
         asked=asked,
         engine=dataset._engine,  # noqa: SLF001
         blocks=blocks,
-        steps=(TableStep(statistic, AddNoise()),),
+        steps=(MeasuredStep(statistic, AddNoise()),),
         mechanisms=(mechanism,),
     )
     _ = subject.sql  # what cannot be written is refused now

@@ -56,7 +56,7 @@ from tacit.tables._rows_questions import (
     rows_question,
 )
 from tacit.tables._rows_subject import RowsSubject
-from tacit.tables._steps import AddNoise, TableStep
+from tacit.tables._steps import AddNoise, MeasuredStep
 from tacit.tables._table_subject import TableSubject
 
 __all__ = [
@@ -78,6 +78,7 @@ __all__ = [
     "Expr",
     "HierarchyCounts",
     "InventedTables",
+    "MeasuredStep",
     "OrderedCounts",
     "Rows",
     "RowsDesign",
@@ -88,7 +89,6 @@ __all__ = [
     "StepNoise",
     "TableDataset",
     "TablePair",
-    "TableStep",
     "TableSubject",
     "at_most_cells",
     "at_most_groups",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tacit.core import Goal
     from tacit.tables._dataset import TableDataset
     from tacit.tables._lowering import ReleasedColumn
-    from tacit.tables._steps import PaidStep, TableStep
+    from tacit.tables._steps import MeasuredStep, PaidStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Pricing:
     """The public facts that decide what a question costs one dataset."""
 
     question: TableQuestion
-    steps: tuple[TableStep, ...]
+    steps: tuple[MeasuredStep, ...]
     columns: tuple[ReleasedColumn, ...]
     who: Contribution
     level: Fraction
@@ -104,7 +104,7 @@ class Pricing:
         return expected
 
 
-def _only_epsilon_counts(dataset: TableDataset, goal: Goal, steps: tuple[TableStep, ...]) -> bool:
+def _only_epsilon_counts(dataset: TableDataset, goal: Goal, steps: tuple[MeasuredStep, ...]) -> bool:
     """Return whether choices may be charged as pure epsilon: plan and budget know neither rho nor delta."""
     if goal.rho is not None or goal.delta:
         return False

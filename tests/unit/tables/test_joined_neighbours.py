@@ -13,11 +13,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-<<<<<<< HEAD
 from exact_integers import exact_of_plan
-=======
-from exact_integers import exact_of
->>>>>>> h-tables
 from tacit.core import members_of
 from tacit.engines import DuckDB
 from tacit.mechanisms import AdaptiveTables
@@ -113,10 +109,6 @@ def test_tables_that_are_chosen_hold_as_many_rows_of_a_unit_as_their_noise_hides
         plan = question.plan(rho=1)
         [mechanism] = members_of(plan)[0].task.mechanisms
         assert isinstance(mechanism, AdaptiveTables)
-<<<<<<< HEAD
         [exact] = exact_of_plan(plan)
         tables.append(exact.table((0, 1)))
-=======
-        tables.append(exact_of(member.task)[0].table((0, 1)))
->>>>>>> h-tables
     assert np.abs(tables[0] - tables[1]).sum() == mechanism.rows == 3

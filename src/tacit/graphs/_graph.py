@@ -9,6 +9,7 @@ from tacit.core import Dataset, plannable
 from tacit.errors import bad_parameter
 from tacit.exact import rational
 from tacit.fixes import Set
+from tacit.graphs._ladder_questions import check_stars
 from tacit.graphs._questions import (
     CLUSTERING,
     DEGREE_HISTOGRAM,
@@ -215,7 +216,11 @@ class Graph(Dataset):
         >>> friends.stars(3).plan(epsilon=1).asked
         'the number of 3-stars'
         """
-        return WEDGES.ask(self) if k == 2 else STARS.ask(self, k=k)
+        stars = STARS.ask(self, k=k)
+        if stars.arguments["k"] > 2:
+            return stars
+        check_stars(self)
+        return WEDGES.ask(self)
 
     @plannable
     def mixing(self, group: str) -> Question[AnswerTable]:

@@ -267,11 +267,16 @@ def draft_clustering(graph: Graph, goal: Goal) -> Draft[AnswerTable]:
     )  # fmt: skip
 
 
+def check_stars(graph: Graph) -> None:
+    """Refuse stars of a graph whose directions or protected nodes do not allow them."""
+    graph.facts.undirected("stars")
+    graph.facts.edge_level("stars", "one node with all others as neighbours is the middle of all their stars")
+
+
 def draft_stars(graph: Graph, goal: Goal, k: int) -> Draft[AnswerTable]:
     """Draft the number of k-stars: nodes with k of their neighbours."""
     facts = graph.facts
-    facts.undirected("stars")
-    facts.edge_level("stars", "one node with all others as neighbours is the middle of all their stars")
+    check_stars(graph)
     if k == 2:
         return draft_wedges(graph, goal)
     n = facts.nodes.number

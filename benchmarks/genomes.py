@@ -32,9 +32,9 @@ opened = time.process_time() - start
 if kind == "counts":
     cohort._source.table_counts()
 elif kind == "trial":
-    cohort.hardy_weinberg(rho=0.1).release()
+    cohort.hardy_weinberg().plan(rho=0.1).release()
 else:
-    cohort.frequencies(rho=0.1, reference=table, clip=10 if kind == "clipped" else None).release()
+    cohort.frequencies(reference=table, clip=10 if kind == "clipped" else None).plan(rho=0.1).release()
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
 print(json.dumps({"cpu": time.process_time() - start, "opened": opened, "peak": peak}))
 """

@@ -62,7 +62,7 @@ def statistics(people: int = 20_000, snps: int = 2_000) -> None:
     calls = rng.binomial(2, rng.uniform(0.05, 0.5, snps), (people, snps)).astype(np.int8)
     trait = rng.normal(size=people)
     cohort = tc.genotypes(calls, unit="phenotype", phenotype=trait, budget=tc.Budget(epsilon=3))
-    plan = cohort.summary_statistics(trait=(0, 1), epsilon=3)
+    plan = cohort.summary_statistics(trait=(0, 1)).plan(epsilon=3)
     start = time.process_time()
     plan.release()
     spent = time.process_time() - start

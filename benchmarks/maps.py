@@ -52,18 +52,18 @@ def a_million_points(number=1_000_000):
         np.clip(rng.normal(-93.27, 0.024, number), -93.339, -93.191),
     ])  # fmt: skip
     sites = made(points)
-    _, load = timed(lambda: sites.grid(2, 2, epsilon=1).release())
+    _, load = timed(lambda: sites.grid(2, 2).plan(epsilon=1).release())
     print(f"\n{number:,} points, loaded in {load:.2f} s; CPU seconds (goal for 256 x 256: 0.2 each)")
     kinds = {
-        f"grid {SIDE} x {SIDE}": lambda: sites.grid(SIDE, SIDE, epsilon=1),
-        "tree, depth 8": lambda: sites.tree(epsilon=1),
-        "adaptive grid": lambda: sites.adaptive_grid(epsilon=1),
-        "hottest 5 of 64 x 64": lambda: sites.hottest(5, epsilon=1),
+        f"grid {SIDE} x {SIDE}": lambda: sites.grid(SIDE, SIDE).plan(epsilon=1),
+        "tree, depth 8": lambda: sites.tree().plan(epsilon=1),
+        "adaptive grid": lambda: sites.adaptive_grid().plan(epsilon=1),
+        "hottest 5 of 64 x 64": lambda: sites.hottest(5).plan(epsilon=1),
     }
     if find_spec("h3"):
-        kinds["H3, resolution 8"] = lambda: sites.h3(8, epsilon=1)
+        kinds["H3, resolution 8"] = lambda: sites.h3(8).plan(epsilon=1)
     if find_spec("shapely"):
-        kinds["400 polygons"] = lambda: sites.districts(squares(20), epsilon=1)
+        kinds["400 polygons"] = lambda: sites.districts(squares(20)).plan(epsilon=1)
     for name, ask in kinds.items():
         plan, planning = timed(ask)
         release, drawing = timed(plan.release)

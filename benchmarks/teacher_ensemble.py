@@ -15,10 +15,10 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 import tacit as tc
-from tacit.core import members_of
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from adult import CATEGORIES, adult_folder, read_adult
+from exact_integers import exact_of_plan
 
 SCALES = (100, 16, 20_000, 4_000, 100)  # public: of age, education, capital gain, capital loss, hours
 
@@ -45,10 +45,10 @@ def compare(folder: Path, *, teachers: int, queries: int, epsilon: float, seed: 
     ensemble = tc.learn.Teachers(
         LogisticRegression(max_iter=200), data=patients, teachers=teachers, classes=[0, 1]
     )
-    plan = ensemble.label(public, epsilon=epsilon, delta=1e-5)
+    plan = ensemble.label(public).plan(epsilon=epsilon, delta=1e-5)
     noisy = plan.release()
     student = LogisticRegression(C=0.3, max_iter=500)
-    exact = next(members_of(plan)[0].task.integers())
+    exact = exact_of_plan(plan)[0]
     plain = (2 * np.array(exact) > teachers).astype(int)
     scores = (noisy.student(student, public), student.fit(public, plain))
     return tuple(float((one.predict(held[test]) == truth[test]).mean()) for one in scores)  # type: ignore[return-value]
@@ -66,9 +66,9 @@ def compare_digits(*, teachers: int, queries: int, epsilon: float, seed: int) ->
     ensemble = tc.learn.Teachers(KNeighborsClassifier(1), data=data, teachers=teachers, classes=range(10))
     asked = tc.learn.representatives(public, queries)
     rest = np.delete(public, asked, axis=0)
-    plan = ensemble.label(public[asked], epsilon=epsilon, delta=1e-5)
+    plan = ensemble.label(public[asked]).plan(epsilon=epsilon, delta=1e-5)
     noisy = plan.release().content
-    exact = np.array(next(members_of(plan)[0].task.integers())).argmax(axis=1)
+    exact = np.array(exact_of_plan(plan)[0]).argmax(axis=1)
     plain = replace(noisy, labels=tuple(exact.tolist()))
     scores = [one.student(SVC(C=10), public[asked], more=rest, spread=7) for one in (noisy, plain)]
     return tuple(float((one.predict(X[test]) == y[test]).mean()) for one in scores)  # type: ignore[return-value]

@@ -105,12 +105,12 @@ HAZARDS = {
 }  # fmt: skip
 
 
-def _visits(ledger):
+def _visits(ledger, name="visits"):
     rows = "".join(f"p{n},{'ab'[n % 2]},{n % 9},{n % 7}\n" for n in range(300))
     file = Path(tempfile.mkdtemp()) / "visits.csv"
     file.write_text("id,ward,days,age\n" + rows)
     return tc.protect(
-        file, name="visits", unit="id", bounds={"days": (0, 9), "age": (0, 9)}, keys={"ward": ["a", "b"]},
+        file, name=name, unit="id", bounds={"days": (0, 9), "age": (0, 9)}, keys={"ward": ["a", "b"]},
         limits={"rows": 1}, budget=tc.Budget(epsilon=9, delta=1e-6), ledger=ledger,
     )  # fmt: skip
 
@@ -175,13 +175,13 @@ def places(ledger):
         budget=tc.Budget(epsilon=9),
         ledger=ledger,
     )
-    return sites.grid(4, 4, epsilon=1).release
+    return sites.grid(4, 4).plan(epsilon=1).release
 
 
 def genotypes(ledger):
     from tacit.genomes import example_cohort
 
-    return example_cohort(budget=tc.Budget(rho=9), ledger=ledger).frequencies(rho=1).release
+    return example_cohort(budget=tc.Budget(rho=9), ledger=ledger).frequencies().plan(rho=1).release
 
 
 def days(ledger):
@@ -205,10 +205,57 @@ def estimator(_):
     return lambda: model.fit(x, x[:, 0])
 
 
+def survival(ledger):
+    asked = _visits(ledger).survival(time="days", event="age", bins=[0, 3, 6, 9])
+    return asked.plan(epsilon=1).release
+
+
+def batch(ledger):
+    visits = _visits(ledger)
+    asked = tc.batch(n=visits.agg(n=tc.count()), shares=visits.crosstabs(["ward"]))
+    return asked.plan(epsilon=1, delta=1e-9).release
+
+
+def consortium(ledger):
+    members = [_visits(ledger, name) for name in ("north", "south")]
+    return tc.consortium(members, disjoint=True).agg(n=tc.count()).plan(epsilon=1).release
+
+
+def boosting(_):
+    import numpy as np
+
+    x = np.arange(200.0).reshape(100, 2) % 7
+    model = tc.learn.ExplainableBoostingClassifier(
+        epsilon=1, delta=1e-6, bounds=(0, 7), classes=[0, 1], size=100, dataset="boosted",
+        budget=tc.Budget(epsilon=9, delta=1e-5),
+    )  # fmt: skip
+    return lambda: model.fit(x, (x[:, 0] > 3).astype(int))
+
+
+def training(ledger):
+    import numpy as np
+    import torch
+
+    x = np.arange(128, dtype=np.float32).reshape(64, 2) % 7
+    data = tc.learn.examples(
+        x, (x[:, 0] > 3).astype(int), unit=tc.Unit.row(), size=64, name="trained",
+        budget=tc.Budget(epsilon=9, delta=1e-3), ledger=ledger,
+    )  # fmt: skip
+    model = torch.nn.Linear(2, 2)
+    trainer = tc.learn.Trainer(
+        model, torch.nn.functional.cross_entropy, torch.optim.SGD(model.parameters(), lr=0.1), data=data,
+        sampling_rate=0.5, steps=2, noise=1, delta=1e-3, clip=1,
+    )  # fmt: skip
+    return trainer.plan().release
+
+
 KINDS = {
     kind.__name__: kind
-    for kind in (csv, frame, crosstabs, regression, synthetic_rows, graph, places, genotypes, days, estimator)
-}
+    for kind in (
+        csv, frame, crosstabs, regression, survival, batch, consortium, synthetic_rows, graph, places,
+        genotypes, days, estimator, boosting, training,
+    )
+}  # fmt: skip
 
 
 def main(kinds: str, hazard: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import tacit as tc
+from exact_integers import exact_of
 from tacit.tables import EXAMPLE_HOSPITALS, example_visits
 
 #: A budget that no test uses up.
@@ -30,6 +31,11 @@ def task_of(plan):
     return plan._members[0].task
 
 
+def subject_of(plan):
+    """Return what a plan of tables measures of which rows; only tests may look."""
+    return task_of(plan).subject
+
+
 def ledger_of(data):
     """Return the ledger that a dataset charges; only tests may look."""
     return data._ledger
@@ -38,6 +44,7 @@ def ledger_of(data):
 def cells_of(plan, draws):
     """Return the cells of many independent draws of a plan with one line, by column, read all at once."""
     tasks = [member.task for member in plan._members]
+    subject = tasks[0].subject
     noisy = [
         sum(
             np.asarray(mechanism.release_many(np.array(lines), draws)).reshape(draws, -1)
@@ -45,13 +52,13 @@ def cells_of(plan, draws):
         )
         for mechanisms, exact in zip(
             zip(*(task.mechanisms for task in tasks), strict=True),
-            zip(*(list(task.integers()) for task in tasks), strict=True),
+            zip(*(exact_of(task) for task in tasks), strict=True),
             strict=True,
         )
     ]
     return {
         column.name: column.reading.read(
-            tasks[0].noises[column.step], noisy[column.step].tolist(), plan._level()
+            subject.noises[column.step], noisy[column.step].tolist(), plan._level()
         )
-        for column in tasks[0].columns
+        for column in subject.columns
     }

@@ -22,8 +22,9 @@ import pandas as pd
 
 import attack_cells as cells
 import tacit as tc
-from asking import task_of
+from asking import subject_of, task_of
 from attack_questions import Facts, Questioner
+from tacit.core import SharedReadings
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
@@ -363,8 +364,8 @@ def before_the_charge(asked: Any, data: Any) -> tuple[Any, Any]:
         plan = asked(data)
         seen = (
             plan.hash, plan.sql, plan.cost.to_json(), plan.mechanisms, plan.facts, plan.asked,
-            plan.forecast, tuple(c.name for c in task_of(plan).columns), task_of(plan).left_out,
-            task_of(plan).notes, plan.to_json(),
+            plan.forecast, tuple(c.name for c in subject_of(plan).columns),
+            task_of(plan).omissions, subject_of(plan).captions(), plan.to_json(),
         )  # fmt: skip
     except TacitError as error:
         return None, (error.code, str(error))
@@ -373,15 +374,15 @@ def before_the_charge(asked: Any, data: Any) -> tuple[Any, Any]:
 
 def exact_of(tasks: Sequence[Any]) -> list[list[Any]]:
     """Return for each task the exact integers of each step; groups of one are asked of all."""
-    runs = [task.integers() for task in tasks]
-    found = [[next(run)] for run in runs]
-    shown: list[Any] = []
-    if isinstance(found[0][0], dict):
-        every = dict.fromkeys(key for first in found for key in first[0])
-        shown = [[list(key), 1] for key in every]
-    for _ in tasks[0].mechanisms[1:]:
-        for run, steps in zip(runs, found, strict=True):
-            steps.append(run.send(shown))
+    with SharedReadings.opened() as readings:
+        opened = [task.open(readings) for task in tasks]
+        found = [[task.steps[0].exact(data, ())] for task, data in zip(tasks, opened, strict=True)]
+        shown: list[Any] = []
+        if isinstance(found[0][0], dict):
+            every = dict.fromkeys(key for first in found for key in first[0])
+            shown = [[list(key), 1] for key in every]
+        for task, data, steps in zip(tasks, opened, found, strict=True):
+            steps += [step.exact(data, [shown]) for step in task.steps[1:]]
     return found
 
 
@@ -488,7 +489,7 @@ def attack_plan(world: World, asked: Any, datasets: Sequence[Any], found: Findin
         found.refused += 1
         found.refusals[f"{made[0][1]} <- {asked.words}"] += 1
         return []
-    tasks = [replace(task_of(made[0][0]), engine=data._engine) for data in datasets]
+    tasks = [replace(subject_of(made[0][0]), engine=data._engine).task for data in datasets]
     with mock.patch("tacit.tables._exact_integers.drawn_sample", return_value=((world.secrets[1],),)):
         try:
             exact = exact_of(tasks)

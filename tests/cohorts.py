@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import tacit as tc
+from exact_integers import exact_of_plan
 from tacit.core import members_of
 
 NAMES = ("a", "b")
@@ -41,11 +42,7 @@ def cohort_of(rows, *, people=None):
 
 def exact_integers(plan):
     """Return the exact integers of each mechanism of a plan."""
-    task = members_of(plan)[0].task
-    steps = task.integers()
-    found = [next(steps)]
-    found += [steps.send(None) for _ in task.mechanisms[1:]]
-    return [np.asarray(one, np.int64) for one in found]
+    return [np.asarray(one, np.int64) for one in exact_of_plan(plan)]
 
 
 def moves(plan, other):

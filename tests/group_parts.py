@@ -7,7 +7,7 @@ from typing import Any
 from tacit.mechanisms import KeysBySize
 from tacit.tables._exact_integers import exact_integers
 from tacit.tables._lowering import lower
-from tacit.tables._private_groups import private_integers
+from tacit.tables._private_groups import PrivateGroups
 
 
 def all_keys(sized: Any, threshold: int) -> dict[Any, int]:
@@ -26,15 +26,12 @@ def compare(data: Any, question: Any, threshold: int) -> int:
     statistics = [step.statistic for step in steps]
     whole = exact_integers(data, question, tuple(dict.fromkeys(statistics)))
     sizes = {key: vector[0] for key, vector in whole[statistics[0]].items()}
-    reading = private_integers(data, question, statistics, threshold)
-    first = next(reading)
+    reading = PrivateGroups(data, question, tuple(statistics), threshold)
+    first = reading.sizes()
     assert (all_keys(first, threshold) if isinstance(first, KeysBySize) else first) == sizes
     keys = sorted(sizes, key=str)[:: 2 + len(sizes) % 2]  # some are shown: half of them, or a third
     for statistic in statistics[1:]:
-        shown = (
-            reading.send([[list(key), 1] for key in keys]) if statistic is statistics[1] else next(reading)
-        )
+        shown = reading.integers(statistic, [[list(key), 1] for key in keys])
         wanted = [whole[statistic].get(key, [0] * statistic.size) for key in keys]
         assert [list(line) for line in shown] == wanted
-    reading.close()
     return len(sizes)

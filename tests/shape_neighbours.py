@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import tacit as tc
-from tacit.core import members_of
+from tacit.core import SharedReadings, members_of
 from tacit.mechanisms import SampledSteps
 
 
@@ -29,9 +29,11 @@ def task_of(plan):
 def moves(one, other):
     """Run two tasks on the same noisy integers; yield the mechanism and how far the exact ones are apart."""
     noise = np.random.default_rng(16)
-    first, second = one.integers(), other.integers()
-    a, b = next(first), next(second)
-    for place, mechanism in enumerate(one.mechanisms):
+    with SharedReadings.opened() as readings:
+        first, second = one.open(readings), other.open(readings)
+    seen = []
+    for here, there in zip(one.steps, other.steps, strict=True):
+        mechanism, a, b = here.mechanism, here.exact(first, seen), there.exact(second, seen)
         if isinstance(mechanism, SampledSteps):
             for _ in range(mechanism.steps):
                 sums = [np.asarray(each.sums(np.arange(each.units))) for each in (a, b)]
@@ -46,8 +48,7 @@ def moves(one, other):
         else:
             yield mechanism, distance(np.asarray(a), np.asarray(b))
             released = np.asarray(mechanism.release(a)).tolist()
-        if place + 1 < len(one.mechanisms):
-            a, b = first.send(released), second.send(released)
+        seen.append(released)
 
 
 def distance(a, b):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 import tacit as tc
-from tacit.core import members_of
+from exact_integers import exact_of_plan
 
 BOX = ((0, 0), (4, 4))
 DISTRICTS = {
@@ -22,14 +22,10 @@ DISTRICTS = {
 }
 
 
-def integers(plan, secret):
-    """Return the exact integers of all mechanisms of a plan, with a given ranking secret."""
-    task = members_of(plan)[0].task
-    task.source._secret = secret
-    steps = task.integers()
-    found = [next(steps)]
-    found += [steps.send(None) for _ in task.mechanisms[1:]]
-    return [np.asarray(one, dtype=np.int64) for one in found]
+def integers(question, secret):
+    """Return the exact integers of all steps of a question, with a given ranking secret."""
+    question.dataset._source._secret = secret
+    return [np.asarray(one, dtype=np.int64) for one in exact_of_plan(question.plan(epsilon=1))]
 
 
 def random_points(draw, people, most):

@@ -39,7 +39,7 @@ ACTIONS: Final[dict[str, str]] = {
     "clip-in-question": "LEAST(GREATEST({expression}, {low}), {high})" + FROM_PUBLIC_KNOWLEDGE,
     "continue-from-backup": "ledger.continue_from_backup(statement={statement!r}, who=...)",
     "compare-in-question": "{expression} = {value}",
-    "convert-csv": "tc.tables.convert_csv({source!r}, {target!r}, lenient=True)",
+    "convert-csv": "tc.tables.convert_csv({source!r}, {target!r}{reading}, lenient=True)",
     "convert-in-question": "CAST({expression} AS {type})",
     "create-account": "ledger.create_account({account!r}, unit=..., budget=...)",
     "declare-encoding": "tc.tables.csv_file({source!r}, encoding={encoding!r})",

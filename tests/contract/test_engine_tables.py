@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from asking import HUGE, task_of
+from asking import HUGE, subject_of
 from engine_exam import opened, table_of, values
 from engine_places import ENGINES, OTHERS
 from tacit.algebra import Column, RowCounts, Scan, Sums, TableQuestion, grid_for
-from tacit.tables._task import exact_integers
+from tacit.tables._exact_integers import exact_integers
 
 
 @pytest.fixture(scope="module", params=ENGINES)
@@ -29,7 +29,7 @@ def protected(place: Any, source: Any, **declared: Any) -> tc.Dataset:
 
 def integers(plan: Any) -> dict[Any, list[int]]:
     """Return the exact integers of a plan's first statistic."""
-    task = task_of(plan)
+    task = subject_of(plan)
     with task.engine.transaction() as data:
         return next(iter(exact_integers(data, task.asked, task.statistics).values()))
 
@@ -200,7 +200,7 @@ def hostile_data(place, names, **more):
 
 
 def all_integers(plan):
-    task = task_of(plan)
+    task = subject_of(plan)
     with task.engine.transaction() as data:
         return {
             s: list(found.values()) for s, found in exact_integers(data, task.asked, task.statistics).items()
@@ -349,3 +349,14 @@ def test_the_name_of_a_table_never_meets_a_name_inside_a_statement(place, name):
         f'SELECT COUNT(*) AS n FROM "{name}" AS a JOIN other AS b ON a.u = b.u',
     ):
         assert data.sql(sql).plan(epsilon=1).release() is not None
+
+
+def test_a_second_account_for_the_same_table_is_noticed(place, tmp_path):
+    tables = {"one": pa.table({"u": [1, 2]}), "other": pa.table({"u": [1, 2]})}
+    sources, where = place.keep(tables), tmp_path / "study.ledger"
+    for name, source in (("first", sources["one"]), ("third", sources["other"])):
+        assert "another account" not in str(protected(place, source, unit="u", name=name, ledger=where))
+    pair = {"again": sources["one"] if place.name == "duckdb" else (place.engine, sources["one"])}
+    second = tc.protect(pair, unit="u", name="second", budget=HUGE, ledger=where)
+    told = " ".join(str(second).split())
+    assert "another account (first) of this ledger was opened for the same source" in told

@@ -21,12 +21,13 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from asking import task_of
+from asking import subject_of, task_of
 from duckdb_sql import expression_sql
+from exact_integers import exact_of, exact_of_plan
 from tacit.algebra._contribution import contribution
 from tacit.algebra._expressions import Column
 from tacit.engines import DuckDB, SourceTable, read_source
-from tacit.tables._task import exact_integers
+from tacit.tables._exact_integers import exact_integers
 
 KEY = 12345
 UNITS, EACH = 24, 4
@@ -109,10 +110,9 @@ def _frame(column, more=(), unit=OWNERS):
 def _exact(frame, question, **facts):
     data = tc.protect(frame, unit="u", budget=tc.Budget(epsilon=100, delta=1e-3), **facts)
     data._engine._key = KEY
-    plan = question(data)
-    task = task_of(plan)
-    who = contribution(task.asked, row_level=False, adjacency="add/remove")
-    return task.steps, who, exact_integers(task.engine, task.asked, task.statistics)
+    subject = subject_of(question(data))
+    who = contribution(subject.asked, row_level=False, adjacency="add/remove")
+    return subject.steps, who, exact_integers(subject.engine, subject.asked, subject.statistics)
 
 
 def _assert_one_unit_apart(before, after, question, **facts):
@@ -370,7 +370,10 @@ def test_one_long_decimal_does_not_make_every_answer_fail() -> None:
         plan = data.sql("SELECT SUM(x) AS s, COUNT(DISTINCT CAST(x AS VARCHAR)) AS d FROM d").plan(epsilon=1)
         task = task_of(plan)
         found.append(
-            {step.statistic.word: lines for step, lines in zip(task.steps, task.integers(), strict=True)}
+            {
+                step.statistic.word: lines
+                for step, lines in zip(task.subject.steps, exact_of(task), strict=True)
+            }
         )
     words = {word: found[1][word][0][0] - found[0][word][0][0] for word in found[0]}
     assert words == {"sum": 2**30, "distinct values": 1}
@@ -382,7 +385,7 @@ def test_half_floats_of_arrow_are_read() -> None:
     data = tc.protect(
         pa.table({"u": [1, 2], "x": half}), unit="u", bounds={"x": (0, 8)}, budget=tc.Budget(epsilon=1)
     )
-    [[[total]]] = task_of(data.sql("SELECT SUM(x) AS s FROM data").plan(epsilon=1)).integers()
+    [[[total]]] = exact_of_plan(data.sql("SELECT SUM(x) AS s FROM data").plan(epsilon=1))
     assert total == 5 * 2**26
 
 
@@ -428,7 +431,7 @@ def test_a_value_that_python_cannot_hold_stops_no_map_graph_or_stream():
     rows = pd.DataFrame({"u": [1, 2], "lat": [-17.0] * 2, "lon": [170.0] * 2, "c": far})
     budget = tc.Budget(epsilon=2)
     spots = tc.points(rows, unit="u", box=((-22, 165), (-12, 190)), budget=budget)
-    spots.grid(2, 2, epsilon=1).release()
+    spots.grid(2, 2).plan(epsilon=1).release()
     edges = pd.DataFrame({"a": [1, 2], "b": [2, 3], "c": far})
     tc.graph(edges, unit="edge", nodes=5, budget=budget).edges().plan(epsilon=1).release()
     days = tc.stream(None, name="s", level="event", start="2026-01-01", days=3, budget=budget)

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
-from asking import task_of
-from tacit.tables._task import exact_integers
+from asking import subject_of
+from tacit.tables._exact_integers import exact_integers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,7 +109,7 @@ def counted(source: object, rows: int = 2) -> dict[str, Any]:
         "wards": data.group_by("h").agg(n=tc.count()).plan(epsilon=1),
         "values": data.agg(n=tc.count("x")).plan(epsilon=1),
     }.items():
-        task = task_of(plan)
+        task = subject_of(plan)
         twice = [next(iter(exact_integers(task.engine, task.asked, task.statistics).values())) for _ in "12"]
         assert twice[0] == twice[1]
         found[name] = {key: vector[0] for key, vector in twice[0].items()}

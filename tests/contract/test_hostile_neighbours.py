@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
-from asking import task_of
+from asking import subject_of
 from tacit.algebra._contribution import contribution
-from tacit.tables._task import exact_integers
+from tacit.tables._exact_integers import exact_integers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -205,7 +205,7 @@ def ratios(seed: int, folder: Path) -> list[float]:
             limits=limits,
             budget=tc.Budget(epsilon=1),
         )
-        task = task_of(question(data, random.Random(asked)).plan(epsilon=0.5))
+        task = subject_of(question(data, random.Random(asked)).plan(epsilon=0.5))
         exact = exact_integers(task.engine, task.asked, task.statistics)
         assert exact == exact_integers(task.engine, task.asked, task.statistics)  # from the snapshot
         found.append(exact)

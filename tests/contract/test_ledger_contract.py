@@ -5,7 +5,7 @@ import sqlite3
 import threading
 import time
 from contextlib import contextmanager
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 from fractions import Fraction
 from functools import partial
 
@@ -454,6 +454,36 @@ def test_a_charge_to_a_frozen_account_is_found_by_verify(ledger, monkeypatch):
     assert ledger.verify().problems == ("entry 3 charges a frozen account",)
 
 
+@pytest.mark.parametrize("level", ["visits", "oncology", "ana"])
+def test_after_the_last_day_no_earlier_charge_is_drawn(ledger, level):
+    lineage(ledger)
+    ledger.draw("ana", HALF, plan="paid", compute=lambda _: b"1")
+    waiting = ledger.charge("ana", Cost.pure(0.1), plan="later", key="later")
+    run = ledger.run("ana", Cost.pure(0.1), plan="daily", instalments=3)
+    run.draw(lambda *_: (b"first", b"secret"))
+    past = datetime.now(UTC) - timedelta(seconds=1)
+    ledger.set_expiry(level, past, statement="the approval ended", who="curator")
+    head, draws = ledger.head, Draws()
+    for attempt in (
+        lambda: ledger.draw("ana", Cost.pure(0.1), plan="later", key="later", compute=draws),
+        lambda: ledger.claim(waiting),
+        lambda: ledger.store_release(waiting, b"x"),
+        lambda: run.draw(lambda *_: (b"second", b"secret")),
+        lambda: ledger.paid_run("ana", "daily").draw(lambda *_: (b"second", b"secret")),
+    ):
+        with refused("account-expired") as caught:
+            attempt()
+        assert level in caught.value.what
+    assert (ledger.head, len(draws.receipts)) == (head, 0)
+    assert ledger.paid_release("ana", "paid").payload == b"1"
+    assert ledger.verify().ok
+    ledger.set_expiry(level, None, statement="prolonged", who="curator")
+    assert run.draw(lambda *_: (b"second", b"secret")).payload == b"second"
+    assert (
+        ledger.draw("ana", Cost.pure(0.1), plan="later", key="later", compute=lambda _: b"2").payload == b"2"
+    )
+
+
 def test_the_last_day_can_be_changed_on_record_and_holds_below_too(ledger):
     lineage(ledger)
     ledger.draw("visits", HALF, plan="p1", compute=lambda _: b"1")
@@ -473,7 +503,8 @@ def test_the_last_day_can_be_changed_on_record_and_holds_below_too(ledger):
     assert ledger.account("visits").expires is None
     ledger.charge("ana", Cost.pure(0.1))
     assert ledger.verify().ok
-    for wrong in ("2090-01-01", datetime(2090, 1, 1)):
+    latest = datetime.max.replace(tzinfo=timezone(-timedelta(hours=1)))
+    for wrong in ("2090-01-01", datetime(2090, 1, 1), date.max, latest):
         with refused("bad-parameter"):
             ledger.set_expiry("visits", wrong, statement="x", who="y")
 
@@ -1896,6 +1927,15 @@ def test_verify_without_a_witness_does_not_claim_completeness(ledger):
     assert not report.complete
     assert "consistent, completeness not proven" in str(report)
     assert report.head == ledger.head
+
+
+def test_a_witness_of_a_start_that_no_ledger_has_proves_nothing(ledger):
+    visits(ledger)
+    assert ledger.verify(witness=(0, "0" * 64)).complete
+    for wrong in ("f" * 64, ledger.head.hash):
+        report = ledger.verify(witness=(0, wrong))
+        assert (report.ok, report.complete) == (False, False)
+        assert "witness" in report.problems[0]
 
 
 def test_verify_with_a_witness_proves_completeness_up_to_it(ledger):

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
-from asking import task_of
-from tacit.tables._task import exact_integers
+from asking import subject_of
+from tacit.tables._exact_integers import exact_integers
 
 N = 20
 PEOPLE = [f"p{i}" for i in range(N)]
@@ -29,7 +29,7 @@ def protected(source: object, rows: int = 1, **more: Any) -> tc.Dataset:
 
 
 def integers(plan: Any) -> dict[Any, list[int]]:
-    task = task_of(plan)
+    task = subject_of(plan)
     return next(iter(exact_integers(task.engine, task.asked, task.statistics).values()))
 
 
@@ -105,7 +105,7 @@ class TestCollations:
             keys={"w": "data.w"},
         )
         plan = data.group_by("w").agg(n=tc.count()).plan(epsilon=1)
-        assert sorted(task_of(plan).asked.keys) == sorted([("a",), (tables.other,)])
+        assert sorted(subject_of(plan).asked.keys) == sorted([("a",), (tables.other,)])
 
     def test_the_callers_connection_keeps_its_collation(self) -> None:
         con = duckdb.connect()

@@ -3,6 +3,7 @@
 The reference pages hold the public names, and no others. Links between pages lead somewhere.
 """
 
+import ast
 import doctest
 import re
 import shlex
@@ -83,6 +84,39 @@ def test_console_lines_run(page, tmp_path):
                 assert done.returncode == 0, f"{name(page)}:{line}: {command}\n{done.stdout}{done.stderr}"
             else:
                 pytest.fail(f"{name(page)}:{line}: only make and tacit lines are checked, not {command!r}")
+
+
+DECLARING = {"protect", "points", "trips", "graph", "genotypes", "stream"}
+SHOWN = frozenset({"python", "py", "text", "{code-cell}"})
+
+
+def declarations(page: Path) -> list[ast.Call]:
+    """Return the declarations of data on a page, in the order of the page."""
+    found = []
+    for _, _, body in blocks(page, SHOWN):
+        try:
+            tree = ast.parse(re.sub(r"(?m)^(>>>|\.\.\.) ?", "", body))
+        except SyntaxError:
+            continue  # words, or a line with its output
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        found += [one for one in calls if re.fullmatch(r"tc\.(\w+)", ast.unparse(one.func))]
+    return [one for one in found if one.func.attr in DECLARING]  # type: ignore[attr-defined]
+
+
+def stays(declared: ast.Call) -> bool:
+    """Whether the data is in a file or a table, so that a session that starts again finds it."""
+    places = [one for one in declared.args[:1] if isinstance(one, ast.BinOp | ast.Constant)]
+    named = any(word.arg == "engine" for word in declared.keywords)
+    return named or any(getattr(one, "value", one) is not None for one in places)
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p.parent.name in {"tutorial", "howto"}], ids=name)
+def test_data_that_stays_has_a_ledger_that_stays(page):
+    """Whoever copies a page must not copy a budget that is forgotten when Python ends."""
+    declared = declarations(page)
+    first = declared[:1] if page.parent.name == "tutorial" else []
+    for one in [*first, *filter(stays, declared)]:
+        assert any(word.arg == "ledger" for word in one.keywords), ast.unparse(one)
 
 
 def documented() -> tuple[set[str], set[str]]:

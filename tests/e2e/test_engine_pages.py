@@ -67,7 +67,8 @@ def test_the_hospital_tutorial(place, tmp_path, monkeypatch):
     assert sum(namespace["release"]["n"].value) == pytest.approx(10_100, abs=400)
 
 
-def test_the_survey_of_the_tutorial(place, survey):
+def test_the_survey_of_the_tutorial(place, survey, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     [block] = [b for _, _, b in blocks(DOCS / "tutorial/hospital.md", frozenset({"text"})) if "nhanes" in b]
     line = f'    home / "{SURVEY}",\n'
     assert line in block

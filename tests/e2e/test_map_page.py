@@ -20,9 +20,9 @@ def release(kind):
         box=tc.maps.EXAMPLE_BOX, budget=tc.Budget(epsilon=5),
     )  # fmt: skip
     return {
-        "grid": lambda: sites.grid(12, 16, epsilon=1),
-        "tree": lambda: sites.tree(epsilon=1, depth=5),
-        "districts": lambda: sites.districts(tc.maps.example_districts(), epsilon=1),
+        "grid": lambda: sites.grid(12, 16).plan(epsilon=1),
+        "tree": lambda: sites.tree(depth=5).plan(epsilon=1),
+        "districts": lambda: sites.districts(tc.maps.example_districts()).plan(epsilon=1),
     }[kind]().release()
 
 

@@ -166,6 +166,8 @@ def test_groups_of_an_expression_get_their_keys_by_an_option(folder):
     question = "SELECT CAST(stay AS DOUBLE) % 2 AS odd, ward, COUNT(*) AS n FROM stays GROUP BY odd, ward"
     said = tacit("plan", question, "-e", "0.5", cwd=folder).stderr
     assert "fix: --keys ward=A,B --keys odd=1,2\n" in said  # no delta in this budget, so none is offered
+    years = "SELECT YEAR(ward) AS y, COUNT(*) AS n FROM stays GROUP BY y"
+    assert re.search(r"fix: --keys y=20\d\d,20\d\d", tacit("plan", years, "-e", "0.5", cwd=folder).stderr)
     words = ("--keys", "odd=0,1", "--keys", "ward=A,B")
     done = tacit("query", question, "-e", "0.5", *words, "--json", cwd=folder)
     assert done.returncode == 0, done.stderr + done.stdout
@@ -176,7 +178,7 @@ def test_groups_of_an_expression_get_their_keys_by_an_option(folder):
 def test_delta_is_offered_where_the_budget_has_one_and_a_plan_says_what_no_budget_pays(folder):
     question = ("plan", "SELECT ward, COUNT(*) AS n FROM stays GROUP BY ward", "-e", "0.5")
     done = tacit(*question, "--delta", "1e-7", cwd=folder)
-    assert "so the budget cannot pay for it: ask a question that needs no delta" in " ".join(
+    assert "so the budget cannot pay for this plan now: ask a question that needs no delta" in " ".join(
         done.stdout.split()
     )
     words = ("--unit", "pid", "--force", "-e", "1", "--delta", "1e-6")

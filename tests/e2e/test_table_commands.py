@@ -1,5 +1,6 @@
 """The installed command: init, plan, query and verify, with good and bad input."""
 
+import gzip
 import json
 import re
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 
+import duckdb
 import pytest
 
 import tacit as tc
@@ -119,6 +121,36 @@ def test_convert_lists_what_it_repaired_and_its_file_answers(tmp_path):
     assert abs(json.loads(answer.stdout)["rows"][0]["n"] - 100) < 9
 
 
+def test_the_conversion_that_a_refusal_offers_keeps_how_the_file_is_written(tmp_path):
+    text = "pid;größe\n" + "".join(f"{i};{i % 9},5\n" for i in range(99)) + '99;"3,5\n'
+    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(text.encode("latin-1")))
+    written = ("--encoding", "latin-1", "--decimal", ",")
+    done = tacit("convert", "x.csv.gz", "x.parquet", *written, cwd=tmp_path)
+    refused(done, "line 101 of x.csv.gz breaks the form")
+    command = re.search(r"fix: tacit (convert .*) \(it repairs", done.stderr)
+    assert tacit(*command[1].split(), cwd=tmp_path).returncode == 0
+    rows = duckdb.sql(f"FROM '{tmp_path}/x.parquet'")
+    assert (rows.columns, rows.fetchall()[0]) == (["pid", "größe"], ("0", "0.5"))
+
+
+def test_a_packed_file_is_converted_as_it_is_written_and_its_cells_take_bounds(tmp_path):
+    text = "pid;größe;tag\n" + "".join(f"{i};{i % 9},5;31.12.2023\n" for i in range(99))
+    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(text.encode("latin-1")))
+    written = ("--encoding", "latin-1", "--dates", "day.month.year", "--decimal", ",")
+    public = ("--unit", "pid", "-e", "99", "--limit", "rows=1", "--bounds", "größe=0:9")
+    done = tacit("init", "x.csv.gz", *public, *written, cwd=tmp_path)
+    refused(done, "x.csv.gz is not a CSV file")
+    command = re.search(r"fix: tacit (convert .*)", done.stderr)
+    assert tacit(*command[1].split(), cwd=tmp_path).returncode == 0
+    refused(tacit("init", "x.parquet", *public, *written, cwd=tmp_path), "leave them out, or convert")
+    assert tacit("init", "x.parquet", *public, cwd=tmp_path).returncode == 0
+    question = "SELECT COUNT(*) AS n, AVG(größe) AS mean FROM x WHERE YEAR(tag) = 2023"
+    done = tacit("query", question, "-e", "99", "--json", cwd=tmp_path)
+    (row,) = json.loads(done.stdout)["rows"]
+    assert abs(row["n"] - 99) < 3
+    assert abs(row["mean"] - 4.5) < 0.2
+
+
 def test_a_csv_with_semicolons_is_asked_like_any_other(tmp_path):
     lines = [f"{i};{'AB'[i % 2]};{i % 9},5;{SECRET}" for i in range(900)]
     (tmp_path / "besuche.csv").write_text("pid;station;tage;notiz\n" + "\n".join(lines) + "\n")
@@ -132,6 +164,31 @@ def test_a_csv_with_semicolons_is_asked_like_any_other(tmp_path):
     rows = json.loads(done.stdout)["rows"]
     assert [row["station"] for row in rows] == ["A", "B"]
     assert all(abs(row["n"] - 450) < 20 for row in rows)
+
+
+def test_a_file_as_german_programs_write_it_is_asked_like_any_other(tmp_path):
+    """Each line has an umlaut in Latin-1, semicolons, a decimal comma and a day before its month."""
+    lines = [f"{i};{('München', 'Köln')[i % 2]};{3 + i % 4},5;{1 + i % 28}.12.2023" for i in range(1000)]
+    text = "\r\n".join(["Fall;Stadt;Tage;Aufnahme", *lines, ""])
+    (tmp_path / "fälle.csv").write_bytes(text.encode("latin-1"))
+    init = [
+        "init", "fälle.csv", "--name", "cases", "--unit", "Fall", "--epsilon", "90", "--limit", "rows=1",
+        "--bounds", "Tage=0:60", "--keys", "Stadt=Köln,München", "--type", "Aufnahme=date",
+    ]  # fmt: skip
+    refused(tacit(*init, cwd=tmp_path), "line 2", "--encoding")
+    written = ["--encoding", "latin-1", "--decimal", ",", "--dates", "day.month.year"]
+    done = tacit(*init, *written, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    sql = (
+        "SELECT Stadt, COUNT(*) AS n, AVG(Tage) AS tage FROM cases WHERE Aufnahme >= DATE '2023-12-01' "
+        "GROUP BY Stadt"
+    )
+    asked = tacit("query", sql, "--epsilon", "80", "--json", cwd=tmp_path)
+    assert asked.returncode == 0, asked.stderr
+    rows = json.loads(asked.stdout)["rows"]
+    assert [row["Stadt"] for row in rows] == ["Köln", "München"]
+    assert [round(row["n"]) for row in rows] == [500, 500]
+    assert [row["tage"] for row in rows] == pytest.approx([5.5, 4.5], abs=0.05)
 
 
 def test_init_takes_types_from_a_schema(tmp_path):

@@ -110,7 +110,7 @@ def test_init_refuses_a_file_that_is_not_utf_8_with_the_option_that_reads_it(tmp
         begun = ("init", f"{name}.csv", "--unit", "pid", "--force")
         words = refusal(*begun, cwd=tmp_path)
         assert "has a byte that is not UTF-8" in words
-        assert "--encoding latin-1" in words
+        assert "--encoding windows-1252" in words
         said(*begun, "--encoding", "windows-1252", cwd=tmp_path)
         assert 'encoding = "cp1252"' in (tmp_path / "tacit.toml").read_text()
     rows = said("init", "good.csv", "--row", "--force", cwd=tmp_path)
@@ -197,6 +197,15 @@ def test_init_asks_after_a_column_of_a_close_name(folder):
     assert 'fix: LOS? one of: "Patient ID", Ward' in told
     far = refusal("init", "visits.csv", "--unit", "Patient ID", "--bounds", "xyz=0:30", "--force", cwd=folder)
     assert 'fix: one of: "Patient ID", Ward' in far
+
+
+def test_a_name_with_a_dot_and_a_name_that_stands_twice_can_both_be_asked(tmp_path):
+    (tmp_path / "v.csv").write_text("pid,Lab.Crea,Ward,Ward\n1,2,A,B\n")
+    begun = said("init", "v.csv", "--unit", "pid", "-e", "2", "--bounds", "Lab.Crea=0:9", cwd=tmp_path)
+    assert begun.count("the header names Ward again: this column is called Ward_1 here") == 1
+    told = refusal("plan", "SELECT AVG(Lab.Crea) FROM v", "-e", "1", cwd=tmp_path)
+    assert 'in double quotes: "Lab.Crea"' in told
+    said("plan", "SELECT AVG(\"Lab.Crea\") FROM v WHERE Ward_1 = 'B'", "-e", "1", cwd=tmp_path)
 
 
 def test_a_certificate_of_another_ledger_points_at_the_option(folder):

@@ -67,7 +67,7 @@ def test_clients_train_in_a_flower_simulation(tmp_path):
 
     def work(exchange):
         group = clients(names, exchange, size=6, budget=tc.Budget(epsilon=500, delta=0.1))
-        plan = group.plan([np.zeros(2)], rounds=2, rate=1, epsilon=50, delta=0.1, clip=2)
+        plan = group.train([np.zeros(2)], rounds=2, rate=1, clip=2).plan(epsilon=50, delta=0.1)
         plan.release().save(saved)
 
     def open_client(context):

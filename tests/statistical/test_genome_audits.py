@@ -7,6 +7,7 @@ import pytest
 
 import tacit as tc
 from cohorts import random_neighbours
+from exact_integers import exact_of, exact_of_plan
 from tacit.accounting import Cost
 from tacit.audit import audit
 from tacit.core import members_of
@@ -42,14 +43,10 @@ def test_the_right_sums_are_those_of_the_task():
     for _ in range(300):
         (calls, _), _, reference = random_neighbours(random, replace=False)
         cohort = tc.genotypes(calls.astype(np.int8), budget=tc.Budget(rho=1))
-        plan = cohort.frequencies(rho=0.1, reference=reference, clip=np.sqrt(CLIP).item() / 16)
-        task = members_of(plan)[0].task
-        steps = task.integers()
-        next(steps)
-        exact = np.asarray(steps.send(None))[0, 0]
-        assert np.abs(exact - twins.right(calls, reference, task.centres.clip_squared)).max(initial=0) <= len(
-            calls
-        )
+        plan = cohort.frequencies(reference=reference, clip=np.sqrt(CLIP).item() / 16).plan(rho=0.1)
+        exact = exact_of_plan(plan)[1][0, 0]
+        clip = members_of(plan)[0].task.question["clip_squared"]
+        assert np.abs(exact - twins.right(calls, reference, clip)).max(initial=0) <= len(calls)
 
 
 def test_an_exact_number_of_people_is_caught():
@@ -73,15 +70,15 @@ def test_an_attack_on_the_whole_release_finds_no_more_than_its_cost(reference):
         "frequency": [0.2] * 12,
     }  # fmt: skip
     plans = [
-        tc.genotypes(rows, variants=table, budget=tc.Budget(rho=1)).frequencies(rho=0.5, reference=reference)
+        tc.genotypes(rows, variants=table, budget=tc.Budget(rho=1))
+        .frequencies(reference=reference)
+        .plan(rho=0.5)
         for rows in (calls, np.concatenate([calls, np.full((1, 12), 2, np.int8)]))
     ]
 
     def attacked(which, size):
         task = members_of(plans[which])[0].task
-        steps = task.integers()
-        people = next(steps)
-        sums = steps.send(None)
+        people, sums = exact_of(task)
         counting, adding = task.mechanisms
         noisy = np.array([np.sum(adding.release(sums)) for _ in range(size)], float)
         return noisy + np.array([counting.release(people)[0] for _ in range(size)])

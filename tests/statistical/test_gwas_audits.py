@@ -12,6 +12,7 @@ import pytest
 
 import tacit as tc
 from asking import task_of
+from exact_integers import exact_of
 from tacit.audit import audit
 from tacit.genomes import AssociationTest
 from tacit.genomes._distances import SCORE_SENSITIVITY
@@ -37,8 +38,8 @@ def neighbouring_cohorts():
 def scores_of(calls, test="allelic"):
     status = np.repeat([1, 0], 40)
     data = tc.genotypes(calls, phenotype=status, status="public", people=80, budget=tc.Budget(epsilon=5))
-    task = task_of(data.top_snps(1, test=test, threshold=1e-6, epsilon=1))
-    return next(task.integers()), task.noise
+    task = task_of(data.top_snps(1, test=test, threshold=1e-6).plan(epsilon=1))
+    return exact_of(task)[0], task.mechanisms[0]
 
 
 def attack(mechanism, a, b, samples=SAMPLES // 2):
@@ -116,9 +117,9 @@ def test_p_values_of_snps_without_effect_are_valid():
     sick = rng.random(people) < 1 / (1 + np.exp(1 - ancestry))
     data = tc.genotypes(calls, phenotype=sick, covariates={"ancestry": ancestry}, unit="phenotype",
                         budget=tc.Budget(epsilon=3))  # fmt: skip
-    adjusted = data.summary_statistics(covariates=["ancestry"], epsilon=3).release()
+    adjusted = data.summary_statistics(covariates=["ancestry"]).plan(epsilon=3).release()
     assert (adjusted.p_value < 0.05).mean() == pytest.approx(0.05, abs=0.015)
-    raw = data.summary_statistics(epsilon=3).release()
+    raw = data.summary_statistics().plan(epsilon=3).release()
     assert (raw.p_value < 0.05).mean() > 0.5
 
 
@@ -141,7 +142,7 @@ def test_p_values_are_valid_in_a_small_cohort_with_a_strong_covariate(trait):
             calls, phenotype=height if trait else sick, covariates={"ancestry": ancestry}, people=40,
             budget=tc.Budget(epsilon=5),
         )  # fmt: skip
-        read = data.summary_statistics(trait=trait, covariates=["ancestry"], epsilon=5).release()
+        read = data.summary_statistics(trait=trait, covariates=["ancestry"]).plan(epsilon=5).release()
         found += read.p_value.tolist()
     for level in (0.05, 0.01, 0.001):
         assert np.mean(np.array(found) < level) == pytest.approx(level, rel=0.16 if level > 0.001 else 0.6)

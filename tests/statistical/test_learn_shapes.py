@@ -14,7 +14,7 @@ import tacit as tc
 from adult import CATEGORIES, CUTS, NAMES, adult_folder, read_adult
 from shape_neighbours import declared, task_of
 from tacit.audit import audit
-from tacit.core import measure
+from tacit.core import SharedReadings, measure
 from tacit.learn._evaluation_reading import HistogramReader
 
 pytestmark = pytest.mark.long
@@ -78,7 +78,7 @@ def test_bands_of_shapes_cover_the_noise():
         classes=[0, 1], bounds=(-3, 3), bins=8, epsilon=1, delta=1e-6
     )
     task = task_of(model.plan(declared(X, y)))
-    fits = [task.read(measure(task.mechanisms, task.integers())[0], Fraction(95, 100)) for _ in range(40)]
+    fits = [task.reading(task.draw(), Fraction(95, 100)) for _ in range(40)]
     values, errors = (np.array([fit.numbers[name] for fit in fits]) for name in ("values", "error"))
     covered = np.abs(values - values.mean(axis=0)) <= errors
     assert covered.mean() > 0.93
@@ -118,13 +118,8 @@ def attacked(plans, score, parts):
 
     def one(which):
         task = task_of(plans[which])
-        steps, noisy = task.integers(), []
-        exact = next(steps)
-        for place, mechanism in enumerate(task.mechanisms[:parts]):
-            drawn = mechanism.release(exact)
-            noisy.append(drawn)
-            exact = steps.send(drawn) if place + 1 < parts else None
-        return score(noisy)
+        with SharedReadings.opened() as readings:
+            return score(measure(task.steps[:parts], task.open(readings)))
 
     return lambda which, size: np.array([one(which) for _ in range(size)], float)
 

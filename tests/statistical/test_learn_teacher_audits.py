@@ -30,11 +30,11 @@ def test_a_broken_ensemble_moves_further(twin):
     assert not search(twin).holds
 
 
-def plan_of(teachers=4, **settings):
+def plan_of(sigma, teachers=4, **settings):
     rows = np.zeros((4, 1))
     data = tc.learn.examples(rows, np.zeros(4, int), unit=tc.Unit.row(), size=4, budget=tc.Budget(rho=100))
     ensemble = tc.learn.Teachers(twins.NearestMean(), data=data, teachers=teachers, classes=[0, 1, 2])
-    return members_of(ensemble.label(twins.QUERIES, **settings))[0]
+    return members_of(ensemble.label(twins.QUERIES, **settings).plan(sigma=sigma))[0]
 
 
 def drawer(noise, exact, direction):
@@ -55,7 +55,7 @@ AFTER = np.tile([3, 1, 0], (len(twins.QUERIES), 1))
 @pytest.mark.long
 def test_an_attack_on_all_votes_finds_no_more_than_the_cost():
     member = plan_of(sigma=6)
-    attacked = drawer(member.task.noise, (BEFORE, AFTER), AFTER - BEFORE)
+    attacked = drawer(member.task.subject.noise, (BEFORE, AFTER), AFTER - BEFORE)
     found = audit(attacked, 0, 1, samples=20_000, claimed=member.cost, delta=1e-3)
     assert found.holds is not False
     assert found.epsilon_lower > 0.5 * member.cost.epsilon(delta=1e-3)
@@ -65,7 +65,9 @@ def test_an_attack_on_all_votes_finds_no_more_than_the_cost():
 def test_noise_for_one_count_that_moves_is_caught():
     """The twin takes a vote that moves from one class to another for one count that moves by one."""
     member = plan_of(sigma=6)
-    smaller = tc.mechanisms.RoundedGaussian(sigma=member.task.noise.sigma / Fraction(3, 2) / 2, sensitivity=1)
+    smaller = tc.mechanisms.RoundedGaussian(
+        sigma=member.task.subject.noise.sigma / Fraction(3, 2) / 2, sensitivity=1
+    )
     attacked = drawer(smaller, (BEFORE, AFTER), AFTER - BEFORE)
     found = audit(attacked, 0, 1, samples=20_000, claimed=member.cost, delta=1e-3)
     assert found.holds is False
@@ -75,7 +77,9 @@ def test_noise_for_one_count_that_moves_is_caught():
 def test_a_check_that_is_not_charged_is_caught():
     """The twin shows the agreement on every query, and charges the votes alone."""
     member = plan_of(sigma=60, threshold=(3, 2))
-    attacked = drawer(member.task.check.noise, (BEFORE.max(axis=1), AFTER.max(axis=1)), -np.ones(len(BEFORE)))
-    claimed = member.task.noise.cost
+    attacked = drawer(
+        member.task.subject.check.noise, (BEFORE.max(axis=1), AFTER.max(axis=1)), -np.ones(len(BEFORE))
+    )
+    claimed = member.task.subject.noise.cost
     assert audit(attacked, 0, 1, samples=20_000, claimed=claimed, delta=1e-3).holds is False
     assert audit(attacked, 0, 1, samples=20_000, claimed=member.cost, delta=1e-3).holds is not False

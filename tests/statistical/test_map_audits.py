@@ -16,9 +16,9 @@ def grid_release(cells, size):
     """Release a grid of 4 cells as its plan does: exact integers of the task, noise of its mechanism."""
     points = np.column_stack([np.where(cells < 2, 1.0, 3.0), np.where(cells % 2 == 0, 1.0, 3.0)])
     sites = tc.points(points, unit=tc.Unit.row(), box=BOX, budget=tc.Budget(epsilon=1))
-    plan = sites.grid(2, 2, epsilon=1)
-    [exact] = integers(plan, 1)
-    [law] = members_of(plan)[0].task.mechanisms
+    question = sites.grid(2, 2)
+    [exact] = integers(question, 1)
+    [law] = members_of(question.plan(epsilon=1))[0].task.mechanisms
     return law.release_many(exact, size)
 
 

@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from asking import cells_of, task_of
+from asking import cells_of, subject_of
+from exact_integers import exact_of_plan
 from tacit.tables._candidate_cells import candidate_ends
 from twins.quantile_readings import twin_of
 
@@ -104,10 +105,10 @@ def test_the_twin_that_ends_at_candidates_is_caught(law, asked):
     values, bounds = LAWS[law]
     values = values + 1 if law == "ties" else values  # the tie lies between two candidates
     plan = dataset(values, bounds).agg(q=asked).plan(epsilon=10)
-    task = task_of(plan)
+    task = subject_of(plan)
     [column] = task.columns
     truth = true_quantile(values, bounds, 0.5)
-    [exact] = list(task.integers())
+    [exact] = exact_of_plan(plan)
     noisy = task.mechanisms[0].release_many(np.array(exact), DRAWS).reshape(DRAWS, -1).tolist()
     honest, twin = (
         reading.read(task.noises[0], noisy, plan._level())
@@ -159,6 +160,21 @@ def test_released_intervals_hold_the_quantile_on_every_surface(members, surface)
             assert low < high
 
 
+def test_every_sum_of_days_of_a_stream_holds_the_quantile():
+    flu = tc.stream(
+        None, name="flu", level="event", start="2026-01-01", days=9, bounds={"x": (0, 500)},
+        budget=tc.Budget(epsilon=10_000),
+    )  # fmt: skip
+    flu.begin(flu.plan(q=tc.quantiles("x", [0.5], candidates=EVEN), epsilon=500))
+    for day in range(1, 10):
+        flu.append(flu.horizon.name(day), pd.DataFrame({"x": np.full(300, 37.0)}))
+    release = flu.release(flu.horizon.last)
+    for days in (release.daily, release.weekly, release.totals):
+        for low, high in zip(days["q_0.5"].low, days["q_0.5"].high, strict=True):
+            assert low <= 37 <= high
+            assert low < high
+
+
 def test_quantiles_of_prefixes_hold_the_quantile(members):
     answer = members[0].prefixes("x", bins=100).plan(epsilon=50).release().quantile(0.5)
     assert answer["x"].low[0] <= 37 <= answer["x"].high[0]
@@ -169,8 +185,8 @@ def test_an_answer_that_was_stored_is_read_with_the_honest_interval(tmp_path, mo
     values, bounds = LAWS["equal"]
     plan = dataset(values, bounds).agg(q=tc.quantiles("x", [0.5])).plan(epsilon=20)
     with monkeypatch.context() as old:
-        twin = twin_of(task_of(plan).columns[0].reading)
-        old.setattr(type(task_of(plan).columns[0].reading), "ends", staticmethod(type(twin).ends))
+        twin = twin_of(subject_of(plan).columns[0].reading)
+        old.setattr(type(subject_of(plan).columns[0].reading), "ends", staticmethod(type(twin).ends))
         before = plan.release().content.columns["q_0.5"]
     again = plan.release().content.columns["q_0.5"]
     assert before.low == before.high == before.value == again.value
@@ -201,7 +217,7 @@ def test_captions_and_plans_name_the_candidates():
 @pytest.mark.parametrize("candidates", [None, [0.05, 0.1, 0.3, 0.7]])
 def test_every_value_lies_in_the_cell_where_the_engine_counts_it(bounds, candidates):
     asked = tc.quantiles("x", [0.5], candidates=candidates)
-    empty = task_of(dataset([0.0], bounds).agg(q=asked).plan(epsilon=1))
+    empty = subject_of(dataset([0.0], bounds).agg(q=asked).plan(epsilon=1))
     low, high = candidate_ends(empty.steps[0].statistic.bins, task_of_bounds(empty))
     middles = np.unique(np.concatenate([low, high]))
     values = np.concatenate([middles, np.nextafter(middles, -np.inf), np.nextafter(middles, np.inf)])
@@ -209,7 +225,7 @@ def test_every_value_lies_in_the_cell_where_the_engine_counts_it(bounds, candida
     data = pd.DataFrame({"pid": np.arange(len(values)), "x": values})
     known = tc.protect(data, unit="pid", bounds={"x": bounds}, limits={"rows": 1}, budget=tc.Budget(1))
     by_person = known.group_by("pid", keys={"pid": list(range(len(values)))})
-    [counts] = list(task_of(by_person.agg(q=asked).plan(epsilon=1)).integers())
+    [counts] = exact_of_plan(by_person.agg(q=asked).plan(epsilon=1))
     cell = np.array(counts).argmax(axis=1)
     assert np.array(counts).sum() == len(values)
     assert (low[cell] <= values).all()

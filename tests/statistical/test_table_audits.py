@@ -16,10 +16,10 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from asking import task_of
+from asking import subject_of
 from tacit.audit import audit
 from tacit.core._plan_run import run
-from tacit.tables._task import TableTask
+from tacit.tables import TableSubject
 
 RNG = np.random.default_rng(3)
 BASE = pd.DataFrame(
@@ -65,8 +65,7 @@ def drawn(plan, shape):
     """Return a function that draws released vectors from a plan on a table."""
 
     def draw(which, size):
-        task = replace(tasks[which])
-        return np.array([shape(json.loads(run(task))["noisy"]) for _ in range(size)], dtype=float)
+        return np.array([shape(json.loads(run(tasks[which]))["noisy"]) for _ in range(size)], dtype=float)
 
     tasks = plan
     return draw
@@ -117,11 +116,13 @@ def _audit(name, samples, *, weaken=Fraction(1)):
     for which, frame in (("without", BASE), ("with", pd.concat([BASE, ONE]))):
         plan = ask(dataset(frame)).plan(**target)
         cost = plan.cost
-        task = task_of(plan)
-        assert isinstance(task, TableTask)
-        task.engine._key = 11
-        laws = task.mechanisms if weaken == 1 else tuple(weakened(law, weaken) for law in task.mechanisms)
-        tasks[which] = replace(task, engine=Kept(task.engine), mechanisms=laws)
+        subject = subject_of(plan)
+        assert isinstance(subject, TableSubject)
+        subject.engine._key = 11
+        laws = (
+            subject.mechanisms if weaken == 1 else tuple(weakened(one, weaken) for one in subject.mechanisms)
+        )
+        tasks[which] = replace(subject, engine=Kept(subject.engine), mechanisms=laws).task
     delta = 0.05 if name == "private keys" else 0.01 if name == "gaussian" else 0.0
     found = audit(drawn(tasks, shape), "with", "without", samples=samples, delta=delta, confidence=1 - 1e-9)
     return found, cost.epsilon(delta=delta)

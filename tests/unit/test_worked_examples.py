@@ -133,7 +133,7 @@ def test_15_sites_in_the_cells_of_a_map():
     assert neighbours(sites.exact, [(some, [*some, cell]) for cell in cells], 1).largest == 1
     spots = [(row + 0.5, column + 0.5) for row, column in some]
     box, budget = ((0, 0), (4, 4)), tc.Budget(epsilon=1)
-    plan = tc.points(np.array(spots), unit=tc.Unit.row(), box=box, budget=budget).grid(4, 4, epsilon=1)
+    plan = tc.points(np.array(spots), unit=tc.Unit.row(), box=box, budget=budget).grid(4, 4).plan(epsilon=1)
     [noise] = plan.mechanisms
     assert noise["sensitivity"] == 1  # the map itself: the same noise, however many cells it has
     assert float(plan.cost.epsilon(delta=0)) == 1

@@ -11,6 +11,8 @@ from tacit.algebra._cut_sums import (
     CutSums,
 )
 from tacit.algebra._expressions import (
+    MOST_CALLS,
+    MOST_LEVELS,
     OPERATORS,
     Call,
     Column,
@@ -117,7 +119,9 @@ from tacit.algebra._stored_types import (
 
 __all__ = [
     "DATE_PARTS",
+    "MOST_CALLS",
     "MOST_JOINS",
+    "MOST_LEVELS",
     "OF_ONE",
     "OF_TWO",
     "OPERATORS",

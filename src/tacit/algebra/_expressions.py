@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from tacit.core import KINDS, Kind, is_writable
 from tacit.errors import TacitError, bad_parameter
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KINDS",
+    "MOST_CALLS",
+    "MOST_LEVELS",
     "OPERATORS",
     "Call",
     "Column",
@@ -40,6 +42,10 @@ __all__ = [
     "text_of",
     "words_of",
 ]
+
+#: The most operators of one expression, and the most levels on which they stand.
+MOST_CALLS: Final = 5_000
+MOST_LEVELS: Final = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +66,30 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An operator of `OPERATORS` applied to arguments."""
+    """An operator of `OPERATORS` applied to arguments.
+
+    Guarantee: an expression has at most `MOST_CALLS` operators on at most `MOST_LEVELS` levels, written out
+    where a part occurs several times. So it takes little time to read, and whoever follows it down has the
+    room that Python gives them, also after a charge.
+    """
 
     op: str
     args: tuple[Node, ...]
+    #: How many operators the expression has, and on how many levels.
+    calls: int = field(init=False, repr=False, compare=False)
+    levels: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        inner = [one for one in self.args if isinstance(one, Call)]
+        object.__setattr__(self, "calls", 1 + sum(one.calls for one in inner))
+        object.__setattr__(self, "levels", 1 + max((one.levels for one in inner), default=0))
+        if self.calls > MOST_CALLS or self.levels > MOST_LEVELS:
+            raise TacitError(
+                "question-too-large",
+                f"an expression can have at most {MOST_CALLS:,} operators, nested at most {MOST_LEVELS} deep",
+                why="an expression doubles in size each time the next one uses it twice",
+                fix="compute it in several steps, such as columns of a subquery",
+            )
 
 
 Node: TypeAlias = Column | Literal | Call

@@ -19,7 +19,7 @@ from tacit.algebra._expressions import (
     words_of,
 )
 from tacit.algebra._ranges import DATE_PARTS, OF_ONE, OF_TWO, Ends
-from tacit.algebra._stored_types import check_comparable, compare_with
+from tacit.algebra._stored_types import check_comparable, check_dates, compare_with
 from tacit.core import Fact
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Code, Declare, Do, Either, Fix
@@ -237,6 +237,8 @@ def _shared(args: tuple[Node, ...], scope: Scope, want: Kind | None, op: str) ->
             fix=_conversions(first, kinds),
         )
     check_comparable(op, first, scope)
+    if shared == "text" and op in _COMPARISONS:
+        check_dates(op, args, scope)
     # only what is still undecided is read again: reading all arguments twice per level takes 2^depth steps
     return tuple(
         b if kind_of(b) == shared and not isinstance(b, Literal) else resolve(a, scope, shared)

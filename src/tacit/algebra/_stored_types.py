@@ -1,16 +1,20 @@
-"""Comparisons that can never be true, because of the type in which the source stores a column.
+"""Comparisons that cannot mean what they say, because of how the source stores a column.
 
 Parquet files and databases declare the types of their columns, which are public. A boolean that is compared
 with ``'YES'`` equals it in no row, so the answer would be about 0 and would still be paid for.
+
+A CSV file stores text. A date such as 31.12.2023 is smaller than 5.1.1990 as text, so asking for all dates
+after it gives an answer that is wrong and looks right.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tacit.algebra._expressions import Call, Column, Literal, words_of
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Do, Set
+from tacit.fixes import Do, Say, Set
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +22,10 @@ if TYPE_CHECKING:
     from tacit.algebra._expressions import Node
     from tacit.algebra._kinds import Scope
 
-__all__ = ["check_comparable", "check_possible_keys", "compare_with"]
+__all__ = ["check_comparable", "check_dates", "check_possible_keys", "compare_with"]
 
+_LATE_YEAR = re.compile(r"\s*\d{1,2}([./-])\d{1,2}\1\d{4}([ T].*)?")
+_ORDERS = frozenset({"lt", "le", "gt", "ge"})
 _EQUALITIES = frozenset({"eq", "ne", "in"})
 _SPOKEN: dict[str, str] = {"boolean": "a boolean", "number": "a number", "moment": "a date"}
 _KEYS: dict[str, list[object]] = {
@@ -45,6 +51,31 @@ def check_comparable(op: str, args: Sequence[Node], facts: Scope) -> None:
             why="the question would cost budget, and its answer is known without the data",
             fix=compare_with(columns[0], stored, values[0]),
         )
+
+
+def check_dates(op: str, args: Sequence[Node], facts: Scope) -> None:
+    """Refuse to compare a column as text with a date that is not written with the year first.
+
+    If the file's order of dates is declared, its cells have the year first in every question, so none of them
+    equals such a date. Otherwise only the order of two such texts means nothing.
+    """
+    columns = [a for a in args if isinstance(a, Column) and a.kind is None]
+    texts = [a.value for a in args if isinstance(a, Literal) and isinstance(a.value, str)]
+    written = next((match for text in texts if (match := _LATE_YEAR.fullmatch(text))), None)
+    if written is None or len(columns) != 1 or (op not in _ORDERS and not facts[columns[0].name].dates):
+        return
+    name, sign = words_of(columns[0]), written[1]
+    if declared := facts[columns[0].name].dates:
+        why = f"the file declares that dates are written as {declared}: in questions the year stands first"
+        fix = Say("write the date with the year first, such as '2024-01-31'")
+    else:
+        why = f"{name} is read as text here, and text is compared letter by letter, so the day counts first"
+        form = sign.join(("%m", "%d", "%Y") if sign == "/" else ("%d", "%m", "%Y"))
+        column = name if name.isidentifier() else f'"{name}"'
+        fix = Say(f"STRPTIME({column}, '{form}') and a date with the year first, such as DATE '2024-01-31'")
+    raise TacitError(
+        "bad-expression", f"{words_of(Call(op, tuple(args)))} does not compare dates", why=why, fix=fix
+    )
 
 
 def check_possible_keys(name: str, node: Node, keys: Sequence[object], facts: Scope) -> None:

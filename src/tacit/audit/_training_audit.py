@@ -76,7 +76,7 @@ def audit_training(
     weights = plan.release().state()["weight"]
     scores = -np.asarray(weights, dtype=float).ravel()
     return one_run(
-        scores, coins, claimed=plan.cost, delta=float(trainer.settings.delta), guesses=guesses,
+        scores, coins, claimed=plan.cost, delta=float(plan.promised["delta"]), guesses=guesses,
         confidence=confidence,
     )  # fmt: skip
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["WORDS_OF_ACTIONS"]
 
 
+#: What a command can be told of how a CSV file is written.
+_READING = ("encoding", "dates", "decimal", "separator", "quote")
+
+
 def _ask_a_count(arguments: Mapping[str, object], _: CommandContext) -> str:
     return f"SELECT COUNT(*) FROM {sql_name(str(arguments['table']))}"  # noqa: S608 - shown, never run
 
@@ -44,7 +48,8 @@ def _convert_in_question(arguments: Mapping[str, object], _: CommandContext) -> 
 
 def _convert_csv(arguments: Mapping[str, object], _: CommandContext) -> str:
     target = typed(str(arguments["target"]))
-    command = f"tacit convert {typed(str(arguments['source']))} {target} --lenient"
+    options = "".join(f" --{fact} {typed(str(arguments[fact]))}" for fact in _READING if fact in arguments)
+    command = f"tacit convert {typed(str(arguments['source']))} {target} --lenient{options}"
     return f"{command} (it repairs or drops such lines and lists them), then use {target}"
 
 

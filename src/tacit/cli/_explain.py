@@ -92,7 +92,7 @@ def explain(
             priors=prior or (0.01, 0.1, 0.5, 0.9),
             families=family or (1, 2, 5, 10),
             delta=1e-6 if delta is None else delta,
-            question=None if statistic is None else room.Question(statistic, n, bounds),
+            question=None if statistic is None else room.ExplainedQuestion(statistic, n, bounds),
             budget=None if budget is None else Budget(epsilon=budget),
         )
         if html is not None:

@@ -118,7 +118,8 @@ def frequencies(
             "bad-parameter", "a VCF file needs the chromosome, position and alleles of each variant",
             why="the variants of this cohort are only numbered", fix=Say("--variants table.csv"),
         )  # fmt: skip
-    made = opened.frequencies(**goal, by=by, reference=reference, clip=clip, calls=calls)
+    asked: dict[str, Any] = {"by": by, "reference": reference, "clip": clip, "calls": calls}
+    made = opened.frequencies(**asked).plan(**goal)
     answer_plan(opened, made, files, ledger=ledger, only_plan=only_plan, as_json=as_json)
 
 
@@ -138,7 +139,12 @@ def hardy_weinberg(
         only_plan=only_plan,
     )  # fmt: skip
     answer_plan(
-        opened, opened.hardy_weinberg(**goal), files, ledger=ledger, only_plan=only_plan, as_json=as_json
+        opened,
+        opened.hardy_weinberg().plan(**goal),
+        files,
+        ledger=ledger,
+        only_plan=only_plan,
+        as_json=as_json,
     )
 
 
@@ -160,7 +166,7 @@ def missingness(
         cohort, goal, budget, name or cohort_name(cohort), ledger, variants=variants, people=people,
         only_plan=only_plan,
     )  # fmt: skip
-    made = opened.missingness(**goal, clip=clip)
+    made = opened.missingness(clip=clip).plan(**goal)
     answer_plan(opened, made, files, ledger=ledger, only_plan=only_plan, as_json=as_json)
 
 
@@ -186,7 +192,7 @@ def components(
         cohort, goal, budget, name or cohort_name(cohort), ledger, variants=variants, people=people,
         only_plan=only_plan,
     )  # fmt: skip
-    made = opened.components(k, **goal, reference=reference, clip=clip)
+    made = opened.components(k, reference=reference, clip=clip).plan(**goal)
     answer_plan(opened, made, files, ledger=ledger, only_plan=only_plan, as_json=as_json)
 
 

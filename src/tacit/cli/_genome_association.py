@@ -74,7 +74,7 @@ def top(
         only_plan=only_plan, phenotype=listed, status="public", people=len(listed),
     )  # fmt: skip
     chosen: Any = test
-    made = opened.top_snps(k, test=chosen, threshold=threshold, epsilon=epsilon)
+    made = opened.top_snps(k, test=chosen, threshold=threshold).plan(epsilon=epsilon)
     answer_plan(opened, made, files, ledger=ledger, only_plan=only_plan, as_json=as_json)
 
 
@@ -107,8 +107,7 @@ def summary(
     made = opened.summary_statistics(
         covariates=[one.strip() for one in adjust.split(",")] if adjust else (),
         trait=None if trait is None else _pair(trait),
-        epsilon=epsilon,
-    )
+    ).plan(epsilon=epsilon)
     if only_plan or not as_json:
         answer_plan(opened, made, files, ledger=ledger, only_plan=only_plan, as_json=as_json)
         return

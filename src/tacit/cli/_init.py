@@ -120,7 +120,7 @@ def init(
     columns = "1 column" if len(known) == 1 else f"{len(known)} columns"
     *advice, question = _next_steps(draft, config)
     wrote = f"written: {config} ({columns} of {data.name}; no value was used)"
-    say(wrote, *_separator(source), *notes, *advice)
+    say(wrote, *_separator(source), *_repeated(source), *notes, *advice)
     typer.echo(question)  # a command to copy: not broken over lines
 
 
@@ -201,17 +201,40 @@ def _source(data: Path, reading: Mapping[str, str]) -> Source:
     """Return the source, with what the options say of how a CSV file is written."""
     from tacit.engines import READING_FACTS, csv_file, read_source
 
-    source = read_source(data)
     declared = {fact: own for fact, own in reading.items() if own not in {READING_FACTS[fact], "utf-8"}}
+    _check_is_csv(data, declared)
+    source = read_source(data)
     return csv_file(data, **declared) if source.kind == "csv" or declared else source
 
 
+def _check_is_csv(data: Path, declared: Mapping[str, str]) -> None:
+    """Refuse to declare how a file is written that is not a CSV file: its conversion is told so."""
+    if not declared or data.suffix.lower() in {".csv", ".tsv"}:
+        return
+    options = " ".join(f"--{fact} {typed(own)}" for fact, own in declared.items())
+    is_packed = data.name.lower().endswith((".csv.gz", ".tsv.gz", ".xlsx", ".xlsm"))
+    target = typed(f"{data.name.partition('.')[0]}.parquet")
+    again = (
+        f"leave them out, or convert the CSV file again: tacit convert FILE.csv {target} --force {options}"
+    )
+    raise TacitError(
+        "bad-parameter",
+        f"{data.name} is not a CSV file, so tacit init does not take {options}",
+        why="these options say how a CSV file is written; a file in another format is read as it is stored",
+        fix=f"tacit convert {typed(data.name)} {target} {options}" if is_packed else again,
+    )
+
+
 def _schema(data: Path, name: str, source: Source) -> list[tuple[str, str]]:
-    """Return columns and kinds from the schema; the kind is empty where the file does not declare it."""
+    """Return columns and kinds from the schema; the kind is empty where the file does not declare it.
+
+    A file in which all columns are text, such as one that `tacit convert` wrote, declares as little as CSV.
+    """
     _check_exists(data)
     described = source.schema(name)
     if described is not None:
-        return [(column, _kind(kind)) for column, kind in described]
+        kinds = [(column, _kind(kind)) for column, kind in described]
+        return [(column, "") for column, _ in kinds] if all(kind == "text" for _, kind in kinds) else kinds
     columns = source.columns()
     if not columns:
         raise TacitError(
@@ -236,6 +259,16 @@ def _separator(source: Source) -> list[str]:
     if not open_notes:
         return []
     return [f"the header shows that {sign} separate the columns: {'; '.join(open_notes)} (with --force)"]
+
+
+def _repeated(source: Source) -> list[str]:
+    """Say how a column is called whose name another column of the header has already."""
+    pairs = zip(source.written_names() or (), source.columns() or (), strict=False)
+    return [
+        f"the header names {typed(name)} again: this column is called {typed(own)} here"
+        for name, own in pairs
+        if name and name != own
+    ]
 
 
 def _kind(sql_type: str) -> str:

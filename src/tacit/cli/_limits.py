@@ -70,8 +70,8 @@ def limits(
 
     def planned(data: TableDataset) -> Plan[AnswerTable]:
         if cut or column is not None:
-            return data.measure_cut(epsilon=epsilon, column=column, table=table)
-        return data.suggest_limits(epsilon=epsilon, by=by, table=table, most=most)
+            return data.measure_cut(column=column, table=table).plan(epsilon=epsilon)
+        return data.suggest_limits(by=by, table=table, most=most).plan(epsilon=epsilon)
 
     paying = paid.Payment(declared, name, config, who, purpose, account)
     paid.answer(paying, planned, files, as_json=as_json)

@@ -148,24 +148,23 @@ def _planned(points: PointMap, goal: dict[str, Any], **asked: Any) -> Plan[Any]:
             why="each kind is a separate question with its own cost",
             fix=Say(f"give one of {_KINDS}"),
         )
-    pure = {name: goal[name] for name in ("epsilon", "confidence")}
     match kinds:
         case {"hottest": k}:
-            return points.hottest(k, cells=_read_shape(shape or "64x64"), **_pure(goal, pure))
+            return points.hottest(k, cells=_read_shape(shape or "64x64")).plan(**_pure(goal))
         case {"tree": _}:
-            return points.tree(**_pure(goal, pure))
+            return points.tree().plan(**_pure(goal))
         case {"adaptive": _}:
-            return points.adaptive_grid(**_pure(goal, pure))
+            return points.adaptive_grid().plan(**_pure(goal))
         case {"h3": resolution}:
-            return points.h3(resolution, **goal)
+            return points.h3(resolution).plan(**goal)
         case {"districts": (path, called)}:
-            return points.districts(path, name=called, **goal)
+            return points.districts(path, name=called).plan(**goal)
         case _:
             rows, columns = _read_shape(str(shape))
-            return points.grid(rows, columns, **goal)
+            return points.grid(rows, columns).plan(**goal)
 
 
-def _pure(goal: dict[str, Any], pure: dict[str, Any]) -> dict[str, Any]:
+def _pure(goal: dict[str, Any]) -> dict[str, Any]:
     """Return epsilon and confidence; refuse delta and rho where only pure epsilon is possible."""
     if goal["delta"] or goal["rho"] is not None or goal["epsilon"] is None:
         raise TacitError(
@@ -174,7 +173,7 @@ def _pure(goal: dict[str, Any], pure: dict[str, Any]) -> dict[str, Any]:
             why="its regions are chosen by a mechanism that has no Gaussian form",
             fix=Say("give --epsilon alone"),
         )
-    return pure
+    return {name: goal[name] for name in ("epsilon", "confidence")}
 
 
 def _read_shape(text: str) -> tuple[int, int]:

@@ -79,11 +79,10 @@ def synth(
         "keep": [tuple(part.strip() for part in text.split(",")) for text in keep or ()],
         "never": [_never(text) for text in never or ()], "method": method, "size": size,
     }  # fmt: skip
-    goal = {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence}
+    goal: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence}
 
     def planned(opened: TableDataset) -> Plan[Any]:
-        made: Plan[Any] = opened.synthesize(listed, **asked).plan(**goal)
-        return made
+        return opened.synthesize(listed, **asked).plan(**goal)
 
     where = "" if plan else question.declared_ledger(declared)
     if not plan:

@@ -84,7 +84,10 @@ def _read(path: Path) -> tuple[Certificate, str, str]:
     except (OSError, ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or not isinstance(document.get("certificate"), dict):
-        alone = "NOT checked; this file has the certificate alone, so give the file of the release"
+        alone = (
+            "NOT checked; this file has the certificate alone. "
+            "A release that Python saved (release.save) has the values too"
+        )
         return Certificate.load(path), "not in this file", alone
     promise = Certificate(document["certificate"])
     try:

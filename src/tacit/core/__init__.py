@@ -24,7 +24,6 @@ from tacit.core._facts import (
     read_kind,
 )
 from tacit.core._forecast import Forecast
-from tacit.core._former_tasks import adopted
 from tacit.core._function_fixes import fixes_of
 from tacit.core._goal import ANY_TOTAL, DELTA, RHO, RHO_WITH_DELTA, SIZE, WEIGHTS, WITHIN, Goal
 from tacit.core._large_delta import warn_of_delta
@@ -49,7 +48,16 @@ from tacit.core._question import (
     questions_by_name,
 )
 from tacit.core._refusal_words import in_promised_words
-from tacit.core._registry import DatasetKind, budget_of, package_of, question_of, questions_of, registered
+from tacit.core._registry import (
+    DatasetKind,
+    admit_packages,
+    budget_of,
+    dataset_kinds,
+    packages_of,
+    question_of,
+    questions_of,
+    registered,
+)
 from tacit.core._release import UNBOUND, Content, Release
 from tacit.core._run import Run, paid_run
 from tacit.core._safe_text import for_spreadsheet, visible
@@ -58,9 +66,19 @@ from tacit.core._task import DrawnBefore, RunTask, SharedReadings, Step, Task, m
 from tacit.core._unit import Identity, Unit, open_account, read_identity
 
 __all__ = [
-    "adopted",
-    "budget_of",
     "ANY_TOTAL",
+    "DEFAULT_PAIRS",
+    "DELTA",
+    "JSON",
+    "KEY_KINDS",
+    "KINDS",
+    "PLAN_SCHEMA",
+    "RHO",
+    "RHO_WITH_DELTA",
+    "SIZE",
+    "UNBOUND",
+    "WEIGHTS",
+    "WITHIN",
     "AnswerBatch",
     "AnswerTable",
     "AnsweringService",
@@ -74,8 +92,6 @@ __all__ = [
     "Certificate",
     "Charger",
     "Content",
-    "DEFAULT_PAIRS",
-    "DELTA",
     "Dataset",
     "DatasetKind",
     "Draft",
@@ -85,41 +101,34 @@ __all__ = [
     "Forecast",
     "Goal",
     "Identity",
-    "JSON",
-    "KEY_KINDS",
-    "KINDS",
     "Kind",
     "LimitGiven",
     "Limits",
     "MeasuredIntegers",
     "Measurement",
     "Noisy",
-    "PLAN_SCHEMA",
     "Plan",
     "PricedReport",
     "Question",
     "QuestionKind",
-    "RHO",
-    "RHO_WITH_DELTA",
     "Release",
     "Remedy",
     "RememberingMeasurement",
     "Run",
     "RunTask",
-    "SIZE",
     "SharedReadings",
     "Step",
     "Table",
     "Task",
-    "UNBOUND",
     "Unit",
     "Value",
-    "WEIGHTS",
-    "WITHIN",
     "WireForm",
     "about_release",
+    "admit_packages",
     "batch",
+    "budget_of",
     "budget_plan",
+    "dataset_kinds",
     "figure_width",
     "fixes_of",
     "for_spreadsheet",
@@ -131,7 +140,7 @@ __all__ = [
     "needs",
     "odds_factor",
     "open_account",
-    "package_of",
+    "packages_of",
     "paid_run",
     "plan_meaning",
     "plan_text",

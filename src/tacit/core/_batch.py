@@ -185,7 +185,8 @@ def _joined(members: Sequence[tuple[str, Plan[Any]]], promised: Mapping[str, Fra
     )
     task = batch_task([_task(one) for _, one in distinct], shown)
     asked = f"{len(members)} questions at once: " + "; ".join(dict.fromkeys(one.asked for one in each))
-    whole = replace(each[0], task=task, promised=promised or {}, asked=asked, audit=None)
+    packages = tuple(sorted({package for one in each for package in one.packages}))
+    whole = replace(each[0], task=task, promised=promised or {}, asked=asked, audit=None, packages=packages)
     if promised is None:
         promised = _promise_of({one.hash: one for one in plans}.values(), whole)
         whole = replace(whole, promised=promised)

@@ -70,7 +70,7 @@ def batch_task(parts: Sequence[Task[Any, Any]], shown: Sequence[ShownAnswer]) ->
 
 
 def _nothing(_readings: SharedReadings) -> None:
-    """A batch reads nothing beside its parts."""
+    """Read nothing: a batch has no data beside its parts."""
 
 
 def _blocks(parts: Sequence[Task[Any, Any]]) -> tuple[str, ...]:

@@ -431,7 +431,7 @@ def certificate_body(member: Member) -> dict[str, JSON]:
         "cost": cast("JSON", member.cost.to_json()),
         "promised": {name: str(value) for name, value in member.promised.items()},
         "plan": member.hash,
-        "software": _software(),
+        "software": "; ".join([_software(), *member.packages]),
         **({"audit": dict(member.audit)} if member.audit is not None else {}),
         **({"numerics": member.task.numerics} if member.task.numerics else {}),
         **({"binds": ["values"]} if vouches(member.ledger) else {}),

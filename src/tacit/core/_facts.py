@@ -63,7 +63,8 @@ class Fact:
     Its kind, its bounds, its keys, whether it is never NULL and whether it names the unit. ``unreadable``
     holds the type of a column that cannot be read safely. ``stored`` is what the source declares the column
     to be: number, text, boolean or moment; it is empty where the source declares no type. Bounds that are a
-    ``default`` hold where a question gives no other; values may lie outside.
+    ``default`` hold where a question gives no other; values may lie outside. ``dates`` is the order in which
+    the column's CSV file writes dates, if it is not the year first.
     """
 
     kind: Kind | None = None
@@ -74,6 +75,10 @@ class Fact:
     unreadable: str = ""
     default: bool = False
     stored: str = ""
+    dates: str = ""
+
+
+_UNKNOWN = Fact()  # of a column about which nothing is declared
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,12 @@ class Table:
     columns: tuple[str, ...] | None = None
     key: str | None = None
     reading: tuple[tuple[str, str], ...] = ()
+
+    def fact(self, column: str) -> Fact:
+        """Return what is known of a column, also from how its file is written."""
+        own = self.facts.get(column, _UNKNOWN)
+        dates = dict(self.reading).get("dates", "")
+        return replace(own, dates=dates) if dates else own
 
 
 @dataclass(frozen=True, slots=True)

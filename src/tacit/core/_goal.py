@@ -33,7 +33,7 @@ _CONFIDENCE = Fraction(95, 100)
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a user gives to ``plan``: a total cost, or the error to stay within, and how often intervals cover.
+    """What a user gives to ``plan``: a total cost or an error to stay within, and how often intervals cover.
 
     Parameters
     ----------

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from tacit.core._certificate import Certificate
 from tacit.core._draws import draw, held_run, stored_draw
-from tacit.core._former_tasks import adopted
 from tacit.core._plan_run import Member, add_up, check_source, together_hash
 from tacit.core._registry import registered
 from tacit.core._release import Content, Release
@@ -78,6 +77,7 @@ class Plan(Generic[C]):
         asked: str = "",
         request: Callable[[], JSON] | None = None,
         present: Callable[[Release[C]], Release[C]] | None = None,
+        packages: tuple[str, ...] = (),
     ) -> Plan[C]:
         """Make the plan of one dataset.
 
@@ -96,9 +96,11 @@ class Plan(Generic[C]):
             Returns what `Dataset.plan_from` rebuilds the plan from, as JSON; called only where it is needed.
         present
             How the release is shown: order, names, arithmetic. It is not part of the plan's identity.
+        packages
+            The packages outside Tacit that declare the question, with their versions.
         """
         ledger = dataset._ledger  # noqa: SLF001 - the core's own
-        member = Member(dataset.identity, adopted(task), ledger, promised, asked, dataset.record)
+        member = Member(dataset.identity, task, ledger, promised, asked, dataset.record, packages=packages)
         return cls(
             dict(promised), confidence, asked, (member,),
             _forecast=forecast, _facts=facts, _request=request, _present=present,
@@ -121,7 +123,7 @@ class Plan(Generic[C]):
         That person does not have to trust anybody, and no ledger is charged; the certificate says so. Each
         further release costs that person the same again.
         """
-        member = Member(identity, adopted(task), None, promised)
+        member = Member(identity, task, None, promised)
         return cls(dict(promised), confidence, asked, (member,), _forecast=forecast, _facts=facts)
 
     @classmethod

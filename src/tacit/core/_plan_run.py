@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from operator import add
@@ -14,6 +13,7 @@ from tacit.core._run_stages import check_composition, run_cost, run_laws, stages
 from tacit.core._task import RunTask, Task
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from fractions import Fraction
 
     from tacit.accounting import Cost
@@ -38,6 +38,8 @@ class Member:
     record: Literal["words", "shape"] = "words"
     #: What an audit of the plan found, for the certificate; not part of the plan's identity.
     audit: Mapping[str, JSON] | None = None
+    #: The packages outside Tacit that declare what is asked, with their versions; the certificate names them.
+    packages: tuple[str, ...] = ()
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:

@@ -8,18 +8,20 @@ form, the forms of a service and the options of the command.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from tacit.core._goal import ANY_TOTAL, Goal
 from tacit.core._plan import Plan
+from tacit.core._registry import packages_of
 from tacit.core._release import Content
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Set
+from tacit.parameters import Anything
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
     from fractions import Fraction
 
     from tacit.core._dataset import Dataset
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound=Content)
 P = ParamSpec("P")
 #: What the old way of asking, which returned a plan at once, took beside a question's arguments.
-_GOAL = ("epsilon", "delta", "rho", "confidence")
+_GOAL = ("epsilon", "delta", "rho", "confidence", "sigma")
 #: What people look for in a question, though only its release has it.
 _OF_AN_ANSWER = frozenset(
     {"columns", "high", "keys", "low", "plot", "release", "to_csv", "to_pandas", "value"}
@@ -145,6 +147,8 @@ class QuestionKind(Generic[C]):
         Whether services and commands offer it: all arguments can be typed, and none is private.
     wire
         How it is written in a plan's document, if not in the common form.
+    example
+        A goal that its `plan` takes, as hints show it.
     """
 
     name: str
@@ -154,6 +158,7 @@ class QuestionKind(Generic[C]):
     takes: frozenset[str] = ANY_TOTAL
     served: bool = True
     wire: WireForm | None = None
+    example: str = "epsilon=0.5"
 
     def ask(self, dataset: Dataset, **given: Any) -> Question[C]:
         """Return the question with these arguments, or refuse them."""
@@ -221,14 +226,17 @@ class Question(Generic[C]):
 
     @property
     def words(self) -> str:
-        """The question in words."""
-        given = ", ".join(f"{name} {value}" for name, value in self.arguments.items() if value is not None)
+        """The question in words, with the arguments that can be typed."""
+        typed = [one.name for one in self.kind.arguments if not isinstance(one.accepts, Anything)]
+        values = {name: self.arguments[name] for name in typed}
+        given = ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)
         return f"{self.kind.words}{f' ({given})' if given else ''}"
 
     def __repr__(self) -> str:
         return (
             f"question to {self.dataset.name}: {self.words}\n"
-            "not planned yet, and nothing was read: .plan(epsilon=0.5) shows the cost and the expected error"
+            f"not planned yet, and nothing was read: .plan({self.kind.example}) shows the cost and the "
+            "expected error"
         )
 
     def plan(
@@ -277,7 +285,10 @@ class Question(Generic[C]):
 
     def planned(self, goal: Goal) -> Plan[C]:
         """Plan the question for a goal that was read; see `plan`."""
-        draft = self.kind.draft(self.dataset, goal, **self.arguments)
+        return self.plan_of(self.kind.draft(self.dataset, goal, **self.arguments), goal)
+
+    def plan_of(self, draft: Draft[C], goal: Goal) -> Plan[C]:
+        """Return the plan of a draft that was made for a goal; see `plan`."""
         kept = goal if draft.goal is None else draft.goal
         return Plan.of(
             self.dataset,
@@ -289,6 +300,7 @@ class Question(Generic[C]):
             asked=draft.asked,
             request=lambda: self.kind.written(self, kept),
             present=draft.present,
+            packages=packages_of(self.kind.draft.__module__, type(self.dataset).__module__),
         )
 
     if not TYPE_CHECKING:  # for a type checker, a question has only what it has
@@ -296,14 +308,14 @@ class Question(Generic[C]):
         def __getattr__(self, name: str) -> Any:
             missing = f"{type(self).__name__!r} object has no attribute {name!r}"
             if name in _OF_AN_ANSWER:
-                missing += ": .plan(epsilon=0.5).release() charges the budget and gives the answer"
+                missing += f": .plan({self.kind.example}).release() charges the budget and gives the answer"
             raise AttributeError(missing)
 
 
 def plannable(method: Callable[P, Question[C]]) -> Callable[P, Question[C]]:
     """Let a method that returns a question also be called as before, with the goal of a plan.
 
-    ``friends.edges().plan(epsilon=1)`` then warns, shows the new line and returns ``friends.edges().plan(epsilon=1)``.
+    The former ``friends.edges(epsilon=1)`` then warns, shows the new line and returns the plan.
     """
 
     @wraps(method)

@@ -11,16 +11,16 @@ The core lists nobody. What is part of Tacit is found without a look at other pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from importlib.metadata import distribution, entry_points
+from importlib.metadata import distribution, entry_points, packages_distributions, version
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import Budget
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from importlib.metadata import EntryPoint
 
     from tacit.core._dataset import Dataset
@@ -74,8 +74,34 @@ def _outside() -> dict[str, EntryPoint]:
     return {one.name: one for one in entry_points(group=GROUP) if one.name not in _built_in()}
 
 
+class _Admitted:
+    """The packages whose fields this process uses; None for all of them, as in a user's own Python."""
+
+    packages: frozenset[str] | None = None
+
+
+def admit_packages(packages: Iterable[str]) -> None:
+    """Use the fields of these packages and of no others, from now on and in this process.
+
+    A service calls this with the packages that its operator named.
+    """
+    _Admitted.packages = frozenset(packages)
+
+
+def _is_admitted(entry: EntryPoint) -> bool:
+    allowed = _Admitted.packages
+    return allowed is None or (entry.dist is not None and entry.dist.name in allowed)
+
+
+def _further() -> dict[str, EntryPoint]:
+    """Return what admitted packages add, by name."""
+    if _Admitted.packages == frozenset():  # no look at other packages
+        return {}
+    return {name: entry for name, entry in _outside().items() if _is_admitted(entry)}
+
+
 def _found(name: str) -> EntryPoint | None:
-    return _built_in().get(name) or _outside().get(name)
+    return _built_in().get(name) or _further().get(name)
 
 
 def registered(name: str) -> Any:
@@ -98,19 +124,41 @@ def question_of(dataset_kind: str, name: str) -> QuestionKind[Any] | None:
 
 
 def questions_of(dataset_kind: str) -> Iterator[QuestionKind[Any]]:
-    """Yield the declared questions about a kind of dataset: its own, Tacit's, then those of other packages."""
+    """Yield the questions about a kind of dataset: its own, those of other rooms, those of other packages."""
     kind: DatasetKind | None = registered(f"dataset.{dataset_kind}")
     if kind is not None:
         yield from kind.questions
     start = f"question.{dataset_kind}."
-    for known in (_built_in, _outside):
+    for known in (_built_in, _further):
         yield from (entry.load() for name, entry in known().items() if name.startswith(start))
 
 
-def package_of(name: str) -> tuple[str, str] | None:
-    """Return the package outside Tacit, with its version, that registered a name; None for Tacit's own."""
-    entry = None if name in _built_in() else _outside().get(name)
-    return None if entry is None or entry.dist is None else (entry.dist.name, entry.dist.version)
+def dataset_kinds() -> list[str]:
+    """Return the names of all kinds of datasets, Tacit's own first."""
+    return [
+        name.removeprefix("dataset.")
+        for known in (_built_in, _further)
+        for name in known()
+        if name.startswith("dataset.")
+    ]
+
+
+@cache
+def packages_of(*modules: str) -> tuple[str, ...]:
+    """Return the packages outside Tacit to which modules belong, with their versions.
+
+    Examples
+    --------
+    >>> packages_of("tacit.graphs._counts"), packages_of("my_notebook")
+    ((), ('my_notebook, which no package installed',))
+    """
+    found = []
+    for top in dict.fromkeys(module.partition(".")[0] for module in modules):
+        if top != "tacit":
+            names = packages_distributions().get(top, [])
+            installed = [f"{name} {version(name)}" for name in dict.fromkeys(names)]
+            found += installed or [f"{top}, which no package installed"]
+    return tuple(found)
 
 
 def budget_of(policy: Mapping[str, Any]) -> Budget:

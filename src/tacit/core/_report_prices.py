@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from tacit.accounting import Filter
 from tacit.core._batch_split import planned
 from tacit.core._budget_need import charged_all, rounded_up
+from tacit.core._goal import WITHIN
+from tacit.core._question import Question
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Set
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from tacit.accounting import Cost
     from tacit.core._budget_schedule import AskedReport
     from tacit.core._plan import Plan
-
-__all__ = ["largest_error", "most_that_fits", "plans_of"]
 
 _LOWEST, _HIGHEST = Fraction(1, 2**30), Fraction(2**12)
 
@@ -70,8 +69,8 @@ def _sized(asked: AskedReport, price: dict[str, Fraction | None]) -> Plan[Any]:
 
 def _within_by_epsilon(asked: AskedReport) -> Plan[Any]:
     """Let the question find its epsilon, if it can; else search it."""
-    ask = getattr(asked.question, "plan", None)
-    if ask is not None and "within" in inspect.signature(ask).parameters:
+    question = asked.question
+    if isinstance(question, Question) and WITHIN in question.kind.takes:
         return _priced(asked, within=asked.within)
     return _searched(asked, "epsilon")
 

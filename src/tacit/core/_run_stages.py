@@ -67,7 +67,8 @@ def check_composition(task: RunTask[Any, Any]) -> None:
     A cost that is charged once is that of mechanisms that remember what they have released. One without a
     memory would draw again for every instalment.
     """
-    if task.composition == "once" and not all(hasattr(one, "release_next") for one in task.mechanisms_of(1)):
+    forgetful = [one for one in task.mechanisms_of(1) if not hasattr(one, "release_next")]
+    if task.composition == "once" and forgetful:
         raise TacitError(
             "bad-parameter",
             "a mechanism without a memory cannot be charged once for all instalments of a run",

@@ -11,14 +11,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar, cast
 
-from tacit.core._protocols import JSON, Exact, Measurement, Noisy
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
     from fractions import Fraction
 
-    from tacit.core._protocols import RememberingMeasurement
+    from tacit.core._protocols import JSON, Exact, Measurement, Noisy, RememberingMeasurement
     from tacit.core._release import Content
     from tacit.errors import TacitError
 
@@ -39,22 +37,34 @@ class SharedReadings:
     All parts of a batch that ask one engine so see the same rows.
     """
 
-    def __init__(self, stack: ExitStack) -> None:
-        self._stack = stack
+    def __init__(self, stack: ExitStack, *, shared: bool) -> None:
+        self._stack, self._shared = stack, shared
         self._opened: dict[int, Any] = {}
 
     @classmethod
     @contextmanager
-    def opened(cls) -> Iterator[Self]:
-        """Open nothing yet, and close at the end whatever was opened."""
+    def opened(cls, *, shared: bool = True) -> Iterator[Self]:
+        """Open nothing yet, and close at the end whatever was opened; `shared` if there are several parts."""
         with ExitStack() as stack:
-            yield cls(stack)
+            yield cls(stack, shared=shared)
 
     def of(self, source: Transactional) -> Any:
         """Return the reading of a source."""
         if id(source) not in self._opened:
             self._opened[id(source)] = self._stack.enter_context(source.transaction())
         return self._opened[id(source)]
+
+    @contextmanager
+    def once(self, source: Transactional) -> Iterator[Any]:
+        """Open the reading of a source for a task that reads everything at once and then works for long.
+
+        Without other parts it is closed again before the work: a database does not wait for the noise.
+        """
+        if self._shared:
+            yield self.of(source)
+        else:
+            with source.transaction() as reading:
+                yield reading
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,7 +190,7 @@ class Task(TaskFacts, Generic[D, C_co]):
 
     def draw(self) -> list[Noisy]:
         """Return the noisy integers of one draw, as plain JSON. This touches the data."""
-        with SharedReadings.opened() as readings:
+        with SharedReadings.opened(shared=bool(self.parts)) as readings:
             return self.noisy(readings)
 
 

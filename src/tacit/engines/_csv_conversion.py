@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacit.engines._csv_files import header_bytes
-from tacit.engines._csv_form import MAX_LINE, NOT_UTF8, line_defect
+from tacit.engines._csv_form import MAX_LINE, NOT_UTF8, line_defect, not_well_formed
 from tacit.engines._packed_files import is_packed, unpack
 from tacit.engines._row_files import write_rows
 from tacit.engines._source_arguments import csv_file
@@ -83,13 +83,15 @@ def convert_csv(
         first sheet is read; this needs the extra ``excel``).
     encoding, dates, decimal, separator, quote
         How the file is written; see `csv_file`. With a decimal comma, numbers get a
-        point; dates in another order get the year first.
+        point; dates in another order get the year first. For the cells of an Excel file, only the dates
+        and the decimal count.
     target
         The Parquet file to write.
     lenient
         Repair or drop the lines that break the form, and list them; by default the file is then refused. A
         line with a stray quotation mark is kept if it has the right number of cells without quotation. Short
-        lines get empty cells. All other lines that break the form are dropped.
+        lines get empty cells. All other lines that break the form are dropped, but never the header line:
+        the row after it would become the public names of the columns.
     force
         Overwrite the target.
 
@@ -108,6 +110,8 @@ def convert_csv(
     made = Conversion(end)
     with tempfile.TemporaryDirectory() as scratch:
         plain = unpack(given, Path(scratch)) if is_packed(given) else given
+        if given.suffix.lower() in {".xlsx", ".xlsm"}:  # unpacked in one form
+            encoding, separator, quote = "utf-8", "", '"'
         if header_bytes(plain) in {None, b""}:
             raise _empty(given)
         source = csv_file(
@@ -115,8 +119,10 @@ def convert_csv(
         )
         if lenient and (dialect := source.dialect()) is not None:
             sound = Path(scratch) / ("sound.tsv" if source.delimiter == "\t" else "sound.csv")
-            _repair(plain, sound, dialect, made)
+            _repair(plain, sound, dialect, made, given.name)
             source = replace(source, place=sound, separator=source.delimiter)
+        else:
+            source.check_form(given.name)
         draft = end.with_name(f".{end.name}.{os.getpid()}")
         try:
             made.columns = write_rows(source, draft)
@@ -148,7 +154,7 @@ def _empty(file: Path) -> TacitError:
     return TacitError("bad-parameter", f"{file} is missing, empty or cannot be read", fix="check its name")
 
 
-def _repair(file: Path, sound: Path, dialect: CsvDialect, made: Conversion) -> None:
+def _repair(file: Path, sound: Path, dialect: CsvDialect, made: Conversion, name: str) -> None:
     """Write the lines of a file that are well formed, and those that can be repaired."""
     with file.open("rb") as given, sound.open("wb") as kept:
         part, line = given.read(3), 1
@@ -170,7 +176,10 @@ def _repair(file: Path, sound: Path, dialect: CsvDialect, made: Conversion) -> N
                 part = part[at:]
                 if more and "does not end" in what and len(part) < _MAX_CELL:
                     break  # its end may stand in the next part
+                is_header = line == 1
                 part, line = _pass_line(part, kept, dialect, made, line, what)
+                if is_header and made.dropped:  # otherwise the first row would name the columns
+                    raise not_well_formed(name, 1, what, lenient=True)
 
 
 def _fill(given: BinaryIO, part: bytearray, dialect: CsvDialect) -> bool:

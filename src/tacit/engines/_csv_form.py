@@ -18,23 +18,23 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 from time import time_ns
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tacit.errors import TacitError
-from tacit.fixes import Do, Either
+from tacit.fixes import Do, Either, Say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from tacit.fixes import Fix
 
-__all__ = ["MAX_LINE", "CsvDialect", "check_form", "line_defect", "records"]
+__all__ = ["MAX_LINE", "CsvDialect", "check_form", "line_defect", "not_well_formed", "records"]
 
 #: The longest line in bytes. A coded copy is at most three times as long, within what DuckDB reads as a line.
 MAX_LINE = 1 << 24
@@ -74,10 +74,13 @@ _passed: dict[tuple[Path, CsvDialect], tuple[int, ...]] = {}
 _lock = threading.Lock()
 
 
-def check_form(file: Path, dialect: CsvDialect) -> None:
+def check_form(
+    file: Path, dialect: CsvDialect, name: str = "", reading: Mapping[str, str] | None = None
+) -> None:
     """Refuse a file that is not well formed. It is read only if it has changed since it passed.
 
-    The refusal depends on the rows: it is for the curator who opens the file, and for nobody else.
+    The refusal names the file, or what it was unpacked from, and repeats what is declared of it. It depends
+    on the rows: so it is for the curator who opens the file, and for nobody else.
     """
     before = _stamp(file)
     if _passed.get((file, dialect)) == before:
@@ -88,7 +91,7 @@ def check_form(file: Path, dialect: CsvDialect) -> None:
         defect = line_defect(part, dialect)
         if defect is not None:
             at, what = defect
-            raise _not_well_formed(file, line + part.count(b"\n", 0, at), what)
+            raise not_well_formed(name or file.name, line + part.count(b"\n", 0, at), what, reading)
         line += part.count(b"\n")
     if _stamp(file) != before:
         raise TacitError(
@@ -221,6 +224,8 @@ def _text_defect(part: bytes, dialect: CsvDialect) -> tuple[int, str] | None:
 
 
 NOT_UTF8 = "it has a byte that is not UTF-8"
+#: What a file that is not UTF-8 most often is: as latin-1, with signs such as € and – in place of controls.
+_USUAL = "windows-1252"
 
 
 def _width_defect(
@@ -247,13 +252,26 @@ def _width_defect(
     ), f"it has {has:,} {'cell' if has == 1 else 'cells'}, and the header has {must:,}"
 
 
-def _not_well_formed(file: Path, line: int, what: str) -> TacitError:
-    fix: Fix = Do("convert-csv", source=file.name, target=f"{file.stem}.parquet")
+def not_well_formed(
+    name: str, line: int, what: str, reading: Mapping[str, str] | None = None, *, lenient: bool = False
+) -> TacitError:
+    """Refuse a file because of a line that breaks the form.
+
+    ``reading`` is what is declared of how the file is written; ``lenient``, whether a lenient conversion
+    refuses it.
+    """
+    given = dict(reading or {})
+    encoding = Do("declare-encoding", source=name, encoding=_USUAL)
+    target = Path(name.removesuffix(".gz")).with_suffix(".parquet").name
+    arguments = "".join(f", {fact}={value!r}" for fact, value in given.items())
+    converted = Do("convert-csv", source=name, target=target, reading=arguments, **given)
+    by_hand = Say("write the names of the columns again, in the first line of the file")
+    fix: Fix = by_hand if lenient else converted
     if what == NOT_UTF8:
-        fix = Either(Do("declare-encoding", source=file.name, encoding="latin-1"), fix)
+        fix = encoding if line == 1 else Either(encoding, converted)
     return TacitError(
         "bad-parameter",
-        f"line {line:,} of {file.name} breaks the form of a CSV file: {what}",
+        f"line {line:,} of {name} breaks the form of a CSV file: {what}",
         why="such a line can change how the lines of other people are read, or it would be lost, so Tacit "
         "opens none of the file. Nothing was charged, and only you should see this message",
         fix=fix,

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import csv
 import re
+from codecs import BOM_UTF8
 from typing import TYPE_CHECKING
 
 from tacit.engines._csv_files import header_bytes, in_utf8
 from tacit.errors import TacitError
+from tacit.fixes import Do
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["csv_delimiter", "csv_names"]
 
+_SEPARATOR_LINE = re.compile(r"\ufeff?sep=.?", re.IGNORECASE)
 _DELIMITERS = (",", ";", "\t", "|")
 
 
@@ -22,6 +25,7 @@ def csv_names(path: Path, encoding: str, separator: str, quote: str) -> list[str
     text = _first_line(path, encoding, quote)
     if text is None:
         return None
+    _check_start(path, text, encoding)
     sign = separator or _delimiter(path, text)
     try:
         if quote:
@@ -39,6 +43,25 @@ def csv_names(path: Path, encoding: str, separator: str, quote: str) -> list[str
             fix="write the file again as CSV UTF-8, with a plain header line",
         )
     return names
+
+
+def _check_start(path: Path, text: str, encoding: str) -> None:
+    """Refuse a first line that says how the file is written, where it is read in another way."""
+    if encoding and text.startswith(in_utf8(BOM_UTF8, encoding).decode()):
+        raise TacitError(
+            "bad-parameter",
+            f"{path.name} starts with the mark of UTF-8, but the encoding {encoding} is declared",
+            why="only files in UTF-8 start with this mark; otherwise it would be a part of the first name",
+            fix=Do("declare-encoding", source=path.name, encoding="utf-8"),
+        )
+    if _SEPARATOR_LINE.fullmatch(text):
+        raise TacitError(
+            "bad-parameter",
+            f"the first line of {path.name} is {text!r}, which is not a name of a column",
+            why="this line tells Excel how to split the lines; Tacit reads the names of the columns from the "
+            "first line, which shows the separator too",
+            fix="delete the first line of the file",
+        )
 
 
 def csv_delimiter(path: Path, encoding: str, quote: str) -> str:

@@ -106,9 +106,11 @@ class DuckDB:
         self._stamps: dict[str, object] = {}
         self._types: dict[str, ColumnTypes] = {}
         self._stored: dict[str, ColumnTypes] = {}
+        self._looked: dict[str, object] = {}
         self._grids: dict[str, dict[str, str]] = {}
         self._declared: dict[str, set[str]] = {}
         self._as_bytes = False
+        self._as_written = False
         shared = [t.source.place for t in self._tables.values() if t.source.kind == "connection"]
         for connection in shared:
             check_collation(connection)
@@ -121,12 +123,13 @@ class DuckDB:
         read, or where the source declares no type.
         """
         source = self._tables[table].source
-        names = source.columns()
+        stamp, names = source.stamp(), source.columns()
         typed = source.schema(table) if names is None else [(name, "") for name in names]
         if typed is None:
             return None
         check_width(table, typed)
         self._stored[table] = typed
+        self._looked.setdefault(table, stamp)
         if source.is_file:
             self._declared.setdefault(table, {name.lower() for name, _ in typed})
         return {name: kind if kind and family(kind) is None else "" for name, kind in typed}
@@ -181,24 +184,49 @@ class DuckDB:
         return tuple(one.sql for one in statements(self._writer, question, statistics))
 
     def check(self, question: TableQuestion, statistics: tuple[Statistic, ...]) -> None:
-        """Refuse CSV files that are not well formed now, and statements that DuckDB cannot bind.
+        """Refuse sources that cannot be read as they were declared, and statements that DuckDB cannot bind.
 
         The words do not say what is wrong with a file: a refusal before a charge may be seen by an analyst,
         and one line of the file would decide what it says. Statements are bound to empty tables.
         """
+        known = {name: self._readable(name) for name in self._tables}
         for name, table in self._tables.items():
             try:
                 table.source.check_form()
             except (TacitError, OSError):
-                raise TacitError(
-                    "unknown-table",
-                    f"the file of the table {name!r} has changed, and its form must be checked again",
-                    why="nothing was charged; whoever declared the dataset sees the reason",
-                    fix="open the dataset again",
+                raise _changed(
+                    f"the file of the table {name!r}", ", and its form must be checked again"
                 ) from None
-        known = {n: self._stored[n] for n in self._tables if n in self._stored or self.columns(n) is not None}
         empty = empty_engine(self._tables, known, portable=self.dialect.portable)
         bind(empty, question, statements(self._writer, question, statistics))
+
+    def _readable(self, name: str) -> ColumnTypes:
+        """Return the columns of a table as its source has them now; refuse others than the declared ones."""
+        source, seen = self._tables[name].source, self._stored.get(name)
+        stamp = source.stamp()
+        if seen is None or source.kind == "connection" or stamp != self._looked[name]:
+            try:
+                found = self.columns(name)
+            except (TacitError, OSError):
+                found = None
+            if found is None:
+                raise TacitError(
+                    "unknown-table",
+                    f"the source of the table {name!r} cannot be read, so nothing was charged",
+                    why="it holds no table that Tacit can read; opening the dataset again shows the reason",
+                    fix="put the table back, or declare the dataset with its new place",
+                )
+            self._looked[name] = stamp
+        now = self._stored[name]
+        names = {column.lower() for column, _ in now}
+        others = source.is_file and names != self._declared[name]
+        if others or not _families(seen or now) <= _families(now):
+            self._stored[name] = seen or now
+            raise _changed(f"the columns of the table {name!r}", " since the dataset was declared")
+        if now != seen and source.kind == "connection":
+            with self._lock:
+                self._drop()  # its views have the types that it saw
+        return now
 
     def prepare(self) -> None:
         """Make the snapshots of all protected tables now. Reads the data, and returns nothing of it."""
@@ -244,7 +272,9 @@ class DuckDB:
         """Run one statement that the engine wrote.
 
         Where DuckDB fails on a value of a Parquet file (text that is not UTF-8), the statement runs once more
-        on a copy that has bytes in place of text.
+        on a copy that has bytes in place of text. Where it fails otherwise, the statement runs once more as
+        it is written: DuckDB rewrites statements by what it knows of the values, for example that all of them
+        are missing, and some versions fail at it.
         """
         limits = sorted(limited)
         return self._guarded(lambda: self._run(sql, tables or {}, limits))
@@ -258,13 +288,13 @@ class DuckDB:
         with self._lock:
             if self._connection is not None and self._stamps != stamps_of(self._tables):
                 self._drop()
-                self._as_bytes = False
+                self._as_bytes = self._as_written = False
             while True:
                 try:
                     return work()
                 except BaseException as error:
                     self._drop()  # a failed statement may leave the whole connection unusable
-                    if not self._try_bytes(error):
+                    if not self._try_bytes(error) and not self._try_as_written(error):
                         raise
 
     def close(self) -> None:
@@ -282,6 +312,16 @@ class DuckDB:
             return False
         self._as_bytes = any(t.source.kind == "parquet" for t in self._tables.values())
         return self._as_bytes
+
+    def _try_as_written(self, error: BaseException) -> bool:
+        """Decide whether to run again without DuckDB's optimizer: once, where it may be at fault."""
+        import duckdb
+
+        elsewhere = isinstance(error, duckdb.OperationalError) or not isinstance(error, duckdb.Error)
+        if self._as_written or elsewhere or self._shared is not None:  # its transaction is lost
+            return False
+        self._as_written = True
+        return True
 
     def _run(
         self, sql: str, keys: SmallTables, limited: Sequence[tuple[str, int]]
@@ -316,6 +356,8 @@ class DuckDB:
             compare_bytes(con)
         else:
             con = self._connection = open_private(folder, self._memory)
+            if self._as_written:
+                con.execute("PRAGMA disable_optimizer")
         if any(table.source.is_remote for table in self._tables.values()):
             load_extension(con)
         sources = attach_sources(
@@ -377,6 +419,20 @@ class DuckDB:
         if not name.isidentifier():
             raise TacitError("bad-parameter", "a key table needs a plain name", fix="tacit_keys")
         con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {listed}", values)
+
+
+def _families(typed: ColumnTypes) -> set[tuple[str, TypeFamily | None]]:
+    """Return the columns of a table and how their values are read, whichever type they have."""
+    return {(column.lower(), family(kind)) for column, kind in typed}
+
+
+def _changed(what: str, how: str) -> TacitError:
+    return TacitError(
+        "unknown-table",
+        f"{what} ha{'ve' if what.startswith('the columns') else 's'} changed{how}",
+        why="nothing was charged; whoever declared the dataset sees the reason",
+        fix="open the dataset again",
+    )
 
 
 class _Reading:

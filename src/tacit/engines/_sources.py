@@ -137,15 +137,17 @@ class Source:
         usual = READING_FACTS.items()
         return tuple((fact, own) for fact, value in usual if (own := getattr(self, fact)) != value)
 
-    def check_form(self) -> None:
+    def check_form(self, name: str = "") -> None:
         """Refuse a CSV file that is not well formed; see `check_form`. For the curator alone.
+
+        ``name`` is what the file was unpacked from.
 
         A file that has passed is read again only after it has changed. One that does not exist yet is checked
         before the first charge.
         """
         dialect = self.dialect()
         if dialect is not None:
-            check_form(Path(str(self.place)), dialect)
+            check_form(Path(str(self.place)), dialect, name, dict(self.reading_facts))
 
     def dialect(self) -> CsvDialect | None:
         """Return how a CSV file is written, as declared and as its header shows; None for other sources."""

@@ -18,7 +18,7 @@ from tacit.fixes import Choose
 if TYPE_CHECKING:
     from tacit.core import Fact
 
-__all__ = ["ON_GRID", "SqlWriter", "StoredTypes", "grid_columns"]
+__all__ = ["MOST_SQL", "ON_GRID", "SqlWriter", "StoredTypes", "grid_columns"]
 
 #: How the columns that hold a declared column on its public grids are named, by the bits of the grid.
 ON_GRID = {30: "tacit values ", 16: "tacit squares "}
@@ -34,7 +34,8 @@ _FORMAT_PARTS = frozenset({
     "%p", "%M", "%-M", "%S", "%-S", "%j", "%-j", "%U", "%W", "%V", "%G", "%%",
 })  # fmt: skip
 _LONGEST_FORMAT = 200
-_MOST_SQL = 50_000
+#: The most characters of SQL of one expression, with the computed columns that it reads written out.
+MOST_SQL = 50_000
 
 
 def grid_columns(facts: Mapping[str, Fact]) -> dict[str, tuple[str, ValueGrid]]:
@@ -83,11 +84,11 @@ class SqlWriter:
                 return dialect.string(str(value))
             case Call(op, args):
                 written = _CALLS[op](self, op, args, types)
-                if len(written) > _MOST_SQL:
+                if len(written) > MOST_SQL:
                     raise TacitError(
                         "bad-expression",
                         "an expression is too deeply nested",
-                        why=f"its SQL would have more than {_MOST_SQL:,} characters",
+                        why=f"its SQL would have more than {MOST_SQL:,} characters",
                         fix="compute it in several steps",
                     )
                 return written

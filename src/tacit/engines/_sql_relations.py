@@ -24,18 +24,21 @@ from tacit.algebra import (
     words_of,
 )
 from tacit.engines._dialect import STORED
+from tacit.engines._sql_expressions import MOST_SQL
 from tacit.engines._values import MOST_TEXT
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Declare, Do
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from tacit.engines._dialect import Part, StoredType
     from tacit.engines._sql_expressions import SqlWriter, StoredTypes
 
 #: The most bytes of text that one column of one unit's pairs holds in a join: 256 MiB.
 MOST_JOINED = 1 << 28
 
-__all__ = ["MOST_JOINED", "limited_tables", "relation_sql", "stored_types"]
+__all__ = ["MOST_JOINED", "check_lengths", "limited_tables", "relation_sql", "stored_types"]
 
 
 def stored_types(writer: SqlWriter, node: Relation) -> StoredTypes:
@@ -64,6 +67,63 @@ def _is_passed_on(node: Node) -> TypeGuard[Column]:
 
 def _made_type(node: Node) -> StoredType:
     return STORED[kind_of(node) or "text"]
+
+
+def check_lengths(writer: SqlWriter, node: Relation, read: Iterable[Node]) -> None:
+    """Refuse expressions that are too long once the computed columns that they read are written out.
+
+    An engine does that before it reads a row. A column that uses the one before it twice doubles, and so does
+    the next one: without this limit, a short question could keep an engine busy for ever after its charge.
+    """
+    below, types = _lengths(writer, node), stored_types(writer, node)
+    for expression in read:
+        _length(writer, expression, below, types)
+
+
+def _lengths(writer: SqlWriter, node: Relation) -> dict[str, int]:
+    """Return how long the columns of a relation are, written out; those that are stored are left out."""
+    match node:
+        case Scan():
+            return {}
+        case Where(inner, predicate):
+            below = _lengths(writer, inner)
+            _length(writer, predicate, below, stored_types(writer, inner))
+            return below
+        case Project(inner, made):
+            below, types = _lengths(writer, inner), stored_types(writer, inner)
+            return {name: _length(writer, e, below, types) for name, e in made if not _is_stored(e, below)}
+        case JoinPublic(left, _, on, _, _):
+            below = _lengths(writer, left)
+            _length(writer, on, below, stored_types(writer, left))
+            return below
+        case JoinUnits(left, right, _, _):
+            return {**_lengths(writer, left), **_lengths(writer, right)}
+        case PerUnit(inner, by, measures):
+            arguments = (measure.argument for measure in measures if measure.argument is not None)
+            check_lengths(writer, inner, (*(e for _, e in by), *arguments))
+            return {}  # an engine computes one row for each unit before it reads them
+
+
+def _is_stored(node: Node, below: Mapping[str, int]) -> bool:
+    return isinstance(node, Column) and node.name not in below
+
+
+def _length(writer: SqlWriter, node: Node, below: Mapping[str, int], types: StoredTypes) -> int:
+    """Return how long an expression is with its computed columns written out; refuse one that is too long."""
+    if _is_passed_on(node):
+        return below.get(node.name, 0)
+    written = writer.expression(node, types)
+    computed = [(writer.dialect.quote(name), below[name]) for name in names(node) & below.keys()]
+    length = len(written) + sum(written.count(column) * own for column, own in computed)
+    if length > MOST_SQL:
+        raise TacitError(
+            "question-too-large",
+            f"with its computed columns written out, an expression would have {length:,} characters of SQL, "
+            f"but only {MOST_SQL:,} are allowed",
+            why="a column that uses the computed column before it twice is twice as long, at each step",
+            fix="fewer steps, each of which uses the computed column before it once",
+        )
+    return length
 
 
 def relation_sql(writer: SqlWriter, node: Relation, needed: frozenset[str]) -> str:

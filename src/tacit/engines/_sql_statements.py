@@ -34,7 +34,7 @@ from tacit.algebra import (
 from tacit.engines._dialect import STORED
 from tacit.engines._sql_expressions import ON_GRID, SqlWriter
 from tacit.engines._sql_groups import at_ranks_sql, by_size_sql
-from tacit.engines._sql_relations import limited_tables, relation_sql, stored_types
+from tacit.engines._sql_relations import check_lengths, limited_tables, relation_sql, stored_types
 from tacit.engines._sql_statistics import (
     arguments_of,
     cell_index_sql,
@@ -135,6 +135,7 @@ def _rows(
     dialect = writer.dialect
     keys = [e for _, e in question.by]
     read = frozenset().union(*(names(e) for e in (*keys, *arguments)))
+    check_lengths(writer, question.input, (*keys, *arguments))
     below = relation_sql(writer, question.input, read | stored)
     if question.sample is not None:
         below = f"SELECT * FROM ({below}) WHERE {dialect.in_sample(question.sample)}"

@@ -97,7 +97,10 @@ class Spending(Reportable):
 
 
 def what_a_budget_buys(
-    questions: Mapping[str, ExplainedQuestion], *, epsilon: Number, weights: Mapping[str, Number] | None = None
+    questions: Mapping[str, ExplainedQuestion],
+    *,
+    epsilon: Number,
+    weights: Mapping[str, Number] | None = None,
 ) -> Spending:
     """Divide a budget over questions so that the sum of the weighted relative errors is smallest.
 

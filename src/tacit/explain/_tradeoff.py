@@ -105,7 +105,9 @@ class Tradeoff(Reportable):
         return tradeoff_curve(self)
 
 
-def noise_for(question: ExplainedQuestion, epsilon: Number) -> mechanisms.Laplace | mechanisms.DiscreteLaplace:
+def noise_for(
+    question: ExplainedQuestion, epsilon: Number
+) -> mechanisms.Laplace | mechanisms.DiscreteLaplace:
     """Return the mechanism that answers a question: integer noise for a count, a fine grid for the others."""
     if question.statistic == "count":
         return mechanisms.DiscreteLaplace(epsilon=epsilon, sensitivity=1)
@@ -163,7 +165,8 @@ def tradeoff(
     if question.statistic == "mean" and question.n is not None:
         sizes = sorted({max(1, question.n * times // 4) for times in (1, 2, 4, 8, 16)})
         crowd = [
-            (size, half_width(ExplainedQuestion(statistic, size, question.bounds), needed, sure)) for size in sizes
+            (size, half_width(ExplainedQuestion(statistic, size, question.bounds), needed, sure))
+            for size in sizes
         ]
     return Tradeoff(
         question=question,

@@ -10,10 +10,12 @@ from tacit.genomes._distances import AssociationTest
 from tacit.genomes._example import example_cohort
 from tacit.genomes._frequency_table import AlleleFrequencies
 from tacit.genomes._gwas_files import read_gwas_ssf
+from tacit.genomes._questions import COHORT
 from tacit.genomes._sites import SiteList
 from tacit.genomes._summary_statistics import SummaryStatistics
 
 __all__ = [
+    "COHORT",
     "AlleleFrequencies",
     "AssociationTest",
     "Cohort",

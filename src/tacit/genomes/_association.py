@@ -3,124 +3,29 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.core import AnswerTable, Cells, Forecast, Plan, Goal
+from tacit.core import AnswerTable, Cells, Draft, Forecast, Step, Task
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import count, rational
-from tacit.fixes import Choose, Code, Either, Say, Set
+from tacit.fixes import Code, Either, Say, Set
 from tacit.genomes._arrays import as_number
-from tacit.genomes._cohort import missing_source
+from tacit.genomes._cohort_draft import missing_source
 from tacit.genomes._distances import SCORE_SENSITIVITY, SCORE_STEPS, AssociationTest
 from tacit.genomes._protection import check_unit
 from tacit.mechanisms import TopK
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
-    from tacit.core import JSON, Measurement
-    from tacit.exact import Number
+    from tacit.core import Goal
     from tacit.genomes._blocks import GenotypeSource
     from tacit.genomes._cohort import Cohort
-
-__all__ = ["TopSnpsTask", "plan_top_snps", "read_status"]
-
-_TESTS = ("allelic", "trend")
-
-
-@dataclass(frozen=True)
-class TopSnpsTask:
-    """Choose k SNPs by their distance to significance; the scores of all SNPs go into one choice.
-
-    Parameters
-    ----------
-    test
-        The test, with the public numbers of cases and controls.
-    facts
-        The public facts of the cohort.
-    status
-        Which people are cases (1) and controls (0): public. Others (-1) are not counted.
-    noise
-        The choice.
-    source
-        The genotypes.
-    """
-
-    test: AssociationTest
-    facts: Mapping[str, JSON]
-    threshold: Fraction
-    status: NDArray[np.int8]
-    noise: TopK
-    source: GenotypeSource
-
-    @property
-    def question(self) -> JSON:
-        """The test, its threshold, and a digest of who is a case."""
-        return {
-            "genomes": "top SNPs",
-            "test": self.test.kind,
-            "threshold": str(self.threshold),
-            "cases": self.test.cases,
-            "controls": self.test.controls,
-            "status": hashlib.sha256(self.status.tobytes()).hexdigest(),
-            "frequency": _digest(self.source.sites.numbers.get("frequency")),
-            **self.facts,
-        }
-
-    @property
-    def mechanisms(self) -> Sequence[Measurement]:
-        """One choice of k."""
-        return [self.noise]
-
-    @property
-    def labels(self) -> Sequence[Mapping[str, JSON]]:
-        """What the certificate says beside the choice."""
-        return [
-            {
-                "statistic": f"people from significance, {self.test.kind} test",
-                "assumes": "who is a case and who is a control is public",
-            }
-        ]
-
-    def unavailable(self) -> TacitError | None:
-        """Return a refusal if the file is not there now."""
-        return missing_source(self.source)
-
-    def integers(self) -> Generator[Any, Any, None]:
-        """Yield the score of every SNP, in thousandths of a person."""
-        counts = self.source.table_counts_of([self.status == 1, self.status == 0])
-        tables, missing = counts[:, :, :3].copy(), counts[:, :, 3]
-        stand_in = missing_genotypes(self.source.sites.numbers.get("frequency"), tables.shape[1])
-        for copies in (0, 1, 2):
-            tables[:, :, copies] += np.where(stand_in == copies, missing, 0)
-        yield self.test.scores(tables[0], tables[1])
-
-    def read(self, noisy: Sequence[Any], confidence: Fraction) -> AnswerTable:
-        """Return the chosen SNPs, best first."""
-        [places] = noisy
-        sites = self.source.sites
-        blank = (None,) * len(places)
-        named = [sites.label(place) if sites.names[place] == "." else sites.names[place] for place in places]
-        return AnswerTable(
-            {
-                "rank": tuple(range(1, len(places) + 1)),
-                "variant": tuple(named),
-                "chromosome": tuple(sites.chromosome[place] for place in places),
-                "position": tuple(sites.position[place] for place in places),
-            },
-            {"number": Cells(tuple(place + 1 for place in places), blank, blank)},
-            float(confidence),
-            notes={
-                "number": "the place of the variant in the site list, from 1; a variant that is picked need "
-                "not be significant"
-            },
-        )
+    from tacit.genomes._sites import SiteList
 
 
 def missing_genotypes(frequency: Sequence[float] | None, variants: int) -> NDArray[np.int64]:
@@ -137,42 +42,54 @@ def missing_genotypes(frequency: Sequence[float] | None, variants: int) -> NDArr
     return np.asarray(np.argmax(np.stack([(1 - p) ** 2, 2 * p * (1 - p), p**2]), axis=0), np.int64)
 
 
-def plan_top_snps(
-    cohort: Cohort, k: int, *, test: str, threshold: Number, epsilon: Number, confidence: Number
-) -> Plan[AnswerTable]:
-    """Plan the choice; everything here is a public fact."""
+def draft_top_snps(cohort: Cohort, goal: Goal, k: int, test: str, threshold: Fraction) -> Draft[AnswerTable]:
+    """Draft the choice of k SNPs by their distance to significance; the scores of all go into one choice.
+
+    Everything here is a public fact, also who is a case (1) and a control (0); others (-1) are not counted.
+    """
     check_unit(cohort, "choices of SNPs")
-    goal = Goal.read(epsilon=epsilon, confidence=confidence)
-    if test not in _TESTS:
-        raise bad_parameter("test", "allelic or trend", test, fix=Choose(_TESTS, given=str(test)))
-    number, variants = count("k", k, zero=False), len(cohort.sites)
-    if number > variants:
+    source, variants = cohort._source, len(cohort.sites)  # noqa: SLF001 - a part of the cohort
+    if k > variants:
         raise bad_parameter("k", f"at most the number of variants, {variants:,}", k, fix=Set(k=variants))
-    status = read_status(cohort)
-    level = rational("threshold", threshold)
+    status, level = read_status(cohort), float(threshold)
     chosen = AssociationTest.at(
-        test,
-        cases=int((status == 1).sum()),
-        controls=int((status == 0).sum()),
-        threshold=float(level),
+        test, cases=int((status == 1).sum()), controls=int((status == 0).sum()), threshold=level
     )
-    assert goal.epsilon is not None  # noqa: S101 - read checks it
-    noise = TopK(goal.epsilon, k=number, sensitivity=SCORE_SENSITIVITY, adjacency="replace", grid=1)
-    task = TopSnpsTask(chosen, cohort.public_facts, level, status, noise, cohort._source)  # noqa: SLF001
+    assert goal.epsilon is not None  # noqa: S101 - the only total that choices take
+    noise = TopK(goal.epsilon, k=k, sensitivity=SCORE_SENSITIVITY, adjacency="replace", grid=1)
+    label = {
+        "statistic": f"people from significance, {test} test",
+        "assumes": "who is a case and who is a control is public",
+    }
+    task = Task(
+        document={
+            "genomes": "top SNPs",
+            "test": test,
+            "threshold": str(threshold),
+            "cases": chosen.cases,
+            "controls": chosen.controls,
+            "status": hashlib.sha256(status.tobytes()).hexdigest(),
+            "frequency": _digest(source.sites.numbers.get("frequency")),
+            **cohort.public_facts,
+        },
+        open=lambda _: _scores(source, chosen, status),
+        steps=(Step(noise, lambda scores, _: scores, label),),
+        reading=lambda noisy, confidence: _read_choice(source.sites, noisy[0], confidence),
+        unavailable=lambda: missing_source(source),
+    )
     behind = noise.half_width(goal.confidence, candidates=variants) / SCORE_STEPS
-    return Plan.of(
-        cohort,
-        task,
-        promised=goal.promised,
+    return Draft(
+        task=task,
+        asked=f"the {k} SNPs with the strongest association ({test} test, p below {level:g})",
         forecast=[
             Forecast(
-                "variant", f"the {number} SNPs with the highest scores", noise.describe(), None,
+                "variant", f"the {k} SNPs with the highest scores", noise.describe(), None,
                 note=f"each lies at most {behind:,.0f} people behind the best SNP that is left",
                 caution="a SNP that is listed need not be significant",
             )
         ],
         facts=[
-            ("test", (f"{test}, significant at p below {float(level):g}; {chosen.cases:,} cases, "
+            ("test", (f"{test}, significant at p below {level:g}; {chosen.cases:,} cases, "
                      f"{chosen.controls:,} controls")),
             ("score", "how many people must change before a SNP's verdict changes"),
             ("public", "who is a case and who is a control; the site list"),
@@ -181,12 +98,37 @@ def plan_top_snps(
             ("missing calls", ("count as the likeliest genotype at the public frequency; without a "
                               "frequency, as 0 copies")),
         ],
-        confidence=float(goal.confidence),
-        asked=f"the {number} SNPs with the strongest association ({test} test, p below {float(level):g})",
-        request=lambda: {
-            "kind": "top-snps", "goal": goal.to_json(), "k": number, "test": test, "threshold": str(level),
-        },
     )  # fmt: skip
+
+
+def _scores(source: GenotypeSource, test: AssociationTest, status: NDArray[np.int8]) -> NDArray[np.int64]:
+    """Return the score of every SNP, in thousandths of a person."""
+    counts = source.table_counts_of([status == 1, status == 0])
+    tables, missing = counts[:, :, :3].copy(), counts[:, :, 3]
+    stand_in = missing_genotypes(source.sites.numbers.get("frequency"), tables.shape[1])
+    for copies in (0, 1, 2):
+        tables[:, :, copies] += np.where(stand_in == copies, missing, 0)
+    return test.scores(tables[0], tables[1])
+
+
+def _read_choice(sites: SiteList, places: Sequence[int], confidence: Fraction) -> AnswerTable:
+    """Return the chosen SNPs, best first."""
+    blank = (None,) * len(places)
+    named = [sites.label(place) if sites.names[place] == "." else sites.names[place] for place in places]
+    return AnswerTable(
+        {
+            "rank": tuple(range(1, len(places) + 1)),
+            "variant": tuple(named),
+            "chromosome": tuple(sites.chromosome[place] for place in places),
+            "position": tuple(sites.position[place] for place in places),
+        },
+        {"number": Cells(tuple(place + 1 for place in places), blank, blank)},
+        float(confidence),
+        notes={
+            "number": "the place of the variant in the site list, from 1; a variant that is picked need "
+            "not be significant"
+        },
+    )
 
 
 def read_status(cohort: Cohort) -> NDArray[np.int8]:
@@ -207,7 +149,7 @@ def read_status(cohort: Cohort) -> NDArray[np.int8]:
             "the scores of all SNPs: no bound on that change is proven",
             fix=Either(
                 Code('tc.genotypes(..., status="public", people=2_000)'),
-                Code('tc.genotypes(..., name="phenotypes", unit="phenotype").summary_statistics(epsilon=1)'),
+                Code('tc.genotypes(..., name="phenotypes", unit="phenotype").summary_statistics()'),
                 Say("protect the phenotypes instead of the genotypes"),
             ),
         )

@@ -4,32 +4,41 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from tacit.core import Goal
-from tacit.genomes._association_questions import AssociationQuestions
+from tacit.core import Dataset, plannable
+from tacit.genomes._questions import (
+    COMPONENTS,
+    FREQUENCIES,
+    HARDY_WEINBERG,
+    MISSINGNESS,
+    SUMMARY_STATISTICS,
+    TOP_SNPS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from tacit.core import JSON, AnswerTable, Plan
-    from tacit.errors import TacitError
+    from tacit.core import JSON, AnswerTable, Question
     from tacit.exact import Number
     from tacit.genomes._blocks import GenotypeSource
     from tacit.genomes._component_table import PrincipalComponents
     from tacit.genomes._frequency_table import AlleleFrequencies
     from tacit.genomes._sites import SiteList
-
-__all__ = ["Cohort", "missing_source"]
+    from tacit.genomes._summary_statistics import SummaryStatistics
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Cohort(AssociationQuestions):
+class Cohort(Dataset):
     """People with their genotypes; made by `tacit.genotypes`.
+
+    Every method below asks a question. Its `plan` takes ``rho`` or ``epsilon`` (with ``delta``), or for
+    choices of SNPs and summary statistics ``epsilon`` alone, and shows the cost and the error; ``release()``
+    then answers it.
 
     Parameters
     ----------
@@ -44,6 +53,8 @@ class Cohort(AssociationQuestions):
     status
         Whether the phenotype is public ("public") or protected ("protected").
     """
+
+    kind: ClassVar[str] = "cohort"
 
     sites: SiteList
     people: int | None
@@ -71,28 +82,20 @@ class Cohort(AssociationQuestions):
         """How many people's numbers neighbours differ in: one if somebody joins, two if one is replaced."""
         return 1 if self.adjacency == "add/remove" else 2
 
+    @plannable
     def frequencies(
-        self,
-        *,
-        epsilon: Number | None = None,
-        delta: Number = 0,
-        rho: Number | None = None,
-        by: str | None = None,
-        reference: object = None,
-        clip: Number | None = None,
+        self, *, by: str | None = None, reference: object = None, clip: Number | None = None,
         calls: bool = False,
-        confidence: Number = Fraction(95, 100),
-    ) -> Plan[AlleleFrequencies]:
-        """Plan the frequency of the counted allele at every variant.
+    ) -> Question[AlleleFrequencies]:  # fmt: skip
+        """Ask for the frequency of the counted allele at every variant.
 
         Guarantee: all frequencies together cost one person what is asked for, however many variants there
         are. Calls are counted as the difference from a public centre, each person's differences are scaled
-        down to a public norm, and Gaussian noise is added to their sums (docs/proofs/genomes.md).
+        down to a public norm, and Gaussian noise is added to their sums (docs/proofs/genomes.md). A plan with
+        epsilon alone has much more noise than one with rho, or with epsilon and delta.
 
         Parameters
         ----------
-        epsilon, delta, rho
-            The total cost: rho, or epsilon with delta. Epsilon alone gives much more noise.
         by
             "cluster" for frequencies by cluster; this costs no more.
         reference
@@ -104,67 +107,42 @@ class Cohort(AssociationQuestions):
         calls
             Whether missing calls are released too, to undo their pull toward the centre. Of rare alleles
             without a reference this doubles the variance of the noise.
-        confidence
-            How often each interval covers the noise.
 
         Examples
         --------
         >>> import tacit as tc
         >>> cohort = tc.genomes.example_cohort(budget=tc.Budget(rho=1))
-        >>> release = cohort.frequencies(rho=0.1, by="cluster", reference="frequency").release()
+        >>> release = cohort.frequencies(by="cluster", reference="frequency").plan(rho=0.1).release()
         >>> cells = release["frequency"]
         >>> cells.low[0] <= cells.value[0] <= cells.high[0]
         True
         """
-        from tacit.genomes._frequencies import plan_frequencies
+        return FREQUENCIES.ask(self, by=by, reference=reference, clip=clip, calls=calls)
 
-        goal = Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
-        return plan_frequencies(self, goal, by=by, reference=reference, clip=clip, calls=calls)
+    @plannable
+    def hardy_weinberg(self) -> Question[AnswerTable]:
+        """Ask for a test of Hardy-Weinberg equilibrium at every variant, whose p-values allow for the noise.
 
-    def hardy_weinberg(
-        self,
-        *,
-        epsilon: Number | None = None,
-        delta: Number = 0,
-        rho: Number | None = None,
-        confidence: Number = Fraction(95, 100),
-    ) -> Plan[AnswerTable]:
-        """Plan a test of Hardy-Weinberg equilibrium at every variant, whose p-values allow for the noise.
-
-        Parameters
-        ----------
-        epsilon, delta, rho, confidence
-            As in `frequencies`.
+        Guarantee: all tests together cost one person what is asked for (docs/proofs/genomes.md, section 4).
 
         Examples
         --------
         >>> import tacit as tc
         >>> cohort = tc.genomes.example_cohort(budget=tc.Budget(rho=1))
-        >>> tested = cohort.hardy_weinberg(rho=0.5).release()
+        >>> tested = cohort.hardy_weinberg().plan(rho=0.5).release()
         >>> 0 <= tested["p_value"].value[0] <= 1
         True
         """
-        from tacit.genomes._hardy_weinberg import plan_hardy_weinberg
+        return HARDY_WEINBERG.ask(self)
 
-        return plan_hardy_weinberg(
-            self, Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
-        )
+    @plannable
+    def missingness(self, *, clip: Number | None = None) -> Question[AnswerTable]:
+        """Ask for the share of missing calls at every variant.
 
-    def missingness(
-        self,
-        *,
-        epsilon: Number | None = None,
-        delta: Number = 0,
-        rho: Number | None = None,
-        clip: Number | None = None,
-        confidence: Number = Fraction(95, 100),
-    ) -> Plan[AnswerTable]:
-        """Plan the share of missing calls at every variant.
+        Guarantee: all shares together cost one person what is asked for (docs/proofs/genomes.md, section 5).
 
         Parameters
         ----------
-        epsilon, delta, rho, confidence
-            As in `frequencies`.
         clip
             The number of missing calls above which a person counts less; by default nobody does, and the
             noise allows for a person who has only missing calls.
@@ -173,39 +151,28 @@ class Cohort(AssociationQuestions):
         --------
         >>> import tacit as tc
         >>> cohort = tc.genomes.example_cohort(budget=tc.Budget(rho=1))
-        >>> shares = cohort.missingness(rho=0.5, clip=10).release()
+        >>> shares = cohort.missingness(clip=10).plan(rho=0.5).release()
         >>> list(shares.columns)
         ['missing']
         """
-        from tacit.genomes._missingness import plan_missingness
+        return MISSINGNESS.ask(self, clip=clip)
 
-        goal = Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
-        return plan_missingness(self, goal, clip=clip)
-
+    @plannable
     def components(
-        self,
-        k: int = 2,
-        *,
-        epsilon: Number | None = None,
-        delta: Number = 0,
-        rho: Number | None = None,
-        reference: object = None,
-        clip: Number | None = None,
+        self, k: int = 2, *, reference: object = None, clip: Number | None = None,
         variants: Sequence[object] | None = None,
-        confidence: Number = Fraction(95, 100),
-    ) -> Plan[PrincipalComponents]:
-        """Plan the loadings of the first k principal components of the calls, which mostly show ancestry.
+    ) -> Question[PrincipalComponents]:  # fmt: skip
+        """Ask for the loadings of the first k principal components of the calls, which mostly show ancestry.
 
         Guarantee: all components together cost one person what is asked for. Noise is added to the sums of
         the products of each pair of variants, where each person is scaled down to a public norm; everything
         else is computed from these (docs/proofs/genomes.md, section 6). Scores of people are not released.
+        A plan with epsilon alone has far too much noise in most cases.
 
         Parameters
         ----------
         k
             How many components; more of them are free afterwards.
-        epsilon, delta, rho, confidence
-            As in `frequencies`. Epsilon alone gives far too much noise in most cases.
         reference, clip
             As in `frequencies`: the public centres, and the largest norm of one person.
         variants
@@ -216,40 +183,79 @@ class Cohort(AssociationQuestions):
         --------
         >>> import tacit as tc
         >>> cohort = tc.genomes.example_cohort(budget=tc.Budget(rho=1))
-        >>> found = cohort.components(2, rho=0.5, reference="frequency").release()
+        >>> found = cohort.components(2, reference="frequency").plan(rho=0.5).release()
         >>> list(found.columns), len(found.shares)
         (['centre', 'component_1', 'component_2'], 2)
         """
-        from tacit.genomes._components import plan_components
+        return COMPONENTS.ask(self, k=k, reference=reference, clip=clip, variants=variants)
 
-        goal = Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
-        return plan_components(self, goal, k=k, reference=reference, clip=clip, variants=variants)
+    @plannable
+    def top_snps(
+        self, k: int, *, test: Literal["allelic", "trend"] = "allelic", threshold: Number = Fraction(5, 10**8)
+    ) -> Question[AnswerTable]:
+        """Ask for the k SNPs with the strongest association with a public case status.
 
-    def _rebuild(self, request: Any) -> Plan[Any]:
-        """Make a plan from its request: the question's name, its goal, and its other parameters by name."""
-        given = dict(request)
-        goal = Goal.from_json(given.pop("goal"))
-        options: dict[str, Any] = {
-            name: Fraction(v) if name == "clip" and v else v for name, v in given.items() if name != "kind"
-        }
-        match given["kind"]:
-            case "frequencies":
-                from tacit.genomes._frequencies import plan_frequencies
+        Guarantee: epsilon for the genotypes of one person at all SNPs, compared with any other genotypes of a
+        person with the same status. SNPs are scored by how many people must change before the verdict at the
+        threshold changes (docs/proofs/gwas.md, "Distance to significance").
 
-                return plan_frequencies(self, goal, **options)
-            case "hardy-weinberg":
-                from tacit.genomes._hardy_weinberg import plan_hardy_weinberg
+        Parameters
+        ----------
+        k
+            How many SNPs to choose.
+        test
+            ``"allelic"`` (counts of alleles) or ``"trend"`` (Cochran-Armitage).
+        threshold
+            The p-value below which a SNP is significant.
 
-                return plan_hardy_weinberg(self, goal)
-            case "missingness":
-                from tacit.genomes._missingness import plan_missingness
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tacit as tc
+        >>> rng = np.random.default_rng(1)
+        >>> status = np.repeat([1, 0], 1_000)
+        >>> calls = rng.binomial(2, 0.3, (2_000, 50))
+        >>> calls[:1_000, 7] = rng.binomial(2, 0.6, 1_000)      # the eighth SNP matters
+        >>> cohort = tc.genotypes(
+        ...     calls, phenotype=status, status="public", people=2_000, budget=tc.Budget(epsilon=1)
+        ... )
+        >>> cohort.top_snps(1).plan(epsilon=1).release()["number"].value
+        (8,)
+        """
+        return TOP_SNPS.ask(self, k=k, test=test, threshold=threshold)
 
-                return plan_missingness(self, goal, **options)
-            case "components":
-                from tacit.genomes._components import plan_components
+    @plannable
+    def summary_statistics(
+        self, *, covariates: Sequence[str] = (), trait: tuple[Number, Number] | None = None
+    ) -> Question[SummaryStatistics]:
+        """Ask for effects and p-values of all SNPs, from phenotypes that are randomised once.
 
-                return plan_components(self, goal, **options)
-        return self._rebuild_association(request)
+        Guarantee: epsilon for the phenotype of each participant, whatever else is known. It does not protect
+        genotypes, covariates or participation. So only a cohort declared with ``unit="phenotype"`` answers
+        it, and account and certificate say what is protected. With the same epsilon, the same cohort and
+        other covariates it is the same plan, which is free once it is paid for.
+
+        Parameters
+        ----------
+        covariates
+            Names of the declared covariates that the tests adjust for.
+        trait
+            The public mean and standard deviation of a phenotype that is a number. By default the phenotype
+            is a disease: 1 for cases, and everything else for controls.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tacit as tc
+        >>> rng = np.random.default_rng(1)
+        >>> calls = rng.binomial(2, 0.4, (5_000, 20))
+        >>> sick = rng.random(5_000) < 0.2 + 0.3 * calls[:, 3]
+        >>> cohort = tc.genotypes(calls, unit="phenotype", phenotype=sick, budget=tc.Budget(epsilon=2))
+        >>> release = cohort.summary_statistics().plan(epsilon=2).release()
+        >>> int(np.argmin(release.p_value))
+        3
+        """
+        return SUMMARY_STATISTICS.ask(self, covariates=covariates, trait=trait)
 
     def _cluster_codes(self, people: int) -> NDArray[np.int64]:
         """Return the cluster of each person by its place among the names, -1 for none; after a charge."""
@@ -267,18 +273,3 @@ def _label(given: object) -> str | None:
         return str(given)
     except Exception:  # noqa: BLE001 - no value makes a paid release fail
         return None
-
-
-def missing_source(source: GenotypeSource) -> TacitError | None:
-    """Return the refusal of a draw whose file is not there now, for ``unavailable`` of a task."""
-    from tacit.errors import TacitError
-    from tacit.fixes import Say
-
-    if not source.missing_file:
-        return None
-    return TacitError(
-        "bad-genotypes",
-        f"there is no file {source.missing_file}",
-        why="the genotypes are read from it when they are released",
-        fix=Say("put the file back"),
-    )

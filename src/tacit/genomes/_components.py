@@ -6,83 +6,67 @@ import hashlib
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.core import Forecast, Plan, Goal
+from tacit.core import Forecast
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, count, rational
 from tacit.fixes import Choose, Set
-from tacit.genomes._cohort_task import CohortTask
+from tacit.genomes._cohort_draft import draft_sums, people_noise
 from tacit.genomes._component_table import PrincipalComponents
-from tacit.genomes._frequencies import COUNT_SHARE, Centres, call_values, read_centres, reference_document
+from tacit.genomes._frequencies import Centres, call_values, read_centres
 from tacit.genomes._frequency_reading import plain_cells, read_sizes, site_keys
 from tacit.genomes._gram import clipped_products
 from tacit.genomes._protection import check_unit
 from tacit.report import percent
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from tacit.core import JSON
+    from tacit.core import Draft, Goal
     from tacit.genomes._cohort import Cohort
-    from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace
+    from tacit.genomes._cohort_draft import Noise
 
-__all__ = ["ComponentTask", "plan_components", "product_sensitivity"]
-
+_PRODUCTS = "products of pairs of variants"
 #: The largest number of variants: their pairs and the decomposition must fit into memory.
 MOST_VARIANTS = 2_000
 #: The share of the cost that goes to the means of the variants, with a reference and without one.
 MEAN_SHARE = {True: Fraction(1, 10), False: Fraction(1, 4)}
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentTask(CohortTask):
-    """The task of components: the noisy number of people, where it is private, sums, and products of pairs.
+@dataclass(frozen=True, slots=True, eq=False)
+class VariantProducts:
+    """What the noisy products of pairs of variants are of, so that components can be read off them.
 
-    One person moves the products by at most `product_sensitivity`; docs/proofs/genomes.md, section 6.
+    Parameters
+    ----------
+    centres
+        What was subtracted from each call.
+    places
+        The variants that are used.
+    wanted
+        How many components are read.
+    counting, adding, pairing
+        The noise of the number of people, where it is private, of the sums, and of the products.
     """
-
-    statistics: ClassVar[tuple[str, ...]] = ("allele sums", "products of pairs of variants")
 
     cohort: Cohort
     centres: Centres
     places: NDArray[np.int64]
     wanted: int
-    counting: DiscreteGaussian | DiscreteLaplace | None
-    adding: DiscreteGaussian | DiscreteLaplace
-    pairing: DiscreteGaussian | DiscreteLaplace
+    counting: Noise | None
+    adding: Noise
+    pairing: Noise
 
-    @property
-    def question(self) -> JSON:
-        """Variants, centres, bound. How many components are read off is no part of it: more are free."""
-        return {
-            "genomes": "components",
-            **self.cohort.public_facts,
-            "places": hashlib.sha256(self.places.astype("<i8").tobytes()).hexdigest(),
-            "grid": self.centres.grid,
-            "centres": self.centres.digest,
-            "clip_squared": self.centres.clip_squared,
-        }
-
-    @property
-    def sum_noises(self) -> tuple[DiscreteGaussian | DiscreteLaplace, ...]:
-        """The noise of the sums, and of the products."""
-        return self.adding, self.pairing
-
-    def integers(self) -> Generator[Any, Any, None]:
-        """Yield the number of people, if that is private, the sums, and the products of each pair."""
-        source = self.cohort._source  # noqa: SLF001
-        if self.counting:
-            yield np.array([source.people()], np.int64)
+    def summed(self, _groups: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+        """Return the sums of the variants, and the products of each pair."""
         values = call_values(self.centres, calls=False)[0, 0]
         clip = self.centres.clip_squared if self.centres.clips else None
-        sums, products = clipped_products(source, self.places, values, clip)
-        yield sums
-        yield products[np.triu_indices(len(products))]
+        sums, products = clipped_products(self.cohort._source, self.places, values, clip)  # noqa: SLF001
+        return {"allele sums": sums, _PRODUCTS: products[np.triu_indices(len(products))]}
 
     def read(self, noisy: Sequence[Any], confidence: Fraction) -> PrincipalComponents:
         """Return the eigenvectors of the noisy covariance with the largest eigenvalues.
@@ -164,26 +148,23 @@ def product_sensitivity(clip_squared: int, largest: int, variants: int, moved: i
     return moved * ((variants + 1) * clip_squared // 2), moved * ((clip_squared**2 + fourth) // 2)
 
 
-def plan_components(
-    cohort: Cohort,
-    goal: Goal,
-    *,
-    k: int,
-    reference: object = None,
-    clip: Number | None = None,
-    variants: Sequence[object] | None = None,
-) -> Plan[PrincipalComponents]:
-    """Plan principal components; see `Cohort.components`."""
+def draft_components(
+    cohort: Cohort, goal: Goal, k: int, reference: Any, clip: Fraction | None,
+    variants: Sequence[object] | None,
+) -> Draft[PrincipalComponents]:  # fmt: skip
+    """Draft components: the noisy number of people, where it is private, sums, and products of pairs.
+
+    One person moves the products by at most `product_sensitivity`; docs/proofs/genomes.md, section 6. How
+    many components are read off is no part of the document: more of them are free.
+    """
     check_unit(cohort, "principal components")
     places = read_places(cohort, variants)
-    wanted, wide = count("k", k, zero=False), len(places)
-    if wanted > wide:
+    wide = len(places)
+    if k > wide:
         raise bad_parameter("k", f"at most the number of variants, {wide:,}", k, fix=Set(k=wide))
     centres = read_centres(cohort, (), reference, clip, places)
     moved, adjacency = cohort.moved, cohort.adjacency
-    counting = None
-    if cohort.people is None:
-        counting = goal.part(COUNT_SHARE).noise(l1=1, l2_squared=1, adjacency=adjacency)
+    counting, share = people_noise(cohort, goal)
     mean_share = MEAN_SHARE[reference is not None]
     adding = goal.part(mean_share).noise(
         l1=math.isqrt(centres.clip_squared * wide) * moved,
@@ -192,23 +173,18 @@ def plan_components(
     )
     largest = int(np.maximum(np.abs(centres.middle), np.abs(2 * centres.grid - centres.middle)).max())
     l1, l2_squared = product_sensitivity(centres.clip_squared, largest, wide, moved)
-    left = 1 - mean_share - (COUNT_SHARE if counting else 0)
-    pairing = goal.part(left).noise(l1=l1, l2_squared=l2_squared, adjacency=adjacency)
-    task = ComponentTask(cohort, centres, places, wanted, counting, adding, pairing)
-    return Plan.of(
-        cohort,
-        task,
-        promised=goal.promised,
-        forecast=lambda: _forecast(task),
-        facts=lambda: _facts(task),
-        confidence=float(goal.confidence),
-        asked=f"{wanted} principal components of {wide:,} variants",
-        request=lambda: {
-            "kind": "components", "goal": goal.to_json(), "k": wanted,
-            "reference": reference_document(reference),
-            "clip": None if clip is None else str(rational("clip", clip)),
-            "variants": None if variants is None else (places + 1).tolist(),
+    pairing = goal.part(share - mean_share).noise(l1=l1, l2_squared=l2_squared, adjacency=adjacency)
+    pairs = VariantProducts(cohort, centres, places, k, counting, adding, pairing)
+    return draft_sums(
+        cohort, counting=counting,
+        adding={"allele sums": adding, _PRODUCTS: pairing},
+        document={
+            "genomes": "components",
+            "places": hashlib.sha256(places.astype("<i8").tobytes()).hexdigest(),
+            "grid": centres.grid, "centres": centres.digest, "clip_squared": centres.clip_squared,
         },
+        words=f"{k} principal components of {wide:,} variants", summed=pairs.summed, reading=pairs.read,
+        forecast=lambda: _forecast(pairs), facts=lambda: _facts(pairs),
     )  # fmt: skip
 
 
@@ -242,41 +218,41 @@ def read_places(cohort: Cohort, variants: Sequence[object] | None) -> NDArray[np
     return np.array(sorted(found), np.int64)
 
 
-def _expected(task: ComponentTask) -> float:
+def _expected(pairs: VariantProducts) -> float:
     """Return the variance of one person's calls that the public centres let expect, in steps."""
-    share = task.centres.middle[0] / (2 * task.centres.grid)
-    return float((2 * share * (1 - share)).sum()) * task.centres.grid**2
+    share = pairs.centres.middle[0] / (2 * pairs.centres.grid)
+    return float((2 * share * (1 - share)).sum()) * pairs.centres.grid**2
 
 
-def _forecast(task: ComponentTask) -> list[Forecast]:
+def _forecast(pairs: VariantProducts) -> list[Forecast]:
     """Say below which share of the variance a component is lost in the noise."""
-    noise = 2 * math.sqrt(task.pairing.variance * len(task.places)) / max(_expected(task), 1.0)
+    noise = 2 * math.sqrt(pairs.pairing.variance * len(pairs.places)) / max(_expected(pairs), 1.0)
     what = "loadings of the variants on each component"
-    if task.cohort.people is None:
+    if pairs.cohort.people is None:
         people = noise / 0.02
         note = f"with {people:,.0f} people, a component that explains less than 2 % of the variance is lost"
-    elif (alone := noise / max(1, task.cohort.people)) > 0.2:
+    elif (alone := noise / max(1, pairs.cohort.people)) > 0.2:
         note = "too few people, or too small a cost: the components will be noise"
     else:
         lost = f"less than about {percent(alone, 2)} of the variance"
         note = f"a component that explains {lost} is lost in the noise"
-    caution = "" if task.centres.grid > 1 else "without a public reference the means add noise to this"
-    return [Forecast("component", what, task.pairing.describe(), None, note, caution=caution)]
+    caution = "" if pairs.centres.grid > 1 else "without a public reference the means add noise to this"
+    return [Forecast("component", what, pairs.pairing.describe(), None, note, caution=caution)]
 
 
-def _facts(task: ComponentTask) -> list[tuple[str, str]]:
-    centres = task.centres
+def _facts(pairs: VariantProducts) -> list[tuple[str, str]]:
+    centres = pairs.centres
     norm = math.sqrt(centres.clip_squared) / centres.grid
-    people = "public" if task.counting is None else f"private, noise added: {task.counting.describe()}"
+    people = "public" if pairs.counting is None else f"private, noise added: {pairs.counting.describe()}"
     return [
-        ("variants", f"{len(task.places):,} of {len(task.cohort.sites):,}, a public list"),
+        ("variants", f"{len(pairs.places):,} of {len(pairs.cohort.sites):,}, a public list"),
         (
             "limits",
             f"each person counts with a norm of at most {norm:.3g} alleles around the public centre"
             + (", larger ones are scaled down" if centres.clips else ", which nobody can exceed"),
         ),
         ("missing calls", "count as the centre"),
-        ("means", f"released too: {task.adding.describe()}"),
+        ("means", f"released too: {pairs.adding.describe()}"),
         ("number of people", people),
         ("afterwards", "more components of the same variants at the same cost are free"),
     ]

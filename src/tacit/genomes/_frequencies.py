@@ -4,48 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.core import Forecast, Plan, Goal
+from tacit.core import Forecast
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, rational
 from tacit.fixes import Choose, Code, Set
-from tacit.genomes._cohort_task import CohortTask
-from tacit.genomes._frequency_reading import error_of_shares, read_frequencies
+from tacit.genomes._cohort_draft import draft_sums, people_noise
+from tacit.genomes._frequency_reading import AlleleSums, error_of_shares, read_frequencies
 from tacit.genomes._protection import check_unit
 from tacit.genomes._sums import clipped_sums
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
-    from tacit.core import JSON
+    from tacit.core import JSON, Draft, Goal
     from tacit.genomes._cohort import Cohort
     from tacit.genomes._frequency_table import AlleleFrequencies
-    from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace
-
-__all__ = [
-    "Centres",
-    "FrequencyTask",
-    "call_values",
-    "plan_frequencies",
-    "read_by",
-    "read_centres",
-    "reference_document",
-]
 
 #: Steps of the grid in one allele, around a public reference.
 GRID = 16
 #: By how many standard deviations the default bound exceeds the expected squared norm, or by 10 %.
 _SPREADS = 2.4
-#: The share of the cost that goes to the number of people, where it is private.
-COUNT_SHARE = Fraction(1, 20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,55 +60,6 @@ class Centres:
         return hashlib.sha256(self.middle.astype("<i8").tobytes()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class FrequencyTask(CohortTask):
-    """The task of frequencies: noisy numbers of people, where they are private, then noisy sums.
-
-    One person moves the sums by at most the root of ``clip_squared``, in one cluster; docs/proofs/genomes.md,
-    sections 1 to 3.
-    """
-
-    statistics: ClassVar[tuple[str, ...]] = ("allele sums",)
-
-    cohort: Cohort
-    centres: Centres
-    clusters: tuple[str, ...]
-    calls: bool
-    counting: DiscreteGaussian | DiscreteLaplace | None
-    adding: DiscreteGaussian | DiscreteLaplace
-    spent: tuple[tuple[str, float], ...]
-
-    @property
-    def question(self) -> JSON:
-        """Sites, centres, bound, clusters."""
-        return {
-            "genomes": "frequencies",
-            **self.cohort.public_facts,
-            "grid": self.centres.grid,
-            "centres": self.centres.digest,
-            "clip_squared": self.centres.clip_squared,
-            "clusters": list(self.clusters),
-            "calls": self.calls,
-        }
-
-    def integers(self) -> Generator[Any, Any, None]:
-        """Yield how many people are in each group, if that is private, and the clipped sums."""
-        source = self.cohort._source  # noqa: SLF001
-        people = source.people()
-        groups = self.cohort._cluster_codes(people) if self.clusters else np.zeros(people, np.int64)  # noqa: SLF001
-        count = max(1, len(self.clusters))
-        if self.counting:
-            yield np.bincount(groups[groups >= 0], minlength=count).astype(np.int64)
-        values = np.broadcast_to(
-            call_values(self.centres, calls=self.calls), (count, 1 + self.calls, len(self.cohort.sites), 4)
-        )
-        yield clipped_sums(source, values, groups, self.centres.clip_squared if self.centres.clips else None)
-
-    def read(self, noisy: Sequence[Any], confidence: Fraction) -> AlleleFrequencies:
-        """Read frequencies with intervals off the noisy sums."""
-        return read_frequencies(self, noisy, confidence)
-
-
 def call_values(centres: Centres, *, calls: bool) -> NDArray[np.int64]:
     """Return what each call adds: group, part (alleles, missing calls), variant, call.
 
@@ -138,70 +74,62 @@ def call_values(centres: Centres, *, calls: bool) -> NDArray[np.int64]:
     return values
 
 
-def plan_frequencies(
-    cohort: Cohort,
-    goal: Goal,
-    *,
-    by: str | None = None,
-    reference: object = None,
-    clip: Number | None = None,
-    calls: bool = False,
-) -> Plan[AlleleFrequencies]:
-    """Plan the frequencies of all variants; see `Cohort.frequencies`."""
+def draft_frequencies(
+    cohort: Cohort, goal: Goal, *, by: str | None, reference: Any, clip: Fraction | None, calls: bool
+) -> Draft[AlleleFrequencies]:
+    """Draft the frequencies of all variants: noisy numbers of people, where they are private, and noisy sums.
+
+    One person moves the sums by at most the root of ``clip_squared``, in one cluster; docs/proofs/genomes.md,
+    sections 1 to 3.
+    """
     check_unit(cohort, "allele frequencies")
     clusters = read_by(cohort, by)
     centres = read_centres(cohort, clusters, reference, clip)
-    private = (cohort.cluster_sizes if clusters else cohort.people) is None
-    moved, adjacency = cohort.moved, cohort.adjacency
-    counting = None
-    if private:  # of a public total, one person who is replaced moves two numbers of clusters by one
-        counting = goal.part(COUNT_SHARE).noise(l1=moved, l2_squared=moved, adjacency=adjacency)
-    squared = centres.clip_squared * moved**2
-    adding = goal.part(1 - COUNT_SHARE if private else Fraction(1)).noise(
-        l1=math.isqrt(centres.clip_squared * len(cohort.sites)) * moved,
-        l2_squared=squared,
-        adjacency=adjacency,
+    moved, sites = cohort.moved, len(cohort.sites)
+    counting, share = people_noise(cohort, goal, clusters=bool(clusters))
+    adding = goal.part(share).noise(
+        l1=math.isqrt(centres.clip_squared * sites) * moved,
+        l2_squared=centres.clip_squared * moved**2,
+        adjacency=cohort.adjacency,
     )
     spent = tuple((name, float(value)) for name, value in goal.promised.items())
-    task = FrequencyTask(cohort, centres, clusters, calls, counting, adding, spent)
-    request = {
-        "kind": "frequencies", "goal": goal.to_json(), "by": by,
-        "reference": reference_document(reference), "calls": calls,
-        "clip": None if clip is None else str(rational("clip", clip)),
-    }  # fmt: skip
-    return Plan.of(
-        cohort,
-        task,
-        promised=goal.promised,
-        forecast=lambda: _forecast(task, goal),
-        facts=lambda: _facts(task, reference),
-        confidence=float(goal.confidence),
-        asked=f"allele frequencies of {len(cohort.sites):,} variants" + (f" by {by}" if by else ""),
-        request=lambda: request,
-    )
+    sums = AlleleSums(cohort, centres, clusters, calls, counting, adding, spent)
+
+    def summed(groups: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+        shape = (max(1, len(clusters)), 1 + calls, sites, 4)
+        values = np.broadcast_to(call_values(centres, calls=calls), shape)
+        clip_squared = centres.clip_squared if centres.clips else None
+        return {"allele sums": clipped_sums(cohort._source, values, groups, clip_squared)}  # noqa: SLF001 - a part of it
+
+    return draft_sums(
+        cohort, clusters=clusters, counting=counting, adding={"allele sums": adding}, summed=summed,
+        document={
+            "genomes": "frequencies", "grid": centres.grid, "centres": centres.digest,
+            "clip_squared": centres.clip_squared, "clusters": list(clusters), "calls": calls,
+        },
+        words=f"allele frequencies of {sites:,} variants" + (f" by {by}" if by else ""),
+        reading=lambda noisy, level: read_frequencies(sums, noisy, level),
+        forecast=lambda: _forecast(sums, goal),
+        facts=lambda: _facts(sums, reference),
+    )  # fmt: skip
 
 
 def read_by(cohort: Cohort, by: str | None) -> tuple[str, ...]:
     """Return the clusters that a question is asked by; none if it is asked of everybody."""
-    if by is None:
-        return ()
-    if by == "cluster" and not cohort.cluster_names:
+    if by is not None and not cohort.cluster_names:
         raise TacitError(
             "bad-parameter",
             "frequencies by cluster need a cohort that was declared with clusters",
             fix=Code("tc.genotypes(..., clusters=labels, cluster_names=names)"),
         )
-    if by != "cluster":
-        known = Set(by="cluster") if cohort.cluster_names else Set(by=None)
-        raise bad_parameter("by", "cluster or None", by, fix=known)
-    return cohort.cluster_names
+    return () if by is None else cohort.cluster_names
 
 
 def read_centres(
     cohort: Cohort,
     clusters: tuple[str, ...],
     reference: object,
-    clip: Number | None,
+    clip: Fraction | None,
     places: NDArray[np.int64] | None = None,
 ) -> Centres:
     """Read the public reference and choose the bound: above what it lets expect of the squared norm.
@@ -212,7 +140,8 @@ def read_centres(
     sites = len(used)
     if reference is None:
         if clip is not None:
-            raise bad_parameter("clip", "given with a reference", clip, fix=Set(reference="frequency"))
+            number = int(clip) if clip.denominator == 1 else float(clip)
+            raise bad_parameter("clip", "given with a reference", number, fix=Set(reference="frequency"))
         return Centres(1, np.ones((max(1, len(clusters)), sites), np.int64), sites, clips=False)
     given: dict[str, object]
     if isinstance(reference, Mapping):
@@ -234,7 +163,7 @@ def read_centres(
         enough = np.maximum(1.1 * expected, expected + _SPREADS * spread).max()
         squared = max(GRID**2, math.ceil(GRID**2 * float(enough)))
     else:
-        squared = max(1, math.floor((GRID * rational("clip", clip)) ** 2))
+        squared = max(1, math.floor((GRID * clip) ** 2))
     return Centres(GRID, middle, min(squared, worst), clips=squared < worst)
 
 
@@ -264,6 +193,7 @@ def _shares(cohort: Cohort, reference: Any) -> NDArray[np.float64]:
 
 
 def reference_document(reference: Any) -> JSON:
+    """Write a reference for the request of a plan."""
     if reference is None or isinstance(reference, str):
         return reference
     if isinstance(reference, Mapping):
@@ -271,20 +201,20 @@ def reference_document(reference: Any) -> JSON:
     return [None if math.isnan(one) else float(one) for one in np.asarray(reference, np.float64).tolist()]
 
 
-def _forecast(task: FrequencyTask, goal: Goal) -> list[Forecast]:
+def _forecast(sums: AlleleSums, goal: Goal) -> list[Forecast]:
     """Say what to expect, where the number of people is public; else in people."""
-    half = task.adding.half_width(goal.confidence)
-    cohort, steps = task.cohort, 2 * task.centres.grid
-    sizes = cohort.cluster_sizes if task.clusters else (None if cohort.people is None else (cohort.people,))
-    noise = task.adding.describe()
+    half = sums.adding.half_width(goal.confidence)
+    cohort, steps = sums.cohort, 2 * sums.centres.grid
+    sizes = cohort.cluster_sizes if sums.clusters else (None if cohort.people is None else (cohort.people,))
+    noise = sums.adding.describe()
     if sizes is None or min(sizes) == 0:
-        note = error_of_shares(half / steps, clusters=bool(task.clusters))
+        note = error_of_shares(half / steps, clusters=bool(sums.clusters))
         return [Forecast("frequency", "frequency of the counted allele", noise, None, note)]
     return [Forecast("frequency", "frequency of the counted allele", noise, half / steps / min(sizes))]
 
 
-def _facts(task: FrequencyTask, reference: object) -> list[tuple[str, str]]:
-    cohort, centres = task.cohort, task.centres
+def _facts(sums: AlleleSums, reference: object) -> list[tuple[str, str]]:
+    cohort, centres = sums.cohort, sums.centres
     centre = "one copy of the allele" if reference is None else "the public reference"
     if isinstance(reference, str):
         centre = f"twice the public column {reference}"
@@ -297,11 +227,11 @@ def _facts(task: FrequencyTask, reference: object) -> list[tuple[str, str]]:
             "limits",
             bound + (", larger ones are scaled down" if centres.clips else ", which nobody can exceed"),
         ),
-        ("missing calls", "released too, and corrected for" if task.calls else "count as the centre"),
+        ("missing calls", "released too, and corrected for" if sums.calls else "count as the centre"),
     ]
-    if task.clusters:
+    if sums.clusters:
         facts.append(
-            ("clusters", f"{', '.join(task.clusters)}: a public list; each person is in at most one")
+            ("clusters", f"{', '.join(sums.clusters)}: a public list; each person is in at most one")
         )
-    people = "public" if task.counting is None else f"private, noise added: {task.counting.describe()}"
+    people = "public" if sums.counting is None else f"private, noise added: {sums.counting.describe()}"
     return [*facts, ("number of people", people)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -17,48 +18,74 @@ if TYPE_CHECKING:
 
     from tacit.core import Value
     from tacit.genomes._cohort import Cohort
-    from tacit.genomes._frequencies import FrequencyTask
-
-__all__ = ["clusters_of", "error_of_shares", "plain_cells", "read_frequencies", "read_sizes", "site_keys"]
+    from tacit.genomes._cohort_draft import Noise
+    from tacit.genomes._frequencies import Centres
 
 #: The part of the chance of missing the truth that goes to each of several noisy numbers.
 _SMALL = Fraction(1, 10)
 
 
-def read_frequencies(task: FrequencyTask, noisy: Sequence[Any], confidence: Fraction) -> AlleleFrequencies:
+@dataclass(frozen=True, slots=True, eq=False)
+class AlleleSums:
+    """What the noisy sums of alleles are of, so that frequencies can be read off them.
+
+    Parameters
+    ----------
+    centres
+        What was subtracted from each call.
+    clusters
+        The clusters by which it was asked; none for everybody.
+    calls
+        Whether missing calls are released too.
+    counting, adding
+        The noise of the numbers of people, where they are private, and of the sums.
+    spent
+        What was promised, by its name.
+    """
+
+    cohort: Cohort
+    centres: Centres
+    clusters: tuple[str, ...]
+    calls: bool
+    counting: Noise | None
+    adding: Noise
+    spent: tuple[tuple[str, float], ...]
+
+
+def read_frequencies(allele: AlleleSums, noisy: Sequence[Any], confidence: Fraction) -> AlleleFrequencies:
     """Return f = c/2 + S/(2 n) for each variant, where S is the noisy sum around the centre c.
 
     With private n, or with call counts, the interval is the hull over all values of S, n and the missing
     calls that their own intervals hold; their chances of missing add up to 1 - confidence.
     """
-    centres, miss = task.centres, 1 - confidence
+    centres, miss = allele.centres, 1 - confidence
     sums = np.asarray(noisy[-1], np.float64) / centres.grid
-    others = int(task.counting is not None) + int(task.calls)
-    half = task.adding.half_width(1 - miss * (1 - _SMALL * others)) / centres.grid
-    sizes, spread = read_sizes(task.cohort, task.counting, task.clusters, noisy, 1 - miss * _SMALL)
+    others = int(allele.counting is not None) + int(allele.calls)
+    half = allele.adding.half_width(1 - miss * (1 - _SMALL * others)) / centres.grid
+    sizes, spread = read_sizes(allele.cohort, allele.counting, allele.clusters, noisy, 1 - miss * _SMALL)
     called, wide = sizes[:, None], np.full_like(sums[:, 0], spread)
-    if task.calls:
-        lost = task.adding.half_width(1 - miss * _SMALL) / centres.grid
+    if allele.calls:
+        lost = allele.adding.half_width(1 - miss * _SMALL) / centres.grid
         called, wide = called - sums[:, 1], wide + lost
     middle = centres.middle / (2 * centres.grid)
     low, high = _hull(sums[:, 0], half, called, wide)
     value = middle + sums[:, 0] / (2 * np.maximum(called, 1))
     cut = [np.clip(part, 0, 1).T.ravel() for part in (value, middle + low / 2, middle + high / 2)]
-    notes = {"frequency": _note(task)} if _note(task) else {}
+    notes = {"frequency": _note(allele)} if _note(allele) else {}
     return AlleleFrequencies(
-        site_keys(task.cohort, task.clusters),
+        site_keys(allele.cohort, allele.clusters),
         {"frequency": Cells(*(tuple(part.tolist()) for part in cut))},
         float(confidence),
         notes,
-        spent=task.spent,
+        spent=allele.spent,
     )
 
 
-def _note(task: FrequencyTask) -> str:
+def _note(allele: AlleleSums) -> str:
     parts = []
-    if not task.calls:
+    if not allele.calls:
         parts.append("missing calls count as the centre, which pulls a frequency toward it")
-    if task.centres.clips:
+    if allele.centres.clips:
         parts.append("calls of people above the limit are scaled down, with the same effect")
     return "; ".join(parts)
 
@@ -93,11 +120,6 @@ def site_keys(cohort: Cohort, clusters: tuple[str, ...] = ()) -> dict[str, tuple
         columns = {"variant": sites.position}
     keys = {name: tuple(one for one in column for _ in range(copies)) for name, column in columns.items()}
     return keys | ({"cluster": clusters * len(sites)} if clusters else {})
-
-
-def clusters_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return group x variant as one column: the clusters of a variant beside each other."""
-    return values.T.ravel()
 
 
 def plain_cells(values: NDArray[np.float64], half: NDArray[np.float64] | float | None) -> Cells:

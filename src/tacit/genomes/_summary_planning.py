@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.core import Forecast, Plan, Goal
+from tacit.core import Draft, Forecast, Step, Task
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational
 from tacit.fixes import Choose, Code, Set
 from tacit.genomes._arrays import as_number
-from tacit.genomes._cohort import missing_source
+from tacit.genomes._cohort_draft import missing_source
 from tacit.genomes._phenotypes import PhenotypeRandomizer
 from tacit.genomes._protection import check_unit
 from tacit.genomes._summary_statistics import SummaryStatistics, correlations, normal_statistics, site_columns
 from tacit.report import percent
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
-    from tacit.core import JSON, Measurement
+    from tacit.core import Goal
     from tacit.exact import Number
-    from tacit.genomes._blocks import GenotypeSource
     from tacit.genomes._cohort import Cohort
-
-__all__ = ["SummaryTask", "plan_summary_statistics"]
 
 _ASSUMES = (
     "only the phenotype of each participant is protected; genotypes, covariates and participation are not"
@@ -39,105 +34,37 @@ _TABLE = Code('tc.genotypes(..., covariates={"age": ages})')
 _LIKELY = (0.5, 0.1, 0.01)
 
 
-@dataclass(frozen=True)
-class SummaryTask:
-    """Randomise phenotypes; the released integers are the randomised phenotypes themselves.
+def draft_summary_statistics(
+    cohort: Cohort, goal: Goal, covariates: Sequence[str], trait: tuple[Number, Number] | None
+) -> Draft[SummaryStatistics]:
+    """Draft the randomisation of phenotypes; the released integers are the randomised phenotypes themselves.
 
-    What is read off them uses genotypes and covariates, which this question does not protect.
+    What is read off them uses genotypes and covariates, which this question does not protect. Covariates are
+    no part of the document: another choice of them reads the same reports.
     """
-
-    randomizer: PhenotypeRandomizer
-    facts: Mapping[str, JSON]
-    people: int
-    covariates: tuple[str, ...]
-    source: GenotypeSource
-    phenotypes: Any
-    table: Any
-
-    @property
-    def question(self) -> JSON:
-        """What is randomised. Covariates are no part of it: another choice of them reads the same reports."""
-        r = self.randomizer
-        trait = None if r.mean is None or r.deviation is None else [r.mean, r.deviation]
-        return {"genomes": "randomised phenotypes", "trait": trait, **self.facts}
-
-    @property
-    def mechanisms(self) -> Sequence[Measurement]:
-        """The randomiser, which answers for each participant."""
-        return [self.randomizer.mechanism]
-
-    @property
-    def labels(self) -> Sequence[Mapping[str, JSON]]:
-        """What the certificate says: what is protected, and what is not."""
-        return [{"statistic": "phenotypes of the participants", "assumes": _ASSUMES}]
-
-    def unavailable(self) -> TacitError | None:
-        """Return a refusal if the file is not there now."""
-        return missing_source(self.source)
-
-    def integers(self) -> Generator[Any, Any, None]:
-        """Yield the true answer of each participant."""
-        yield self.randomizer.answers(self.phenotypes, self.people)
-
-    def read(self, noisy: Sequence[Any], confidence: Fraction) -> SummaryStatistics:
-        """Test each SNP against the randomised phenotypes."""
-        outcome = self.randomizer.values(np.asarray(noisy[0], np.int64))
-        columns = covariate_columns(self.table, self.covariates, self.people)
-        r, deviation = correlations(self.source, outcome, columns)
-        z = normal_statistics(r, max(1, self.people - 2 - len(self.covariates)))
-        error = np.full(len(z), deviation / (self.randomizer.slope * np.sqrt(self.people)))
-        listed = self.source.sites.numbers.get("frequency")
-        frequency = None if listed is None else np.asarray(listed, np.float64)
-        if frequency is not None:
-            inside = (frequency > 0) & (frequency < 1)
-            wide = np.where(inside, 2 * frequency * (1 - frequency), np.nan)
-            error = error / np.sqrt(wide)
-        what = "standard deviations of the trait" if self.randomizer.is_trait else "difference in risk"
-        return SummaryStatistics(
-            site_columns(self.source.sites),
-            z,
-            error,
-            frequency,
-            what,
-            self.people,
-            self._share(outcome),
-            float(confidence),
-        )
-
-    def _share(self, outcome: NDArray[np.float64]) -> float:
-        """Return the share F; of a disease it uses the share of cases that the reports suggest."""
-        if self.randomizer.is_trait:
-            return self.randomizer.share()
-        slope = self.randomizer.slope
-        cases = float(np.clip((outcome.mean() - (1 - slope) / 2) / slope, 0.0, 1.0))
-        return self.randomizer.share(cases)
-
-
-def plan_summary_statistics(
-    cohort: Cohort,
-    *,
-    covariates: Sequence[str],
-    trait: tuple[Number, Number] | None,
-    epsilon: Number,
-    confidence: Number,
-) -> Plan[SummaryStatistics]:
-    """Plan the randomisation; everything here is a public fact."""
     check_unit(cohort, "summary statistics", "phenotype")
-    goal = Goal.read(epsilon=epsilon, confidence=confidence)
     people = cohort.people
     assert people is not None  # noqa: S101 - it is public where phenotypes are protected
+    assert goal.epsilon is not None  # noqa: S101 - the only total that this question takes
     mean, deviation = (None, None) if trait is None else _read_trait(trait)
-    assert goal.epsilon is not None  # noqa: S101 - read checks it
     randomizer = PhenotypeRandomizer(goal.epsilon, mean, deviation)
-    names = _read_covariates(cohort, covariates)
-    task = SummaryTask(
-        randomizer, cohort.public_facts, people, names, cohort._source,  # noqa: SLF001 - parts of a cohort
-        cohort._phenotype, cohort._covariates,  # noqa: SLF001
-    )  # fmt: skip
-    return Plan.of(
-        cohort,
-        task,
-        promised=goal.promised,
+    names = read_covariates(cohort, covariates)
+    source, phenotypes = cohort._source, cohort._phenotype  # noqa: SLF001 - parts of the cohort
+    label = {"statistic": "phenotypes of the participants", "assumes": _ASSUMES}
+    task = Task(
+        document={
+            "genomes": "randomised phenotypes",
+            "trait": None if trait is None else [mean, deviation],
+            **cohort.public_facts,
+        },
+        open=lambda _: randomizer.answers(phenotypes, people),
+        steps=(Step(randomizer.mechanism, lambda answers, _: answers, label),),
+        reading=lambda noisy, level: _read_statistics(cohort, people, randomizer, names, noisy[0], level),
+        unavailable=lambda: missing_source(source),
+    )
+    return Draft(
+        task=task,
+        asked="summary statistics of all SNPs, from phenotypes that are randomised once",
         forecast=lambda: _forecast(randomizer, people, len(cohort.sites), goal),
         facts=lambda: [
             ("protected", "the phenotype of each participant"),
@@ -146,14 +73,39 @@ def plan_summary_statistics(
             *([("covariates", ", ".join(names))] if names else []),
             ("power", _power(randomizer, people)),
         ],
-        confidence=float(goal.confidence),
-        asked="summary statistics of all SNPs, from phenotypes that are randomised once",
-        request=lambda: {
-            "kind": "summary-statistics", "goal": goal.to_json(), "covariates": list(names),
-            "trait": None if trait is None else [str(rational("trait", one, zero=True, negative=True))
-                                                 for one in trait],
-        },
+    )
+
+
+def _read_statistics(
+    cohort: Cohort, people: int, randomizer: PhenotypeRandomizer, covariates: tuple[str, ...],
+    reports: Sequence[int], confidence: Fraction,
+) -> SummaryStatistics:  # fmt: skip
+    """Test each SNP against the randomised phenotypes."""
+    source, table = cohort._source, cohort._covariates  # noqa: SLF001 - parts of the cohort
+    outcome = randomizer.values(np.asarray(reports, np.int64))
+    r, deviation = correlations(source, outcome, covariate_columns(table, covariates, people))
+    z = normal_statistics(r, max(1, people - 2 - len(covariates)))
+    error = np.full(len(z), deviation / (randomizer.slope * np.sqrt(people)))
+    listed = source.sites.numbers.get("frequency")
+    frequency = None if listed is None else np.asarray(listed, np.float64)
+    if frequency is not None:
+        inside = (frequency > 0) & (frequency < 1)
+        wide = np.where(inside, 2 * frequency * (1 - frequency), np.nan)
+        error = error / np.sqrt(wide)
+    what = "standard deviations of the trait" if randomizer.is_trait else "difference in risk"
+    return SummaryStatistics(
+        site_columns(source.sites), z, error, frequency, what, people, _share(randomizer, outcome),
+        float(confidence),
     )  # fmt: skip
+
+
+def _share(randomizer: PhenotypeRandomizer, outcome: NDArray[np.float64]) -> float:
+    """Return the share F; of a disease it uses the share of cases that the reports suggest."""
+    if randomizer.is_trait:
+        return randomizer.share()
+    slope = randomizer.slope
+    cases = float(np.clip((outcome.mean() - (1 - slope) / 2) / slope, 0.0, 1.0))
+    return randomizer.share(cases)
 
 
 def _forecast(randomizer: PhenotypeRandomizer, people: int, variants: int, goal: Goal) -> list[Forecast]:
@@ -190,7 +142,7 @@ def _read_trait(trait: tuple[Number, Number]) -> tuple[float, float]:
     return float(mean), float(rational("trait", trait[1]))
 
 
-def _read_covariates(cohort: Cohort, names: Sequence[str]) -> tuple[str, ...]:
+def read_covariates(cohort: Cohort, names: Sequence[str]) -> tuple[str, ...]:
     """Return the wanted covariates, or refuse a name that the table does not have."""
     table = cohort._covariates  # noqa: SLF001 - the parts of a cohort
     known = tuple(str(name) for name in _table_names(table))

@@ -147,7 +147,7 @@ def draft_degrees_by(
     groups = facts.group(group)
     top = _largest(facts, largest, end)
     return _histograms(
-        graph, goal, top, end, ask="degrees_by", words=f"how many nodes of each {group} have each degree", 
+        graph, goal, top, end, ask="degrees_by", words=f"how many nodes of each {group} have each degree",
         sizes=None if facts.by_node else groups.sizes.tolist(), by=group,
     )  # fmt: skip
 

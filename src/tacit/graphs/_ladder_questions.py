@@ -142,7 +142,7 @@ def _capped(ladder: _Ladder, facts: GraphFacts, width: int) -> int:
 def _forecast(counted: _Counted, facts: GraphFacts, goal: Goal, words: str) -> Forecast:
     """Say which interval to expect; if the width is private, for a noisy width at the floor."""
     ladder, law = counted.ladder, counted.steps[-1].mechanism
-    describe = law.describe()
+    describe = law.describe()  # type: ignore[attr-defined]
     if facts.by_node or facts.degree_bound is not None:
         return Forecast(ladder.name, words, describe, counted.half((0,), goal.confidence))
     assert isinstance(law, LadderNoise | StarLadder)  # noqa: S101 - edge level

@@ -15,7 +15,11 @@ _GROUP = Argument("group", Text("the name of a grouping"), needed=True, words="a
 
 EDGES = QuestionKind(name="edges", words="Count the edges", draft=draft_edges)
 DEGREES = QuestionKind(
-    name="degrees", words="The degrees of all nodes, sorted", draft=draft_degrees, arguments=(_END,)
+    name="degrees",
+    words="The degrees of all nodes, sorted",
+    draft=draft_degrees,
+    arguments=(_END,),
+    served=False,
 )
 DEGREE_HISTOGRAM = QuestionKind(
     name="degree_histogram", words="How many nodes have each degree?", draft=draft_degree_histogram,
@@ -38,16 +42,22 @@ STARS = QuestionKind(
     ),
 )  # fmt: skip
 MIXING = QuestionKind(
-    name="mixing", words="Count the edges between each two groups", draft=draft_mixing, arguments=(_GROUP,)
+    name="mixing",
+    words="Count the edges between each two groups",
+    draft=draft_mixing,
+    arguments=(_GROUP,),
+    served=False,
 )
 DEGREES_BY = QuestionKind(
     name="degrees_by", words="How many nodes of each group have each degree?", draft=draft_degrees_by,
-    arguments=(_GROUP, _LARGEST, _END),
+    arguments=(_GROUP, _LARGEST, _END), served=False
 )  # fmt: skip
 DENSEST = QuestionKind(
-    name="densest", words="Name the densest group", draft=draft_densest, arguments=(_GROUP,)
+    name="densest", words="Name the densest group", draft=draft_densest, arguments=(_GROUP,), served=False
 )
-WEIGHTS = QuestionKind(name="weights", words="Add up the weights of all edges", draft=draft_weights)
+WEIGHTS = QuestionKind(
+    name="weights", words="Add up the weights of all edges", draft=draft_weights, served=False
+)
 RECIPROCITY = QuestionKind(
     name="reciprocity", words="The share of edges that are answered by an edge back", draft=draft_reciprocity
 )

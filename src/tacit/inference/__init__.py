@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from tacit.inference._association import fit, g_test, independence, rank_test
 from tacit.inference._correlation import correlation
 from tacit.inference._estimate import Estimate
 from tacit.inference._examples import example_trial
-from tacit.inference._logistic_question import LogisticQuestion
 from tacit.inference._means import anova, difference, mean, proportion
 from tacit.inference._power import PowerForecast, power
-from tacit.inference._regress import rebuild_regress, regress
-from tacit.inference._regression_question import LinearQuestion
+from tacit.inference._questions import REGRESS, SURVIVAL, regress, survival
 from tacit.inference._regression_table import RegressionTable
 from tacit.inference._survival_curves import SurvivalCurves
-from tacit.inference._survival_question import SurvivalQuestion, rebuild_survival, survival
 from tacit.inference._views import with_intervals
 
-if TYPE_CHECKING:
-    from tacit.core import Plan
-    from tacit.tables import TableDataset
-
 __all__ = [
+    "REGRESS",
+    "SURVIVAL",
     "Estimate",
-    "LinearQuestion",
-    "LogisticQuestion",
     "PowerForecast",
     "RegressionTable",
     "SurvivalCurves",
-    "SurvivalQuestion",
     "anova",
     "correlation",
     "difference",
@@ -41,16 +31,7 @@ __all__ = [
     "power",
     "proportion",
     "rank_test",
-    "rebuild",
     "regress",
     "survival",
     "with_intervals",
 ]
-
-_REBUILT: dict[str, Any] = {"regress": rebuild_regress, "survival": rebuild_survival}
-
-
-def rebuild(dataset: TableDataset, request: Any) -> Plan[Any]:
-    """Rebuild a plan from its document."""
-    plan: Plan[Any] = _REBUILT[request["asks"]](dataset, request)
-    return plan

@@ -9,20 +9,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tacit.algebra import contribution, rows_per_unit
+from tacit.algebra import RowCounts, contribution, rows_per_unit
 from tacit.errors import TacitError
 from tacit.fixes import Code, Either
 from tacit.mechanisms import DiscreteGaussian, LinearNoise
-from tacit.tables import AddNoise, TableStep, TableSubject
+from tacit.tables import AddNoise, MeasuredStep, TableSubject
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from fractions import Fraction
 
     from tacit.algebra import Contribution, Statistic, TableQuestion
-    from tacit.core import Content, Task
+    from tacit.core import Content, Goal, Task
     from tacit.mechanisms import DiscreteLaplace
-    from tacit.tables import Rows, TableDataset
+    from tacit.tables import Rows
 
 
 def task_of(
@@ -41,7 +41,7 @@ def task_of(
         asked=asked,
         engine=dataset._engine,  # noqa: SLF001
         blocks=blocks,
-        steps=(TableStep(statistic, AddNoise()),),
+        steps=(MeasuredStep(statistic, AddNoise()),),
         mechanisms=(mechanism,),
     )
     _ = subject.sql  # what cannot be written is refused now
@@ -53,14 +53,22 @@ def task_of(
     )
 
 
-def contribution_of(dataset: TableDataset, asked: TableQuestion) -> Contribution:
+def contribution_of(rows: Rows, asked: TableQuestion) -> Contribution:
     """Bound what one unit can contribute."""
+    dataset = rows._dataset  # noqa: SLF001 - a question of its rows
     return contribution(
         asked,
         row_level=dataset.identity.unit.kind == "row",
         adjacency=dataset.identity.adjacency,
         pairs=dataset.limits.pairs,
     )
+
+
+def count_noise(rows: Rows, asked: TableQuestion, goal: Goal) -> DiscreteLaplace | DiscreteGaussian:
+    """Return the noise on the number of rows in each group of a question."""
+    who = contribution_of(rows, asked)
+    l1, l2_squared = RowCounts().sensitivity(who)
+    return goal.noise(l1=l1, l2_squared=l2_squared, adjacency=who.adjacency)
 
 
 def noise_of(mechanism: DiscreteLaplace | DiscreteGaussian) -> LinearNoise:

@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.learn._examples import Examples
-    from tacit.learn._fit_task import FitSteps
+    from tacit.learn._fit_steps import FitSteps
     from tacit.learn._fitted_numbers import FittedNumbers
-
-__all__ = ["ExplainableBoostingClassifier"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -94,7 +92,7 @@ class ExplainableBoostingClassifier(ClassifierMixin, PrivateEstimator):  # type:
         "check_classifier_not_supporting_multiclass": "an undeclared label counts as zero, without a word",
     }
 
-    def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps:
+    def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps[Any]:
         labels, features = read_classes(self.classes), self.n_features_in_
         if len(labels) != 2:
             raise bad_parameter(

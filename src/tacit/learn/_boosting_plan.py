@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.core import Step
 from tacit.learn._boosting_steps import FINE, GRID, MOST, BoostingRates, BoostingSteps
 from tacit.learn._counted_rows import counted_rows
 from tacit.learn._fit_noise import share_of_noise
-from tacit.learn._fit_task import FitSteps
+from tacit.learn._fit_steps import FitSteps
 from tacit.learn._shape_functions import ShapeFunctions
 from tacit.learn._whole_features import whole_classes
 from tacit.mechanisms import RoundedGaussian, SampledSteps
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from tacit.learn._boosting_bins import FeatureBins
     from tacit.learn._examples import Examples
 
-__all__ = ["bin_counts", "boosting_steps", "noise_spread"]
+    #: The bin of each feature of each row, and the code of its class.
+    PlacesWithClasses = tuple[NDArray[np.int64], NDArray[np.int64]]
+
 
 _COUNTS = Fraction(1, 10)  # the share of the counts
 
@@ -39,7 +42,7 @@ def boosting_steps(
     passes: int,
     rate: float,
     said: Mapping[str, JSON],
-) -> FitSteps:
+) -> FitSteps[PlacesWithClasses]:
     """Return the steps of boosting: counts of all bins, then passes over all features, one after the other.
 
     One row is in one bin of each feature and adds at most one to the second class, so it moves the counts by
@@ -53,15 +56,16 @@ def boosting_steps(
     stepping = SampledSteps(sigma=sigma, sensitivity=moved, rate=1, steps=steps)
     rates = BoostingRates(passes, rate, sigma / GRID)
 
-    def integers() -> Generator[Any, Any, None]:
+    def load() -> PlacesWithClasses:
         rows, targets = counted_rows(data)[:2]
         codes = whole_classes(targets, classes)
-        places, codes = bins.places(rows[codes >= 0]), codes[codes >= 0]
-        noisy = yield bin_counts(places, codes, bins.sizes)
-        counts, intercept = read_counts(noisy, bins.sizes)
-        yield BoostingSteps(places, codes, rates, counts, round(intercept * FINE))
+        return bins.places(rows[codes >= 0]), codes[codes >= 0]
 
-    def read(noisy: Sequence[Any], confidence: Fraction) -> Mapping[str, NDArray[Any]]:
+    def residuals(held: PlacesWithClasses, noisy: Sequence[Any]) -> BoostingSteps:
+        counts, intercept = read_counts(noisy[0], bins.sizes)
+        return BoostingSteps(*held, rates, counts, round(intercept * FINE))
+
+    def reading(noisy: Sequence[Any], confidence: Fraction) -> Mapping[str, NDArray[Any]]:
         counts, intercept = read_counts(noisy[0], bins.sizes)
         wide = NormalDist().inv_cdf((1 + float(confidence)) / 2)
         values, errors, shares, score = [], [], [], intercept
@@ -73,12 +77,10 @@ def boosting_steps(
             values.append(np.asarray(raw) - middle)
             errors.append(wide * noise_spread(rates, values[-1], held, float(counting.sigma)))
             shares.append(share)
+        named = {"values": values, "error": errors, "share": shares}
         return {
             "intercept": np.asarray(score),
-            **{
-                name: np.concatenate(parts)
-                for name, parts in (("values", values), ("error", errors), ("share", shares))
-            },
+            **{name: np.concatenate(parts) for name, parts in named.items()},
         }
 
     return FitSteps(
@@ -88,10 +90,12 @@ def boosting_steps(
             "passes": passes, "learning_rate": rate, "per_unit": data.per_unit,
             **said,
         },
-        mechanisms=[counting, stepping],
-        integers=integers,
-        read=read,
-        labels=({"statistic": "rows in each bin"}, {"statistic": "sums of residuals in each bin"}),
+        load=load,
+        steps=(
+            Step(counting, lambda held, _: bin_counts(*held, bins.sizes), {"statistic": "rows in each bin"}),
+            Step(stepping, residuals, {"statistic": "sums of residuals in each bin"}),
+        ),
+        reading=reading,
         content=ShapeFunctions,
     )  # fmt: skip
 

@@ -8,32 +8,32 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.core import Step
 from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
 from tacit.learn._counted_rows import counted_rows
 from tacit.learn._declared_bounds import bounds_document
 from tacit.learn._fit_noise import share_of_noise
-from tacit.learn._fit_task import FitSteps
+from tacit.learn._fit_steps import FitSteps
 from tacit.learn._row_moments import (
     MOVED_MEANS,
     RADIUS,
     around,
     centre_and_radius,
     least_variance,
-    moment_integers,
+    moment_step,
 )
 from tacit.mechanisms import RoundedGaussian
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from tacit.learn._examples import Examples
     from tacit.learn._row_grid import RowGrid
 
-__all__ = ["component_steps", "product_integers"]
 
 #: Whole weights of squares and of products: 41^2 <= 2 * 29^2, so one row moves all by at most 29 |row|^2.
 SQUARES, PRODUCTS = 29, 41
@@ -69,7 +69,9 @@ def _lost_to_noise(levels: NDArray[np.float64], components: int, deviation: floa
     return np.asarray(np.where(gaps == 0, 0.0, deviation**2 / far).sum(axis=0))
 
 
-def component_steps(data: Examples, noise: Fraction, grid: RowGrid, components: int | None) -> FitSteps:
+def component_steps(
+    data: Examples, noise: Fraction, grid: RowGrid, components: int | None
+) -> FitSteps[NDArray[np.int64]]:
     """Return the steps of principal components.
 
     One row of length at most RADIUS moves count, sum and squared length by at most RADIUS each. Around the
@@ -86,13 +88,15 @@ def component_steps(data: Examples, noise: Fraction, grid: RowGrid, components: 
     means = share_of_noise(noise, _MEANS, moved[0])
     products = share_of_noise(noise, 1 - _MEANS, moved[1])
 
-    def integers() -> Generator[Any, Any, None]:
+    def load() -> NDArray[np.int64]:
         rows, good = grid.whole(counted_rows(data)[0])
-        noisy = yield moment_integers(rows[good])
-        _, centre, radius = centre_and_radius(noisy)
-        yield product_integers(around(rows[good], centre, radius))
+        return rows[good]
 
-    def read(noisy: Sequence[Any], confidence: Fraction) -> Mapping[str, NDArray[Any]]:
+    def products_of(rows: NDArray[np.int64], noisy: Sequence[Any]) -> NDArray[np.int64]:
+        _, centre, radius = centre_and_radius(noisy[0])
+        return product_integers(around(rows, centre, radius))
+
+    def reading(noisy: Sequence[Any], confidence: Fraction) -> Mapping[str, NDArray[Any]]:
         del confidence
         rows, centre, radius = centre_and_radius(noisy[0])
         step = (radius / RADIUS) * (grid.clip / RADIUS)  # of a row around the centre, in feature units
@@ -123,14 +127,11 @@ def component_steps(data: Examples, noise: Fraction, grid: RowGrid, components: 
             "n_components": k, "bounds": bounds_document(grid.low, grid.high), "clip": grid.clip,
             "per_unit": data.per_unit, "features": wide,
         },
-        mechanisms=[
-            RoundedGaussian(sigma=means, sensitivity=moved[0]),
-            RoundedGaussian(sigma=products, sensitivity=moved[1]),
-        ],
-        integers=integers,
-        read=read,
-        labels=(
-            {"statistic": "number of rows, their sum and squared length"},
-            {"statistic": "products of pairs of features around the noisy mean"},
+        load=load,
+        steps=(
+            moment_step(means, data.per_unit),
+            Step(RoundedGaussian(sigma=products, sensitivity=moved[1]), products_of,
+                 {"statistic": "products of pairs of features around the noisy mean"}),
         ),
+        reading=reading,
     )  # fmt: skip

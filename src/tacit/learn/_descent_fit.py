@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.core import Step
 from tacit.errors import bad_parameter
 from tacit.exact import count, rational
 from tacit.fixes import Code, Set
 from tacit.learn._fit_noise import share_of_noise
-from tacit.learn._fit_task import FitSteps
+from tacit.learn._fit_steps import FitSteps
 from tacit.learn._gradient_descent import DescentSettings, GradientDescent
 from tacit.learn._unit_gradients import CLIP_STEPS, UnitGradients
 from tacit.mechanisms import SampledSteps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from tacit.learn._examples import Examples
     from tacit.learn._unit_gradients import ResidualRule
 
-__all__ = ["descent_steps", "read_descent"]
 
 #: With so many whole features, scores stay below 2^53 and are exact in any order.
 _MOST_FEATURES = 2**16
@@ -70,26 +70,28 @@ def descent_steps(
     load: Callable[[], tuple[NDArray[np.float64], ResidualRule]],
     *,
     said: Mapping[str, JSON],
-) -> FitSteps:
+) -> FitSteps[UnitGradients]:
     """Return the steps of a fit whose one mechanism takes all gradient steps, on all units each time."""
     sigma = math.ceil(share_of_noise(noise, Fraction(1, settings.steps), CLIP_STEPS))
     mechanism = SampledSteps(sigma=sigma, sensitivity=CLIP_STEPS, rate=1, steps=settings.steps)
 
-    def integers() -> Generator[Any, Any, None]:
-        def gradients() -> UnitGradients:
-            whole, rule = load()
-            return UnitGradients(whole, rule, settings.clip, data.units())
+    def gradients() -> UnitGradients:
+        whole, rule = load()
+        return UnitGradients(whole, rule, settings.clip, data.units())
 
-        yield GradientDescent(settings, gradients)
-
-    def read(noisy: Sequence[Any], confidence: Fraction) -> dict[str, NDArray[Any]]:
+    def reading(noisy: Sequence[Any], confidence: Fraction) -> dict[str, NDArray[Any]]:
         del confidence  # a descent has no intervals
         return {"weights": np.asarray(noisy[0], dtype=np.float64)}
 
     return FitSteps(
         {**asdict(settings), "per_unit": data.per_unit, **said},
-        [mechanism],
-        integers,
-        read,
-        [{"statistic": "sums of clipped gradients"}],
+        gradients,
+        (
+            Step(
+                mechanism,
+                lambda held, _: GradientDescent(settings, held),
+                {"statistic": "sums of clipped gradients"},
+            ),
+        ),
+        reading,
     )

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tacit.core import Forecast, Plan, Release, Unit
+from tacit.core import Release, Unit
 from tacit.errors import bad_parameter
 from tacit.fixes import Set
 from tacit.learn._cells import cells
@@ -23,11 +23,11 @@ from tacit.learn._fit_names import (
     refuse_exact_scores,
     refuse_hidden_fits,
 )
-from tacit.learn._fit_noise import fit_noise, read_fit_goal
-from tacit.learn._fit_task import FitTask
+from tacit.learn._fit_noise import read_fit_goal
 from tacit.learn._fitted_numbers import FittedNumbers
 from tacit.learn._possible_values import refuse_constant, refuse_unknown_labels, stored_types
 from tacit.learn._prepaid import draw_prepaid
+from tacit.learn._questions import FIT
 
 if TYPE_CHECKING:
     import os
@@ -36,10 +36,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.accounting import Budget
-    from tacit.learn._fit_task import FitSteps
+    from tacit.core import Plan
+    from tacit.learn._fit_steps import FitSteps
     from tacit.learn._prepaid import PrepaidFits
-
-__all__ = ["PrivateClassifier", "PrivateEstimator", "PrivateRegressor"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -105,7 +104,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     # what a subclass says
 
-    def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps:
+    def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps[Any]:
         """Return what the fit computes with a noise multiplier; check all parameters, read no data."""
         raise NotImplementedError
 
@@ -168,7 +167,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     # how it is done
 
-    def _checked_steps(self, data: Examples, noise: Fraction) -> FitSteps:
+    def _checked_steps(self, data: Examples, noise: Fraction) -> FitSteps[Any]:
         """Return what the fit computes; refuse data from whose types alone nothing could be learned."""
         steps = self._fit_steps(data, noise)
         features, *labels = data._types or ((),)  # noqa: SLF001 - the types of a dataset are public
@@ -190,7 +189,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             return plan.release()
         refuse_drawn_rows()
         steps = self._checked_steps(data, self.prepaid.noise)
-        return draw_prepaid(data, self.prepaid, FitTask(self.kind, steps, digest))
+        return draw_prepaid(data, self.prepaid, steps.task(self.kind, digest))
 
     def _take(self, release: Release[FittedNumbers]) -> None:
         self.release_ = release
@@ -198,20 +197,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         self._learned(release.content)
 
     def _plan_of(self, data: Examples, digest: str) -> Plan[FittedNumbers]:
-        goal, size = read_fit_goal(epsilon=self.epsilon, delta=self.delta, size=data.size)
-        noise = fit_noise(goal)
-        steps = self._checked_steps(data, noise)
-        return Plan.of(
-            data,
-            FitTask(self.kind, steps, digest),
-            promised=goal.promised,
-            confidence=float(goal.confidence),
-            forecast=[
-                Forecast(self.kind, "what the model learned", f"noise multiplier {float(noise):.4g}", None)
-            ],
-            facts=[("size", f"about {size:,}, declared"), *steps.facts],
-            asked=f"a fit of {self.kind}",
-        )
+        goal, _ = read_fit_goal(epsilon=self.epsilon, delta=self.delta, size=data.size)
+        return FIT.ask(data, estimator=self, digest=digest).planned(goal)
 
     @np.errstate(all="ignore")  # a warning would say something about one value
     def _declared(self, X: Any, y: Any, owners: Any) -> tuple[Examples, str]:

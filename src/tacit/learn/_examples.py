@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tacit.core import Dataset, fixes_of, open_account, read_identity
 from tacit.errors import TacitError, bad_parameter
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from tacit.core import Unit
     from tacit.ledger import Ledger
 
-__all__ = ["Examples", "examples"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Examples(Dataset):
@@ -40,6 +38,8 @@ class Examples(Dataset):
     per_unit
         How many examples of one unit count, at most. Which of them count is drawn in secret.
     """
+
+    kind: ClassVar[str] = "examples"
 
     size: int
     per_unit: int

@@ -16,8 +16,6 @@ from tacit.fixes import Set
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["fit_noise", "read_fit_goal", "share_of_noise", "smallest_noise"]
-
 _FINE = 2**20
 
 
@@ -33,18 +31,29 @@ def read_fit_goal(*, epsilon: object, delta: object, size: object) -> tuple[Goal
     if epsilon is None:
         raise bad_parameter("epsilon", "given", None, why="it has no default", fix=Set(epsilon=1))
     if not delta:
-        raise bad_parameter(
-            "delta", "above 0", delta, why="the noise is Gaussian", fix=Set(delta=_small_delta(units))
-        )
+        raise _no_delta(delta, units)
     goal = Goal.read(epsilon=epsilon, delta=delta)  # type: ignore[arg-type]
-    if goal.delta > Fraction(1, units):
+    check_fit_goal(goal, units)
+    return goal, units
+
+
+def check_fit_goal(goal: Goal, size: int) -> None:
+    """Refuse a promise whose delta is 0, or above 1 / size."""
+    if not goal.delta:
+        raise _no_delta(0, size)
+    if goal.delta > Fraction(1, size):
         raise TacitError(
             "bad-parameter",
-            f"delta must be at most 1 / {units:,}, the declared size",
+            f"delta must be at most 1 / {size:,}, the declared size",
             why="with a larger delta, publishing one record at random would count as private",
-            fix=Set(delta=_small_delta(units)),
+            fix=Set(delta=_small_delta(size)),
         )
-    return goal, units
+
+
+def _no_delta(given: object, size: int) -> TacitError:
+    return bad_parameter(
+        "delta", "above 0", given, why="the noise is Gaussian", fix=Set(delta=_small_delta(size))
+    )
 
 
 def _small_delta(units: int) -> float:

@@ -10,11 +10,8 @@ import numpy as np
 from tacit.learn._unit_gradients import CLIP_STEPS, UnitGradients
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
-__all__ = ["DescentSettings", "GradientDescent"]
 
 _FURTHEST = 2.0**100  # where a descent that runs away stops
 
@@ -42,29 +39,28 @@ class GradientDescent:
     settings
         The public settings. The sum is divided by the declared size, never by a count.
     gradients
-        Makes the exact sums; called once, after the charge.
+        The exact sums.
     """
 
     settings: DescentSettings
-    gradients: Callable[[], UnitGradients]
+    gradients: UnitGradients
     _weights: NDArray[np.float64] = field(init=False)
     _speed: NDArray[np.float64] = field(init=False)
     _mean: NDArray[np.float64] = field(init=False)
     _step: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        self._sums = self.gradients()
         shape = (self.settings.outputs, self.settings.inputs)
         self._weights, self._speed, self._mean = (np.zeros(shape) for _ in range(3))
 
     @property
     def units(self) -> int:
         """The number of units: private, for drawing the sample."""
-        return len(self._sums.rows)
+        return len(self.gradients.rows)
 
     def sums(self, sample: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the exact sum of clipped gradients at the current weights."""
-        return self._sums.sums(self._weights, sample)
+        return self.gradients.sums(self._weights, sample)
 
     @np.errstate(all="ignore")  # a descent that runs away
     def update(self, noisy: Any) -> None:

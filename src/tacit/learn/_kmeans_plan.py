@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.core import Step
 from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
 from tacit.learn._counted_rows import counted_rows
 from tacit.learn._declared_bounds import bounds_document
 from tacit.learn._fit_noise import share_of_noise
-from tacit.learn._fit_task import FitSteps
+from tacit.learn._fit_steps import FitSteps
 from tacit.learn._kmeans_steps import COUNTED, MOVED, CentreSteps, TreeSteps, leaf_sums
 from tacit.learn._row_grid import RowGrid, clipped_rows
-from tacit.learn._row_moments import MOVED_MEANS, RADIUS, around, centre_and_radius, moment_integers
+from tacit.learn._row_moments import MOVED_MEANS, RADIUS, around, centre_and_radius, moment_step
 from tacit.learn._weighted_kmeans import weighted_kmeans
 from tacit.mechanisms import RoundedGaussian, SampledSteps
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from tacit.core import JSON
     from tacit.learn._examples import Examples
 
-__all__ = ["kmeans_steps", "tree_levels"]
 
 #: The share of the squared signal-to-noise of each part.
 _SHARES = {"splits": Fraction(2, 10), "leaves": Fraction(4, 10), "moves": Fraction(3, 10)}
@@ -40,6 +40,20 @@ _MANY = 2  # centres for each cluster in the first move
 _SMALLEST = 0.05  # the smallest radius of a cluster, as a share of the largest row
 _DEEPEST = 8
 _REACH = 3  # the radius of a cluster, in root mean squared distances of leaves
+
+
+@dataclass(slots=True)
+class Clustering:
+    """What the steps of one k-means share: the rows, and the tree once it was split."""
+
+    rows: NDArray[np.int64]
+    tree: TreeSteps | None = None
+
+    @property
+    def grown(self) -> TreeSteps:
+        """The tree, whose noisy splits the later steps use."""
+        assert self.tree is not None  # noqa: S101 - the steps run in order
+        return self.tree
 
 
 def tree_levels(size: int, features: int, clusters: int, multiplier: float) -> int:
@@ -55,7 +69,7 @@ def tree_levels(size: int, features: int, clusters: int, multiplier: float) -> i
     return max(min(round(math.log2(max(leaves, 1))), _DEEPEST), fewest)
 
 
-def kmeans_steps(data: Examples, noise: Fraction, grid: RowGrid, clusters: int) -> FitSteps:
+def kmeans_steps(data: Examples, noise: Fraction, grid: RowGrid, clusters: int) -> FitSteps[Clustering]:
     """Return the steps of k-means: split a tree, add up its leaves, cluster these, move the centres twice.
 
     Moments of all rows come first, and rows are clipped to a noisy radius around their noisy mean. A row of
@@ -70,18 +84,22 @@ def kmeans_steps(data: Examples, noise: Fraction, grid: RowGrid, clusters: int) 
     moved = {name: MOVED[name] * data.per_unit for name in MOVED}
     sigma = {name: share_of_noise(noise, _SHARES[name] / taken[name], moved[name]) for name in MOVED}
 
-    def integers() -> Generator[Any, Any, None]:
+    def load() -> Clustering:
         rows, good = grid.whole(counted_rows(data)[0])
-        noisy = yield moment_integers(rows[good])
-        _, middle, wide = centre_and_radius(noisy)
-        tree = TreeSteps(around(rows[good], middle, _WIDE * wide), levels, float(sigma["splits"]))
-        yield tree
-        leaves = yield leaf_sums(tree)
-        centres, spread = start_centres(np.asarray(leaves, np.float64), _MANY * k, float(sigma["leaves"]))
-        radius = min(max(_REACH * spread, _SMALLEST * RADIUS), 2.0 * RADIUS)
-        yield CentreSteps(tree.rows, centres, k, radius, float(sigma["moves"]))
+        return Clustering(rows[good])
 
-    def read(noisy: Sequence[Any], confidence: Fraction) -> Mapping[str, NDArray[Any]]:
+    def tree_of(held: Clustering, noisy: Sequence[Any]) -> TreeSteps:
+        _, middle, wide = centre_and_radius(noisy[0])
+        held.tree = TreeSteps(around(held.rows, middle, _WIDE * wide), levels, float(sigma["splits"]))
+        return held.tree
+
+    def moves_of(held: Clustering, noisy: Sequence[Any]) -> CentreSteps:
+        leaves = np.asarray(noisy[2], np.float64)
+        centres, spread = start_centres(leaves, _MANY * k, float(sigma["leaves"]))
+        radius = min(max(_REACH * spread, _SMALLEST * RADIUS), 2.0 * RADIUS)
+        return CentreSteps(held.grown.rows, centres, k, radius, float(sigma["moves"]))
+
+    def reading(noisy: Sequence[Any], confidence: Fraction) -> Mapping[str, NDArray[Any]]:
         del confidence
         _, middle, wide = centre_and_radius(noisy[0])
         centres, counts, radius = noisy[3]
@@ -98,27 +116,22 @@ def kmeans_steps(data: Examples, noise: Fraction, grid: RowGrid, clusters: int) 
             "n_clusters": k, "levels": levels, "bounds": bounds_document(grid.low, grid.high),
             "clip": grid.clip, "per_unit": data.per_unit, "features": len(grid.low),
         },
-        mechanisms=[
-            RoundedGaussian(
-                sigma=share_of_noise(noise, _MEANS, MOVED_MEANS * data.per_unit),
-                sensitivity=MOVED_MEANS * data.per_unit,
+        load=load,
+        steps=(
+            moment_step(
+                share_of_noise(noise, _MEANS, MOVED_MEANS * data.per_unit), data.per_unit,
+                of=lambda held: held.rows,
             ),
-            SampledSteps(sigma=sigma["splits"], sensitivity=moved["splits"], rate=1, steps=levels),
-            RoundedGaussian(sigma=sigma["leaves"], sensitivity=moved["leaves"]),
-            SampledSteps(sigma=sigma["moves"], sensitivity=moved["moves"], rate=1, steps=_MOVES),
-        ],
-        integers=integers,
-        read=read,
-        labels=_LABELS,
+            Step(SampledSteps(sigma=sigma["splits"], sensitivity=moved["splits"], rate=1, steps=levels),
+                 tree_of, {"statistic": "counts and sums along public directions, in the nodes of a tree"}),
+            Step(RoundedGaussian(sigma=sigma["leaves"], sensitivity=moved["leaves"]),
+                 lambda held, _: leaf_sums(held.grown),
+                 {"statistic": "counts and sums of rows in its leaves"}),
+            Step(SampledSteps(sigma=sigma["moves"], sensitivity=moved["moves"], rate=1, steps=_MOVES),
+                 moves_of, {"statistic": "counts and sums of the ways from the centres to their rows"}),
+        ),
+        reading=reading,
     )  # fmt: skip
-
-
-_LABELS: Sequence[Mapping[str, JSON]] = (
-    {"statistic": "number of rows, their sum and squared length"},
-    {"statistic": "counts and sums along public directions, in the nodes of a tree"},
-    {"statistic": "counts and sums of rows in its leaves"},
-    {"statistic": "counts and sums of the ways from the centres to their rows"},
-)
 
 
 def start_centres(

@@ -8,28 +8,27 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from tacit.core import Step
 from tacit.errors import bad_parameter
 from tacit.exact import rational
 from tacit.fixes import Set
 from tacit.learn._declared_bounds import bounds_document, read_feature_bounds, read_target_bounds
 from tacit.learn._estimator import PrivateRegressor
 from tacit.learn._fit_noise import share_of_noise
-from tacit.learn._fit_task import FitSteps
+from tacit.learn._fit_steps import FitSteps
 from tacit.learn._moment_fit import MomentFit
 from tacit.learn._whole_features import FEATURE_STEPS, scaled_features
 from tacit.learn._whole_moments import MOST_CLIP, MOST_FEATURES, MomentGrid
 from tacit.mechanisms import RoundedGaussian
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
     from tacit.learn._examples import Examples
     from tacit.learn._fitted_numbers import FittedNumbers
-
-__all__ = ["LinearRegression", "Ridge"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -76,7 +75,7 @@ class LinearRegression(PrivateRegressor):
 
     kind: ClassVar[str] = "linear regression"
 
-    def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps:
+    def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps[NDArray[np.float64]]:
         low, high = read_feature_bounds(self.bounds, self.n_features_in_)
         target_bounds = read_target_bounds(self.target_bounds)
         clip = math.sqrt(self.n_features_in_) if self.clip is None else float(rational("clip", self.clip))
@@ -91,23 +90,24 @@ class LinearRegression(PrivateRegressor):
         penalty = self._penalty()
         fit = MomentFit(grid, low, high, target_bounds, penalty, data.size, sigma)
 
-        def integers() -> Generator[Any, Any, None]:
+        def load() -> NDArray[np.float64]:
             features, target = data._arrays  # noqa: SLF001 - the parts of a dataset
             rows = grid.rows(features, target, low, high, target_bounds)
             places = data.units().ravel()
-            yield grid.moments(rows[places[places >= 0]])
+            return rows[places[places >= 0]]
 
-        def read(noisy: Sequence[Any], confidence: Fraction) -> dict[str, NDArray[Any]]:
+        def reading(noisy: Sequence[Any], confidence: Fraction) -> dict[str, NDArray[Any]]:
             return fit.numbers(noisy[0], float(confidence))
 
         return FitSteps(
             {"features": self.n_features_in_, "bounds": bounds_document(low, high),
              "target_bounds": list(target_bounds), "clip": clip, "intercept": bool(self.fit_intercept),
              "penalty": penalty, "per_unit": data.per_unit, "size": data.size},
-            [RoundedGaussian(sigma=sigma, sensitivity=grid.sensitivity)],
-            integers,
-            read,
-            [{"statistic": "sums of products of features and target"}],
+            load,
+            (Step(RoundedGaussian(sigma=sigma, sensitivity=grid.sensitivity),
+                  lambda rows, _: grid.moments(rows),
+                  {"statistic": "sums of products of features and target"}),),
+            reading,
         )  # fmt: skip
 
     def _penalty(self) -> float:

@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.learn._examples import Examples
-    from tacit.learn._fit_task import FitSteps
+    from tacit.learn._fit_steps import FitSteps
     from tacit.learn._fitted_numbers import FittedNumbers
-
-__all__ = ["LogisticRegression", "read_classes"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -78,7 +76,7 @@ class LogisticRegression(PrivateClassifier):
 
     kind: ClassVar[str] = "logistic regression"
 
-    def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps:
+    def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps[Any]:
         labels = read_classes(self.classes)
         low, high = read_feature_bounds(self.bounds, self.n_features_in_)
         settings = read_descent(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["model_digest", "score_rows", "scoring_function"]
+
+@dataclass(frozen=True, slots=True)
+class ScoredModel:
+    """A model that is evaluated: how it scores rows, and what identifies it."""
+
+    score: Callable[[Any], Any]
+    digest: str
 
 
 def scoring_function(model: Any) -> Callable[[Any], Any]:

@@ -12,6 +12,7 @@ from tacit.learn._arrays import to_document
 from tacit.learn._gradient_sums import GradientSums, SampledRows
 from tacit.learn._ranks import SharedGradientSums
 from tacit.learn._step_check import CheckedOptimizer
+from tacit.learn._training_settings import NoisySettings
 from tacit.learn._training_setup import as_model_input
 from tacit.learn._training_state import read_state, write_state
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from tacit.learn._training_setup import TrainingSetup
 
-__all__ = ["ModelSums"]
 
 _LOOKS = 20  # how often the public loss is looked at
 _WARM = 10  # the moving average of weights starts quickly and slows down over about so many steps
@@ -152,7 +152,7 @@ class ModelSums:
             self.setup.settings,
             f"Training, step {self.taken:,} of {self.setup.settings.steps:,}",
         )
-        if self.taken:
+        if self.taken and isinstance(settings, NoisySettings):
             spent = settings.cost_of(self.taken).epsilon(delta=settings.delta)
             text += f", epsilon {spent:.3g} of {float(settings.epsilon):.3g}"
         return text + (f", public loss {self.watched[-1][1]:.3g}" if self.watched else "")

@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.learn._examples import Examples
-    from tacit.learn._fit_task import FitSteps
+    from tacit.learn._fit_steps import FitSteps
     from tacit.learn._fitted_numbers import FittedNumbers
-
-__all__ = ["NaiveBayes"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -79,7 +77,7 @@ class NaiveBayes(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
     kind: ClassVar[str] = "naive Bayes"
 
-    def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps:
+    def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps[Any]:
         labels = read_classes(self.classes)
         low, high = read_feature_bounds(self.bounds, self.n_features_in_)
         spread = _read_spread(self.spread, low, high)

@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.learn._examples import Examples
-    from tacit.learn._fit_task import FitSteps
+    from tacit.learn._fit_steps import FitSteps
     from tacit.learn._fitted_numbers import FittedNumbers
-
-__all__ = ["PCA"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -75,7 +73,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator): 
 
     kind: ClassVar[str] = "principal components"
 
-    def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps:
+    def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps[Any]:
         grid = read_grid(self.bounds, self.clip, self.n_features_in_, RADIUS)
         return component_steps(data, noise, grid, self.n_components)
 

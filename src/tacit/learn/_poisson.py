@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.learn._examples import Examples
-    from tacit.learn._fit_task import FitSteps
+    from tacit.learn._fit_steps import FitSteps
     from tacit.learn._fitted_numbers import FittedNumbers
 
-__all__ = ["PoissonRegressor"]
 
 _LARGEST = 2**14
 
@@ -78,7 +77,7 @@ class PoissonRegressor(PrivateRegressor):
 
     kind: ClassVar[str] = "Poisson regression"
 
-    def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps:
+    def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps[Any]:
         most = self._read_most()
         low, high = read_feature_bounds(self.bounds, self.n_features_in_)
         settings = read_descent(self, outputs=1, features=self.n_features_in_, size=data.size, noise=noise)

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import Cost
-from tacit.core import Dataset, Plan, Unit, adopted, open_account, read_identity
+from tacit.core import Dataset, Draft, Goal, RunTask, Step, Unit, open_account, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count
 from tacit.fixes import Code, Set
 from tacit.learn._declared_data import needs_names
 from tacit.learn._fit_names import open_for_fit, private_parts
 from tacit.learn._fit_noise import fit_noise, read_fit_goal, share_of_noise
+from tacit.learn._fit_steps import digest_of_fit
 from tacit.learn._fitted_numbers import FittedNumbers
 from tacit.mechanisms import RoundedGaussian, SampledSteps
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from tacit.core import JSON, Measurement, Release
-    from tacit.learn._fit_task import FitTask
-
-__all__ = ["AnyFit", "PrepaidFits", "draw_prepaid", "gaussian_share", "prepaid"]
+    from tacit.core import Measurement, Noisy, Plan, Release, Task
 
 
 @dataclass(frozen=True)
@@ -67,12 +65,12 @@ class AnyFit:
         """The cost of one Gaussian with the noise multiplier."""
         return Cost.gaussian(sigma=self.noise, sensitivity=1)
 
-    def release(self, value: FitTask) -> list[str]:
+    def release(self, value: Task[Any, FittedNumbers]) -> list[str]:
         """Fit, and return the identity of the fit and what was learned, as text."""
         if gaussian_share(value.mechanisms) * self.noise**2 > 1:
             raise ValueError("the fit costs more than was paid for it")
-        noisy = adopted(value).draw()
-        return [value.identity, json.dumps(value.read(noisy, Fraction(95, 100)).to_json())]
+        fitted = value.reading(value.draw(), Fraction(95, 100))
+        return [digest_of_fit(value), json.dumps(fitted.to_json())]
 
     def to_json(self) -> dict[str, Any]:
         """Return the name, the noise and the cost."""
@@ -109,53 +107,39 @@ def gaussian_share(mechanisms: Sequence[Measurement]) -> Fraction:
     return total
 
 
-@dataclass
-class PrepaidTask:
-    """A run of fits: a `tacit.core.RunTask` whose next fit is put into ``current`` before it is drawn."""
+def draft_prepaid(
+    data: Dataset, goal: Goal, *, said: PrepaidFits, fit: Task[Any, FittedNumbers] | None
+) -> Draft[FittedNumbers]:
+    """Draft a run of fits, of which the next one is given; it is no part of the run's identity."""
+    del data
+    step: Step[Any] = Step(AnyFit(said.noise), lambda held, _: held)
 
-    said: PrepaidFits
-    current: FitTask | None = field(default=None, compare=False)
-
-    def __post_init__(self) -> None:
-        self._mechanisms = (AnyFit(self.said.noise),)
-
-    @property
-    def question(self) -> JSON:
-        """The name and the number of fits."""
-        return {"prepaid fits": self.said.fits, "name": self.said.name}
-
-    @property
-    def instalments(self) -> int:
-        """How many fits were paid for."""
-        return self.said.fits
-
-    def mechanisms_of(self, number: int) -> Sequence[AnyFit]:
-        """Return the mechanism of one fit, the same for all."""
-        del number
-        return self._mechanisms
-
-    def integers_of(
-        self, number: int, noisy: Mapping[int, Sequence[Any]], state: bytes
-    ) -> Generator[Any, Any, None]:
-        """Yield the fit that comes next."""
-        del number, noisy, state
-        yield self.current
-
-    def read_of(self, number: int, noisy: Mapping[int, Sequence[Any]], confidence: Fraction) -> FittedNumbers:
-        """Read what a fit learned; the settings hold its identity."""
-        del confidence
+    def reading(number: int, noisy: Mapping[int, Sequence[Noisy]], _: Fraction) -> FittedNumbers:
         [identity, text] = noisy[number][0]
         fitted = FittedNumbers.from_json(json.loads(text))
         return replace(fitted, settings={**fitted.settings, "fit": identity})
 
+    task = RunTask(
+        document={"prepaid fits": said.fits, "name": said.name},
+        instalments=said.fits,
+        steps_of=lambda _: (step,),
+        open=lambda _: fit,
+        reading=reading,
+    )
+    return Draft(
+        task=task,
+        asked=f"{said.fits:,} fits, paid together",
+        facts=[("fits", f"{said.fits:,}, each with noise multiplier {float(said.noise):.4g}")],
+        goal=goal,
+    )
 
-def draw_prepaid(data: Dataset, said: PrepaidFits, fit: FitTask) -> Release[FittedNumbers]:
+
+def draw_prepaid(data: Dataset, said: PrepaidFits, fit: Task[Any, FittedNumbers]) -> Release[FittedNumbers]:
     """Return the instalment of this fit: a stored one of the same fit for nothing, else the next one."""
     gaussian_share(fit.mechanisms)
-    task = PrepaidTask(said, fit)
-    run = run_plan(data, task).run()
+    run, identity = _plan_of(data, said, fit).run(), digest_of_fit(fit)
     for stored in run:
-        if stored.content.settings.get("fit") == fit.identity:
+        if stored.content.settings.get("fit") == identity:
             return stored
     try:
         return run.next()
@@ -178,16 +162,13 @@ def _all_used(said: PrepaidFits) -> TacitError:
     )
 
 
-def run_plan(data: Dataset, task: PrepaidTask) -> Plan[FittedNumbers]:
-    """Return the plan of a run of fits."""
-    said = task.said
-    return Plan.of(
-        data,
-        task,
-        promised={"epsilon": said.epsilon, "delta": said.delta},
-        facts=[("fits", f"{said.fits:,}, each with noise multiplier {float(said.noise):.4g}")],
-        asked=f"{said.fits:,} fits, paid together",
-    )
+def _plan_of(
+    data: Dataset, said: PrepaidFits, fit: Task[Any, FittedNumbers] | None = None
+) -> Plan[FittedNumbers]:
+    """Return the plan of a run of fits, of which the next one is given."""
+    from tacit.learn._questions import PREPAID
+
+    return PREPAID.ask(data, said=said, fit=fit).planned(Goal.read(epsilon=said.epsilon, delta=said.delta))
 
 
 @contextmanager
@@ -247,7 +228,7 @@ def prepaid(
     ledger = open_for_fit(first.ledger)
     try:
         open_account(identity, first.budget, ledger)
-        plan = run_plan(Dataset(identity, ledger), PrepaidTask(said))
+        plan = _plan_of(Dataset(identity, ledger), said)
         plan.run()
         for one in parts:
             one.prepaid = said

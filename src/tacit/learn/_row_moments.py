@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.core import Step
 from tacit.learn._row_grid import clipped_rows, lengths_squared, sums_by
+from tacit.mechanisms import RoundedGaussian
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from fractions import Fraction
+
     from numpy.typing import NDArray
 
-__all__ = ["MOVED_MEANS", "RADIUS", "around", "centre_and_radius", "least_variance", "moment_integers"]
 
 RADIUS = 2**15  # grid steps from the middle to the furthest row
 #: How far a row moves count, sum and squared length, in L2, rounded up: each is at most RADIUS.
@@ -30,6 +34,17 @@ def moment_integers(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     squared = lengths_squared(rows) // RADIUS
     held = np.concatenate([np.full((len(rows), 1), RADIUS), rows, squared[:, None]], axis=1)
     return np.asarray(sums_by(np.zeros(len(rows), np.int64), held, 1)[0])
+
+
+def moment_step(
+    sigma: Fraction, per_unit: int, *, of: Callable[[Any], NDArray[np.int64]] = lambda rows: rows
+) -> Step[Any]:
+    """Return the step that measures the moments of all rows; ``of`` finds them in what the steps share."""
+    return Step(
+        RoundedGaussian(sigma=sigma, sensitivity=MOVED_MEANS * per_unit),
+        lambda held, _: moment_integers(of(held)),
+        {"statistic": "number of rows, their sum and squared length"},
+    )
 
 
 def centre_and_radius(noisy: Any) -> tuple[float, NDArray[np.int64], int]:

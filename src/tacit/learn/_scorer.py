@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.core import AnswerTable, Cells, Plan, Goal, Unit
+from tacit.core import AnswerTable, Cells, Draft, Goal, Step, Task, Unit
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Choose, Code, Either, Set
@@ -21,14 +21,14 @@ from tacit.learn._whole_features import FEATURE_STEPS, as_numbers, whole_classes
 from tacit.mechanisms import DiscreteLaplace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
-    from tacit.core import JSON
+    from tacit.core import Noisy
+    from tacit.learn._examples import Examples
 
-__all__ = ["PricedScorer", "predictions_of", "scorer", "whole_scores"]
 
 _MEASURES = ("accuracy", "neg_mean_squared_error")
 
@@ -80,44 +80,36 @@ def _same(predicted: Any, label: Any) -> bool:
     return predicted is not None and bool(whole_classes([label], classes)[0] == 0)
 
 
-@dataclass(frozen=True)
-class ScoreTask:
-    """The sum of scores and the number of rows, each in whole numbers: a `tacit.core.Task`."""
+def draft_score(
+    data: Examples, goal: Goal, *, measure: str, digest: str, scores: Callable[[], NDArray[np.int64]]
+) -> Draft[AnswerTable]:
+    """Draft one score: the sum of scores, and the sum of what is missing to full ones, in whole numbers."""
+    del data
+    assert goal.epsilon is not None  # noqa: S101 - a score takes nothing else
+    noise = DiscreteLaplace(epsilon=goal.epsilon, sensitivity=FEATURE_STEPS)
 
-    measure: str
-    noise: DiscreteLaplace
-    data: str
-    scores: Callable[[], NDArray[np.int64]]
-
-    @property
-    def question(self) -> JSON:
-        """What is measured, and the keyed digest of model and data."""
-        return {"score": self.measure, "data": self.data}
-
-    @property
-    def mechanisms(self) -> Sequence[DiscreteLaplace]:
-        """One noise for what is reached and for what is missed."""
-        return [self.noise]
-
-    @property
-    def labels(self) -> Sequence[dict[str, JSON]]:
-        """What the certificate says beside the noise."""
-        return [{"statistic": f"sums of {self.measure}"}]
-
-    def integers(self) -> Generator[Any, Any, None]:
-        """Yield the sum of the scores and the sum of what is missing to full scores."""
-        scores = self.scores()
-        yield [int(scores.sum()), int((FEATURE_STEPS - scores).sum())]
-
-    def read(self, noisy: Sequence[Any], confidence: Fraction) -> AnswerTable:
-        """Return the mean score; the interval covers the noise of both sums."""
+    def reading(noisy: Sequence[Noisy], confidence: Fraction) -> AnswerTable:
         reached, missed = (max(0, int(one)) for one in noisy[0])
-        width = self.noise.half_width(1 - (1 - confidence) / 2)
+        width = noise.half_width(1 - (1 - confidence) / 2)  # the interval covers the noise of both sums
         total = max(1, reached + missed)
         share, low, high = (
             min(1.0, max(0.0, one / total)) for one in (reached, reached - width, reached + width)
         )
         return AnswerTable({}, {"score": Cells((share,), (low,), (high,))}, float(confidence))
+
+    task = Task(
+        document={"score": measure, "data": digest},
+        open=lambda _: scores(),
+        steps=(
+            Step(
+                noise,
+                lambda held, _: [int(held.sum()), int((FEATURE_STEPS - held).sum())],
+                {"statistic": f"sums of {measure}"},
+            ),
+        ),
+        reading=reading,
+    )
+    return Draft(task=task, asked=f"a score, {measure}", goal=goal)
 
 
 @dataclass(frozen=True)
@@ -129,6 +121,8 @@ class PricedScorer:
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         """Return the noisy score of a fitted estimator on these rows, and charge its dataset."""
+        from tacit.learn._questions import SCORE
+
         part = private_parts(estimator)[-1]
         needs_names(part)
         if part.unit != "row":
@@ -137,7 +131,7 @@ class PricedScorer:
                 why=f"a {part.unit} with several rows would move the score by more than one row",
                 fix=Either(
                     Code("tc.learn.search(model, grid, X, y, owners=ids, epsilon=1, delta=1e-6)"),
-                    Code("tc.learn.evaluate(model, held_out, epsilon=1, delta=1e-6, smaller_class=500)"),
+                    Code("tc.learn.evaluate(model, held_out, smaller_class=500).plan(epsilon=1, delta=1e-6)"),
                 ),
             )  # fmt: skip
         bounds = part._score_bounds()  # noqa: SLF001 - of this room
@@ -151,19 +145,13 @@ class PricedScorer:
                 name=part.dataset, version=part.version, ledger=ledger,
             )  # fmt: skip
             models = [one.release_.certificate.plan for one in private_parts(estimator)]
-            task = ScoreTask(
-                self.measure,
-                DiscreteLaplace(epsilon=self.epsilon, sensitivity=FEATURE_STEPS),
-                data_digest(ledger, X, y, [repr(estimator), *models]),
-                lambda: whole_scores(self.measure, predictions_of(estimator, X), y, bounds),
-            )
-            plan: Plan[AnswerTable] = Plan.of(
+            question = SCORE.ask(
                 data,
-                task,
-                promised=Goal.read(epsilon=self.epsilon).promised,
-                asked=f"a score, {self.measure}",
+                measure=self.measure,
+                digest=data_digest(ledger, X, y, [repr(estimator), *models]),
+                scores=lambda: whole_scores(self.measure, predictions_of(estimator, X), y, bounds),
             )
-            share = float(plan.release().value)
+            share = float(question.plan(epsilon=self.epsilon).release().value)
         finally:
             if part.ledger is not None:
                 ledger.close()

@@ -11,22 +11,21 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from tacit.core import Step
 from tacit.learn._declared_bounds import bounds_document, read_feature_bounds
 from tacit.learn._estimator import PrivateEstimator
 from tacit.learn._fit_noise import share_of_noise
-from tacit.learn._fit_task import FitSteps
+from tacit.learn._fit_steps import FitSteps
 from tacit.learn._whole_features import FEATURE_STEPS, as_numbers, whole_features
 from tacit.mechanisms import RoundedGaussian
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from tacit.learn._examples import Examples
     from tacit.learn._fitted_numbers import FittedNumbers
-
-__all__ = ["Standardiser"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -60,20 +59,22 @@ class Standardiser(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  #
 
     kind: ClassVar[str] = "standardisation"
 
-    def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps:
+    def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps[NDArray[np.int64]]:
         low, high = read_feature_bounds(self.bounds, self.n_features_in_)
         # one row: |x| <= F and x^2 / F <= F for each feature, F = FEATURE_STEPS
         squared = 2 * self.n_features_in_ * FEATURE_STEPS**2
         sensitivity = data.per_unit * (math.isqrt(squared - 1) + 1)
         sigma = share_of_noise(noise, Fraction(1), sensitivity)
 
-        def integers() -> Generator[Any, Any, None]:
+        def load() -> NDArray[np.int64]:
             places = data.units().ravel()
             features = as_numbers(data._arrays[0])[places[places >= 0]]  # noqa: SLF001 - a dataset's parts
-            whole = whole_features(features, low, high, intercept=False).astype(np.int64)
-            yield np.concatenate([whole.sum(axis=0), (np.square(whole) // FEATURE_STEPS).sum(axis=0)])
+            return whole_features(features, low, high, intercept=False).astype(np.int64)
 
-        def read(noisy: Sequence[Any], confidence: Fraction) -> dict[str, NDArray[Any]]:
+        def sums_of(whole: NDArray[np.int64], _: Sequence[Any]) -> NDArray[np.int64]:
+            return np.concatenate([whole.sum(axis=0), (np.square(whole) // FEATURE_STEPS).sum(axis=0)])
+
+        def reading(noisy: Sequence[Any], confidence: Fraction) -> dict[str, NDArray[Any]]:
             del confidence
             sums, squares = np.asarray(noisy[0], dtype=np.float64).reshape(2, -1) / FEATURE_STEPS / data.size
             mean = np.clip(sums, -1.0, 1.0)
@@ -86,10 +87,10 @@ class Standardiser(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  #
         return FitSteps(
             {"features": self.n_features_in_, "bounds": bounds_document(low, high),
              "per_unit": data.per_unit, "size": data.size},
-            [RoundedGaussian(sigma=sigma, sensitivity=sensitivity)],
-            integers,
-            read,
-            [{"statistic": "sums and sums of squares of features"}],
+            load,
+            (Step(RoundedGaussian(sigma=sigma, sensitivity=sensitivity), sums_of,
+                  {"statistic": "sums and sums of squares of features"}),),
+            reading,
         )  # fmt: skip
 
     def _learned(self, fitted: FittedNumbers) -> None:

@@ -11,13 +11,12 @@ import torch
 from tacit.learn._layer_trial import invented
 from tacit.learn._model_sums import ModelSums
 from tacit.learn._training_setup import tensor_of
+from tacit.learn._training_steps import TrainingSteps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tacit.learn._training_setup import TrainingSetup
-
-__all__ = ["seconds_per_step"]
 
 
 def seconds_per_step(setup: TrainingSetup, arrays: Sequence[Any], steps: int, warm: int) -> float:
@@ -30,7 +29,8 @@ def seconds_per_step(setup: TrainingSetup, arrays: Sequence[Any], steps: int, wa
     held = [one.to(given.device) for one, given in zip(invented(shapes, few), shapes, strict=True)]
     rows = np.arange(setup.settings.size * setup.per_unit).reshape(-1, setup.per_unit) % few
     sums = ModelSums(setup, held, rows)
-    mechanism = setup.settings.mechanism(1)
+    bound, rate = setup.settings.bound, setup.settings.rate
+    mechanism = TrainingSteps(sigma=bound, sensitivity=bound, rate=rate, steps=1)  # any noise takes as long
     began = 0.0
     for step in range(-warm, steps):
         if not step:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -10,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.core import Forecast, Plan
-from tacit.errors import TacitError, bad_parameter
+from tacit.core import plannable
+from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Set
-from tacit.learn._fit_noise import fit_noise, read_fit_goal
-from tacit.learn._noisy_labels import NoisyLabels, digest_of_queries
+from tacit.learn._label_question import LabelQuestion
+from tacit.learn._labelling import VoteCheck, root_up
+from tacit.learn._noisy_labels import digest_of_queries
 from tacit.learn._possible_values import refuse_unknown_labels
+from tacit.learn._questions import LABEL
 from tacit.learn._teacher_parts import teacher_parts
 from tacit.learn._teacher_votes import estimator_words, refuse_failing, train_teachers, votes_of
-from tacit.learn._vote_task import VoteCheck, VoteTask
 from tacit.mechanisms import RoundedGaussian
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tacit.core import Question
     from tacit.learn._examples import Examples
+    from tacit.learn._noisy_labels import NoisyLabels
 
-__all__ = ["Teachers"]
 
-_FINE = 10**12
 _ONE_AT_A_TIME = threading.RLock()  # the random numbers that teachers are given are those of the process
 
 
@@ -65,7 +65,7 @@ class Teachers:
     ... )
     >>> teachers = tc.learn.Teachers(LogisticRegression(), data=patients, teachers=40, classes=[0, 1])
     >>> public = np.array([[-2.0, 0.0], [2.0, 0.0]])
-    >>> teachers.label(public, epsilon=4, delta=1e-5).release().labels
+    >>> teachers.label(public).plan(epsilon=4, delta=1e-5).release().labels
     (0, 1)
     """
 
@@ -109,19 +109,17 @@ class Teachers:
         ):
             object.__setattr__(self, name, value)
 
+    @plannable
     def label(
         self,
         queries: Any,
         *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        sigma: Number | None = None,
         threshold: tuple[int, Number] | None = None,
         answers: int | None = None,
         student: Any = None,
         certain: Number = Fraction(9, 10),
-    ) -> Plan[NoisyLabels]:
-        """Plan labels for public queries.
+    ) -> Question[NoisyLabels]:
+        """Ask for labels of public queries.
 
         Guarantee: the cost is that of Gaussian noise on the votes, whatever the votes are. It does not depend
         on how far the teachers agree.
@@ -130,9 +128,6 @@ class Teachers:
         ----------
         queries
             Public features, one line for each query. They must not come from the protected data.
-        epsilon, delta
-            The promise, delta at most 1 / size; or give ``sigma``, the deviation of the noise on each number
-            of votes.
         threshold
             The least noisy number of votes that agree, and the sigma of the noise on that number (confident
             aggregation). It is charged for every query. Only queries that reach it are answered.
@@ -152,8 +147,8 @@ class Teachers:
         ...     np.zeros((9, 2)), np.zeros(9), unit=tc.Unit.row(), size=9_000, budget=tc.Budget(2, 1e-5)
         ... )
         >>> teachers = Teachers(LogisticRegression(), data=patients, teachers=100, classes=[0, 1])
-        >>> plan = teachers.label(np.zeros((600, 2)), sigma=48.8, threshold=(80, 200), answers=300)
-        >>> round(plan.cost.epsilon(delta=1e-5), 2)
+        >>> question = teachers.label(np.zeros((600, 2)), threshold=(80, 200), answers=300)
+        >>> round(question.plan(sigma=48.8).cost.epsilon(delta=1e-5), 2)
         1.45
         """
         size = len(queries)
@@ -164,27 +159,12 @@ class Teachers:
         wanted = size if answers is None else min(size, count("answers", answers, zero=False))
         if check is None and answers is not None:
             raise bad_parameter("answers", "given with a threshold", answers, fix=Set(threshold=(60, 40)))
-        moved = _root_up(Fraction(wanted * (1 if len(self.classes) == 2 else 2)))
-        noise, promised = self._noise(moved, check, epsilon=epsilon, delta=delta, sigma=sigma)
         digest = digest_of_queries(queries)
-        task = VoteTask(
-            self._facts(digest, check), self.classes, self.teachers, (size, digest), noise, wanted, check,
-            lambda: self._votes(queries),
-        )  # fmt: skip
-        return Plan.of(
-            self.data,
-            task,
-            promised=promised,
-            forecast=[
-                Forecast(
-                    "label", "the class with the most noisy votes", noise.describe(), None,
-                    note=f"a lead of more than {task.within(Fraction(95, 100)):,} votes survives the noise "
-                    "in 95 of 100 cases",
-                )
-            ],
-            facts=[*self._said(size, wanted, check), *self._hint(task.within(Fraction(95, 100)))],
-            asked=f"labels of {size:,} public queries by {self.teachers:,} teachers",
-        )  # fmt: skip
+        arguments = {
+            "teachers": self, "queries": queries, "digest": digest, "answers": wanted, "check": check,
+            "facts": self._facts(digest, check),
+        }  # fmt: skip
+        return LabelQuestion(self.data, LABEL, LABEL.read(arguments))
 
     def _refuse_failing(self, queries: Any) -> None:
         """Try the estimator on made-up examples, once for each form of queries: public facts alone."""
@@ -208,7 +188,7 @@ class Teachers:
                 )  # fmt: skip
             return None
         least, spread = threshold
-        noise = RoundedGaussian(sigma=rational("sigma", spread), sensitivity=_root_up(Fraction(size)))
+        noise = RoundedGaussian(sigma=rational("sigma", spread), sensitivity=root_up(Fraction(size)))
         expected = None if student is None else self._expected(student, size)
         sure = rational("certain", certain)
         if sure > 1:
@@ -224,40 +204,6 @@ class Teachers:
                 f"an array of shape {chance.shape}", fix=Code("student=model.predict_proba(queries)"),
             )  # fmt: skip
         return np.floor(np.clip(chance, 0, 1) * self.teachers + 0.5).astype(np.int64)
-
-    def _noise(
-        self,
-        moved: Fraction,
-        check: VoteCheck | None,
-        *,
-        epsilon: Number | None,
-        delta: Number | None,
-        sigma: Number | None,
-    ) -> tuple[RoundedGaussian, dict[str, Fraction]]:
-        """Return the noise on the votes for the promise that is given, and the promise."""
-        if (epsilon is None) == (sigma is None):
-            raise TacitError(
-                "bad-parameter",
-                "labels need either epsilon with delta, or sigma",
-                why="they could contradict each other"
-                if sigma is not None
-                else "there is no default epsilon",
-                fix=Set(epsilon=2, delta=1e-6),
-            )
-        taken = Fraction(0) if check is None else (check.noise.sensitivity / check.noise.sigma) ** 2
-        if sigma is not None:
-            noise = RoundedGaussian(sigma=sigma, sensitivity=moved)
-            return noise, {"rho": (taken + (moved / noise.sigma) ** 2) / 2}
-        goal, _ = read_fit_goal(epsilon=epsilon, delta=delta, size=self.data.size)
-        left = 1 / fit_noise(goal) ** 2 - taken
-        if left <= 0:
-            raise TacitError(
-                "bad-parameter",
-                "the noise on the threshold is too small for this epsilon",
-                why="the check of every query alone already costs more than this epsilon",
-                fix=Code(f"threshold=(60, {math.ceil(2 * fit_noise(goal) * check.noise.sensitivity)})"),  # type: ignore[union-attr] # left is positive without a check
-            )
-        return RoundedGaussian(sigma=_root_up(moved**2 / left), sensitivity=moved), goal.promised
 
     def _facts(self, digest: str, check: VoteCheck | None) -> dict[str, Any]:
         """Return the public facts of the question."""
@@ -276,25 +222,6 @@ class Teachers:
             "per_unit": self.data.per_unit,
             "check": rule,
         }
-
-    def _said(self, size: int, answers: int, check: VoteCheck | None) -> list[tuple[str, str]]:
-        """Return what a person should know about the plan."""
-        lines = [
-            ("teachers", f"{self.teachers:,}, each trained on about 1 / {self.teachers:,} of the data"),
-            ("queries", f"{size:,} public ones, {answers:,} answered at most"),
-            ("cost", "does not depend on how far the teachers agree"),
-        ]
-        if check is not None:
-            beyond = "" if check.expected is None else " beyond what the student expects"
-            lines.append(("answered", f"queries with at least {check.threshold:,} noisy votes{beyond}"))
-        return lines
-
-    def _hint(self, lead: int) -> list[tuple[str, str]]:
-        """Warn of a plan in which no label can be sure: even a vote without dissent has too small a lead."""
-        if lead <= self.teachers:
-            return []
-        said = f"no lead is larger than {self.teachers:,}, so many single labels will be wrong"
-        return [("hint", f"{said}; ask about fewer cases, or use more teachers or a larger epsilon")]
 
     def _votes(self, queries: Any) -> NDArray[np.int64]:
         """Train the teachers, once, and count their votes: private, called after the charge.
@@ -327,9 +254,3 @@ def _read_classes(classes: Sequence[Any]) -> tuple[Any, ...]:
             why="they are public; the targets are not read to find them", fix=Set(classes=[0, 1]),
         )  # fmt: skip
     return found
-
-
-def _root_up(value: Fraction) -> Fraction:
-    """Return the square root, exactly where it is rational and short, else rounded up."""
-    whole = math.isqrt(math.ceil(value * _FINE**2))
-    return Fraction(whole if whole * whole >= value * _FINE**2 else whole + 1, _FINE)

@@ -9,28 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tacit.core import Forecast, Plan
+from tacit.core import Goal, Question
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
-from tacit.fixes import Code, Say, Set
-from tacit.learn._adaptive_clip import AdaptiveClip
+from tacit.fixes import Code, Either, Say, Set
 from tacit.learn._examples import Examples
 from tacit.learn._model_check import check_model, check_optimizer
 from tacit.learn._precision import read_precision
+from tacit.learn._questions import TRAIN
 from tacit.learn._ranks import is_shared, release_shared
+from tacit.learn._trained_model import TrainedModel
 from tacit.learn._training_settings import (
+    NoiseWish,
+    NoisySettings,
     TrainingSettings,
     check_delta_of_size,
-    cost_of_steps,
+    noisy_settings,
+    one_of,
     read_amount,
-    read_bands,
-    read_charge,
     read_clip,
-    read_multiplier,
 )
 from tacit.learn._training_setup import Augmentation, TrainingSetup
-from tacit.learn._training_task import CheckpointTask, TrainingTask, numerics_in_words
-from tacit.report import percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,16 +37,14 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-    from tacit.core import Release, Run
+    from tacit.core import Plan, Release, Run
     from tacit.exact import Number
-    from tacit.learn._trained_model import TrainedModel
-
-__all__ = ["Trainer"]
+    from tacit.learn._adaptive_clip import AdaptiveClip
 
 _SPREAD = 3  # standard deviations of the sample's size for which a fixed block leaves room
 
 
-class Trainer:
+class Trainer(Question[TrainedModel]):
     """Train a PyTorch model so that its weights protect each unit.
 
     Guarantee
@@ -79,10 +76,10 @@ class Trainer:
         The expected number of units in a step, or the probability of each; one of both.
     steps, epochs
         How many steps, or how often each unit is drawn on average; one of both.
-    epsilon, noise
-        What the training may cost, or the noise as a multiple of the clip; one of both.
-    delta
-        At most 1 / size.
+    epsilon, delta
+        What the training may cost, delta at most 1 / size: here or in `plan`.
+    noise
+        Instead of epsilon: the noise as a multiple of the clip. It needs delta here.
     noise_kind, bands
         ``"independent"`` noise for each step; ``"correlated"``, where later noise takes back a part of the
         noise of some steps before (``bands`` of them, or as many as help most), which needs as many copies
@@ -123,9 +120,9 @@ class Trainer:
     >>> model = torch.nn.Linear(3, 2)
     >>> trainer = Trainer(
     ...     model, torch.nn.CrossEntropyLoss(), torch.optim.SGD(model.parameters(), lr=0.1), data=patients,
-    ...     batch=20, steps=10, epsilon=1, delta=1e-6,
+    ...     batch=20, steps=10,
     ... )
-    >>> release = trainer.plan().release()
+    >>> release = trainer.plan(epsilon=1, delta=1e-6).release()
     >>> release.size, release.predict(np.zeros((4, 3))).shape
     (8, (4, 2))
     """
@@ -137,7 +134,7 @@ class Trainer:
         optimizer: torch.optim.Optimizer,
         *,
         data: Examples,
-        delta: Number,
+        delta: Number | None = None,
         clip: Number | str | AdaptiveClip = 1,
         batch: Number | None = None,
         sampling_rate: Number | None = None,
@@ -160,52 +157,79 @@ class Trainer:
     ) -> None:
         check_data(data)
         check_optimizer(model, optimizer)
-        small = check_delta_of_size(delta, data.size)
         rate, taken = read_amount(data.size, batch, sampling_rate, steps, epochs)
-        parts = _parts(checkpoints, taken)
+        settings = TrainingSettings(
+            size=data.size, rate=rate, steps=taken, average=_decay(average),
+            checkpoints=_parts(checkpoints, taken), clip=read_clip(clip), precision=read_precision(precision),
+        )  # fmt: skip
+        multiplier = None if noise is None else rational("noise", noise)
+        wish = NoiseWish(multiplier, noise_kind, bands, charge)
         trained = sum(one.numel() for one in model.parameters() if one.requires_grad)
-        width = read_bands(noise_kind, bands, rate, taken, epsilon, noise, small, trained)
-        multiplier, self.promised = read_multiplier(
-            lambda given: cost_of_steps(given, taken, rate, width), epsilon, noise, small
-        )  # fmt: skip
-        self.data = data
-        self.settings = TrainingSettings(
-            size=data.size, rate=rate, steps=taken, multiplier=multiplier, average=_decay(average),
-            checkpoints=parts, stated=read_charge(charge, small, parts), clip=read_clip(clip),
-            precision=read_precision(precision), epsilon=self.promised["epsilon"], delta=small, bands=width,
-        )  # fmt: skip
-        physical = _block(self.settings, physical_batch, data.per_unit)
+        self.data, self._given = data, (epsilon, delta)
+        self._has_goal = (epsilon, delta, noise) != (None, None, None)
+        if self._has_goal:  # one that cannot be kept is refused at once
+            noisy_settings(settings, wish, _goal(settings, wish, trained, epsilon, delta), trained)
+        physical = _block(settings, physical_batch, data.per_unit)
         own = next(model.parameters()).device
         kept = copy.deepcopy((model, optimizer))
         loss = copy.deepcopy(loss) if isinstance(loss, torch.nn.Module) else loss
         kept[0].cpu()  # the memory of the device is for the training
         kept[1].load_state_dict(kept[1].state_dict())  # the state goes to where the parameters are
-        self.setup = TrainingSetup(
-            *(kept[0], loss, kept[1], self.settings), data.per_unit,
+        setup = TrainingSetup(
+            *(kept[0], loss, kept[1], settings), data.per_unit,
             inputs=max(1, len(data._arrays) - 1),  # noqa: SLF001 - the field's own dataset
             physical=physical, device=torch.device(own if device is None else device), compile=compile,
             augment=augment,
             schedule=() if schedule is None else tuple(float(schedule(t)) for t in range(taken)),
             watch=tuple(torch.as_tensor(one) for one in watch),
         )  # fmt: skip
-        self.setup = check_model(self.setup, data._arrays)  # noqa: SLF001
-        self._document = self.setup.document()
+        self.setup = check_model(setup, data._arrays)  # noqa: SLF001
+        given = {"setup": self.setup, "document": self.setup.document(), "wish": wish}
+        super().__init__(data, TRAIN, TRAIN.read(given))
+
+    @property
+    def settings(self) -> TrainingSettings:
+        """How the training samples and clips, with the noise where the trainer has a goal of its own."""
+        if not self._has_goal:
+            return self.setup.settings
+        return noisy_settings(self.setup.settings, self.arguments["wish"], self._goal(), self.setup.size)
 
     def __repr__(self) -> str:
         settings = self.settings
+        noise = ""
+        if isinstance(settings, NoisySettings):
+            noise = f", noise={float(settings.multiplier):.4g}"
         return (
             f"Trainer({type(self.setup.model).__name__}, {self.setup.size:,} numbers, data={self.data!r}, "
-            f"steps={settings.steps:,}, noise={float(settings.multiplier):.4g})"
+            f"steps={settings.steps:,}{noise})"
         )
 
-    def plan(self) -> Plan[TrainedModel]:
+    def plan(
+        self, *, epsilon: Number | None = None, delta: Number | None = None, **goal: Any
+    ) -> Plan[TrainedModel]:
         """Return the plan: noise, steps, cost and expected signal; it touches no data.
 
         With several checkpoints it is the plan of a run, and `Plan.run` gives one after another.
-        """
-        return self._plan(self.setup)
 
-    def release(self, *, who: str = "", purpose: str = "") -> Release[TrainedModel]:
+        Parameters
+        ----------
+        epsilon, delta
+            What the training may cost, delta at most 1 / size; by default what the trainer was made with.
+        goal
+            Nothing else: training is planned with epsilon and delta.
+        """
+        if goal:
+            super().plan(epsilon=epsilon, delta=delta or 0, **goal)
+        return self.planned(self._goal(epsilon, delta))
+
+    def release(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        who: str = "",
+        purpose: str = "",
+    ) -> Release[TrainedModel]:
         """Plan and release; of several checkpoints, the next one.
 
         Where ``torch.distributed`` has several processes, call it on all of them, with the same examples:
@@ -213,26 +237,48 @@ class Trainer:
 
         Parameters
         ----------
+        epsilon, delta
+            As in `plan`.
         who, purpose
             Recorded in the ledger.
         """
         shared = is_shared()
-        plan = self._plan(replace(self.setup, shared=shared))
+        goal, setup = self._goal(epsilon, delta), replace(self.setup, shared=shared)
+        plan = TRAIN.ask(self.data, **{**self.arguments, "setup": setup}).planned(goal)
 
         def drawn() -> Release[TrainedModel]:
-            if self.settings.checkpoints == 1:
+            if setup.settings.checkpoints == 1:
                 return plan.release(who=who, purpose=purpose)
             return plan.run(who=who, purpose=purpose).next()
 
-        return release_shared(self.setup, self.data._arrays, plan.hash, drawn) if shared else drawn()  # noqa: SLF001
+        return release_shared(setup, self.data._arrays, plan.hash, drawn) if shared else drawn()  # noqa: SLF001
 
-    def resume(self, checkpoint: Release[TrainedModel]) -> Run[TrainedModel]:
+    def _goal(self, epsilon: Number | None = None, delta: Number | None = None) -> Goal:
+        """Return the goal that is given here, or with which the trainer was made."""
+        own = self._given
+        epsilon, delta = own[0] if epsilon is None else epsilon, own[1] if delta is None else delta
+        return _goal(self.setup.settings, self.arguments["wish"], self.setup.size, epsilon, delta)
+
+    def resume(
+        self,
+        checkpoint: Release[TrainedModel],
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+    ) -> Run[TrainedModel]:
         """Continue the run that a checkpoint belongs to; a checkpoint of another run is refused.
 
         The run goes on after the last instalment that its ledger has stored, with the state that is kept
         there. Nothing is drawn twice, and nothing is charged again.
+
+        Parameters
+        ----------
+        checkpoint
+            A release of the run.
+        epsilon, delta
+            As in `plan`.
         """
-        plan = self.plan()
+        plan = self.plan(epsilon=epsilon, delta=delta)
         stated = checkpoint.certificate.fields.get("plan")
         if stated != plan.hash:
             raise TacitError(
@@ -242,17 +288,6 @@ class Trainer:
                 fix=Say("make the trainer as it was made for that run"),
             )
         return plan.run()
-
-    def _plan(self, setup: TrainingSetup) -> Plan[TrainedModel]:
-        kind = TrainingTask if self.settings.checkpoints == 1 else CheckpointTask
-        return Plan.of(
-            self.data,
-            kind(self.data, setup, self._document),
-            promised=self.promised,
-            forecast=self._forecast,
-            facts=self._facts,
-            asked=f"train {type(self.setup.model).__name__} with {self.settings.steps:,} steps",
-        )
 
     def seconds_per_step(self, steps: int = 5, *, warm: int = 2) -> float:
         """Return how long a step takes here, measured on invented examples: free, and it touches no data.
@@ -267,39 +302,6 @@ class Trainer:
         timed = count("steps", steps, zero=False), count("warm", warm)
         return seconds_per_step(self.setup, self.data._arrays, *timed)  # noqa: SLF001 - types and shapes
 
-    def _forecast(self) -> list[Forecast]:
-        ratio = self.settings.signal_to_noise(self.setup.size)
-        settings = self.settings
-        mechanism = settings.mechanism(settings.steps) if settings.bands == 1 else settings.correlated()
-        note = (
-            f"in a step the signal is at most {ratio:.2g} times the noise (if all gradients agree); larger "
-            "batches and fewer parameters help"
-        )
-        return [Forecast("weights", f"{self.setup.size:,} trained numbers", mechanism.describe(), None, note)]
-
-    def _facts(self) -> list[tuple[str, str]]:
-        settings = self.settings
-        rate, noun = percent(float(settings.rate), 2), self.data.unit.noun
-        clip = {
-            str: "each gradient counts with norm 1",
-            AdaptiveClip: "it follows a quantile of the norms, which costs a part of the same noise",
-        }.get(type(settings.clip), f"{float(settings.bound):g}")
-        many = "1 example" if self.data.per_unit == 1 else f"up to {self.data.per_unit} examples"
-        noise = f"{float(settings.multiplier):.4g} times the clip, added once in each step"
-        if settings.bands > 1:
-            noise += f"; a part of it is taken back in the {settings.bands - 1} steps after it"
-        return [
-            ("noise", noise),
-            ("sampling", f"each of {settings.steps:,} steps draws each {noun} with probability {rate}"),
-            ("empty steps", "a step that draws nobody is taken too, with noise alone"),
-            ("clip", f"{clip}; it bounds the summed gradient of {many} of one {noun}"),
-            (
-                "denominator",
-                f"{float(settings.denominator):g}, the expected number of {noun}s in a step; it is public",
-            ),
-            ("numerics", numerics_in_words(self.setup)),
-        ]
-
 
 def check_data(data: object) -> None:
     """Refuse data that does not say who is protected."""
@@ -309,6 +311,22 @@ def check_data(data: object) -> None:
             why="without a unit nobody knows whose influence is to be bounded",
             fix=Code("tc.learn.examples(X, y, unit=tc.Unit.row(), size=1000, budget=budget)"),
         )  # fmt: skip
+
+
+def _goal(
+    settings: TrainingSettings,
+    wish: NoiseWish,
+    trained: int,
+    epsilon: Number | None,
+    delta: Number | None,
+) -> Goal:
+    """Read a goal: delta with epsilon, or with the noise, from which epsilon follows."""
+    small = check_delta_of_size(delta, settings.size)
+    if (epsilon is None) == (wish.multiplier is None):
+        raise one_of("epsilon", "noise", Either(Set(epsilon=1), Set(noise=1.0)))
+    if epsilon is None:  # of much noise it may be rounded to 0
+        return Goal(epsilon=wish.reached(settings, small, trained), delta=small)
+    return Goal.read(epsilon=epsilon, delta=small)
 
 
 def _decay(average: Number) -> Fraction:

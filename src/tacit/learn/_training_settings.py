@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from tacit.errors import TacitError, bad_parameter
@@ -14,23 +15,10 @@ from tacit.learn._adaptive_clip import AdaptiveClip
 from tacit.learn._training_steps import TrainingSteps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tacit.accounting import Cost
-    from tacit.core import JSON
+    from tacit.core import JSON, Goal
     from tacit.learn._correlated_steps import CorrelatedSteps
 
-__all__ = [
-    "Clip",
-    "TrainingSettings",
-    "check_delta_of_size",
-    "cost_of_steps",
-    "read_amount",
-    "read_bands",
-    "read_charge",
-    "read_clip",
-    "read_multiplier",
-]
 
 Clip = Fraction | AdaptiveClip | Literal["automatic"]
 _DIGITS = 6  # noise multipliers are rounded up to so many digits
@@ -39,7 +27,7 @@ _MEMORY = 2**28  # numbers of past noise that correlated noise may keep where no
 
 @dataclass(frozen=True, slots=True)
 class TrainingSettings:
-    """How training samples, clips and adds noise; every number is exact and public.
+    """How training samples and clips; every number is exact and public.
 
     Parameters
     ----------
@@ -47,32 +35,19 @@ class TrainingSettings:
         The declared number of units.
     rate, steps
         The probability that a unit is in the sample of a step, and the number of steps.
-    multiplier
-        The standard deviation of the noise, as a multiple of how far one unit can move a sum.
     average
         The decay of the moving average of the weights, or 0.
     checkpoints
         In how many instalments the steps are released.
-    epsilon, delta
-        What the training costs in total.
-    stated
-        The delta at which the cost is stated; None keeps the steps.
-    bands
-        How far noise is correlated: 1 for independent noise, else the number of bands of `CorrelatedSteps`.
     """
 
     size: int
     rate: Fraction
     steps: int
     clip: Clip
-    multiplier: Fraction
     precision: str
     average: Fraction
     checkpoints: int
-    epsilon: Fraction
-    delta: Fraction
-    stated: Fraction | None = None
-    bands: int = 1
 
     @property
     def bound(self) -> Fraction:
@@ -89,9 +64,46 @@ class TrainingSettings:
         whole, more = divmod(self.steps, self.checkpoints)
         return whole + (number <= more)
 
+    def to_json(self) -> dict[str, JSON]:
+        """Return what the plan's question states."""
+        clip = self.clip.to_json() if isinstance(self.clip, AdaptiveClip) else str(self.clip)
+        return {
+            "size": self.size, "clip": clip, "precision": self.precision, "average": str(self.average),
+            "denominator": str(self.denominator), "steps": self.steps,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class NoisySettings(TrainingSettings):
+    """Settings of a training whose noise is known.
+
+    Parameters
+    ----------
+    multiplier
+        The standard deviation of the noise, as a multiple of how far one unit can move a sum.
+    epsilon, delta
+        What the training costs in total.
+    stated
+        The delta at which the cost is stated; None keeps the steps.
+    bands
+        How far noise is correlated: 1 for independent noise, else the number of bands of `CorrelatedSteps`.
+    """
+
+    multiplier: Fraction
+    epsilon: Fraction
+    delta: Fraction
+    stated: Fraction | None
+    bands: int
+
     def cost_of(self, steps: int) -> Cost:
         """Return what the first steps cost together."""
         return cost_of_steps(self.multiplier, steps, self.rate, self.bands)
+
+    def mechanism_of(self, number: int | None) -> TrainingSteps | CorrelatedSteps:
+        """Return the mechanism of an instalment, or of all steps; correlated noise spans all of them."""
+        if self.bands > 1:
+            return self.correlated()
+        return self.mechanism(self.steps if number is None else self.steps_of(number))
 
     def correlated(self) -> CorrelatedSteps:
         """Return the mechanism of all steps, with correlated noise."""
@@ -117,13 +129,53 @@ class TrainingSettings:
         """Return the largest ratio of signal and noise in a step: all units clipped, with equal gradients."""
         return float(self.denominator / self.multiplier) / math.sqrt(parameters)
 
-    def to_json(self) -> dict[str, JSON]:
-        """Return what the plan's question states."""
-        clip = self.clip.to_json() if isinstance(self.clip, AdaptiveClip) else str(self.clip)
-        return {
-            "size": self.size, "clip": clip, "precision": self.precision, "average": str(self.average),
-            "denominator": str(self.denominator), "steps": self.steps,
-        }  # fmt: skip
+
+@dataclass(frozen=True, slots=True)
+class NoiseWish:
+    """What a user says of the noise beside the promise.
+
+    Parameters
+    ----------
+    multiplier
+        The noise as a multiple of the clip, from which the promise follows; None: the other way round.
+    kind, bands, charge
+        As in `tacit.learn.Trainer`.
+    """
+
+    multiplier: Fraction | None
+    kind: str
+    bands: int | None
+    charge: str
+
+    def reached(self, settings: TrainingSettings, delta: Fraction, trained: int) -> Fraction:
+        """Return the epsilon of noise that is given."""
+        assert self.multiplier is not None  # noqa: S101 - the caller asks
+        bands = read_bands(self.kind, self.bands, settings, None, self.multiplier, delta, trained)
+        cost = cost_of_steps(self.multiplier, settings.steps, settings.rate, bands)
+        return _rounded(cost.epsilon(delta=delta))
+
+
+@lru_cache(maxsize=64)
+def noisy_settings(settings: TrainingSettings, wish: NoiseWish, goal: Goal, trained: int) -> NoisySettings:
+    """Return settings with the noise that keeps a promise; ``trained`` is how many numbers are trained."""
+    from tacit.accounting import Budget, calibrate
+
+    epsilon, delta = goal.epsilon, goal.delta
+    assert epsilon is not None  # noqa: S101 - training takes nothing else
+    given = None if wish.multiplier is not None else epsilon
+    bands = read_bands(wish.kind, wish.bands, settings, given, wish.multiplier, delta, trained)
+
+    def cost_of(noise: float) -> Cost:
+        return cost_of_steps(_rounded(noise), settings.steps, settings.rate, bands)
+
+    multiplier = wish.multiplier
+    if multiplier is None:
+        multiplier = _rounded(calibrate(cost_of, Budget(epsilon=epsilon, delta=delta)))
+    held = {one.name: getattr(settings, one.name) for one in fields(TrainingSettings)}
+    stated = read_charge(wish.charge, delta, settings.checkpoints)
+    return NoisySettings(
+        **held, multiplier=multiplier, epsilon=epsilon, delta=delta, stated=stated, bands=bands
+    )
 
 
 def cost_of_steps(multiplier: Fraction, steps: int, rate: Fraction, bands: int) -> Cost:
@@ -178,9 +230,9 @@ def read_amount(
     (Fraction(8, 125), 47)
     """
     if (batch is None) == (sampling_rate is None):
-        raise _one_of("batch", "sampling_rate", Either(Set(batch=256), Set(sampling_rate=0.01)))
+        raise one_of("batch", "sampling_rate", Either(Set(batch=256), Set(sampling_rate=0.01)))
     if (steps is None) == (epochs is None):
-        raise _one_of("steps", "epochs", Either(Set(steps=1000), Set(epochs=10)))
+        raise one_of("steps", "epochs", Either(Set(steps=1000), Set(epochs=10)))
     if sampling_rate is not None:
         rate = rational("sampling_rate", sampling_rate)
         if rate > 1:
@@ -197,10 +249,9 @@ def read_amount(
 def read_bands(
     kind: object,
     bands: int | None,
-    rate: Fraction,
-    steps: int,
-    epsilon: Number | None,
-    noise: Number | None,
+    settings: TrainingSettings,
+    epsilon: Fraction | None,
+    noise: Fraction | None,
     delta: Fraction,
     trained: int,
 ) -> int:
@@ -208,6 +259,7 @@ def read_bands(
     from tacit.accounting import Cost
     from tacit.mechanisms import choose_bands
 
+    rate, steps = settings.rate, settings.steps
     kinds = ("independent", "correlated", "auto")
     if kind not in kinds:
         raise bad_parameter("noise_kind", ", ".join(kinds), kind, fix=Choose(kinds, given=str(kind)))
@@ -228,11 +280,12 @@ def read_bands(
             why="each unit belongs to one of this many groups, and a step samples only one group",
             fix=Set(noise_kind="independent"),
         )  # fmt: skip
-    if epsilon is None:
-        one = Cost.gaussian(sigma=rational("noise", noise), sensitivity=1)  # type: ignore[arg-type]
-        epsilon = (steps * one.sampled(rate)).epsilon(delta=delta)
+    promised: Number | None = epsilon
+    if promised is None:
+        one = Cost.gaussian(sigma=noise, sensitivity=1)  # type: ignore[arg-type]
+        promised = (steps * one.sampled(rate)).epsilon(delta=delta)
     most = max(2, _MEMORY // trained)
-    chosen = choose_bands(epsilon=epsilon, delta=delta, rate=rate, steps=steps, most_bands=most).bands
+    chosen = choose_bands(epsilon=promised, delta=delta, rate=rate, steps=steps, most_bands=most).bands
     return chosen if kind == "auto" else max(2, chosen)
 
 
@@ -250,23 +303,6 @@ def check_delta_of_size(delta: Number | None, size: int) -> Fraction:
     )  # fmt: skip
 
 
-def read_multiplier(
-    cost_of: Callable[[Fraction], Cost], epsilon: Number | None, noise: Number | None, delta: Fraction
-) -> tuple[Fraction, dict[str, Fraction]]:
-    """Return the noise multiplier, and the promised total: one of both is given."""
-    from tacit.accounting import Budget, calibrate
-
-    if (epsilon is None) == (noise is None):
-        raise _one_of("epsilon", "noise", Either(Set(epsilon=1), Set(noise=1.0)))
-    if epsilon is not None:
-        target = Budget(epsilon=rational("epsilon", epsilon), delta=delta)
-        least = calibrate(lambda given: cost_of(_rounded(given)), target)
-        return _rounded(least), {"epsilon": target.epsilon, "delta": delta}  # type: ignore[dict-item]
-    multiplier = rational("noise", noise)  # type: ignore[arg-type]
-    reached = _rounded(cost_of(multiplier).epsilon(delta=delta))
-    return multiplier, {"epsilon": reached, "delta": delta}
-
-
 def _rounded(number: float) -> Fraction:
     """Round up to six significant digits, so that certificates stay short."""
     if not number:
@@ -275,7 +311,7 @@ def _rounded(number: float) -> Fraction:
     return math.ceil(Fraction(number) * power) / power
 
 
-def _one_of(first: str, second: str, fix: Either) -> TacitError:
+def one_of(first: str, second: str, fix: Either) -> TacitError:
     return TacitError(
         "bad-parameter",
         f"exactly one of {first} and {second} must be given",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache
@@ -78,10 +79,11 @@ def read_expiry(parameter: str, value: object) -> datetime | None:
     """Read a last day, until whose end in UTC charges are accepted, or a moment with its time zone."""
     if value is None:
         return None
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        return value.astimezone(UTC)
-    if isinstance(value, date) and not isinstance(value, datetime):
-        return datetime(value.year, value.month, value.day, tzinfo=UTC) + timedelta(days=1)
+    with suppress(OverflowError):  # the first and the last day that Python knows
+        if isinstance(value, datetime) and value.tzinfo is not None:
+            return value.astimezone(UTC)
+        if isinstance(value, date) and not isinstance(value, datetime):
+            return datetime(value.year, value.month, value.day, tzinfo=UTC) + timedelta(days=1)
     raise bad_parameter(
         parameter, "a date, or a datetime with a time zone", value, fix=Set(**{parameter: date(2030, 12, 31)})
     )

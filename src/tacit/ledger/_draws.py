@@ -13,7 +13,7 @@ from tacit.ledger._charges import charge, check_lineage, find_charge, new_charge
 from tacit.ledger._lost_entries import lost_between, refreshed_since
 from tacit.ledger._payments import certificate_of, claim_key, covers, payments, stored_draw
 from tacit.ledger._receipts import Receipt, receipt_of
-from tacit.ledger._restrictions import check_frozen
+from tacit.ledger._restrictions import check_expiry, check_frozen
 from tacit.ledger._rows import ReleaseRow
 
 if TYPE_CHECKING:
@@ -143,7 +143,9 @@ def claim(transaction: Transaction, receipt: Head) -> None:
 
 def _append_claim(transaction: Transaction, known: EntryRow, certificate: str = "") -> None:
     """Take a charge's one draw; the key is unique in the store, so nobody can take it again."""
-    check_frozen(transaction.path(transaction.account_numbered(known.account)))
+    path = transaction.path(transaction.account_numbered(known.account))
+    check_frozen(path)
+    check_expiry(transaction, path)
     _check_not_lost(transaction, known)
     body: dict[str, object] = {"receipt": known.seq}
     body |= {"certificate": certificate} if certificate else {}

@@ -21,7 +21,7 @@ from tacit.ledger._draws import as_charged
 from tacit.ledger._lost_entries import lost_between, refreshed_since
 from tacit.ledger._payments import claim_key, run_of_plan, run_payments
 from tacit.ledger._receipts import receipt_of
-from tacit.ledger._restrictions import check_frozen
+from tacit.ledger._restrictions import check_expiry, check_frozen
 from tacit.ledger._rows import ReleaseRow
 
 if TYPE_CHECKING:
@@ -135,12 +135,15 @@ def _join_run(
 def claim_next(transaction: Transaction, head: Head, stored: int, account: str) -> int | None:
     """Take the next instalment of a run; None if another one than ``stored`` is the last stored one now.
 
-    Neither the account that was charged for the run nor ``account``, which asks, may be frozen.
+    Neither the account that was charged for the run nor ``account``, which asks, may be frozen. The last day
+    of ``account`` must not have passed; those of others who pay for the run are their own.
     """
     row, parts = _run_entry(transaction, head)
     path = transaction.path(transaction.account_numbered(row.account))
+    asking = transaction.path(transaction.account(account))
     check_frozen(path)
-    check_frozen(transaction.path(transaction.account(account)))
+    check_frozen(asking)
+    check_expiry(transaction, asking)
     found = run_progress(transaction.entry_keyed, row.seq, stored)
     if found.stored != stored:
         return None

@@ -14,6 +14,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl, urlsplit
 
 from tacit.ledger._ledger import Ledger, open_ledger
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["KEPT_IN_MEMORY", "forget_memory", "open_books", "own_memory", "source_places"]
 
 KEPT_IN_MEMORY: Final = "kept in memory: forgotten when Python ends"
+_SERVERS: Final = ("postgresql://", "postgres://")
 
 #: The ledgers by process, dataset and source, each with the source, which is then known again.
 _ledgers: dict[tuple[int, str, str], tuple[Ledger, object]] = {}
@@ -66,22 +68,62 @@ def source_places(source: object, engine: object = None) -> list[str]:
     >>> import os
     >>> source_places({"a": "x.csv", "b": [1, 2]}) == [os.path.realpath("x.csv")]
     True
+    >>> source_places("visits", "postgresql://ana:secret@db/clinic")
+    ['postgresql://db:5432/clinic public.visits']
     """
-    if (
-        engine is not None and engine != "duckdb"
-    ):  # there a source names a table, and the engine is a connection
-        return []
+    if engine is not None and engine != "duckdb":
+        return _tables_there(source, engine)
     match source:
         case str() if "://" in source:
-            return [source]
+            return [_address(source)]
         case str() | os.PathLike():
             return [os.path.realpath(source)]
         case Mapping():
             return [place for one in source.values() for place in source_places(one)]
-        case (str() | os.PathLike() as base, str() as table):
+        case (str() | os.PathLike() as base, str() as table) if not str(base).startswith(_SERVERS):
             return [f"{place}\n{table}" for place in source_places(base)]
+        case (server, str() as table):
+            return _tables_there(table, server)
     place = _place(source)
     return [] if place is None else source_places(place)
+
+
+def _tables_there(source: object, engine: object) -> list[str]:
+    """Return the tables of a source on a server or in a session, by their names there."""
+    if isinstance(source, Mapping):
+        return [place for one in source.values() for place in _tables_there(one, engine)]
+    server, schema = _server(engine)
+    if not isinstance(source, str) or not server:
+        return []
+    if server == "spark" and "/" in source:  # files, which other engines read too
+        return source_places(source)
+    return [f"{server} {source if '.' in source else f'{schema}.{source}'}"]
+
+
+def _server(engine: Any) -> tuple[str, str]:
+    """Return an engine without its users, because two roles read the same rows, and its usual schema."""
+    if isinstance(engine, str):
+        return (_address(engine), "public") if engine.startswith(_SERVERS) else ("", "")
+    info: Any = getattr(engine, "info", None)
+    if hasattr(info, "dbname"):  # a connection of psycopg
+        return _database(info.host, str(info.port), info.dbname), "public"
+    return ("spark", "default") if hasattr(engine, "catalog") else ("", "")
+
+
+def _address(address: str) -> str:
+    """Return an address without its user, password and parameters."""
+    read = urlsplit(address)
+    if not address.startswith(_SERVERS):
+        return f"{read.scheme}://{read.netloc}{read.path}"
+    given = dict(parse_qsl(read.query))
+    host, _, port = read.netloc.rpartition("@")[2].partition(":")
+    name = given.get("dbname", read.path.removeprefix("/"))
+    return _database(given.get("host", host), given.get("port", port), name)
+
+
+def _database(host: str, port: str, name: str) -> str:
+    local = not host or host.startswith("/")  # a socket of this machine
+    return f"postgresql://{'localhost' if local else host}:{port or 5432}/{name}"
 
 
 def _place(source: Any) -> object:

@@ -95,6 +95,11 @@ def verify(
     for name, head in witnesses:
         awaited[head.count].append((name, head))
     before, count = START, 0
+    problems += [
+        f"{name} has seen another start than ledgers have"
+        for name, head in awaited[0]
+        if head.hash != START.hex()
+    ]
     for row in reader.entries():
         if row.seq != count + 1:
             problems.append(f"entry {count + 1} is missing")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tacit.maps._box import Box
+from tacit.maps._dataset_kind import POINTS, TRIPS
 from tacit.maps._declaration import points
 from tacit.maps._difference import SurfaceDifference
 from tacit.maps._examples import EXAMPLE_BOX, example_districts, example_ranges, example_sites
@@ -16,6 +17,8 @@ from tacit.strategies import consistent
 
 __all__ = [
     "EXAMPLE_BOX",
+    "POINTS",
+    "TRIPS",
     "Box",
     "BoxRegions",
     "FlowTable",

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tacit.ledger import Ledger
     from tacit.maps._box import BoxGiven
 
-__all__ = ["points"]
-
 _LATITUDES = frozenset({"lat", "latitude", "y", "ycoord", "y_coord", "breite"})
 _LONGITUDES = frozenset({"lon", "lng", "long", "longitude", "x", "xcoord", "x_coord", "länge"})
 
@@ -80,7 +78,7 @@ def points(
     ...     tc.maps.example_sites(), "lat", "lon", unit=tc.Unit.row(), name="sites",
     ...     box=tc.maps.EXAMPLE_BOX, budget=tc.Budget(epsilon=1),
     ... )
-    >>> surface = sites.grid(32, 32, epsilon=0.5).release()
+    >>> surface = sites.grid(32, 32).plan(epsilon=0.5).release()
     >>> answer = surface.radius(-23.7, 133.9, km=50)
     >>> answer.low <= answer.value <= answer.high
     True

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tacit.core import Unit
     from tacit.maps._point_source import OwnedPoints
 
-__all__ = ["contribution_of", "count_regions", "limits_in_words", "read_limits"]
-
 
 def read_limits(given: object, unit: Unit) -> Limits:
     """Read the limits of a map; single rows have none."""

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tacit.maps._areas import Area
     from tacit.maps._point_source import OwnedPoints
 
-__all__ = ["H3Locator", "PolygonLocator", "PolygonRegions"]
-
 _MARGIN = 1e-3  # by which a drawn circle may differ from the true one
 
 

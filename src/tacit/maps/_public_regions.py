@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from tacit.maps._box import Box
 
-__all__ = ["cells_over", "codes_of", "digest_of_regions", "parents_of", "read_districts"]
-
 _OVERLAP = 1e-6  # of the smaller polygon; less is a border that was drawn twice
 _MOST_CELLS = 2**20
 #: Columns that every file of a surface has; a level of this name would hide one or be hidden.
@@ -61,6 +59,21 @@ def read_districts(given: object, name: str, parents: str | Sequence[str] | None
     return regions
 
 
+def regions_of_request(request: Mapping[str, Any], box: Box) -> PolygonRegions:
+    """Read the polygons in the request of a plan, and check them as if they were new."""
+    regions = PolygonRegions.read_document(request["districts"])
+    levels = tuple(
+        map(str, request.get("levels") or regions.larger)
+    )  # a document may lose the order of its keys
+    own = next(iter(regions.keys))  # a word that no level has
+    features = [
+        {"properties": {own: name, **{level: regions.larger[level][i] for level in levels}},
+         "geometry": regions.polygons[i]}
+        for i, name in enumerate(regions.names)
+    ]  # fmt: skip
+    return read_districts({"features": features}, own, levels, box)
+
+
 def _features(given: object) -> list[dict[str, Any]]:
     document: Any = given
     if isinstance(given, str | os.PathLike):
@@ -79,7 +92,7 @@ def _features(given: object) -> list[dict[str, Any]]:
     return [dict(feature) for feature in features]
 
 
-_COLLECTION = Code('sites.districts("districts.geojson", name="name", epsilon=1)')
+_COLLECTION = Code('sites.districts("districts.geojson", name="name")')
 
 
 def _property(features: list[dict[str, Any]], name: str) -> tuple[str, ...]:

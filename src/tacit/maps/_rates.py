@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.maps._regions import Regions
 
-__all__ = ["SurfaceRates"]
-
 
 class SurfaceRates:
     """What divides a surface by public numbers; `Surface` inherits it."""
@@ -52,7 +50,7 @@ class SurfaceRates:
         >>> import tacit as tc
         >>> sites = tc.points(tc.maps.example_sites(), "lat", "lon", unit=tc.Unit.row(),
         ...                   box=tc.maps.EXAMPLE_BOX, budget=tc.Budget(epsilon=1))
-        >>> surface = sites.grid(2, 2, epsilon=1).release()
+        >>> surface = sites.grid(2, 2).plan(epsilon=1).release()
         >>> rates = surface.rate([100, 250, 0, 400], per=1000)
         >>> rates["rate"].value[2] is None, rates["rate"].low[0] <= rates["rate"].value[0]
         (True, True)

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from tacit.core import JSON, Value
     from tacit.maps._areas import Area
 
-__all__ = ["BoxRegions", "GridRegions", "Regions"]
-
 
 class Regions(ABC):
     """Parts of a map that do not overlap; each has a count in a surface. All of it is public."""
 
     __slots__ = ()
+
+    def __str__(self) -> str:
+        return self.words
 
     @abstractmethod
     def __len__(self) -> int:

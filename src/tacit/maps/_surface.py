@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tacit.maps._difference import SurfaceDifference
     from tacit.picture import Picture
 
-__all__ = ["Surface"]
 
 _NONNEGATIVE = "counts below 0 were set to 0, and the others lowered so that the total stays"
 
@@ -60,7 +59,7 @@ class Surface(AreaQuestions, SurfaceFiles, SurfaceRates, Content):
     >>> import tacit as tc
     >>> sites = tc.points(tc.maps.example_sites(), "lat", "lon", unit=tc.Unit.row(), name="sites",
     ...                   box=tc.maps.EXAMPLE_BOX, budget=tc.Budget(epsilon=1))
-    >>> surface = sites.grid(8, 8, epsilon=1).release()
+    >>> surface = sites.grid(8, 8).plan(epsilon=1).release()
     >>> answer = surface.rectangle((-24, 133), (-23, 134))
     >>> answer.low <= answer.value <= answer.high
     True
@@ -136,7 +135,7 @@ class Surface(AreaQuestions, SurfaceFiles, SurfaceRates, Content):
         >>> import tacit as tc
         >>> sites = tc.points(tc.maps.example_sites(), "lat", "lon", unit=tc.Unit.row(), name="sites",
         ...                   box=tc.maps.EXAMPLE_BOX, budget=tc.Budget(epsilon=2))
-        >>> one, two = (sites.grid(4, 4, epsilon=e).release() for e in (0.5, 1))
+        >>> one, two = (sites.grid(4, 4).plan(epsilon=e).release() for e in (0.5, 1))
         >>> change = one.minus(two)
         >>> answer = change.rectangle((-24, 133), (-23, 134))
         >>> answer.low <= answer.value <= answer.high

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.core import JSON, AnswerTable, Certificate
     from tacit.maps._regions import Regions
 
-__all__ = ["SurfaceFiles", "release_facts"]
-
 
 class SurfaceFiles:
     """What writes a surface to files; `Surface` inherits it.
@@ -52,7 +50,7 @@ class SurfaceFiles:
         >>> import tacit as tc
         >>> sites = tc.points(tc.maps.example_sites(), "lat", "lon", unit=tc.Unit.row(),
         ...                   box=tc.maps.EXAMPLE_BOX, budget=tc.Budget(epsilon=1))
-        >>> document = sites.grid(2, 2, epsilon=1).release().to_geojson()
+        >>> document = sites.grid(2, 2).plan(epsilon=1).release().to_geojson()
         >>> len(document["features"]), document["tacit"]["promised"]
         (4, {'epsilon': '1'})
         """

@@ -4,44 +4,38 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
-from tacit.core import Dataset, Forecast, Plan, Goal, Unit, fixes_of, open_account, read_identity
+from tacit.core import Dataset, Unit, fixes_of, open_account, plannable, read_identity
 from tacit.engines import SourceColumns
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Code, Declare, Say, Set
 from tacit.ledger import open_books, source_places
 from tacit.maps._box import Box
-from tacit.maps._flow_table import FlowTable, flow_table
 from tacit.maps._point_source import rank_of
-from tacit.maps._task import missing_source
+from tacit.maps._questions import FLOWS
+from tacit.maps._zones import read_zones
 from tacit.mechanisms import ranking_secret
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Generator, Mapping, Sequence
-    from fractions import Fraction
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
     from tacit.accounting import Adjacency, Budget
-    from tacit.core import JSON, Noisy
+    from tacit.core import JSON, Question
     from tacit.engines import ColumnRole, ReadColumns
-    from tacit.exact import Number
     from tacit.ledger import Ledger
     from tacit.maps._box import BoxGiven
-    from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace
+    from tacit.maps._flow_table import FlowTable
+    from tacit.maps._zones import Zones, ZonesGiven
 
-__all__ = ["Trips", "trips"]
-
-_MOST_PAIRS = 2**22
 #: An end of a trip: one column of names, or the columns of latitude and longitude.
 TripEnd: TypeAlias = str | tuple[str, str]
-#: The public zones: their names, or the rows and columns of a grid over the box.
-Zones: TypeAlias = "Sequence[str] | tuple[int, int]"
 
 
 def trips(
@@ -92,7 +86,7 @@ def trips(
     ...     rides, origin="from", destination="to", unit="who", limits={"rows": 2},
     ...     budget=tc.Budget(epsilon=1),
     ... )
-    >>> flows = made.flows(["N", "S"], epsilon=1).release()
+    >>> flows = made.flows(["N", "S"]).plan(epsilon=1).release()
     >>> flows.keys["origin"]
     ('N', 'N', 'S', 'S')
     """
@@ -137,20 +131,15 @@ class Trips(Dataset):
         How many trips of one unit count.
     """
 
+    kind: ClassVar[str] = "trips"
+
     box: Box | None
     most: int
     _source: TripSource
 
-    def flows(
-        self,
-        zones: Zones,
-        *,
-        epsilon: Number | None = None,
-        delta: Number = 0,
-        rho: Number | None = None,
-        confidence: Number = 0.95,
-    ) -> Plan[FlowTable]:
-        """Plan the number of trips from each zone to each zone: all pairs, also those without a trip.
+    @plannable
+    def flows(self, zones: ZonesGiven) -> Question[FlowTable]:
+        """Ask for the number of trips from each zone to each zone: all pairs, also those without a trip.
 
         Guarantee: one unit moves all numbers together by at most the number of its trips that count, in L1
         and in L2 (all of them may go between the same two zones); twice that under replace.
@@ -160,8 +149,6 @@ class Trips(Dataset):
         zones
             The public zones: a list of names, or the rows and columns of a grid over the box. The zones of a
             grid are called "row, column", from "0, 0" in the south-west.
-        epsilon, delta, rho, confidence
-            The promised total cost, and how often intervals cover the noise.
 
         Examples
         --------
@@ -171,82 +158,10 @@ class Trips(Dataset):
         >>> made = trips(
         ...     rides, origin="a", destination="b", unit=tc.Unit.row(), budget=tc.Budget(epsilon=1)
         ... )
-        >>> len(made.flows(["N", "S", "W"], epsilon=0.5).release())
+        >>> len(made.flows(["N", "S", "W"]).plan(epsilon=0.5).release())
         9
         """
-        goal = Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
-        names, shape = _read_zones(zones, self.box)
-        moved = self.most * (2 if self.adjacency == "replace" else 1)
-        noise = goal.noise(l1=moved, l2_squared=moved**2, adjacency=self.adjacency)
-        task = FlowTask(self._source, names, shape, self.box, noise)
-        noun = self.unit.noun
-        trips = "1 trip of each" if self.most == 1 else f"{self.most} trips of each"
-        counted = f"at most {trips} {noun} count{'s' if self.most == 1 else ''}"
-        return Plan.of(
-            self,
-            task,
-            promised=goal.promised,
-            confidence=float(goal.confidence),
-            forecast=[
-                Forecast(
-                    "trips", "trips from origin to destination", noise.describe(),
-                    noise.half_width(goal.confidence),
-                )
-            ],
-            facts=[
-                ("zones", f"{len(names):,} public zones, {len(names) ** 2:,} pairs, all of them released"),
-                ("limits", counted),
-            ],
-            asked=f"trips between {len(names):,} zones",
-            request=lambda: {"flows": {"zones": list(shape) if shape else list(names), **goal.to_json()}},
-        )  # fmt: skip
-
-    def _rebuild(self, request: Any) -> Plan[Any]:
-        given = dict(request["flows"])
-        zones = given.pop("zones")
-        goal = Goal.from_json(given)
-        zones = tuple(zones) if self.box is not None else zones
-        return self.flows(
-            zones, epsilon=goal.epsilon, delta=goal.delta, rho=goal.rho, confidence=goal.confidence
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FlowTask:
-    """The question for all pairs of zones."""
-
-    source: TripSource
-    names: tuple[str, ...]
-    shape: tuple[int, int] | None
-    box: Box | None
-    noise: DiscreteLaplace | DiscreteGaussian
-
-    @property
-    def question(self) -> JSON:
-        """Zones and box; the limit is in the sensitivity and here."""
-        return {
-            "flows": list(self.shape) if self.shape else list(self.names),
-            "ends": self.source.roles,
-            "box": None if self.box is None else self.box.to_json(),
-            "rows": self.source.most,
-        }
-
-    @property
-    def mechanisms(self) -> list[DiscreteLaplace | DiscreteGaussian]:
-        """One noise for all pairs."""
-        return [self.noise]
-
-    def unavailable(self) -> TacitError | None:
-        """Return the refusal if the file of trips does not exist."""
-        return missing_source(self.source)
-
-    def integers(self) -> Generator[NDArray[np.int64], Noisy, None]:
-        """Yield the numbers of trips, pair by pair, row by row of the matrix."""
-        yield self.source.matrix(self.names, self.shape, self.box)
-
-    def read(self, noisy: Sequence[Noisy], confidence: Fraction) -> FlowTable:
-        """Read the table of pairs."""
-        return flow_table(self.names, noisy[0], self.noise.half_width(confidence), float(confidence))
+        return FLOWS.ask(self, zones=read_zones(zones, self.box))
 
 
 class TripSource:
@@ -272,9 +187,7 @@ class TripSource:
         """The path of the file if it does not exist now; empty for every other source."""
         return self._columns.missing_file
 
-    def matrix(
-        self, names: tuple[str, ...], shape: tuple[int, int] | None, box: Box | None
-    ) -> NDArray[np.int64]:
+    def matrix(self, zones: Zones, box: Box | None) -> NDArray[np.int64]:
         """Return the number of counted trips of each pair of zones.
 
         Trips with an end that is missing or in no zone are dropped first. Of the others, a unit's first
@@ -285,9 +198,9 @@ class TripSource:
             if self._read is None:
                 self._read = self._columns.read()
         rows = self._read
-        start, end = (self._zones(rows, columns, names, shape, box) for columns in self._ends)
+        start, end = (_zone_codes(rows, columns, zones, box) for columns in self._ends)
         known = (start >= 0) & (end >= 0)
-        pair = (start * len(names) + end)[known]
+        pair = (start * len(zones) + end)[known]
         if self._unit.columns:
             owner = rows.codes[self._unit.columns[0]][known]
             assert rows.owner_hashes is not None  # noqa: S101 - there are owners
@@ -298,19 +211,19 @@ class TripSource:
             starts = np.flatnonzero(fresh)
             place = np.arange(len(owner)) - np.repeat(starts, np.diff(np.r_[starts, len(owner)]))
             pair = pair[order[place < self.most]]
-        return np.bincount(pair, minlength=len(names) ** 2).astype(np.int64)
+        return np.bincount(pair, minlength=len(zones) ** 2).astype(np.int64)
 
-    def _zones(
-        self, rows: ReadColumns, columns: tuple[str, ...], names: tuple[str, ...],
-        shape: tuple[int, int] | None, box: Box | None,
-    ) -> NDArray[np.int64]:  # fmt: skip
-        """Return the zone of one end of each trip, or -1."""
-        if box is not None and shape is not None:
-            lat, lon = (rows.numbers[column] for column in columns)
-            return box.cells(lat, lon, rows=shape[0], columns=shape[1])
-        known = {name: place for place, name in enumerate(names)}
-        zone = np.array([*(known.get(name, -1) for name in rows.names), -1], dtype=np.int64)
-        return zone[rows.codes[columns[0]]]
+
+def _zone_codes(
+    rows: ReadColumns, columns: tuple[str, ...], zones: Zones, box: Box | None
+) -> NDArray[np.int64]:
+    """Return the zone of one end of each trip, or -1."""
+    if box is not None and zones.shape is not None:
+        lat, lon = (rows.numbers[column] for column in columns)
+        return box.cells(lat, lon, rows=zones.shape[0], columns=zones.shape[1])
+    known = {name: place for place, name in enumerate(zones.names)}
+    zone = np.array([*(known.get(name, -1) for name in rows.names), -1], dtype=np.int64)
+    return zone[rows.codes[columns[0]]]
 
 
 def _most_trips(unit: Unit, limits: Mapping[str, int] | None) -> int:
@@ -346,34 +259,3 @@ def _read_end(name: str, given: object) -> tuple[str, ...]:
     raise bad_parameter(
         name, "a column of names, or the columns of latitude and longitude", given, fix=Set(**{name: name})
     )
-
-
-def _read_zones(zones: object, box: Box | None) -> tuple[tuple[str, ...], tuple[int, int] | None]:
-    """Read public zones: their names, and the shape of a grid."""
-    if box is not None:
-        if not (isinstance(zones, tuple) and len(zones) == 2):
-            raise bad_parameter("zones", "rows and columns of a grid", zones, fix=Set(zones=(8, 8)))
-        rows, columns = (count("zones", side, zero=False) for side in zones)
-        _check_pairs(rows * columns)
-        names = tuple(f"{row}, {column}" for row in range(rows) for column in range(columns))
-        return names, (rows, columns)
-    if isinstance(zones, str) or not isinstance(zones, list | tuple):
-        raise bad_parameter("zones", "a list of names", zones, fix=Set(zones=["north", "south"]))
-    # 1.0 and 1 are one name in every source, so they are here
-    names = tuple(
-        str(int(zone)) if isinstance(zone, float) and zone.is_integer() else str(zone) for zone in zones
-    )
-    if not names or len(set(names)) < len(names):
-        raise bad_parameter(
-            "zones", "different names, at least one", zones, fix=Set(zones=["north", "south"])
-        )
-    _check_pairs(len(names))
-    return names, None
-
-
-def _check_pairs(zones: int) -> None:
-    if zones**2 > _MOST_PAIRS:
-        raise bad_parameter(
-            "zones", f"at most {_MOST_PAIRS:,} pairs", f"{zones**2:,} pairs",
-            why="most pairs would hold nothing but noise", fix="use fewer and larger zones",
-        )  # fmt: skip

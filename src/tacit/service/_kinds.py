@@ -1,90 +1,33 @@
-"""The kinds of datasets that the service knows: how each is opened, and the closed list of what it is asked.
+"""The kinds of datasets of a service: how each is opened, and which declared questions it answers.
 
-A table answers SQL, and the other kinds answer methods with a few checked arguments. The drawer opens a kind
-from its source (`open_kind`). A worker opens the same declaration on a source without rows
+A table answers SQL, and every kind answers the questions that its field declares and serves. The drawer opens
+a kind from its source (`open_kind`). A worker opens the same declaration on a source without rows
 (`open_kind_facts`): plans depend on declared facts alone, so both make plans of the same hash.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-from tacit.core import question_of, registered
+from tacit.core import DELTA, RHO, dataset_kinds, question_of, questions_of, registered
 from tacit.errors import TacitError
 from tacit.fixes import Choose
-from tacit.service._kind_arguments import ChoiceArgument, DayArgument, TextArgument, WholeArgument
-from tacit.service._kind_declarations import (
-    declare_graph,
-    declare_points,
-    graph_without_edges,
-    points_without_rows,
-    try_graph,
-    try_points,
-)
 
 if TYPE_CHECKING:
-    from tacit import core
-    from tacit.core import Dataset, Plan
+    from tacit.core import Dataset, DatasetKind, Plan, QuestionKind
     from tacit.ledger import Ledger
-    from tacit.service._kind_arguments import KindArgument
-
-__all__ = [
-    "KINDS_OF_DATASETS",
-    "facts_of_kind",
-    "methods_of",
-    "open_kind",
-    "open_kind_facts",
-    "plan_of_method",
-    "prepare_kind",
-    "try_methods",
-]
 
 KIND_SCHEMA: Final = "tacit/kind/1"
-_EPSILON = frozenset({"epsilon", "confidence"})
-_ANY_TOTAL = frozenset({"epsilon", "delta", "rho", "confidence"})
+#: What a question's `plan` may take beside epsilon and the confidence, by its name in a request.
+_TOTALS = {DELTA: "delta", RHO: "rho"}
 
 
-@dataclass(frozen=True, slots=True)
-class KindMethod:
-    """One question that a kind answers: its label, its arguments, and the totals that it takes."""
-
-    label: str
-    arguments: Mapping[str, KindArgument]
-    totals: frozenset[str] = _ANY_TOTAL
-
-
-@dataclass(frozen=True, slots=True)
-class DatasetKind:
-    """A kind of dataset.
-
-    Parameters
-    ----------
-    label
-        What people call it.
-    facts
-        The declared facts that it needs beside unit, budget and version; and those that it may have.
-    methods
-        What it answers beside SQL.
-    declare
-        Declares a source of this kind.
-    stand_in
-        Returns a source without rows that has the declared columns.
-    trial
-        Returns an invented dataset, on which a process tries its methods before the first paid question.
-    has_columns
-        Whether bounds, keys and types of columns are declared as for tables.
-    """
-
-    label: str
-    facts: tuple[frozenset[str], frozenset[str]]
-    methods: Mapping[str, KindMethod]
-    declare: Callable[..., Dataset] | None = None
-    stand_in: Callable[[Mapping[str, Any]], object] | None = None
-    trial: Callable[[], Dataset] | None = None
-    has_columns: bool = False
+def kind_names() -> list[str]:
+    """Return the names of the kinds that a service can open."""
+    return [name for name in dataset_kinds() if name == "table" or _kind(name).declare is not None]
 
 
 def open_kind(kind: str, place: object, name: str, policy: Mapping[str, Any], ledger: Ledger) -> Dataset:
@@ -106,15 +49,14 @@ def open_kind(kind: str, place: object, name: str, policy: Mapping[str, Any], le
     """
     from tacit.ledger import Ledger
 
-    known = _kind(kind)
-    facts = _declared(known, kind, policy)
-    declare = _of_field(kind).declare
-    if declare is None:
+    declared = _kind(kind)
+    facts = _declared(declared, policy)
+    if declared.declare is None:
         raise TacitError("not-allowed", f"datasets of the kind {kind} are not opened here")
-    if not known.has_columns:
+    if not declared.has_columns:
         _refuse_columns(kind, policy)
-    made = declare(place, name=name, policy=policy, facts=facts, ledger=Ledger.memory())
-    return replace(made, _ledger=ledger, record=policy.get("record", "words"))
+    dataset = declared.declare(place, name=name, policy=policy, facts=facts, ledger=Ledger.memory())
+    return replace(dataset, _ledger=ledger, record=policy.get("record", "words"))
 
 
 def _refuse_columns(kind: str, policy: Mapping[str, Any]) -> None:
@@ -133,19 +75,24 @@ def prepare_kind(dataset: Any) -> None:
 
     A stream has nothing to read: each day is read once, by the draw that needs it.
     """
-    if kind_of_dataset(dataset) != "stream":
+    if hasattr(dataset, "prepare"):
         dataset.prepare()
 
 
-def try_methods(kind: str) -> None:
-    """Ask an invented dataset of a kind each of its methods, so that the modules they need are loaded."""
-    trial = _of_field(kind).trial
-    if trial is None:
+def try_questions(kind: str) -> None:
+    """Ask an invented dataset of a kind each served question, so that the modules they need are loaded."""
+    declared = _kind(kind)
+    if declared.trial is None:
         return
-    dataset = trial()
-    for name, method in _kind(kind).methods.items():
-        least = {one: given.least for one, given in method.arguments.items() if given.needed}
-        plan = plan_of_method(dataset, name, least, {"epsilon": Fraction(1)})
+    dataset = declared.trial()
+    for question in served_questions(kind):
+        least = {one.name: (one.served or one.accepts).example for one in question.arguments if one.needed}
+        try:
+            plan = plan_of_question(dataset, question.name, least, {"epsilon": Fraction(1)})
+        except TacitError as refusal:
+            if refusal.code != "not-allowed":  # of a graph without directions, for example
+                raise
+            continue
         if plan.instalments is None:
             plan.release()
         else:
@@ -180,193 +127,116 @@ def open_kind_facts(kind: str, facts: Mapping[str, Any], ledger: Ledger) -> Data
         from tacit.tables import open_facts
 
         return open_facts(facts, ledger)
-    stand_in = _of_field(kind).stand_in
-    if facts.get("schema") != KIND_SCHEMA or facts.get("kind") != kind or stand_in is None:
+    declared = _kind(kind)
+    if facts.get("schema") != KIND_SCHEMA or facts.get("kind") != kind or declared.stand_in is None:
         raise TacitError("bad-parameter", "these facts were not written for this kind of dataset")
     policy = facts["policy"]
-    return open_kind(kind, stand_in(_with_unit(policy)), facts["name"], policy, ledger)
+    return open_kind(kind, declared.stand_in(_with_unit(policy)), facts["name"], policy, ledger)
+
+
+def served_questions(kind: str) -> list[QuestionKind[Any]]:
+    """Return the declared questions of a kind that a service offers, in their order."""
+    return [question for question in questions_of(kind) if question.served]
 
 
 def methods_of(kind: str) -> list[dict[str, Any]]:
-    """Return the methods of a kind for pages and programs."""
+    """Return the served questions of a kind for pages and programs."""
     return [
         {
-            "name": name,
-            "label": method.label,
+            "name": question.name,
+            "label": question.words,
             "arguments": [
-                {"name": one, "what": given.words, "needed": given.needed}
-                for one, given in method.arguments.items()
+                {
+                    "name": one.name,
+                    "what": one.words or (one.served or one.accepts).words,
+                    "needed": one.needed,
+                }
+                for one in question.arguments
             ],
-            "totals": sorted(method.totals),
+            "totals": _totals(question),
         }
-        for name, method in _kind(kind).methods.items()
+        for question in served_questions(kind)
     ]
 
 
-def plan_of_method(
-    dataset: Any, method: object, arguments: object, totals: Mapping[str, Fraction]
+def _totals(question: QuestionKind[Any]) -> list[str]:
+    """Return what a question can be planned with, by its names in a request."""
+    further = (name for one, name in _TOTALS.items() if one in question.takes)
+    return sorted(["epsilon", "confidence", *further])
+
+
+def plan_of_question(
+    dataset: Dataset, name: object, arguments: object, totals: Mapping[str, Fraction]
 ) -> Plan[Any]:
-    """Plan one of the listed methods of a dataset; everything else is refused.
+    """Plan one of the served questions of a dataset; everything else is refused.
 
     Examples
     --------
     >>> import tacit as tc
     >>> friends = tc.graph([("ana", "ben")], unit="edge", nodes=3, budget=tc.Budget(epsilon=1))
-    >>> plan_of_method(friends, "edges", {}, {"epsilon": Fraction(1)}).asked
+    >>> plan_of_question(friends, "edges", {}, {"epsilon": Fraction(1)}).asked
     'the number of edges'
     """
-    known = _kind(kind_of_dataset(dataset)).methods
-    asked = known.get(method) if isinstance(method, str) else None
-    if asked is None:
-        raise TacitError("not-allowed", "this dataset has no such method", fix=Choose(tuple(sorted(known))))
-    if not isinstance(arguments, Mapping) or not set(arguments) <= set(asked.arguments):
-        named = ", ".join(asked.arguments) or "none"
-        raise TacitError("bad-parameter", f"the method {method} has other arguments", why=f"it has: {named}")
-    extra = set(totals) - asked.totals
-    if extra:
+    question = question_of(dataset.kind, name) if isinstance(name, str) else None
+    if question is None or not question.served:
+        offered = tuple(one.name for one in served_questions(dataset.kind))
+        raise TacitError("not-allowed", "this dataset has no such method", fix=Choose(offered))
+    if not isinstance(arguments, Mapping):
+        raise TacitError("bad-parameter", f"the arguments of {name} are values by name")
+    if extra := set(totals) - set(_totals(question)):
         raise TacitError(
             "bad-parameter",
-            f"the method {method} does not take {min(extra)}",
-            why=f"it takes: {', '.join(sorted(asked.totals))}",
+            f"the method {name} does not take {min(extra)}",
+            why=f"it takes: {', '.join(_totals(question))}",
         )
-    given = {
-        name: _argument(name, one, arguments) for name, one in asked.arguments.items() if name in arguments
-    }
-    missing = [name for name, one in asked.arguments.items() if one.needed and name not in given]
-    if missing or ("epsilon" not in totals and asked.totals == _EPSILON):
-        lacking = missing[0] if missing else "epsilon"
-        raise TacitError("bad-parameter", f"the method {method} needs {lacking}")
-    declared = question_of(getattr(dataset, "kind", ""), str(method))
-    if declared is not None:
-        return declared.ask(dataset, **given).plan(**totals)
-    plan: Plan[Any] = getattr(dataset, str(method))(**given, **totals)
+    given: dict[str, Any] = dict(totals)
+    plan: Plan[Any] = question.ask(dataset, **_read(question, arguments)).plan(**given)
     return plan
 
 
-def kind_of_dataset(dataset: object) -> str:
-    """Return the kind of a dataset by its class."""
-    known = {"PointMap": "points", "Graph": "graph", "Stream": "stream"}
-    return known.get(type(dataset).__name__, "table")
-
-
-def _argument(name: str, kind: KindArgument, arguments: Mapping[str, object]) -> object:
-    try:
-        return kind.read(arguments[name])
-    except ValueError as error:
-        raise TacitError("bad-parameter", f"{name} must be {error}") from None
+def _read(question: QuestionKind[Any], arguments: Mapping[str, object]) -> dict[str, object]:
+    """Check the arguments of a request, of which services accept fewer values; none is repeated."""
+    known = {one.name: one for one in question.arguments}
+    if not set(arguments) <= set(known):
+        named = ", ".join(known) or "none"
+        raise TacitError(
+            "bad-parameter", f"the method {question.name} has other arguments", why=f"it has: {named}"
+        )
+    for one in question.arguments:
+        value, accepts = arguments.get(one.name), one.served or one.accepts
+        if value is None and one.needed:
+            raise TacitError("bad-parameter", f"the method {question.name} needs {one.name}")
+        if value is not None:
+            try:
+                accepts.read(one.name, value)
+            except TacitError:
+                raise TacitError("bad-parameter", f"{one.name} must be {accepts.words}") from None
+    return dict(arguments)
 
 
 def _kind(kind: str) -> DatasetKind:
-    found = KINDS_OF_DATASETS.get(kind)
-    if found is None:
+    declared: DatasetKind | None = registered(f"dataset.{kind}")
+    if declared is None:
         raise TacitError(
-            "not-allowed", "the service does not know this kind of dataset",
-            fix=Choose(tuple(sorted(KINDS_OF_DATASETS))),
-        )  # fmt: skip
-    return found
+            "not-allowed", "the service does not know this kind of dataset", fix=Choose(tuple(kind_names()))
+        )
+    return declared
 
 
-def _of_field(kind: str) -> core.DatasetKind | DatasetKind:
-    """Return how a kind is declared: by its field, if it is registered."""
-    known = _kind(kind)
-    field: core.DatasetKind | None = registered(f"dataset.{kind}")
-    return known if field is None else field
-
-
-def _declared(known: DatasetKind, kind: str, policy: Mapping[str, Any]) -> dict[str, Any]:
+def _declared(kind: DatasetKind, policy: Mapping[str, Any]) -> dict[str, Any]:
     """Return the facts of a kind; unknown and missing ones are refused."""
     facts = dict(policy.get("declared") or {})
-    needed, may = known.facts
-    lacking, unknown = needed - set(facts), set(facts) - needed - may
+    lacking, unknown = kind.needed - set(facts), set(facts) - kind.needed - kind.optional
     if lacking or unknown:
         what = f"lacks {min(lacking)}" if lacking else f"has no fact {min(unknown)}"
         raise TacitError(
             "bad-parameter",
-            f"a dataset of the kind {kind} {what}",
-            fix=f"declare: {', '.join(sorted(needed))}; possible too: {', '.join(sorted(may)) or 'nothing'}",
+            f"a dataset of the kind {kind.name} {what}",
+            fix=f"declare: {', '.join(sorted(kind.needed))}; "
+            f"possible too: {', '.join(sorted(kind.optional)) or 'nothing'}",
         )
     return facts
 
 
 def _with_unit(policy: Mapping[str, Any]) -> dict[str, Any]:
     return {**(policy.get("declared") or {}), "unit": policy["unit"]}
-
-
-_TABLE = DatasetKind(
-    "tables",
-    (frozenset(), frozenset()),
-    {
-        "suggest_limits": KindMethod(
-            "How many rows do units have?",
-            {"by": TextArgument(), "table": TextArgument(), "most": WholeArgument(1, 100_000)},
-            frozenset({"epsilon"}),
-        ),
-        "measure_cut": KindMethod(
-            "What share of rows or values do limits and bounds cut?",
-            {"column": TextArgument(), "table": TextArgument(), "cap": WholeArgument(1, 100_000)},
-            frozenset({"epsilon"}),
-        ),
-    },
-)
-_POINTS = DatasetKind(
-    "points on a map",
-    (frozenset({"box", "lat", "lon"}), frozenset()),
-    {
-        "grid": KindMethod(
-            "Count points in the cells of a grid",
-            {"rows": WholeArgument(1, 256, needed=True), "columns": WholeArgument(1, 256, needed=True)},
-        ),
-        "tree": KindMethod(
-            "Count points in regions that are smaller where there are more points",
-            {"depth": WholeArgument(1, 12)},
-            _EPSILON,
-        ),
-        "hottest": KindMethod(
-            "Name the cells with the most units", {"k": WholeArgument(1, 50, needed=True)}, _EPSILON
-        ),
-    },
-    declare_points,
-    points_without_rows,
-    try_points,
-)
-_GRAPH = DatasetKind(
-    "a graph",
-    (frozenset({"source_column", "target_column"}), frozenset({"degree_bound", "directed", "nodes"})),
-    {
-        "edges": KindMethod("Count the edges", {}),
-        "degree_histogram": KindMethod(
-            "How many nodes have each degree?", {"largest": WholeArgument(1, 1_000)}
-        ),
-        "triangles": KindMethod("Count the triangles", {"tau": WholeArgument(1, 10**6)}),
-        "wedges": KindMethod("Count the paths of two edges", {}),
-        "clustering": KindMethod("The clustering coefficient", {}),
-        "stars": KindMethod("Count the stars of k edges", {"k": WholeArgument(2, 10, needed=True)}),
-    },
-    declare_graph,
-    graph_without_edges,
-    try_graph,
-)
-_STREAM = DatasetKind(
-    "a stream of days",
-    (frozenset({"start", "days"}), frozenset({"most_days", "apart"})),
-    {
-        "series": KindMethod(
-            "One figure for each day, for 7 days and for all days so far",
-            {
-                "measure": ChoiceArgument(("count", "count_units", "sum", "mean"), needed=True),
-                "column": TextArgument(words="the column of a sum or a mean"),
-                "by": TextArgument(words="a column with public keys"),
-                "where": TextArgument(words="a condition in SQL, such as result = 'positive'"),
-                "focus": ChoiceArgument(("balanced", "day", "week", "total")),
-                "size": WholeArgument(1, 10**12),
-                "through": DayArgument(words="the last day to be drawn; the price is the same for all days"),
-            },
-            _ANY_TOTAL,
-        ),
-    },
-    has_columns=True,
-)
-#: All kinds by name.
-KINDS_OF_DATASETS: Final[dict[str, DatasetKind]] = {
-    "table": _TABLE, "points": _POINTS, "graph": _GRAPH, "stream": _STREAM,
-}  # fmt: skip

@@ -33,7 +33,7 @@ def region_chart(surface: Any) -> Chart | None:
     >>> import tacit as tc
     >>> sites = tc.points(tc.maps.example_sites(), "lat", "lon", unit=tc.Unit.row(), name="sites",
     ...                   box=tc.maps.EXAMPLE_BOX, budget=tc.Budget(epsilon=1))
-    >>> chart = region_chart(sites.grid(4, 4, epsilon=1).release().content)
+    >>> chart = region_chart(sites.grid(4, 4).plan(epsilon=1).release().content)
     >>> chart.title, str(chart.drawing).count("<path")
     ('Counts in 4 x 4 cells', 16)
     """

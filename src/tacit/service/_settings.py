@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
+from dataclasses import fields as fields_of
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
@@ -82,6 +83,9 @@ class ServiceSettings:
     waiting_days
         For how many days a role, or a password that was chosen with a link, counts as that of the person who
         gave the role or made the link, when two people must agree; 0 for none.
+    fields
+        The packages outside Tacit whose kinds of datasets and questions the service uses, with commas; empty
+        for none.
     memory
         The most memory of one dataset's process, in MiB.
     key
@@ -117,6 +121,7 @@ class ServiceSettings:
     work: int = 800
     share: Fraction = Fraction(1, 2)
     waiting_days: int = 7
+    fields: str = ""
     memory: int = 4096
     url: str = ""
     oidc: Mapping[str, Any] = field(default_factory=dict)
@@ -142,7 +147,7 @@ class ServiceSettings:
                 ) from None
         base = Path(path).parent if path is not None else Path()
         environ = os.environ if environ is None else environ
-        simple = {one.name for one in fields(cls)} - {"sources", "oidc"}
+        simple = {one.name for one in fields_of(cls)} - {"sources", "oidc"}
         given |= {name: v for name in simple if (v := _variable(environ, name)) is not None}
         unknown = set(given) - simple - {"sources", "oidc"}
         if unknown:
@@ -153,6 +158,11 @@ class ServiceSettings:
         listed = {name: _source(name, one, base) for name, one in given.get("sources", {}).items()}
         folder = made.folder if made.folder.is_absolute() else base / made.folder
         return replace(made, sources=listed, folder=folder, oidc=given.get("oidc", {}))
+
+    @property
+    def packages(self) -> list[str]:
+        """The packages outside Tacit that the service uses."""
+        return [name.strip() for name in self.fields.split(",") if name.strip()]
 
     @property
     def database_place(self) -> str:

@@ -16,12 +16,18 @@ if TYPE_CHECKING:
     from tacit.mechanisms import LocalRandomizer
 
 __all__ = [
-    "MOST_LABELS", "AnswerLabel", "AnswersGiven", "DeclaredQuestion", "QuestionKind", "are_labels",
-    "question", "read_question",
+    "MOST_LABELS",
+    "AnswerFormat",
+    "AnswerLabel",
+    "AnswersGiven",
+    "DeclaredQuestion",
+    "are_labels",
+    "question",
+    "read_question",
 ]  # fmt: skip
 
 #: What a question asks for: one of a list, a number, a point of an ordered scale, two lists together.
-QuestionKind: TypeAlias = Literal["choice", "number", "scale", "pair"]
+AnswerFormat: TypeAlias = Literal["choice", "number", "scale", "pair"]
 #: An answer of a list, as it is shown and written.
 AnswerLabel: TypeAlias = str | int
 #: How answers are written: a list of labels or their number, two bounds as a pair, or a range of a scale.
@@ -54,7 +60,7 @@ class DeclaredQuestion:
         A randomizer of `tacit.mechanisms` to use in place of the one that Tacit would choose.
     """
 
-    kind: QuestionKind
+    kind: AnswerFormat
     answers: tuple[AnswerLabel, ...] = ()
     bounds: tuple[Fraction, Fraction] | None = None
     text: str = ""
@@ -123,7 +129,7 @@ def read_question(name: str, given: object) -> DeclaredQuestion:
 
 def _read_answers(
     given: object,
-) -> tuple[QuestionKind, tuple[AnswerLabel, ...], tuple[Fraction, Fraction] | None]:
+) -> tuple[AnswerFormat, tuple[AnswerLabel, ...], tuple[Fraction, Fraction] | None]:
     match given:
         case bool():
             pass

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.mechanisms import LocalRandomizer
-    from tacit.surveys._declarations import AnswerLabel, DeclaredQuestion, QuestionKind
+    from tacit.surveys._declarations import AnswerFormat, AnswerLabel, DeclaredQuestion
 
 __all__ = ["DECLARED", "SurveyQuestion", "find_question", "question_from_document", "with_randomizer"]
 
@@ -67,7 +67,7 @@ class SurveyQuestion:
     """
 
     name: str
-    kind: QuestionKind
+    kind: AnswerFormat
     text: str
     answers: tuple[AnswerLabel, ...] | tuple[tuple[AnswerLabel, AnswerLabel], ...]
     bounds: tuple[Fraction, Fraction] | None

@@ -3,17 +3,16 @@
 from tacit.synth._columns import SyntheticColumn
 from tacit.synth._fit import FittedModel, NoisyTable, fit
 from tacit.synth._model import GraphicalModel
-from tacit.synth._question import SynthQuestion, rebuild, synthesize
+from tacit.synth._questions import SYNTHESIZE, synthesize
 from tacit.synth._synthetic_table import SyntheticTable
 
 __all__ = [
+    "SYNTHESIZE",
     "FittedModel",
     "GraphicalModel",
     "NoisyTable",
-    "SynthQuestion",
     "SyntheticColumn",
     "SyntheticTable",
     "fit",
-    "rebuild",
     "synthesize",
 ]

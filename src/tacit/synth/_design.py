@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tacit.mechanisms import AdaptiveTables
     from tacit.synth._model import Columns
 
-__all__ = ["KEPT_SHARE", "MOST_CELLS", "NOISE_L1", "SynthDesign", "columns_in", "subsets_of"]
-
 MOST_CELLS = 2_000_000  # that a model, or a table, may have
 KEPT_SHARE = Fraction(1, 5)  # of rho, for the tables that are kept
 NOISE_L1 = math.sqrt(2 / math.pi)  # the mean of |noise|, in standard deviations
@@ -164,10 +162,11 @@ class SynthDesign:
         for written, cells in document["never"]:
             columns = columns_in(written, len(sizes))
             many = math.prod(sizes[c] for c in columns)
-            if many > MOST_CELLS or not all(_whole(cell, 0) < many for cell in cells):
+            places = [_whole(cell, 0) for cell in cells]
+            if many > MOST_CELLS or not all(place < many for place in places):
                 raise ValueError("not the cells of a table")
             mask = np.zeros(many, bool)
-            mask[cells] = True
+            mask[places] = True
             zeros[columns] = mask.reshape([sizes[c] for c in columns])
         keep = tuple(columns_in(one, len(sizes)) for one in document["keep"])
         up_to, size = _whole(document["up_to"], 1), _whole(document["size"], 1)

@@ -2,87 +2,64 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from tacit.core import Step, Task
 from tacit.mechanisms import AdaptiveTables, ResidualNoise
 from tacit.synth._choosing import SteppedTables, steps_of
 from tacit.synth._synthetic_table import SyntheticTable
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Sequence
     from fractions import Fraction
 
-    from tacit.core import JSON
-    from tacit.errors import TacitError
     from tacit.synth._columns import SyntheticColumn
     from tacit.synth._design import SynthDesign
-    from tacit.tables import CodedSource
-
-__all__ = ["SynthMechanism", "SynthTask"]
+    from tacit.tables import CodedRows, CodedSource
 
 SynthMechanism: TypeAlias = AdaptiveTables | ResidualNoise
 
 
-@dataclass(frozen=True, slots=True)
-class SynthTask:
-    """A `tacit.core.Task` with one mechanism: it takes all steps, or measures all residuals at once."""
+def synth_task(
+    source: CodedSource, columns: tuple[SyntheticColumn, ...], design: SynthDesign, mechanism: SynthMechanism
+) -> Task[CodedRows, SyntheticTable]:
+    """Return the task with one step: it takes all steps of a method, or measures all residuals at once.
 
-    source: CodedSource
-    columns: tuple[SyntheticColumn, ...]
-    design: SynthDesign
-    mechanism: SynthMechanism
+    The rows, the axes and the design identify it; names of columns do not.
+    """
+    step: Step[CodedRows]
+    if isinstance(mechanism, ResidualNoise):
+        sets = mechanism.sets
+        step = Step(
+            mechanism,
+            lambda rows, _: [rows.table(one) for one in sets],
+            {"statistic": "residuals of cross tables"},
+        )
+    else:
+        step = Step(
+            mechanism,
+            lambda rows, _: SteppedTables(rows, steps_of(design, mechanism)),
+            {"statistic": "cells of chosen cross tables"},
+        )
 
-    @property
-    def question(self) -> JSON:
-        """The rows, the axes and the design; names of columns are not in it."""
-        return {"synthesize": self.design.to_json(), "of": self.source.identity()}
-
-    @property
-    def mechanisms(self) -> Sequence[Any]:
-        """The one mechanism."""
-        return [self.mechanism]
-
-    @property
-    def labels(self) -> tuple[dict[str, JSON], ...]:
-        """What the integers are."""
-        if isinstance(self.mechanism, ResidualNoise):
-            return ({"statistic": "residuals of cross tables"},)
-        return ({"statistic": "cells of chosen cross tables"},)
-
-    @property
-    def blocks(self) -> tuple[str, ...]:
-        """The blocks of the data that the question reads."""
-        return self.source.blocks
-
-    @property
-    def sql(self) -> tuple[str, ...]:
-        """The statement that will run."""
-        return self.source.sql
-
-    def unavailable(self) -> TacitError | None:
-        """Return why nothing can be drawn."""
-        return self.source.unavailable()
-
-    def integers(self) -> Generator[Any, Any, None]:
-        """Yield the exact tables, all of them or with the steps; the mechanism alone asks these."""
-        if isinstance(self.mechanism, ResidualNoise):
-            rows = self.source.read()
-            yield [rows.table(one) for one in self.mechanism.sets]
-            return
-        yield SteppedTables(self.source.read(), steps_of(self.design, self.mechanism))
-
-    def read(self, noisy: Sequence[Any], confidence: Fraction) -> SyntheticTable:
-        """Keep the noisy tables and choices with the public design."""
+    def reading(noisy: Sequence[Any], confidence: Fraction) -> SyntheticTable:
         [steps] = noisy
-        if isinstance(self.mechanism, ResidualNoise):
-            parts = zip(self.mechanism.sets, self.mechanism.sigmas, steps, strict=True)
+        if isinstance(mechanism, ResidualNoise):
+            parts = zip(mechanism.sets, mechanism.sigmas, steps, strict=True)
             steps = [
                 ["residual", list(at), str(sigma), np.array(drawn).ravel().tolist()]
                 for at, sigma, drawn in parts
             ]
-        return SyntheticTable(
-            self.columns, self.design, tuple(steps), float(confidence), self.source.left_out()
-        )
+        return SyntheticTable(columns, design, tuple(steps), float(confidence), source.left_out())
+
+    return Task(
+        document=lambda: {"synthesize": design.to_json(), "of": source.identity()},
+        open=source.read,
+        steps=(step,),
+        reading=reading,
+        blocks=source.blocks,
+        statements=lambda: source.sql,
+        unavailable=source.unavailable,
+    )

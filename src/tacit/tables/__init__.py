@@ -35,8 +35,8 @@ from tacit.tables._cross_noise import CrossNoise
 from tacit.tables._cross_tables import CrossTables
 from tacit.tables._cross_workload import CrossWorkload
 from tacit.tables._dataset import TableDataset
+from tacit.tables._dataset_kind import TABLES
 from tacit.tables._examples import EXAMPLE_HOSPITALS, example_visits
-from tacit.tables._further_questions import read_rows, rows_document
 from tacit.tables._hierarchy_counts import HierarchyCounts
 from tacit.tables._invented import InventedTables, StepChange, TablePair
 from tacit.tables._keys import at_most_cells, at_most_groups
@@ -47,12 +47,21 @@ from tacit.tables._python_expressions import Expr, col, when
 from tacit.tables._readings import StepNoise
 from tacit.tables._rehearsal import rehearsal
 from tacit.tables._rows import Rows
+from tacit.tables._rows_questions import (
+    RowsDesign,
+    RowsQuestion,
+    RowsQuestionKind,
+    read_rows,
+    rows_document,
+    rows_question,
+)
 from tacit.tables._rows_subject import RowsSubject
-from tacit.tables._steps import AddNoise, TableStep
+from tacit.tables._steps import AddNoise, MeasuredStep
 from tacit.tables._table_subject import TableSubject
 
 __all__ = [
     "EXAMPLE_HOSPITALS",
+    "TABLES",
     "AddNoise",
     "Axis",
     "BinsGiven",
@@ -69,14 +78,17 @@ __all__ = [
     "Expr",
     "HierarchyCounts",
     "InventedTables",
+    "MeasuredStep",
     "OrderedCounts",
     "Rows",
+    "RowsDesign",
+    "RowsQuestion",
+    "RowsQuestionKind",
     "RowsSubject",
     "StepChange",
     "StepNoise",
     "TableDataset",
     "TablePair",
-    "TableStep",
     "TableSubject",
     "at_most_cells",
     "at_most_groups",
@@ -111,6 +123,7 @@ __all__ = [
     "read_rows",
     "rehearsal",
     "rows_document",
+    "rows_question",
     "slope",
     "std",
     "sum",

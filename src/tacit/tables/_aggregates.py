@@ -42,7 +42,7 @@ from tacit.tables._readings import (
     PartsSum,
     Reading,
 )
-from tacit.tables._steps import AddNoise, TableStep
+from tacit.tables._steps import AddNoise, MeasuredStep
 
 __all__ = [
     "Aggregate", "CountDistinct", "CountRows", "CountUnits", "LoweringContext", "MeanOf", "OnBounds",
@@ -103,7 +103,7 @@ class Aggregate(ABC):
         return [name]
 
     @abstractmethod
-    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, TableStep, Reading]]:
+    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, MeasuredStep, Reading]]:
         """Return the released columns: name, the step that answers, and how to read it."""
 
     def stands_for(self, reading: Reading) -> str:
@@ -131,13 +131,13 @@ class CountRows(Aggregate):
     within_unit: ClassVar[str] = "count"
     counts: ClassVar[bool] = True
 
-    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, TableStep, Reading]]:
+    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, MeasuredStep, Reading]]:
         """Read the count off a mean or variance of the same values where there is one, else count rows."""
         for (argument, _), host in context.hosts.items():
             same = argument == self.argument or (self.argument is None and argument in context.never_null)
             if same and isinstance(host, MomentSums):
-                return [(name, TableStep(host, AddNoise()), PartsCount())]
-        return [(name, TableStep(RowCounts(self.argument), AddNoise()), NumberReading())]
+                return [(name, MeasuredStep(host, AddNoise()), PartsCount())]
+        return [(name, MeasuredStep(RowCounts(self.argument), AddNoise()), NumberReading())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +148,10 @@ class CountUnits(Aggregate):
     word: ClassVar[str] = "count_units"
     counts: ClassVar[bool] = True
 
-    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, TableStep, Reading]]:
+    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, MeasuredStep, Reading]]:
         """Count units; where each row is one, count rows."""
         statistic = RowCounts() if context.by_row else UnitCounts()
-        return [(name, TableStep(statistic, AddNoise()), NumberReading())]
+        return [(name, MeasuredStep(statistic, AddNoise()), NumberReading())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +163,13 @@ class CountDistinct(Aggregate):
     within_unit: ClassVar[str] = "count_distinct"
     counts: ClassVar[bool] = True
 
-    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, TableStep, Reading]]:
+    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, MeasuredStep, Reading]]:
         """Count values; different names of units are units, also where a condition keeps some of them."""
         if self.argument in context.own:
             return CountUnits().lowered(name, context)
         if kept_column(self.argument) in context.own:
-            return [(name, TableStep(UnitsWith(self.argument), AddNoise()), NumberReading())]
-        return [(name, TableStep(DistinctCounts(self.argument), AddNoise()), NumberReading())]
+            return [(name, MeasuredStep(UnitsWith(self.argument), AddNoise()), NumberReading())]
+        return [(name, MeasuredStep(DistinctCounts(self.argument), AddNoise()), NumberReading())]
 
 
 def as_value_of_any_kind(node: Node, facts: Scope) -> Node:
@@ -251,11 +251,11 @@ class SumOf(OnBounds):
         del single
         return self.host(self.argument, grid_for(self.needed_bounds, self.bits))
 
-    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, TableStep, Reading]]:
+    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, MeasuredStep, Reading]]:
         """Read the answer off the statistic that all aggregates of the same values share."""
         host = context.hosts[self.argument, self.needed_bounds]
         reading = NumberReading() if isinstance(host, Sums) else self.from_parts
-        return [(name, TableStep(host, AddNoise()), reading)]
+        return [(name, MeasuredStep(host, AddNoise()), reading)]
 
 
 @dataclass(frozen=True, slots=True)

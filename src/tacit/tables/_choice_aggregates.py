@@ -31,7 +31,7 @@ from tacit.tables._aggregates import Aggregate, LoweringContext, OnBounds
 from tacit.tables._listed_values import MOST_CANDIDATES, candidate_values
 from tacit.tables._quantile_readings import BracketedQuantile, ChosenQuantile, QuantileFromCounts
 from tacit.tables._readings import CellReading, ChosenValue, Reading
-from tacit.tables._steps import AddNoise, ChooseQuantile, ChooseQuantileEnds, ChooseTop, TableStep
+from tacit.tables._steps import AddNoise, ChooseQuantile, ChooseQuantileEnds, ChooseTop, MeasuredStep
 
 __all__ = [
     "ExtremeOf", "HistogramOf", "MedianOf", "MostCommonOf", "QuantileIntervalOf", "QuantileOf", "QuantilesOf",
@@ -59,10 +59,10 @@ class QuantilesOf(OnBounds):
         """Name one column for each level."""
         return [f"{name}_{float(q):.15g}" for q in self.levels]
 
-    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, TableStep, Reading]]:
+    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, MeasuredStep, Reading]]:
         """Count rows at fewer candidates; one noisy histogram gives all levels."""
         del context
-        step = TableStep(BinCounts(self.argument, self.bins(200)), AddNoise())
+        step = MeasuredStep(BinCounts(self.argument, self.bins(200)), AddNoise())
         names = zip(self.column_names(name), self.levels, strict=True)
         return [(each, step, QuantileFromCounts(q, self.bounds)) for each, q in names]
 
@@ -82,13 +82,13 @@ class QuantileOf(QuantilesOf):
         """Name the one column."""
         return [name]
 
-    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, TableStep, Reading]]:
+    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, MeasuredStep, Reading]]:
         """Choose a candidate; where noisy integers are added, read it off a histogram."""
         (level,) = self.levels
         if context.added:
-            step = TableStep(BinCounts(self.argument, self.bins(200)), AddNoise())
+            step = MeasuredStep(BinCounts(self.argument, self.bins(200)), AddNoise())
             return [(name, step, QuantileFromCounts(level, self.bounds))]
-        step = TableStep(BinCounts(self.argument, self.bins(1000)), ChooseQuantile(level))
+        step = MeasuredStep(BinCounts(self.argument, self.bins(1000)), ChooseQuantile(level))
         return [(name, step, ChosenQuantile(level))]
 
 
@@ -101,12 +101,12 @@ class QuantileIntervalOf(QuantileOf):
         """How it is called."""
         return "median" if self.levels == (Fraction(1, 2),) else "quantile"
 
-    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, TableStep, Reading]]:
+    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, MeasuredStep, Reading]]:
         """Choose two candidates; what is read off a histogram has an interval anyway."""
         if context.added:
             return QuantileOf.lowered(self, name, context)
         (level,) = self.levels
-        step = TableStep(BinCounts(self.argument, self.bins(1000)), ChooseQuantileEnds(level))
+        step = MeasuredStep(BinCounts(self.argument, self.bins(1000)), ChooseQuantileEnds(level))
         return [(name, step, BracketedQuantile(level, self.bounds))]
 
 
@@ -166,10 +166,10 @@ class HistogramOf(Aggregate):
         names[-1] = names[-1][:-1] + "]"
         return names
 
-    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, TableStep, Reading]]:
+    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, MeasuredStep, Reading]]:
         """Count the rows of each cell."""
         del context
-        step = TableStep(BinCounts(self.argument, EdgeBins(self.edges)), AddNoise())
+        step = MeasuredStep(BinCounts(self.argument, EdgeBins(self.edges)), AddNoise())
         return [(cell, step, CellReading(i)) for i, cell in enumerate(self.column_names(name))]
 
 
@@ -213,10 +213,10 @@ class MostCommonOf(Aggregate):
         """Name one column for each pick."""
         return [name] if self.k == 1 else [f"{name}_{i + 1}" for i in range(self.k)]
 
-    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, TableStep, Reading]]:
+    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, MeasuredStep, Reading]]:
         """Choose the fullest cells."""
         del context
-        step = TableStep(BinCounts(self.argument, ValueBins(self.candidates)), ChooseTop(self.k))
+        step = MeasuredStep(BinCounts(self.argument, ValueBins(self.candidates)), ChooseTop(self.k))
         return [(each, step, ChosenValue(i)) for i, each in enumerate(self.column_names(name))]
 
     def stands_for(self, reading: Reading) -> str:

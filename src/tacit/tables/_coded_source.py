@@ -9,19 +9,17 @@ from tacit.algebra import RowCounts, can_be_missing, contribution, document, sco
 from tacit.errors import TacitError
 from tacit.tables._captions import facts_of_blocks, limits_of, rows_beyond, without_unit
 from tacit.tables._coded_rows import coded_question, coded_rows
-from tacit.tables._further_questions import rows_document
+from tacit.tables._rows_questions import rows_document
 from tacit.tables._rows_subject import unavailable_source
 from tacit.tables._words import in_words
 
 if TYPE_CHECKING:
     from tacit.algebra import Contribution, TableQuestion
-    from tacit.core import JSON
+    from tacit.core import JSON, SharedReadings
     from tacit.tables._axes import Axis
     from tacit.tables._coded_rows import CodedRows
     from tacit.tables._dataset import TableDataset
     from tacit.tables._rows import Rows
-
-__all__ = ["CodedSource"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +75,9 @@ class CodedSource:
         """Return why nothing can be drawn."""
         return unavailable_source(self.dataset._engine, self.question, (RowCounts(),))
 
-    def read(self) -> CodedRows:
+    def read(self, readings: SharedReadings) -> CodedRows:
         """Read the exact coded rows: only inside a paid plan, and for mechanisms alone."""
-        with self.dataset._engine.transaction() as data:
+        with readings.once(self.dataset._engine) as data:
             return coded_rows(data, self.question, self.axes)
 
     def left_out(self) -> tuple[str, ...]:

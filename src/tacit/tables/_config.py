@@ -227,7 +227,8 @@ def _check_engine(name: str, facts: Any) -> None:
     ):
         raise TacitError(
             "bad-parameter",
-            f"{name!r} is on a server, but its declaration says how a file is written",
+            f"{name!r} is on a server, but its declaration says how a file is written"
+            + (f": {', '.join(sorted(written))}" if written else ""),
             why="a server's tables have types",
             fix="remove what says how files are written; write the names of tables",
         )

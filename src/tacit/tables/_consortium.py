@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tacit.core import PLAN_SCHEMA, AnswerTable, Plan
+from tacit.core import PLAN_SCHEMA, AnswerTable, Goal, Plan, Question
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Code, Set
 from tacit.tables._dataset import TableDataset
-from tacit.tables._goals import Goal
-from tacit.tables._planning import make_plans
+from tacit.tables._planning import drafts_of
+from tacit.tables._query import Query
+from tacit.tables._questions import TABLE, read_member
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,11 +22,9 @@ if TYPE_CHECKING:
     from tacit.tables._aggregates import Aggregate
     from tacit.tables._groups import GroupedRows
     from tacit.tables._keys import KeysGiven, MissingKeys
+    from tacit.tables._planning import TableMember
     from tacit.tables._python_expressions import Expr
-    from tacit.tables._query import Query
     from tacit.tables._rows import Rows
-
-__all__ = ["Consortium", "ConsortiumQuery", "PerMember", "consortium"]
 
 #: One number for all members, or one for each, by name or in their order.
 PerMember: TypeAlias = Number | Mapping[str, Number] | Sequence[Number] | None
@@ -98,7 +97,9 @@ class Consortium:
 
     def ask(self, question: Callable[[TableDataset], Query]) -> ConsortiumQuery:
         """Ask every member the same question, written as a function of a dataset."""
-        return ConsortiumQuery(self, tuple(question(m) for m in self.members))
+        queries = tuple(question(m) for m in self.members)
+        first = queries[0]
+        return ConsortiumQuery(first.dataset, first.kind, first.arguments, consortium=self, queries=queries)
 
     def sql(self, query: str) -> ConsortiumQuery:
         """Ask every member the same question in SQL; tables are named as in each member."""
@@ -129,8 +130,8 @@ class Consortium:
         plan: Plan[AnswerTable] | None = None
         try:
             requests = given["request"] if given["dataset"] == identities else []
-            asked = [member._member(one) for member, one in zip(self.members, requests, strict=True)]
-            plan = Plan.together(make_plans(asked), disjoint=self.disjoint)
+            asked = [read_member(member, one) for member, one in zip(self.members, requests, strict=True)]
+            plan = planned_together(asked, disjoint=self.disjoint)
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, TacitError):
             plan = None
         if plan is None or plan.hash != given.get("plan") or given.get("schema") != PLAN_SCHEMA:
@@ -186,12 +187,35 @@ class ConsortiumGroups:
         return self.consortium.ask(lambda member: self.of(member).agg(**aggregates))
 
 
-@dataclass(frozen=True, slots=True)
-class ConsortiumQuery:
-    """A complete question to a consortium; ``plan`` states its cost."""
+def planned_together(members: Sequence[TableMember], *, disjoint: bool) -> Plan[AnswerTable]:
+    """Plan one question for all members, whose noisy integers are added."""
+    drafts = drafts_of(members)
+    plans = [
+        Question(dataset, TABLE, {"question": question, "post": post}).plan_of(draft, goal)
+        for (dataset, question, goal, post), draft in zip(members, drafts, strict=True)
+    ]
+    return Plan.together(plans, disjoint=disjoint)
 
-    consortium: Consortium
-    queries: tuple[Query, ...]
+
+@dataclass(frozen=True, repr=False)
+class ConsortiumQuery(Query):
+    """A complete question to a consortium; ``plan`` states its cost.
+
+    Parameters
+    ----------
+    consortium, queries
+        Who is asked, and the question to each member; the first member's is the question itself.
+    """
+
+    consortium: Consortium = field(kw_only=True)
+    queries: tuple[Query, ...] = field(kw_only=True)
+
+    def __hash__(self) -> int:
+        return hash(self.queries)
+
+    def __repr__(self) -> str:
+        names = ", ".join(member.name for member in self.consortium.members)
+        return f"question to {names}: {self.words}\nnot planned yet, and nothing was read"
 
     def plan(
         self,
@@ -215,24 +239,24 @@ class ConsortiumQuery:
             As for a single dataset; ``within`` and ``size`` are about all members together.
         """
         parts = 1 if self.consortium.disjoint else len(self.queries)
-        shared = Goal(
-            None, rational("delta", delta, zero=True) / parts, None, within, confidence, size, weights
-        )
+        small = rational("delta", delta, zero=True) / parts
+        paid = zip(self._each("epsilon", epsilon, parts), self._each("rho", rho, parts), strict=True)
         goals = [
-            replace(shared, epsilon=own_epsilon, rho=own_rho)
-            for own_epsilon, own_rho in zip(
-                self._each("epsilon", epsilon, parts), self._each("rho", rho, parts), strict=True
+            Goal.read(
+                epsilon=own, rho=own_rho, delta=small, within=within, confidence=confidence, size=size,
+                weights=weights, takes=self.kind.takes,
             )
-        ]
+            for own, own_rho in paid
+        ]  # fmt: skip
         members = [
-            (query._dataset, query.question, goal, query.post)
-            for query, goal in zip(self.queries, goals, strict=True)
+            (member, query.question, goal, query.post)
+            for member, query, goal in zip(self.consortium.members, self.queries, goals, strict=True)
         ]
-        return Plan.together(make_plans(members), disjoint=self.consortium.disjoint)
+        return planned_together(members, disjoint=self.consortium.disjoint)
 
     def _each(self, name: str, given: PerMember, parts: int) -> list[Number | None]:
         """Return what each member pays."""
-        names = [query._dataset.name for query in self.queries]
+        names = [member.name for member in self.consortium.members]
         if isinstance(given, Mapping):
             if set(given) != set(names):
                 raise bad_parameter(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.algebra import can_be_missing, contribution, document, scope
-from tacit.core import Forecast, Plan, Step, warn_of_delta
+from tacit.core import ANY_TOTAL, WITHIN, Draft, Forecast, Goal, Step, warn_of_delta
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational, read_fraction
 from tacit.fixes import Choose, Either, Set
@@ -24,7 +24,7 @@ from tacit.tables._counted_subject import CountedSubject, axes_document
 from tacit.tables._cross_display import table_words
 from tacit.tables._cross_tables import CrossTables, PlacedAxis, TableName
 from tacit.tables._cross_workload import Aim, CrossWorkload, PaidNoise
-from tacit.tables._further_questions import read_rows, rows_document
+from tacit.tables._rows_questions import read_rows, rows_document
 from tacit.tables._words import in_words, rows_in_words
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from tacit.tables._dataset import TableDataset
     from tacit.tables._rows import Rows
 
-__all__ = ["CrossQuestion", "crosstabs", "rebuild"]
-
 MOST_CELLS = 4_000_000
 _MOST_COLUMNS = 12  # with more than one place, in one table
 _MOST_APART = 10**12  # weights
@@ -49,7 +47,7 @@ _FORECAST = 40  # tables that a plan lists one by one
 PerTable = Number | Mapping[TableName, Number] | None
 
 
-def crosstabs(
+def cross_design(
     rows: Rows,
     columns: Sequence[str],
     up_to: int = 2,
@@ -61,8 +59,8 @@ def crosstabs(
     missing: bool = True,
     weights: Mapping[TableName, Number] | None = None,
     aim: Aim = "largest",
-) -> CrossQuestion:
-    """Ask for many tables of these columns; see `Rows.crosstabs`."""
+) -> CrossDesign:
+    """Read a question for many tables of these columns; see `Rows.crosstabs`."""
     axes = read_axes(rows, columns, bins=bins, keys=keys, other=other, missing=missing)
     if rows.share is not None:
         raise TacitError(
@@ -87,15 +85,15 @@ def crosstabs(
     given = _per_table(weights, names, wanted, "weights")
     each = tuple(given.get(one, Fraction(1)) for one in wanted)
     _check_apart("weights", each, _MOST_APART)
-    return CrossQuestion(rows, axes, wanted, each, aim, missing)
+    return CrossDesign(rows, axes, wanted, each, aim, missing)
 
 
-def rebuild(dataset: TableDataset, request: Any) -> Plan[CrossTables]:
-    """Make a plan from its request again."""
+def read_crosstabs(dataset: TableDataset, request: Any) -> tuple[CrossDesign, Goal]:
+    """Read cross tables back from a request."""
     _check_number(len(request["tables"]))
     tables = [tuple(one) for one in request["tables"]]
     weights = [read_fraction(one) for one in request["weights"]]
-    question = crosstabs(
+    design = cross_design(
         read_rows(dataset, request["rows"]),
         request["columns"],
         tables=tables,
@@ -106,14 +104,16 @@ def rebuild(dataset: TableDataset, request: Any) -> Plan[CrossTables]:
         weights=dict(zip(tables, weights, strict=True)),
         aim=request["aim"],
     )
-    goal = {name: None if one is None else read_fraction(one) for name, one in request["goal"].items()}
-    if request["within"] is not None:
-        goal["within"] = {tuple(one): read_fraction(number) for one, number in request["within"]}  # type: ignore[assignment]
-    return question.plan(**goal)  # type: ignore[arg-type]
+    goal: dict[str, Any] = {
+        name: None if one is None else read_fraction(one) for name, one in request["goal"].items()
+    }
+    given = request["within"]
+    within = None if given is None else {tuple(one): read_fraction(number) for one, number in given}
+    return design, Goal.read(**goal, within=within, takes=ANY_TOTAL | {WITHIN})
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class CrossQuestion:
+@dataclass(frozen=True, slots=True)
+class CrossDesign:
     """Many cross tables of some rows, to be planned together.
 
     Parameters
@@ -139,66 +139,46 @@ class CrossQuestion:
     aim: Aim
     missing: bool = True
 
-    def __repr__(self) -> str:
+    @property
+    def words(self) -> str:
+        """The question in words."""
         names = ", ".join(axis.name for axis in self.axes)
-        return (
-            f"{len(self.tables):,} cross tables of {names}, rows {rows_in_words(self.rows.relation)}\n"
-            "not planned yet, and nothing was read: .plan(epsilon=1, delta=1e-9) shows the cost and the "
-            "expected error"
-        )
+        return f"{len(self.tables):,} cross tables of {names}, rows {rows_in_words(self.rows.relation)}"
 
-    def plan(
-        self,
-        *,
-        epsilon: Number | None = None,
-        delta: Number = 0,
-        rho: Number | None = None,
-        within: PerTable = None,
-        confidence: Number = Fraction(95, 100),
-    ) -> Plan[CrossTables]:
-        """Plan all tables together, and state the cost and the exact error of each. Touches no data.
+    def draft(self, goal: Goal) -> Draft[CrossTables]:
+        """Draft the plan of all tables together.
 
-        Parameters
-        ----------
-        epsilon, delta
-            The total. With a delta the noise is Gaussian, unless Laplace noise is smaller; without, Laplace.
-        rho
-            Instead of epsilon: the total in zCDP (Gaussian noise).
-        within
-            Instead of epsilon: find the smallest epsilon at which the cells of every table stay within this
-            error. A mapping gives each table its own: ``{("age", "sex"): 50, "age": 20}``; a table that it
-            does not name gets the largest of them.
-        confidence
-            How often the interval of a cell covers the noise.
+        With a delta the noise is Gaussian, unless Laplace noise is smaller; without, Laplace. ``within`` is
+        the error of every table, or a mapping that gives each table its own; a table that it does not name
+        gets the largest of them.
         """
-        level = rational("confidence", confidence)
-        if not 0 < level < 1:
-            raise bad_parameter("confidence", "between 0 and 1", confidence, fix=Set(confidence=0.95))
-        given = [n for n, v in (("epsilon", epsilon), ("rho", rho), ("within", within)) if v is not None]
-        if len(given) != 1:
-            raise TacitError(
-                "bad-parameter",
-                f"a plan needs exactly one of epsilon, rho and within, got {' and '.join(given) or 'none'}",
-                why="two of them could contradict each other" if given else "there is no default epsilon",
-                fix=Either(Set(epsilon=1, delta=1e-9), Set(within=50)),
-            )
-        small = rational("delta", delta, zero=True)
-        if small >= 1 or (rho is not None and small):
-            raise bad_parameter("delta", "below 1, and 0 with rho", delta, fix=Set(delta=0))
-        allowed = None if within is None else self._tolerances(within)
-        if allowed is None:
-            paid = self._work().priced(
-                None if epsilon is None else rational("epsilon", epsilon),
-                small,
-                None if rho is None else rational("rho", rho),
-            )
+        dataset, work, level = self.rows._dataset, self._work(), float(goal.confidence)
+        if goal.within is None:
+            paid = work.priced(goal.epsilon, goal.delta, goal.rho)
         else:
-            least = min(allowed)
-            tight = tuple(float((least / one) ** 2) for one in allowed)
+            allowed = self._tolerances(goal.within)
+            tight = tuple(float((min(allowed) / one) ** 2) for one in allowed)
             numbers = np.array([float(one) for one in allowed])
-            paid = replace(self._work(), weights=tight).within(numbers, small, float(level))
-        goal = {"epsilon": epsilon, "delta": small, "rho": rho, "confidence": level}
-        return self._planned(paid, level, goal, allowed)
+            paid = replace(work, weights=tight).within(numbers, goal.delta, level)
+        asked = coded_question(self.rows.relation, self.axes)
+        blocks = () if dataset.block_column is None else dataset.block_column.concerned(asked)
+        said = (*self._not_counted(), *rows_beyond(asked, work.who, dataset))
+        task = self._task(paid, asked, blocks, said)
+        delta = paid.promised.get("delta")
+        warning = warn_of_delta(float(delta), None) if delta else None
+        return Draft(
+            task=task,
+            promised=paid.promised,
+            forecast=lambda: self._forecast(paid, level),
+            facts=lambda: [
+                *limits_of(asked, work.who, dataset),
+                *self._facts(paid, work, level),
+                *((("not counted", said[0]),) if said else ()),
+                *facts_of_blocks(dataset, blocks),
+                *((("delta", warning),) if warning else ()),
+            ],
+            asked=f"{len(self.tables):,} cross tables, {in_words(asked, shape=dataset.record == 'shape')}",
+        )
 
     def _tolerances(self, within: PerTable) -> list[Fraction]:
         if len(set(self.weights)) > 1:
@@ -225,33 +205,6 @@ class CrossQuestion:
         )  # fmt: skip
         sizes = tuple(axis.size for axis in self.axes)
         return CrossWorkload(sizes, self.tables, tuple(map(float, self.weights)), self.aim, who)
-
-    def _planned(
-        self, paid: PaidNoise, level: Fraction, goal: dict[str, Any], allowed: list[Fraction] | None
-    ) -> Plan[CrossTables]:
-        dataset, work = self.rows._dataset, self._work()
-        asked = coded_question(self.rows.relation, self.axes)
-        blocks = () if dataset.block_column is None else dataset.block_column.concerned(asked)
-        said = (*self._not_counted(), *rows_beyond(asked, work.who, dataset))
-        task = self._task(paid, asked, blocks, said)
-        delta = paid.promised.get("delta")
-        warning = warn_of_delta(float(delta), None) if delta else None
-        return Plan.of(
-            dataset,
-            task,
-            promised=paid.promised,
-            forecast=lambda: self._forecast(paid, float(level)),
-            facts=lambda: [
-                *limits_of(asked, work.who, dataset),
-                *self._facts(paid, work, float(level)),
-                *((("not counted", said[0]),) if said else ()),
-                *facts_of_blocks(dataset, blocks),
-                *((("delta", warning),) if warning else ()),
-            ],
-            confidence=float(level),
-            asked=f"{len(self.tables):,} cross tables, {in_words(asked, shape=dataset.record == 'shape')}",
-            request=lambda: self._request(goal, allowed),
-        )
 
     def _task(
         self, paid: PaidNoise, asked: TableQuestion, blocks: tuple[str, ...], said: tuple[str, ...]
@@ -342,9 +295,13 @@ class CrossQuestion:
             facts.append(("agreement", "all tables agree: cells add up to the cells of smaller tables"))
         return facts
 
-    def _request(self, goal: dict[str, Any], allowed: list[Fraction] | None) -> JSON:
+    def request(self, goal: Goal) -> JSON:
+        """Return the request of a plan."""
         names = [self._names(one) for one in self.tables]
-        exact = {k: None if v is None else str(rational(k, v, zero=True)) for k, v in goal.items()}
+        within: JSON = None
+        if goal.within is not None:
+            allowed = self._tolerances(goal.within)
+            within = [[list(one), str(number)] for one, number in zip(names, allowed, strict=True)]
         return {
             "asks": "crosstabs",
             "rows": rows_document(self.rows),
@@ -356,10 +313,8 @@ class CrossQuestion:
             "missing": self.missing,
             "weights": [str(one) for one in self.weights],
             "aim": self.aim,
-            "goal": exact,
-            "within": None
-            if allowed is None
-            else [[list(one), str(number)] for one, number in zip(names, allowed, strict=True)],
+            "goal": goal.to_json(),
+            "within": within,
         }
 
 

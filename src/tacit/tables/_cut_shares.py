@@ -22,7 +22,7 @@ from tacit.mechanisms import mean_sets
 from tacit.tables._aggregates import Aggregate, LoweringContext
 from tacit.tables._python_expressions import Expr, as_node
 from tacit.tables._readings import Cell, Reading
-from tacit.tables._steps import AddNoise, TableStep
+from tacit.tables._steps import AddNoise, MeasuredStep
 
 if TYPE_CHECKING:
     from tacit.algebra import Node
@@ -65,11 +65,11 @@ class ShareBeyond(Aggregate):
         """Read the argument as a number."""
         return replace(self, argument=resolve(self.argument, facts, "number"))
 
-    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, TableStep, Reading]]:
+    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, MeasuredStep, Reading]]:
         """Sum what is kept and what is cut."""
         del context
         grid = ValueGrid(Fraction(0), Fraction(self.cap), Fraction(1), 0, self.cap)
-        return [(name, TableStep(CutSums(self.argument, self.limit, grid), AddNoise()), PartsShare())]
+        return [(name, MeasuredStep(CutSums(self.argument, self.limit, grid), AddNoise()), PartsShare())]
 
 
 def share_beyond(column: str | Expr, limit: int, cap: int) -> Aggregate:

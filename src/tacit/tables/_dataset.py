@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 from tacit.algebra import How, Scan
-from tacit.core import AnswerTable, Dataset, Limits, Plan, Release, Table
+from tacit.core import AnswerTable, Dataset, Limits, Release, Table, plannable
 from tacit.errors import TacitError
 from tacit.fixes import Choose
 from tacit.tables._habits import PandasHabits, column_as_table
 from tacit.tables._ordered_questions import OrderedQuestions
+from tacit.tables._questions import MEASURE_CUT, SUGGEST_LIMITS
 from tacit.tables._rows import Rows
 from tacit.tables._workload_questions import WorkloadQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tacit.algebra import TableQuestion
-    from tacit.core import JSON
+    from tacit.core import JSON, Question
     from tacit.engines import Engine
     from tacit.exact import Number
     from tacit.tables._aggregates import Aggregate
     from tacit.tables._cut_notes import CutNote
-    from tacit.tables._goals import Goal
     from tacit.tables._groups import GroupedRows
     from tacit.tables._keys import KeysGiven, MissingKeys
     from tacit.tables._partition import BlockColumn
-    from tacit.tables._postprocessing import Presentation
     from tacit.tables._python_expressions import Expr
     from tacit.tables._query import Query
-
-__all__ = ["TableDataset"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -56,6 +52,8 @@ class TableDataset(Dataset, PandasHabits, OrderedQuestions, WorkloadQuestions):
     noted
         What releases estimated that limits and bounds cut, for captions; see `noting`.
     """
+
+    kind: ClassVar[str] = "table"
 
     tables: Mapping[str, Table]
     limits: Limits
@@ -203,20 +201,19 @@ class TableDataset(Dataset, PandasHabits, OrderedQuestions, WorkloadQuestions):
         """
         self._engine.prepare()
 
+    @plannable
     def suggest_limits(
-        self, *, epsilon: Number, by: str | None = None, table: str | None = None, most: int = 1000
-    ) -> Plan[AnswerTable]:
-        """Plan private quantiles of how many rows each unit has; the release suggests limits.
+        self, *, by: str | None = None, table: str | None = None, most: int = 1000
+    ) -> Question[AnswerTable]:
+        """Ask for private quantiles of how many rows each unit has; the release suggests limits.
 
         Guarantee
         ---------
-        A plan like any other: it costs ``epsilon`` for one unit. Each unit is one row of the question, so no
-        limit on rows affects the answer.
+        A plan like any other: it costs its ``epsilon`` for one unit. Each unit is one row of the question, so
+        no limit on rows affects the answer.
 
         Parameters
         ----------
-        epsilon
-            What the release costs.
         by
             A column to group by later: the release then also shows how many of its values each unit has.
         table
@@ -228,32 +225,24 @@ class TableDataset(Dataset, PandasHabits, OrderedQuestions, WorkloadQuestions):
         --------
         >>> import tacit as tc
         >>> visits = tc.protect(tc.tables.example_visits(), unit="patient_id", budget=tc.Budget(epsilon=1))
-        >>> release = visits.suggest_limits(epsilon=0.1).release()
+        >>> release = visits.suggest_limits().plan(epsilon=0.1).release()
         >>> list(release.columns)
         ['rows_0.5', 'rows_0.9', 'rows_0.95', 'rows_0.99']
         """
-        from tacit.tables._limit_advice import suggestion_plan
+        return SUGGEST_LIMITS.ask(self, by=by, table=table, most=most)
 
-        return suggestion_plan(self, epsilon, by, table or self.main, most)
-
+    @plannable
     def measure_cut(
-        self,
-        *,
-        epsilon: Number,
-        column: str | None = None,
-        table: str | None = None,
-        cap: int | None = None,
-    ) -> Plan[AnswerTable]:
-        """Plan an estimate of the share of rows beyond the limit, or of values outside a column's bounds.
+        self, *, column: str | None = None, table: str | None = None, cap: int | None = None
+    ) -> Question[AnswerTable]:
+        """Ask for an estimate of the share of rows beyond the limit, or of values outside a column's bounds.
 
         Guarantee
         ---------
-        A plan like any other: it costs ``epsilon`` for one unit.
+        A plan like any other: it costs its ``epsilon`` for one unit.
 
         Parameters
         ----------
-        epsilon
-            What the release costs.
         column
             Measure the values that the bounds of this column clip, among the rows that count; by default the
             rows of the table that the limit on rows drops.
@@ -271,14 +260,12 @@ class TableDataset(Dataset, PandasHabits, OrderedQuestions, WorkloadQuestions):
         ...     limits={"rows": 2},
         ...     budget=tc.Budget(epsilon=9),
         ... )
-        >>> release = visits.measure_cut(epsilon=4).release()
+        >>> release = visits.measure_cut().plan(epsilon=4).release()
         >>> 0 <= release.low <= release.value <= release.high <= 1
         True
         >>> visits = visits.noting(release)  # later captions repeat the estimate
         """
-        from tacit.tables._limit_advice import cut_plan
-
-        return cut_plan(self, epsilon, column, table or self.main, cap)
+        return MEASURE_CUT.ask(self, column=column, table=table, cap=cap)
 
     def noting(self, release: Release[AnswerTable]) -> TableDataset:
         """Return the dataset with a release of `measure_cut` in the captions of later releases.
@@ -309,22 +296,6 @@ class TableDataset(Dataset, PandasHabits, OrderedQuestions, WorkloadQuestions):
         from tacit.tables._public_facts import facts_document
 
         return facts_document(self)
-
-    def _rebuild(self, request: Any) -> Plan[Any]:
-        from tacit.tables._further_questions import rebuilt
-        from tacit.tables._planning import make_plans
-
-        if "asks" in request:
-            return rebuilt(self, request)
-        return make_plans([self._member(request)])[0]
-
-    def _member(self, request: Any) -> tuple[TableDataset, TableQuestion, Goal, Presentation | None]:
-        """Read what a plan's document asks of this dataset."""
-        from tacit.tables._goals import Goal
-        from tacit.tables._wire import read_post, read_question
-
-        question = read_question(request["question"], self)
-        return self, question, Goal.from_json(request["goal"]), read_post(request["post"], self)
 
 
 def _size(table: Table) -> str:

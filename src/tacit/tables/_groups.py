@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tacit.algebra import Node
     from tacit.tables._rows import Rows
 
-__all__ = ["GroupedRows"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GroupedRows(PandasHabits):
@@ -88,4 +86,4 @@ class GroupedRows(PandasHabits):
             sample=self.rows.share,
         )
         check_levels(question)
-        return Query(self.rows._dataset, question)
+        return Query.of(self.rows._dataset, question)

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import rho_cap
-from tacit.core import Forecast, Goal, Plan, Step
+from tacit.core import Draft, Forecast, Goal, Step
 from tacit.errors import TacitError
 from tacit.exact import rational, read_fraction
 from tacit.fixes import Choose
@@ -21,10 +21,10 @@ from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace, MeasurementNoise
 from tacit.strategies import level_shares
 from tacit.tables._axes import in_order, read_axes
 from tacit.tables._counted_subject import counted_question
-from tacit.tables._further_questions import read_rows, rows_document
 from tacit.tables._hierarchy_counts import HierarchyCounts, node_half_widths
+from tacit.tables._pricing import goal_within
 from tacit.tables._public_tree import ALL, TreeGiven, read_tree
-from tacit.tables._ranges import read_within
+from tacit.tables._rows_questions import read_rows, rows_document
 from tacit.tables._words import counted_in_words
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from tacit.core import JSON
     from tacit.exact import Number
     from tacit.tables._axes import Axis
     from tacit.tables._counted_subject import CountedQuestion
@@ -40,15 +41,13 @@ if TYPE_CHECKING:
     from tacit.tables._public_tree import PublicTree
     from tacit.tables._rows import Rows
 
-__all__ = ["HierarchyQuestion", "TreeGiven", "hierarchy", "rebuild"]
-
 _SLACK = 1 - Fraction(1, 2**20)  # so that the certified accounting, which rounds up, reads the promise
 
 
-def hierarchy(
+def hierarchy_design(
     rows: Rows, levels: Sequence[str], *, tree: TreeGiven, weights: Mapping[str, Number] | None = None
-) -> HierarchyQuestion:
-    """Ask for the counts of a public tree; see `Rows.hierarchy`."""
+) -> HierarchyDesign:
+    """Read a question for the counts of a public tree; see `Rows.hierarchy`."""
     read = read_tree(levels, tree)
     given = {str(name): str(rational(f"the weight of {name}", one)) for name, one in (weights or {}).items()}
     for name in given:
@@ -60,21 +59,21 @@ def hierarchy(
             )
     lowest = [path[-1] for path in read.paths[: read.leaves]]
     (axis,) = read_axes(rows, [levels[-1]], keys={levels[-1]: lowest}, missing=False)
-    return HierarchyQuestion(rows, tuple(levels), read, in_order(axis, lowest), given)
+    return HierarchyDesign(rows, tuple(levels), read, in_order(axis, lowest), given)
 
 
-def rebuild(dataset: TableDataset, request: Any) -> Plan[HierarchyCounts]:
-    """Rebuild a plan from its request."""
+def read_hierarchy(dataset: TableDataset, request: Any) -> tuple[HierarchyDesign, Goal]:
+    """Read the counts of a tree back from a request."""
     levels = [str(one) for one in request["levels"]]
     weights = {name: read_fraction(one) for name, one in request["weights"].items()}
     rows = read_rows(dataset, request["rows"])
-    question = hierarchy(rows, levels, tree=request["tree"], weights=weights)
-    return question.planned(Goal.from_json(request["goal"]))
+    design = hierarchy_design(rows, levels, tree=request["tree"], weights=weights)
+    return design, Goal.from_json(request["goal"])
 
 
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class HierarchyQuestion:
-    """Counts of a public tree, not planned yet; ``plan`` states the cost."""
+@dataclass(frozen=True, slots=True, eq=False)
+class HierarchyDesign:
+    """Counts of a public tree."""
 
     rows: Rows
     asked: tuple[str, ...]
@@ -82,46 +81,15 @@ class HierarchyQuestion:
     axis: Axis
     weights: dict[str, str]
 
-    def __repr__(self) -> str:
-        return (
-            f"question to {self.rows._dataset.name}: {self._words()}\n"
-            "not planned yet, and nothing was read: .plan(epsilon=0.5) shows the cost and the expected error"
-        )
+    def draft(self, goal: Goal) -> Draft[HierarchyCounts]:
+        """Draft the plan.
 
-    def plan(
-        self,
-        *,
-        epsilon: Number | None = None,
-        delta: Number = 0,
-        rho: Number | None = None,
-        within: Number | None = None,
-        confidence: Number = 0.95,
-    ) -> Plan[HierarchyCounts]:
-        """Plan the question and state its cost. Touches no data.
-
-        Parameters
-        ----------
-        epsilon, delta
-            The total for this plan. Without ``delta`` the noise is Laplace; with it, whichever has the
-            smaller largest error.
-        rho
-            Instead of epsilon: the total in zCDP (Gaussian noise).
-        within, confidence
-            Instead of epsilon: find the smallest epsilon at which every node stays within this error, with
-            this confidence.
+        Without a delta the noise is Laplace; with it, whichever has the smaller largest error. ``within`` is
+        the error of every node.
         """
-        if within is None:
-            return self.planned(Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence))
         counted = counted_question(self.rows, (self.axis,))
-        goal = read_within(
-            within, epsilon, rho, delta, confidence,
-            lambda goal: self._widths(self._levels(counted, goal), goal).max(),
-        )  # fmt: skip
-        return self.planned(goal)
-
-    def planned(self, goal: Goal) -> Plan[HierarchyCounts]:
-        """Return the plan of a goal that was read."""
-        counted = counted_question(self.rows, (self.axis,))
+        if goal.within is not None:
+            goal = goal_within(goal, lambda one: self._widths(self._levels(counted, one), one).max())
         mechanisms, tree = self._levels(counted, goal), self.tree
         left = self._noise(mechanisms)
 
@@ -135,23 +103,25 @@ class HierarchyQuestion:
         ]
         what = {"asks": "hierarchy", "levels": list(tree.names), "parents": tree.parents.tolist()}
         task = counted.task(what, steps, lambda rows: tree.sums(rows.table([0])), content)
-        return Plan.of(
-            self.rows._dataset,
-            task,
-            promised=goal.promised,
+        return Draft(
+            task=task,
+            goal=goal,
             forecast=lambda: self._forecast(mechanisms, goal),
             facts=lambda: [*counted.facts, *self._facts(mechanisms)],
-            confidence=float(goal.confidence),
             asked=self._words(shape=self.rows._dataset.record == "shape"),
-            request=lambda: {
-                "asks": "hierarchy",
-                "rows": rows_document(self.rows),
-                "levels": list(self.asked),
-                "tree": [list(path[-len(self.asked) :]) for path in tree.paths[: tree.leaves]],
-                "weights": self.weights,
-                "goal": goal.to_json(),
-            },
         )
+
+    def request(self, goal: Goal) -> JSON:
+        """Return the request of a plan."""
+        tree = self.tree
+        return {
+            "asks": "hierarchy",
+            "rows": rows_document(self.rows),
+            "levels": list(self.asked),
+            "tree": [list(path[-len(self.asked) :]) for path in tree.paths[: tree.leaves]],
+            "weights": dict(self.weights),
+            "goal": goal.to_json(),
+        }
 
     def _levels(
         self, counted: CountedQuestion, goal: Goal
@@ -219,6 +189,11 @@ class HierarchyQuestion:
             f"{name} {float(s) * 100:.3g} %" for name, s in zip(tree.names, shares, strict=True)
         )
         return [("nodes", ", ".join(sizes)), ("budget by level", split)]
+
+    @property
+    def words(self) -> str:
+        """The question in words."""
+        return self._words()
 
     def _words(self, *, shape: bool = False) -> str:
         """Say what is asked; the names of the levels above are not columns, so a shape drops them."""

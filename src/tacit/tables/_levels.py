@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tacit.algebra import Contribution, TableQuestion
     from tacit.tables._lowering import ReleasedColumn
     from tacit.tables._readings import Cell, Reading
-    from tacit.tables._steps import TableStep
+    from tacit.tables._steps import MeasuredStep
 
 __all__ = [
     "MOST_LEVELS", "Levels", "check_levels", "check_totals", "cube_levels", "lines_of", "named_levels",
@@ -102,7 +102,10 @@ def check_levels(question: TableQuestion) -> None:
 
 
 def check_totals(
-    steps: tuple[TableStep, ...], columns: tuple[ReleasedColumn, ...], who: Contribution, names: Sequence[str]
+    steps: tuple[MeasuredStep, ...],
+    columns: tuple[ReleasedColumn, ...],
+    who: Contribution,
+    names: Sequence[str],
 ) -> None:
     """Refuse aggregates whose total is not the sum over groups: picked values, units in several groups."""
     for column in columns:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from tacit.algebra import choose_name
 from tacit.errors import TacitError
-from tacit.exact import count
-from tacit.fixes import Declare, Set
+from tacit.fixes import Declare
 from tacit.tables import _aggregate_functions as ask
 from tacit.tables._cut_notes import BEYOND, OUTSIDE, CutNote, percent
 from tacit.tables._cut_shares import share_beyond
@@ -23,11 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from fractions import Fraction
 
-    from tacit.core import AnswerTable, Cells, Plan, Release
-    from tacit.exact import Number
+    from tacit.algebra import TableQuestion
+    from tacit.core import AnswerTable, Cells, Release
     from tacit.tables._dataset import TableDataset
-
-__all__ = ["CutCaption", "LimitCaption", "cut_plan", "suggestion_plan"]
 
 _LEVELS = (0.5, 0.9, 0.95, 0.99)
 _SUGGESTED = "0.95"
@@ -124,44 +121,42 @@ class CutCaption:
         return replace(release, content=replace(answer, notes=notes, left_out=(*said, *answer.left_out)))
 
 
-def suggestion_plan(
-    dataset: TableDataset, epsilon: Number, by: str | None, table: str, most: int
-) -> Plan[AnswerTable]:
-    """Plan private quantiles of the rows, and of the groups, that units have."""
+def limit_query(
+    dataset: TableDataset, *, by: str | None, table: str | None, most: int
+) -> tuple[TableQuestion, LimitCaption]:
+    """Return the question for private quantiles of the rows, and of the groups, that units have."""
     _check_unit(dataset)
-    most = count("most", most, zero=False, fix=Set(most=1000))
-    numbers = _round_numbers(most)
+    numbers, name = _round_numbers(most), table or dataset.main
     measures = {"rows": ask.count(), **({} if by is None else {"groups": ask.count_distinct(by)})}
     asked = {n: ask.quantiles(n, _LEVELS, bounds=(0, most), candidates=numbers) for n in measures}
-    query = dataset[table].per_unit((), **measures).agg(**asked)
-    caption = LimitCaption(f"{dataset.unit.noun}s", table, by or "", most)
-    return replace(query, post=caption).plan(epsilon=epsilon)
+    query = dataset[name].per_unit((), **measures).agg(**asked)
+    return query.question, LimitCaption(f"{dataset.unit.noun}s", name, by or "", most)
 
 
-def cut_plan(
-    dataset: TableDataset, epsilon: Number, column: str | None, table: str, cap: int | None
-) -> Plan[AnswerTable]:
-    """Plan the share of rows beyond the limit, or of values outside the bounds of a column."""
-    rows, noun = dataset[table], dataset.unit.noun
+def cut_query(
+    dataset: TableDataset, *, column: str | None, table: str | None, cap: int | None
+) -> tuple[TableQuestion, CutCaption]:
+    """Return the question for the share of rows beyond the limit, or of values outside a column's bounds."""
+    name, noun = table or dataset.main, dataset.unit.noun
+    rows = dataset[name]
     if column is not None:
-        bounds = _declared_bounds(dataset, table, column)
+        bounds = _declared_bounds(dataset, name, column)
         value, low, high = col(column), *map(float, bounds)
         inside = when((value >= low) & (value <= high), 0)
         outside = ask.mean(when((value < low) | (value > high), 1, inside), bounds=(0, 1))
-        caption = CutCaption(CutNote(table, None, column, bounds).meaning, 0, noun)
-        return replace(rows.agg(**{OUTSIDE: outside}), post=caption).plan(epsilon=epsilon)
+        caption = CutCaption(CutNote(name, None, column, bounds).meaning, 0, noun)
+        return rows.agg(**{OUTSIDE: outside}).question, caption
     _check_unit(dataset)
-    limit = dataset.limits.rows_of(table)
+    limit = dataset.limits.rows_of(name)
     if limit is None:
         raise TacitError(
             "missing-limit",
-            f"no limit cuts the rows of {table!r}",
+            f"no limit cuts the rows of {name!r}",
             fix=Declare("limits", 10, column="rows"),
         )
     most = 10 * limit if cap is None else cap
     query = rows.per_unit(rows=ask.count()).agg(**{BEYOND: share_beyond("rows", limit, most)})
-    caption = CutCaption(CutNote(table, limit).meaning, most, noun)
-    return replace(query, post=caption).plan(epsilon=epsilon)
+    return query.question, CutCaption(CutNote(name, limit).meaning, most, noun)
 
 
 def _check_unit(dataset: TableDataset) -> None:

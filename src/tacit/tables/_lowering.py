@@ -25,7 +25,7 @@ from tacit.algebra import (
     scope,
 )
 from tacit.tables._aggregates import LoweringContext, OnBounds, SumOf, kept_column
-from tacit.tables._steps import AddNoise, SelectKeys, TableStep
+from tacit.tables._steps import AddNoise, MeasuredStep, SelectKeys
 
 if TYPE_CHECKING:
     from tacit.algebra import Relation, TableQuestion
@@ -51,7 +51,7 @@ def lower(
     replaced: bool = False,
     added: bool = False,
     single: bool = False,
-) -> tuple[tuple[TableStep, ...], tuple[ReleasedColumn, ...]]:
+) -> tuple[tuple[MeasuredStep, ...], tuple[ReleasedColumn, ...]]:
     """Return the steps that a question takes and the columns read off them.
 
     The order of the steps does not depend on the order or the names of the columns, so that a plan's
@@ -72,8 +72,10 @@ def lower(
     """
     context = _context(question, by_row=by_row, added=added, single=single)
     narrow = replaced and not question.by and _one_row_each(question.input, by_row=by_row)
-    keys = [TableStep(RowCounts() if by_row else UnitCounts(), SelectKeys())] if question.private_keys else []
-    found: list[tuple[str, str, Aggregate, TableStep, Reading]] = []
+    keys = (
+        [MeasuredStep(RowCounts() if by_row else UnitCounts(), SelectKeys())] if question.private_keys else []
+    )
+    found: list[tuple[str, str, Aggregate, MeasuredStep, Reading]] = []
     for asked, aggregate in question.aggregates:
         for name, step, reading in aggregate.lowered(asked, context):
             if narrow and isinstance(step.statistic, Sums) and aggregate.argument in context.never_null:
@@ -114,13 +116,13 @@ def _one_row_each(relation: Relation, *, by_row: bool) -> bool:
     return isinstance(relation, Scan) and (by_row or relation.rows == 1)
 
 
-def _one_value_each(statistic: Sums, aggregate: Aggregate) -> TableStep:
+def _one_value_each(statistic: Sums, aggregate: Aggregate) -> MeasuredStep:
     """Put a value that is missing after all at the lower bound: each row has one, whatever it holds.
 
     The narrower sensitivity then holds for every table, also where ``never_null`` was declared in error.
     """
     if not isinstance(aggregate, OnBounds):
-        return TableStep(statistic, AddNoise())
+        return MeasuredStep(statistic, AddNoise())
     low, high = (Literal(float(b), "number") for b in aggregate.needed_bounds)
     present = Call("coalesce", (Call("clip", (statistic.argument, low, high)), low))
-    return TableStep(replace(statistic, argument=present, whole=True), AddNoise())
+    return MeasuredStep(replace(statistic, argument=present, whole=True), AddNoise())

@@ -5,17 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from tacit.tables._further_questions import asked_of
+from tacit.tables._questions import HIERARCHY, PREFIXES, RANGES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tacit.core import Question
     from tacit.exact import Number
-    from tacit.tables._hierarchy import HierarchyQuestion, TreeGiven
-    from tacit.tables._ranges import RangesQuestion
+    from tacit.tables._hierarchy_counts import HierarchyCounts
+    from tacit.tables._ordered_counts import OrderedCounts
+    from tacit.tables._public_tree import TreeGiven
     from tacit.tables._rows import Rows
-
-__all__ = ["OrderedQuestions"]
 
 
 class OrderedQuestions:
@@ -36,7 +36,7 @@ class OrderedQuestions:
         ranges: Sequence[tuple[object, object]] | Mapping[tuple[object, object], Number] | None = None,
         by: str | None = None,
         keys: Sequence[object] | None = None,
-    ) -> RangesQuestion:
+    ) -> Question[OrderedCounts]:
         """Ask for all ranges of an ordered column at once: any range of its cells, with an interval.
 
         Guarantee
@@ -69,10 +69,7 @@ class OrderedQuestions:
         >>> answer.low <= answer.value <= answer.high
         True
         """
-        asked: RangesQuestion = asked_of(
-            self._counted(), "ranges", column, bins=bins, values=values, ranges=ranges, by=by, keys=keys
-        )
-        return asked
+        return RANGES.of(self._counted(), column, bins=bins, values=values, ranges=ranges, by=by, keys=keys)
 
     def prefixes(
         self,
@@ -82,7 +79,7 @@ class OrderedQuestions:
         values: Sequence[object] | None = None,
         by: str | None = None,
         keys: Sequence[object] | None = None,
-    ) -> RangesQuestion:
+    ) -> Question[OrderedCounts]:
         """Ask for the distribution of an ordered column: running totals, and quantiles read off them.
 
         Guarantee
@@ -104,10 +101,7 @@ class OrderedQuestions:
         >>> median.low <= median.value <= median.high
         True
         """
-        asked: RangesQuestion = asked_of(
-            self._counted(), "prefixes", column, bins=bins, values=values, by=by, keys=keys
-        )
-        return asked
+        return PREFIXES.of(self._counted(), column, bins=bins, values=values, by=by, keys=keys)
 
     def hierarchy(
         self,
@@ -115,7 +109,7 @@ class OrderedQuestions:
         *,
         tree: TreeGiven,
         weights: Mapping[str, Number] | None = None,
-    ) -> HierarchyQuestion:
+    ) -> Question[HierarchyCounts]:
         """Ask for the counts of a public tree of areas or codes: all levels at once, and they add up.
 
         Guarantee
@@ -144,5 +138,4 @@ class OrderedQuestions:
         >>> [line["owner"] for line in release.level("owner")]
         ['public', 'private']
         """
-        asked: HierarchyQuestion = asked_of(self._counted(), "hierarchy", levels, tree=tree, weights=weights)
-        return asked
+        return HIERARCHY.of(self._counted(), levels, tree=tree, weights=weights)

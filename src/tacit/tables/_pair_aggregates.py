@@ -15,7 +15,7 @@ from tacit.tables._product_readings import (
     PairIntercept,
     PairSlope,
 )
-from tacit.tables._steps import AddNoise, TableStep
+from tacit.tables._steps import AddNoise, MeasuredStep
 
 if TYPE_CHECKING:
     from tacit.algebra import Node
@@ -63,7 +63,7 @@ class PairOf(Aggregate):
         del reading
         return "missing if the noise is too large to see the spread of the values"
 
-    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, TableStep, Reading]]:
+    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, MeasuredStep, Reading]]:
         """Read the answer off the products of both columns, whichever of them was named first."""
         del context
         sides = []
@@ -74,7 +74,7 @@ class PairOf(Aggregate):
         ordered = sorted(sides, key=lambda side: json.dumps(document(side), sort_keys=True))
         (first, grid), (second, other_grid) = ordered
         statistic = ProductSums(first, grid, second, other_grid)
-        return [(name, TableStep(statistic, AddNoise()), self.reading(x_first=ordered[0] == sides[1]))]
+        return [(name, MeasuredStep(statistic, AddNoise()), self.reading(x_first=ordered[0] == sides[1]))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from tacit.algebra import document
-from tacit.core import AnswerTable, Forecast, Plan, warn_of_delta
+from tacit.core import AnswerTable, Draft, Forecast, warn_of_delta
 from tacit.errors import TacitError
 from tacit.mechanisms import KeySelection
 from tacit.tables._captions import facts_of, facts_of_blocks, left_out, selected_sizes
@@ -22,19 +21,28 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from tacit.algebra import TableQuestion
+    from tacit.core import Goal
     from tacit.tables._cross_workload import PaidNoise
     from tacit.tables._dataset import TableDataset
-    from tacit.tables._goals import Goal
     from tacit.tables._lowering import ReleasedColumn
     from tacit.tables._postprocessing import Presentation
     from tacit.tables._readings import StepNoise
     from tacit.tables._steps import Ask, PaidStep
 
 
-def make_plans(
-    members: Sequence[tuple[TableDataset, TableQuestion, Goal, Presentation | None]],
-) -> list[Plan[AnswerTable]]:
-    """Plan a question for one dataset, or for several, each with its own limits and goal.
+#: One dataset's part of a question: what it is asked, its goal, and how the release is shown.
+TableMember: TypeAlias = "tuple[TableDataset, TableQuestion, Goal, Presentation | None]"
+
+
+def draft_table(
+    dataset: TableDataset, goal: Goal, *, question: TableQuestion, post: Presentation | None
+) -> Draft[AnswerTable]:
+    """Draft the plan of a question for one dataset."""
+    return drafts_of([(dataset, question, goal, post)])[0]
+
+
+def drafts_of(members: Sequence[TableMember]) -> list[Draft[AnswerTable]]:
+    """Draft the plan of a question for one dataset, or for several, each with its own limits and goal.
 
     Their noisy integers are added, so that every plan forecasts and reads the sums with the noise of all.
     """
@@ -53,7 +61,7 @@ def make_plans(
     paid = [calibrate(one.steps, one.who, ask, one.weights) for one, ask in zip(pricings, inner, strict=True)]
     noises = noises_of(pricings, paid)
     return [
-        _plan(dataset, pricing, goal, post, ask, own, noises, alone=len(members) == 1)
+        _draft(dataset, pricing, goal, post, ask, own, noises, alone=len(members) == 1)
         for (dataset, _, goal, post), pricing, ask, own in zip(members, pricings, asks, paid, strict=True)
     ]
 
@@ -64,7 +72,7 @@ def _meaning(pricing: Pricing) -> tuple[object, ...]:
     return question.by, question.keys, question.sample, pricing.steps, pricing.columns
 
 
-def _plan(
+def _draft(
     dataset: TableDataset,
     pricing: Pricing,
     goal: Goal,
@@ -74,7 +82,7 @@ def _plan(
     noises: tuple[StepNoise, ...],
     *,
     alone: bool,
-) -> Plan[AnswerTable]:
+) -> Draft[AnswerTable]:
     question, columns, level = pricing.question, pricing.columns, pricing.level
     if post is not None:
         post.check_columns([*(name for name, _ in question.by), *(column.name for column in columns)])
@@ -82,9 +90,8 @@ def _plan(
     plain = not alone or goal.within is not None or independent
     together = None if plain else levels_together(pricing, ask, paid)
     subject = _subject(dataset, pricing, paid, noises, together)
-    return Plan.of(
-        dataset,
-        subject.task,
+    return Draft(
+        task=subject.task,
         promised={k: v for k, v in (("epsilon", ask.epsilon), ("delta", ask.delta), ("rho", ask.rho)) if v},
         forecast=lambda: (
             [_forecast(column, noises[column.step], level, pricing.size) for column in columns]
@@ -92,13 +99,7 @@ def _plan(
             else forecast_of_levels(question, columns, together, level)
         ),
         facts=lambda: _facts(dataset, pricing, ask, paid, subject.blocks, together=together is not None),
-        confidence=float(level),
         asked=in_words(question, shape=dataset.record == "shape"),
-        request=lambda: {
-            "question": document(question),
-            "goal": goal.to_json(),
-            "post": document(post),
-        },
         present=None if post is None else post.apply,
     )
 

@@ -8,9 +8,9 @@ from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from tacit.algebra import Column, contribution, kind_of, scope, whole_numbers
+from tacit.algebra import Call, Column, contribution, kind_of, scope, whole_numbers
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, count, rational
+from tacit.exact import rational
 from tacit.fixes import Declare, Do, Either, Set
 from tacit.tables._keys import example_keys
 from tacit.tables._levels import check_totals
@@ -23,14 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tacit.algebra import Contribution, Node, TableQuestion
+    from tacit.core import Goal
     from tacit.tables._dataset import TableDataset
-    from tacit.tables._goals import Goal
     from tacit.tables._lowering import ReleasedColumn
-    from tacit.tables._steps import PaidStep, TableStep
-
-__all__ = ["Pricing", "asks_of", "noises_of", "smallest_epsilon"]
-
-_LARGEST_SIZE = 10**300  # rows; errors are divided by it as floats
+    from tacit.tables._steps import MeasuredStep, PaidStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +34,7 @@ class Pricing:
     """The public facts that decide what a question costs one dataset."""
 
     question: TableQuestion
-    steps: tuple[TableStep, ...]
+    steps: tuple[MeasuredStep, ...]
     columns: tuple[ReleasedColumn, ...]
     who: Contribution
     level: Fraction
@@ -64,13 +60,12 @@ class Pricing:
             check_totals(steps, columns, who, [name for name, _ in question.by])
         if question.private_keys and not goal.delta:
             raise _owners(question, dataset) or _keys_missing(question, dataset)
-        ask, level, size = _read(goal)
-        weights = _weights(goal.weights, question, columns, len(steps))
+        weights = _weights(goal.weights or {}, question, columns, len(steps))
         flip = _only_epsilon_counts(dataset, goal, steps)
-        ask = None if ask is None else replace(ask, flip=flip)
-        found = cls(question, steps, columns, who, level, size, ask, weights, flip)
+        ask = None if goal.within is not None else Ask(goal.epsilon, goal.delta, goal.rho, flip)
+        found = cls(question, steps, columns, who, goal.confidence, goal.size, ask, weights, flip)
         if ask is None and len(steps) > 1:  # an error is wanted, the same for every column
-            errors = found._errors_alone(rational("delta", goal.delta, zero=True))
+            errors = found._errors_alone(goal.delta)
             return replace(found, weights=tuple(w * e for w, e in zip(weights, errors, strict=True)))
         return found
 
@@ -109,7 +104,7 @@ class Pricing:
         return expected
 
 
-def _only_epsilon_counts(dataset: TableDataset, goal: Goal, steps: tuple[TableStep, ...]) -> bool:
+def _only_epsilon_counts(dataset: TableDataset, goal: Goal, steps: tuple[MeasuredStep, ...]) -> bool:
     """Return whether choices may be charged as pure epsilon: plan and budget know neither rho nor delta."""
     if goal.rho is not None or goal.delta:
         return False
@@ -146,6 +141,9 @@ def _keys_missing(question: TableQuestion, dataset: TableDataset) -> TacitError:
     )
 
 
+_YEARS: list[object] = [2025, 2026]
+
+
 def _keys_to_give(name: str, node: Node, question: TableQuestion, dataset: TableDataset) -> Declare | Set:
     """Offer keys that are known: those of a public table, or whole numbers between bounds; else examples.
 
@@ -153,54 +151,30 @@ def _keys_to_give(name: str, node: Node, question: TableQuestion, dataset: Table
     """
     known = whole_numbers(node, scope(question.input))
     if not isinstance(node, Column):
-        return Set(keys={name: example_keys(kind_of(node)) if known is None else known})
+        examples = _YEARS if isinstance(node, Call) and node.op == "year" else example_keys(kind_of(node))
+        return Set(keys={name: examples if known is None else known})
     for table in dataset.tables.values():
         if table.key is not None and node.name in (table.columns or ()):
             return Declare("keys", f"{table.name}.{node.name}", column=name, example=False)
     return Declare("keys", example_keys(kind_of(node)), column=name)
 
 
-def _read(goal: Goal) -> tuple[Ask | None, Fraction, int | None]:
-    """Read the total that a goal names (None where it names an error instead), the confidence, the size."""
-    level = rational("confidence", goal.confidence)
-    if not 0 < float(level) < 1:
-        raise bad_parameter("confidence", "between 0 and 1", goal.confidence, fix=Set(confidence=0.95))
-    size = None if goal.size is None else count("size", goal.size, zero=False)
-    if size is not None and size > _LARGEST_SIZE:
-        raise bad_parameter("size", "at most 10^300", goal.size, fix=Set(size=1000))
-    given = [n for n in ("epsilon", "rho", "within") if getattr(goal, n) is not None]
-    if len(given) != 1:
-        raise TacitError(
-            "bad-parameter",
-            f"a plan needs exactly one of epsilon, rho and within, got {' and '.join(given) or 'none'}",
-            why="two of them could contradict each other" if given else "there is no default epsilon",
-            fix=Either(Set(epsilon=0.5), Set(within=5, confidence=0.95)),
-        )
-    delta = rational("delta", goal.delta, zero=True)
-    if not delta < 1:
-        raise bad_parameter("delta", "below 1", goal.delta, fix=Set(delta=1e-6))
-    epsilon = None if goal.epsilon is None else rational("epsilon", goal.epsilon)
-    rho = None if goal.rho is None else rational("rho", goal.rho)
-    return None if goal.within is not None else Ask(epsilon, delta, rho), level, size
-
-
 def _weights(
-    given: Mapping[str, Number] | None,
+    given: Mapping[str, Fraction],
     question: TableQuestion,
     columns: tuple[ReleasedColumn, ...],
     steps: int,
 ) -> tuple[Fraction, ...]:
     """Weigh each step as much as the heaviest aggregate that is read off it; 1 where nothing is said."""
     known = [name for name, _ in question.aggregates]
-    for name in given or {}:
+    for name in given:
         if name not in known:
             fix = Set(weights={known[0]: 2})
             raise bad_parameter(
                 "weights", f"given for the columns {', '.join(sorted(known))} only", name, fix=fix
             )
-    read = {name: rational(f"the weight of {name}", w) for name, w in (given or {}).items()}
     return tuple(
-        max((read.get(c.asked, Fraction(1)) for c in columns if c.step == i), default=Fraction(1))
+        max((given.get(c.asked, Fraction(1)) for c in columns if c.step == i), default=Fraction(1))
         for i in range(steps)
     )
 
@@ -231,8 +205,7 @@ def asks_of(pricings: Sequence[Pricing], goals: Sequence[Goal]) -> tuple[list[As
 
 def _within(pricings: Sequence[Pricing], goal: Goal) -> Ask:
     """Find the smallest epsilon of each member with which all columns stay within the wanted error."""
-    within = float(rational("within", goal.within or 0))
-    delta = rational("delta", goal.delta, zero=True)
+    within, delta = float(rational("within", goal.within)), goal.delta
     first = pricings[0]
     flip = all(one.flip for one in pricings)
 
@@ -248,6 +221,21 @@ def _within(pricings: Sequence[Pricing], goal: Goal) -> Ask:
         return all(first.error(column, noises[column.step]) <= within for column in first.columns)
 
     return Ask(smallest_epsilon(fits, within), delta, flip=flip)
+
+
+def goal_within(goal: Goal, error: Callable[[Goal], float]) -> Goal:
+    """Return the goal with the smallest epsilon whose largest error stays within the wanted one."""
+    wanted = float(rational("within", goal.within))
+
+    def fits(found: float) -> bool:
+        try:
+            return bool(error(replace(goal, epsilon=Fraction(found), within=None)) <= wanted)
+        except TacitError as refusal:
+            if refusal.code == "bad-parameter":  # noise beyond 64 bits
+                return False
+            raise
+
+    return replace(goal, epsilon=smallest_epsilon(fits, wanted), within=None)
 
 
 def smallest_epsilon(fits: Callable[[float], bool], within: float) -> Fraction:

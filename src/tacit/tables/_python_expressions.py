@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tacit.algebra import Call, Column, Node, lit, text_of
+from tacit.algebra import MOST_LEVELS, Call, Column, Node, lit, text_of
 from tacit.errors import TacitError
 from tacit.fixes import Code
 from tacit.tables._listed_values import bucket_node
@@ -20,8 +20,8 @@ _COLUMN = Code('tc.col("age")')
 
 #: The most parts (columns, constants, operators) of one expression, each as often as it is computed.
 MOST_PARTS = 10_000
-#: How deep expressions can be nested.
-MOST_DEPTH = 200
+#: How deep expressions can be nested: a column is on the first level.
+MOST_DEPTH = MOST_LEVELS
 
 
 class Expr:

@@ -7,14 +7,13 @@ ranges from public facts alone. docs/proofs/ranges.md has the argument.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tacit.algebra import kind_of
-from tacit.core import Forecast, Goal, Plan, Step
+from tacit.core import Draft, Forecast, Goal, Step
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational, read_fraction
 from tacit.fixes import Set
@@ -23,26 +22,24 @@ from tacit.strategies import MOST_CELLS, Workload, factored, trees_for
 from tacit.tables._axes import in_order, read_axes
 from tacit.tables._coded_rows import CodedRows
 from tacit.tables._counted_subject import counted_question
-from tacit.tables._further_questions import read_rows, rows_document
 from tacit.tables._keys import most_cells
 from tacit.tables._ordered_counts import OrderedCounts
-from tacit.tables._pricing import smallest_epsilon
+from tacit.tables._pricing import goal_within
+from tacit.tables._rows_questions import read_rows, rows_document
 from tacit.tables._words import counted_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
     from tacit.core import JSON
-    from tacit.exact import Number
     from tacit.strategies import RangeStrategy
     from tacit.tables._axes import Axis
     from tacit.tables._counted_subject import CountedQuestion
     from tacit.tables._dataset import TableDataset
     from tacit.tables._rows import Rows
-
-__all__ = ["RangesQuestion", "prefixes", "ranges", "read_within", "rebuild"]
 
 _MOST_GIVEN = 10_000  # ranges
 _MOST_APART = 10**9  # weights
@@ -52,7 +49,7 @@ _LONG = 400  # cuts that fit into one expression
 RangesGiven = "Sequence[tuple[object, object]] | Mapping[tuple[object, object], Number] | None"
 
 
-def ranges(
+def ranges_design(
     rows: Rows,
     column: str,
     *,
@@ -61,13 +58,13 @@ def ranges(
     ranges: RangesGiven = None,  # type: ignore[valid-type]
     by: str | None = None,
     keys: Sequence[object] | None = None,
-) -> RangesQuestion:
-    """Ask for all ranges of an ordered column, or for given ones; see `Rows.ranges`."""
+) -> RangesDesign:
+    """Read a question for all ranges of an ordered column, or for given ones; see `Rows.ranges`."""
     given = {"bins": bins, "values": values, "by": by, "keys": keys, "ranges": _listed(ranges)}
-    return _question(rows, "ranges", column, given)
+    return _design(rows, "ranges", column, given)
 
 
-def prefixes(
+def prefixes_design(
     rows: Rows,
     column: str,
     *,
@@ -75,17 +72,17 @@ def prefixes(
     values: Sequence[object] | None = None,
     by: str | None = None,
     keys: Sequence[object] | None = None,
-) -> RangesQuestion:
-    """Ask for the distribution of an ordered column; see `Rows.prefixes`."""
+) -> RangesDesign:
+    """Read a question for the distribution of an ordered column; see `Rows.prefixes`."""
     given = {"bins": bins, "values": values, "by": by, "keys": keys, "ranges": None}
-    return _question(rows, "prefixes", column, given)
+    return _design(rows, "prefixes", column, given)
 
 
-def rebuild(dataset: TableDataset, request: Any) -> Plan[OrderedCounts]:
-    """Rebuild a plan from its request."""
+def read_ranges(dataset: TableDataset, request: Any) -> tuple[RangesDesign, Goal]:
+    """Read ranges or prefixes back from a request."""
     given = {name: request["given"][name] for name in ("bins", "values", "by", "keys", "ranges")}
-    question = _question(read_rows(dataset, request["rows"]), request["asks"], str(request["column"]), given)
-    return question.planned(Goal.from_json(request["goal"]))
+    design = _design(read_rows(dataset, request["rows"]), request["asks"], str(request["column"]), given)
+    return design, Goal.from_json(request["goal"])
 
 
 def _listed(given: Any) -> list[list[JSON]] | None:
@@ -111,7 +108,7 @@ def _written(value: Any) -> JSON:
     return value if isinstance(value, str | int | float) else str(value)
 
 
-def _question(rows: Rows, asks: str, column: str, given: dict[str, Any]) -> RangesQuestion:
+def _design(rows: Rows, asks: str, column: str, given: dict[str, Any]) -> RangesDesign:
     bins, values, by, keys = (given[name] for name in ("bins", "values", "by", "keys"))
     lists = {name: list(one) for name, one in ((column, values), (by, keys)) if one is not None and name}
     axes = read_axes(
@@ -135,7 +132,7 @@ def _question(rows: Rows, asks: str, column: str, given: dict[str, Any]) -> Rang
     if given["ranges"] is not None:
         _check_given(given["ranges"])
     kept = {name: given[name] if not isinstance(given[name], tuple) else list(given[name]) for name in given}
-    return RangesQuestion(rows, asks, (axis, *axes[1:]), kept)
+    return RangesDesign(rows, asks, (axis, *axes[1:]), kept)
 
 
 def _check_given(listed: list[list[Any]]) -> None:
@@ -168,20 +165,14 @@ def _ordered(axis: Axis, values: Sequence[object] | None) -> Axis:
     return in_order(axis, values)
 
 
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class RangesQuestion:
-    """Ranges or prefixes of one ordered column, not planned yet; ``plan`` states the cost."""
+@dataclass(frozen=True, slots=True, eq=False)
+class RangesDesign:
+    """Ranges or prefixes of one ordered column."""
 
     rows: Rows
     asks: str
     axes: tuple[Axis, ...]
     given: dict[str, Any]
-
-    def __repr__(self) -> str:
-        return (
-            f"question to {self.rows._dataset.name}: {self._words()}\n"
-            "not planned yet, and nothing was read: .plan(epsilon=0.5) shows the cost and the expected error"
-        )
 
     @property
     def workload(self) -> Workload:
@@ -195,40 +186,18 @@ class RangesQuestion:
         weighed = [(*frame.cells_of(a, b), float(read_fraction(weight) / unit)) for a, b, weight in listed]
         return Workload(cells, "given", tuple(weighed))
 
-    def plan(
-        self,
-        *,
-        epsilon: Number | None = None,
-        delta: Number = 0,
-        rho: Number | None = None,
-        within: Number | None = None,
-        confidence: Number = 0.95,
-    ) -> Plan[OrderedCounts]:
-        """Plan the question and state its cost. Touches no data.
+    def draft(self, goal: Goal) -> Draft[OrderedCounts]:
+        """Draft the plan.
 
-        Parameters
-        ----------
-        epsilon, delta
-            The total for this plan. Without ``delta`` the noise is Laplace, on cells or on a tree of sums.
-            With it, Tacit takes Gaussian noise on the optimal factorisation where that has the smaller error.
-        rho
-            Instead of epsilon: the total in zCDP (Gaussian noise).
-        within, confidence
-            Instead of epsilon: find the smallest epsilon at which the error of every range that you ask for
-            stays within this limit, with this confidence.
+        Without a delta the noise is Laplace, on cells or on a tree of sums. With it, Tacit takes Gaussian
+        noise on the optimal factorisation where that has the smaller error. ``within`` is the error of every
+        range that is asked.
         """
-        if within is None:
-            return self.planned(Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence))
         counted = self._counted()
-        goal = read_within(
-            within, epsilon, rho, delta, confidence,
-            lambda goal: self._widest(self._mechanism(counted, goal), float(goal.confidence)),
-        )  # fmt: skip
-        return self.planned(goal)
-
-    def planned(self, goal: Goal) -> Plan[OrderedCounts]:
-        """Return the plan of a goal that was read."""
-        counted = self._counted()
+        if goal.within is not None:
+            goal = goal_within(
+                goal, lambda one: self._widest(self._mechanism(counted, one), float(one.confidence))
+            )
         noise, axis = self._mechanism(counted, goal), self.axes[0]
         by, groups = ("", ("",)) if len(self.axes) == 1 else (self.axes[1].name, self.axes[1].shown)
 
@@ -246,22 +215,23 @@ class RangesQuestion:
             lambda rows: _exact(rows, self.axes),
             content,
         )
-        return Plan.of(
-            self.rows._dataset,
-            task,
-            promised=goal.promised,
+        return Draft(
+            task=task,
+            goal=goal,
             forecast=lambda: self._forecast(noise, float(goal.confidence)),
-            facts=[*counted.facts, *self._facts(noise)],
-            confidence=float(goal.confidence),
+            facts=lambda: [*counted.facts, *self._facts(noise)],
             asked=self._words(shape=self.rows._dataset.record == "shape"),
-            request=lambda: {
-                "asks": self.asks,
-                "rows": rows_document(self.rows),
-                "column": axis.name,
-                "given": self.given,
-                "goal": goal.to_json(),
-            },
         )
+
+    def request(self, goal: Goal) -> JSON:
+        """Return the request of a plan."""
+        return {
+            "asks": self.asks,
+            "rows": rows_document(self.rows),
+            "column": self.axes[0].name,
+            "given": self.given,
+            "goal": goal.to_json(),
+        }
 
     def _counted(self) -> CountedQuestion:
         """Return the rows with their cells; many cells are read as two parts, because SQL has its limits."""
@@ -319,38 +289,17 @@ class RangesQuestion:
             found.append(("groups", f"{self.axes[1].size:,} of {self.axes[1].name}, each with its own cells"))
         return found
 
+    @property
+    def words(self) -> str:
+        """The question in words."""
+        return self._words()
+
     def _words(self, *, shape: bool = False) -> str:
         axis, given = self.axes[0], self.given["ranges"]
         what = "running totals" if self.asks == "prefixes" else "ranges" if given is None else "given ranges"
         by = " by {}" if len(self.axes) > 1 else ""
         said = f"{what} of {{}} in {'?' if shape else axis.size} cells{by}"
         return counted_in_words(said, [one.name for one in self.axes], self.rows.relation, shape=shape)
-
-
-def read_within(
-    within: Number, epsilon: Number | None, rho: Number | None, delta: Number, confidence: Number, error: Any
-) -> Goal:
-    """Return the goal with the smallest epsilon whose largest error stays within a wanted one."""
-    if epsilon is not None or rho is not None:
-        raise TacitError(
-            "bad-parameter",
-            "a plan needs exactly one of epsilon, rho and within",
-            why="two of them could contradict each other",
-            fix=Set(within=5, confidence=0.95),
-        )
-    wanted = float(rational("within", within))
-
-    def fits(found: float) -> bool:
-        goal = Goal.read(epsilon=Fraction(found), delta=delta, confidence=confidence)
-        try:
-            return bool(error(goal) <= wanted)
-        except TacitError as refusal:
-            if refusal.code == "bad-parameter":  # noise beyond 64 bits
-                return False
-            raise
-
-    Goal.read(epsilon=1, delta=delta, confidence=confidence)  # refuses what is wrong before the search
-    return Goal.read(epsilon=smallest_epsilon(fits, wanted), delta=delta, confidence=confidence)
 
 
 def _exact(rows: CodedRows, axes: tuple[Axis, ...]) -> NDArray[np.int64]:

@@ -175,7 +175,7 @@ Method: TypeAlias = AddNoise | ChooseQuantile | ChooseQuantileEnds | ChooseTop |
 
 
 @dataclass(frozen=True, slots=True)
-class TableStep:
+class MeasuredStep:
     """One mechanism on one statistic; every step is paid for."""
 
     statistic: Statistic
@@ -207,14 +207,14 @@ class Ask:
 class PaidStep:
     """A step with its mechanism and its share of the budget, in epsilon or in rho."""
 
-    step: TableStep
+    step: MeasuredStep
     mechanism: IntegerMechanism
     epsilon: Fraction | None = None
     rho: Fraction | None = None
 
 
 def calibrate(
-    steps: tuple[TableStep, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...]
+    steps: tuple[MeasuredStep, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...]
 ) -> tuple[PaidStep, ...]:
     """Split the budget over the steps and choose their mechanisms.
 
@@ -246,7 +246,7 @@ def _error(mechanism: IntegerMechanism) -> float:
     return (1.96 if isinstance(mechanism, DiscreteGaussian) else 3.0) * float(mechanism.scale)
 
 
-def _alone(step: TableStep, who: Contribution, ask: Ask) -> float:
+def _alone(step: MeasuredStep, who: Contribution, ask: Ask) -> float:
     """Return the error of a step that gets the whole budget."""
     one, whole = (step,), (Fraction(1),)
     families = [_laplace_family(one, who, ask, whole)]
@@ -256,7 +256,7 @@ def _alone(step: TableStep, who: Contribution, ask: Ask) -> float:
 
 
 def _laplace_family(
-    steps: tuple[TableStep, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...]
+    steps: tuple[MeasuredStep, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...]
 ) -> tuple[PaidStep, ...]:
     """Split epsilon in proportion to the weights."""
     whole = sum(weights)
@@ -271,7 +271,7 @@ def _laplace_family(
     )
 
 
-def _pure(step: TableStep, who: Contribution, share: Fraction, ask: Ask) -> IntegerMechanism:
+def _pure(step: MeasuredStep, who: Contribution, share: Fraction, ask: Ask) -> IntegerMechanism:
     """Return a step's mechanism for its share of epsilon."""
     if ask.flip and isinstance(step.method, Flippable):
         return step.method.flipped(step.statistic, who, share)
@@ -279,7 +279,7 @@ def _pure(step: TableStep, who: Contribution, share: Fraction, ask: Ask) -> Inte
 
 
 def _gaussian_family(
-    steps: tuple[TableStep, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...]
+    steps: tuple[MeasuredStep, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...]
 ) -> tuple[PaidStep, ...]:
     """Split rho in proportion to the squares of the weights; the selection of keys pays in epsilon.
 
@@ -313,7 +313,7 @@ def _gaussian_family(
 
 
 def _concentrated_family(
-    steps: tuple[TableStep, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...]
+    steps: tuple[MeasuredStep, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...]
 ) -> tuple[PaidStep, ...]:
     """Split rho in proportion to the squares of the weights, the selection of keys included.
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tacit.tables._exact_integers import ExactIntegers
     from tacit.tables._lowering import ReleasedColumn
     from tacit.tables._readings import StepNoise
-    from tacit.tables._steps import TableStep
+    from tacit.tables._steps import MeasuredStep
 
 _MIDNIGHT = " 00:00:00"
 
@@ -61,7 +61,7 @@ class TableSubject(RowsSubject):
         The noise of totals that are planned together with their groups; None where sums of groups do.
     """
 
-    steps: tuple[TableStep, ...]
+    steps: tuple[MeasuredStep, ...]
     mechanisms: tuple[IntegerMechanism, ...]
     noises: tuple[StepNoise, ...] = ()
     columns: tuple[ReleasedColumn, ...] = ()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from tacit.algebra import SCORE_BITS, Scope, ScoreSums, ValueBins, bounds_of, grid_for, resolve, words_of
 from tacit.tables._aggregates import Aggregate, LoweringContext, bounds_missing
 from tacit.tables._readings import ChosenValue
-from tacit.tables._steps import ChooseTop, TableStep
+from tacit.tables._steps import ChooseTop, MeasuredStep
 
 if TYPE_CHECKING:
     from tacit.algebra import Node
@@ -53,13 +53,13 @@ class BestOf(Aggregate):
             bounds = None
         return replace(self, scores=scores, bounds=bounds)
 
-    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, TableStep, Reading]]:
+    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, MeasuredStep, Reading]]:
         """Choose the candidate with the largest sum."""
         del context
         if self.bounds is None:
             raise bounds_missing("the score", self.scores[0])
         statistic = ScoreSums(self.scores, ValueBins(self.candidates), grid_for(self.bounds, SCORE_BITS))
-        return [(name, TableStep(statistic, ChooseTop(1)), ChosenValue())]
+        return [(name, MeasuredStep(statistic, ChooseTop(1)), ChosenValue())]
 
     def stands_for(self, reading: Reading) -> str:
         """Say how the value was picked."""

@@ -229,8 +229,9 @@ def _node(written: Any, tables: Mapping[str, Table]) -> Any:
         case {"node": str(name)}:
             node = _NODES[name]
             given = {k: _node(v, tables) for k, v in written.items() if k != "node"}
-            needed = {field.name for field in fields(node) if not field.metadata}
-            insist(needed <= set(given) <= {field.name for field in fields(node)})
+            listed = [field for field in fields(node) if field.init]
+            needed = {field.name for field in listed if not field.metadata}
+            insist(needed <= set(given) <= {field.name for field in listed})
             return node(**given)
         case list() | tuple():
             return tuple(_node(one, tables) for one in written)

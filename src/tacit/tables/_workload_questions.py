@@ -5,18 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Literal
 
-from tacit.tables._further_questions import asked_of
+from tacit.core import question_of
+from tacit.tables._questions import CROSSTABS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tacit.core import Question
     from tacit.exact import Number
     from tacit.tables._axes import BinsGiven
-    from tacit.tables._cross_tables import TableName
-    from tacit.tables._crosstabs import CrossQuestion
+    from tacit.tables._cross_tables import CrossTables, TableName
     from tacit.tables._rows import Rows
-
-__all__ = ["WorkloadQuestions"]
 
 
 class WorkloadQuestions:
@@ -27,6 +26,12 @@ class WorkloadQuestions:
     @abstractmethod
     def _counted(self) -> Rows:
         """Return the rows that are counted."""
+
+    def _asked_of(self, name: str, *given: Any, **named: Any) -> Question[Any]:
+        """Ask a question of the room that registered it for tables."""
+        kind: Any = question_of("table", name)
+        asked: Question[Any] = kind.of(self._counted(), *given, **named)
+        return asked
 
     def crosstabs(
         self,
@@ -40,7 +45,7 @@ class WorkloadQuestions:
         missing: bool = True,
         weights: Mapping[TableName, Number] | None = None,
         aim: Literal["largest", "sum"] = "largest",
-    ) -> CrossQuestion:
+    ) -> Question[CrossTables]:
         """Ask for many tables of these columns at once, planned together; all of them agree.
 
         Guarantee: like every plan, it states its cost and the error of every table before anything is
@@ -83,11 +88,10 @@ class WorkloadQuestions:
         >>> abs(total - release.total.value) < 1e-6  # all tables agree
         True
         """
-        question: CrossQuestion = asked_of(
-            self._counted(), "crosstabs", columns, up_to, tables=tables, bins=bins, keys=keys, other=other,
+        return CROSSTABS.of(
+            self._counted(), columns, up_to, tables=tables, bins=bins, keys=keys, other=other,
             missing=missing, weights=weights, aim=aim,
         )  # fmt: skip
-        return question
 
     def regress(
         self,
@@ -98,7 +102,7 @@ class WorkloadQuestions:
         bounds: Mapping[str, tuple[Number, Number]] | None = None,
         bins: BinsGiven = None,
         keys: Mapping[str, Sequence[object]] | None = None,
-    ) -> Any:
+    ) -> Question[Any]:
         """Ask for a regression of a column on others; `tacit.inference.regress` explains the parameters.
 
         Intervals and p-values cover the noise and the chance in who was included. Each unit needs one row.
@@ -107,9 +111,7 @@ class WorkloadQuestions:
         --------
         ``people.regress("sbp", on=["age", "bmi"]).plan(epsilon=1)``
         """
-        return asked_of(
-            self._counted(), "regress", outcome, on=on, kind=kind, bounds=bounds, bins=bins, keys=keys
-        )
+        return self._asked_of("regress", outcome, on=on, kind=kind, bounds=bounds, bins=bins, keys=keys)
 
     def survival(
         self,
@@ -119,7 +121,7 @@ class WorkloadQuestions:
         bins: Sequence[Number],
         by: str | None = None,
         keys: Sequence[object] | None = None,
-    ) -> Any:
+    ) -> Question[Any]:
         """Ask for survival curves on public time bins; `tacit.inference.survival` explains the parameters.
 
         Intervals and p-values cover the noise and the chance in who was included. Each unit needs one row.
@@ -128,7 +130,7 @@ class WorkloadQuestions:
         --------
         ``people.survival(time="week", event="arrest", bins=[0, 13, 26, 39, 52], by="fin").plan(epsilon=1)``
         """
-        return asked_of(self._counted(), "survival", time=time, event=event, bins=bins, by=by, keys=keys)
+        return self._asked_of("survival", time=time, event=event, bins=bins, by=by, keys=keys)
 
     def synthesize(
         self,
@@ -142,7 +144,7 @@ class WorkloadQuestions:
         method: Literal["auto", "aim", "mst", "tables"] = "auto",
         up_to: int | None = None,
         size: int = 200_000,
-    ) -> Any:
+    ) -> Question[Any]:
         """Ask for invented rows that agree with measured tables of these columns.
 
         Guarantee: the plan's rho for each unit, whatever was measured (docs/proofs/synth.md). The release
@@ -185,7 +187,7 @@ class WorkloadQuestions:
         >>> rows.shape, rows.equals(release.to_pandas(rows=100))
         ((100, 2), True)
         """
-        return asked_of(
-            self._counted(), "synthesize", columns, bins=bins, keys=keys, other=other, keep=keep, never=never,
+        return self._asked_of(
+            "synthesize", columns, bins=bins, keys=keys, other=other, keep=keep, never=never,
             method=method, up_to=up_to, size=size,
         )  # fmt: skip

@@ -19,8 +19,8 @@ def the_same_pairs_in_every_run(monkeypatch):
     That happened in 4 of 10 attacks on the batch, whose unit often has rows of hospitals that are not listed.
     """
 
-    def seeded(task, identity, _):
-        return InventedTables(task, identity, random.Random(12).randrange)
+    def seeded(subjects, identity, _):
+        return InventedTables(subjects, identity, random.Random(12).randrange)
 
     monkeypatch.setattr(_plan_audit, "InventedTables", seeded)
 
@@ -56,14 +56,14 @@ def test_an_honest_plan_holds_and_nothing_is_charged(visits, name):
     assert visits.remaining.epsilon == 10
     assert "Nothing was found" in str(found)
     assert str(found).count("which groups exist") == (name == "private keys")
-    assert all(column.name in str(found) for column in members_of(found.plan)[0].task.columns)
+    assert all(column.name in str(found) for column in members_of(found.plan)[0].task.subject.columns)
     assert "<table>" in found._repr_html_()
 
 
 def test_the_search_reaches_what_is_declared(visits):
     plan = visits.agg(n=tc.count(), days=tc.sum("length_of_stay")).plan(epsilon=1)
     [member] = members_of(plan)
-    invented = InventedTables(member.task, member.identity, random.Random(5).randrange)
+    invented = InventedTables([member.task.subject], member.identity, random.Random(5).randrange)
     reached = zip(*([change.share for change in invented.pair().changes] for _ in range(40)), strict=True)
     assert [max(shares) for shares in reached] == [1, 1]  # the bound is tight, and was met
 

@@ -22,7 +22,8 @@ QUESTION = CommandContext(
 )
 #: An argument of each name that the actions take.
 ARGUMENTS = {
-    "encoding": "latin-1", "source": "visits.csv", "target": "visits.parquet",
+    "encoding": "latin-1", "reading": ", encoding='latin-1'", "source": "visits.csv",
+    "target": "visits.parquet",
     "account": "ana", "column": "stay", "dataset": "visits", "expression": "stay + 1", "high": 30,
     "low": 0, "new": Budget(2),
     "package": "tacit[plot]", "path": "some/file", "seconds": 30, "statement": "disk checked", "table": "t",

@@ -344,8 +344,8 @@ class Remembers:
             Step(second, lambda before, noisy: noisy[0]),
         )
         self.task = RunTask(
-            document="remembers", instalments=4, composition="once", steps_of=lambda _: steps, open=self.opened,
-            left=self.left, reading=lambda number, noisy, _: Numbers((dict(noisy),)),
+            document="remembers", instalments=4, composition="once", steps_of=lambda _: steps,
+            open=self.opened, left=self.left, reading=lambda number, noisy, _: Numbers((dict(noisy),)),
         )  # fmt: skip
 
     def opened(self, before):

@@ -76,6 +76,35 @@ def test_the_order_of_dates_is_part_of_a_question(tmp_path):
     assert _protected(usual, types={"admitted": "date"}).agg(n=tc.count()).plan(epsilon=1) == plans[0]
 
 
+@pytest.mark.parametrize("condition", ["{} >= '01.01.2023'", "{} BETWEEN '1.1.2023' AND '31.12.2023'"])
+def test_text_that_starts_with_the_day_is_not_put_in_order(condition, tmp_path):
+    (tmp_path / "v.csv").write_text("patient,Tag der Aufnahme\n1,31.12.1990\n")
+    column = '"Tag der Aufnahme"'
+    for order, fix in (("", f"STRPTIME({column}, '%d.%m.%Y')"), ("day.month.year", "'2024-01-31'")):
+        data = _protected(csv_file(tmp_path / "v.csv", dates=order))
+        with pytest.raises(TacitError, match="does not compare dates") as refusal:
+            _count(data, condition.format(column))
+        assert fix in str(refusal.value.fix)
+
+
+@pytest.mark.parametrize(("cell", "days"), [("1234,5", 1234.5), ("1.234,5", None), ("1.234", 1.234)])
+def test_points_between_thousands_are_not_read(cell, days, tmp_path):
+    (tmp_path / "v.csv").write_text(f"patient;days\n1;{cell}\n")
+    data = _protected(csv_file(tmp_path / "v.csv", decimal=","))
+    number = "CAST(days AS DOUBLE)"
+    assert _count(data, f"{number} IS NULL" if days is None else f"{number} = {days}") == 1
+
+
+def test_a_date_that_no_cell_can_equal_is_refused_only_where_its_order_is_declared(tmp_path):
+    (tmp_path / "v.csv").write_text("patient,admitted\n1,31.12.2022\n")
+    for condition in ("admitted = '31.12.2022'", "admitted IN ('31.12.2022')"):
+        assert _count(_protected(tmp_path / "v.csv"), condition) == 1
+        declared = _protected(csv_file(tmp_path / "v.csv", dates="day.month.year"))
+        with pytest.raises(TacitError, match="in questions the year stands first"):
+            _count(declared, condition)
+        assert _count(declared, condition.replace("31.12.2022", "2022-12-31")) == 1
+
+
 @pytest.mark.parametrize("place", ["first", "last"])
 def test_a_compressed_file_is_converted_once(place, tmp_path):
     (tmp_path / "stays.csv.gz").write_bytes(gzip.compress(ROWS.encode("latin-1")))
@@ -114,6 +143,18 @@ def test_the_first_sheet_of_an_excel_file_is_converted(tmp_path):
     assert rows[0]["at"] == "2023-05-01 14:30:00"
     assert [row["days"] for row in rows] == ["3.5", "4"]
     assert rows[0]["note"] == 'a, "b" c'
+
+
+def test_cells_of_excel_have_no_encoding_and_no_separator(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in [("patient", "größe", "admitted"), (1, "3,5", "31.12.2023")]:
+        book.active.append(row)
+    book.save(tmp_path / "v.xlsx")
+    german = {"encoding": "latin-1", "separator": ";", "decimal": ",", "dates": "day.month.year"}
+    made = convert_csv(tmp_path / "v.xlsx", tmp_path / "v.parquet", **german)
+    assert made.columns == ("patient", "größe", "admitted")
+    assert _count(_protected(tmp_path / "v.parquet"), "größe = '3.5' AND admitted = '2023-12-31'") == 1
 
 
 @pytest.mark.parametrize("name", ["stays.xlsx", "stays.csv.gz"])

@@ -12,7 +12,7 @@ import pytest
 import tacit as tc
 from tacit.algebra._statistics import grid_for
 from tacit.tables import csv_file, read_config
-from tacit.tables._task import exact_integers
+from tacit.tables._exact_integers import exact_integers
 
 HUGE = tc.Budget(epsilon=10**6, delta=1e-6)
 
@@ -185,7 +185,7 @@ def test_files_with_other_columns_or_types_are_refused_before_the_charge(tmp_pat
         tc.protect(folder, unit="pid", budget=HUGE)
 
 
-def test_a_file_with_another_schema_that_comes_later_fails_the_release(tmp_path):
+def test_a_file_with_another_schema_that_comes_later_is_refused_before_the_charge(tmp_path):
     folder = tmp_path / "visits"
     parts(folder, 2)
     data = tc.protect(folder, unit="pid", budget=HUGE)
@@ -193,7 +193,9 @@ def test_a_file_with_another_schema_that_comes_later_fails_the_release(tmp_path)
     pq.write_table(pa.table({"pid": [1], "x": ["text"]}), folder / "z.parquet")
     with pytest.raises(tc.TacitError) as refused:
         plan.release()
+    assert refused.value.code == "unknown-table"
     assert "z.parquet" not in str(refused.value)
+    assert data.remaining.epsilon == HUGE.epsilon
 
 
 def test_bytes_that_are_not_text_do_not_fail_a_folder(tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from asking import task_of
+from exact_integers import exact_of_plan
 from tacit.audit import neighbours
 from tacit.errors import TacitError
 from tacit.genomes._arrays import ArrayGenotypes
@@ -27,8 +27,8 @@ def cohort(calls, phenotype=STATUS, **facts):
 
 
 def scores(calls, test="allelic", threshold=0.05, **facts):
-    task = task_of(cohort(calls, **facts).top_snps(1, test=test, threshold=threshold, epsilon=1))
-    [found] = list(task.integers())
+    question = cohort(calls, **facts).top_snps(1, test=test, threshold=threshold)
+    [found] = exact_of_plan(question.plan(epsilon=1))
     return found
 
 
@@ -46,10 +46,11 @@ def pairs(seed):
 @pytest.mark.parametrize("test", ["allelic", "trend"])
 @pytest.mark.parametrize("tries", [200, pytest.param(3_000, marks=pytest.mark.long)])
 def test_one_person_moves_every_score_by_at_most_the_sensitivity(test, tries):
-    plan = cohort(np.zeros((80, 5), np.int8)).top_snps(1, test=test, threshold=0.05, epsilon=1)
+    data = cohort(np.zeros((80, 5), np.int8))
 
     def exact(calls):
-        return next(replace(task_of(plan), source=ArrayGenotypes(calls, None)).integers())
+        other = replace(data, _source=ArrayGenotypes(calls, None))
+        return exact_of_plan(other.top_snps(1, test=test, threshold=0.05).plan(epsilon=1))[0]
 
     found = neighbours(exact, pairs(3), SCORE_SENSITIVITY, tries=tries, norm="max")
     assert found.holds
@@ -74,7 +75,7 @@ def test_the_release_names_the_snps_that_matter_and_comes_back_from_its_document
     calls[:1_000, 11] = RNG.binomial(2, 0.7, 1_000)
     status = np.repeat([1, 0], 1_000)
     data = cohort(calls, status)
-    plan = data.top_snps(1, test="trend", epsilon=2)
+    plan = data.top_snps(1, test="trend").plan(epsilon=2)
     assert data.plan_from(plan.to_json()) == plan
     release = plan.release()
     assert release["number"].value == (12,)
@@ -103,12 +104,12 @@ def test_people_without_a_status_do_not_count():
 )
 def test_what_has_no_proof_or_no_sense_is_refused_before_the_charge(facts, options, code):
     data = cohort(np.zeros((80, 4), np.int8), **facts)
-    options = {"k": 1, "epsilon": 1} | options
+    options = {"k": 1} | options
     if code is None:
-        data.top_snps(options.pop("k"), **options)
+        data.top_snps(**options).plan(epsilon=1)
         return
     with pytest.raises(TacitError) as refused:
-        data.top_snps(options.pop("k"), **options)
+        data.top_snps(**options).plan(epsilon=1)
     assert refused.value.code == code
     assert str(refused.value.fix)
 
@@ -116,13 +117,13 @@ def test_what_has_no_proof_or_no_sense_is_refused_before_the_charge(facts, optio
 def test_a_cohort_without_cases_or_without_a_phenotype_is_refused():
     for status in (np.ones(80), None):
         with pytest.raises(TacitError, match="phenotype"):
-            cohort(np.zeros((80, 4), np.int8), status).top_snps(1, epsilon=1)
+            cohort(np.zeros((80, 4), np.int8), status).top_snps(1).plan(epsilon=1)
 
 
 def test_another_status_is_another_question():
     calls = np.zeros((80, 4), np.int8)
     plans = [
-        cohort(calls, status).top_snps(1, threshold=0.05, epsilon=1) for status in (STATUS, STATUS[::-1])
+        cohort(calls, status).top_snps(1, threshold=0.05).plan(epsilon=1) for status in (STATUS, STATUS[::-1])
     ]
     assert plans[0].hash != plans[1].hash
 
@@ -135,8 +136,8 @@ def test_values_from_a_generator_are_read_at_every_release():
         clusters=("a" if i < 30 else "b" for i in range(60)),
     )  # fmt: skip
     for epsilon in (1_000, 1_001):
-        assert cohort.top_snps(1, epsilon=epsilon, threshold=0.01).release()["number"].value == (1,)
-        found = cohort.frequencies(epsilon=epsilon, by="cluster").release()["frequency"].value
+        assert cohort.top_snps(1, threshold=0.01).plan(epsilon=epsilon).release()["number"].value == (1,)
+        found = cohort.frequencies(by="cluster").plan(epsilon=epsilon).release()["frequency"].value
         assert found == pytest.approx((1, 0, 0, 0), abs=0.1)
 
 

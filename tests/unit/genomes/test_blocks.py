@@ -108,9 +108,10 @@ def test_other_alleles_in_a_bed_are_refused(tmp_path):
     assert refused.value.code == "sites-differ"
 
 
-def test_what_is_cut_off_from_a_bed_is_missing(tmp_path):
+def test_what_is_cut_off_from_a_bed_after_its_declaration_is_missing(tmp_path):
     calls = np.zeros((8, 4), np.int8)
     path = write_bed(tmp_path, calls)
+    declared = PlinkGenotypes(path, None)
     path.write_bytes(path.read_bytes()[:-3])
-    counts = PlinkGenotypes(path, None).table_counts()
+    counts = declared.table_counts()
     assert counts[:, 3].tolist() == [0, 0, 4, 8]

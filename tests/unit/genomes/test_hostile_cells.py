@@ -76,7 +76,7 @@ def test_a_phenotype_or_a_label_changes_no_answer_of_others(cell):
         [[0, 1], [1, 2], [2, 0]], clusters=["a", cell, "b"], cluster_names=["a", "b"], budget=tc.Budget(rho=9)
     )
     assert cohort._cluster_codes(3).tolist() == [0, -1, 1]
-    assert len(cohort.frequencies(rho=1, by="cluster").release()) == 4
+    assert len(cohort.frequencies(by="cluster").plan(rho=1).release()) == 4
 
 
 def test_a_masked_phenotype_is_missing():

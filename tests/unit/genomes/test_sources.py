@@ -231,7 +231,7 @@ def test_a_cohort_of_nobody_is_released_like_any_other(tmp_path, people):
             source, clusters=["a"] * people, cluster_names=["a", "b"], budget=tc.Budget(rho=9)
         )
         for calls in (False, True):
-            plan = cohort.frequencies(rho=1, by="cluster", reference=[0.1, 0.2], calls=calls)
+            plan = cohort.frequencies(by="cluster", reference=[0.1, 0.2], calls=calls).plan(rho=1)
             assert len(plan.release()) == 4
-        assert len(cohort.hardy_weinberg(rho=1).release()) == 2
-        assert len(cohort.missingness(rho=1, clip=1).release()) == 2
+        assert len(cohort.hardy_weinberg().plan(rho=1).release()) == 2
+        assert len(cohort.missingness(clip=1).plan(rho=1).release()) == 2

@@ -13,6 +13,7 @@ import pytest
 
 import tacit as tc
 from asking import task_of
+from exact_integers import exact_of_plan
 from tacit.errors import TacitError
 from tacit.genomes._arrays import ArrayGenotypes
 from tacit.genomes._phenotypes import PhenotypeRandomizer, bin_means
@@ -38,7 +39,12 @@ def cohort(phenotype=HEIGHT, variants=VARIANTS, **facts):
 @pytest.fixture(scope="module")
 def release():
     known = VARIANTS | {"frequency": FREQUENCY.tolist()}
-    return cohort(variants=known).summary_statistics(trait=(170, 10), covariates=["age"], epsilon=5).release()
+    return (
+        cohort(variants=known)
+        .summary_statistics(trait=(170, 10), covariates=["age"])
+        .plan(epsilon=5)
+        .release()
+    )
 
 
 # the figures of the reference page
@@ -79,12 +85,12 @@ def test_slope_and_power_agree_with_simulated_reports():
 
 
 def test_the_reports_are_randomized_response_with_the_whole_price():
-    plan = cohort().summary_statistics(trait=(170, 10), epsilon=2)
+    plan = cohort().summary_statistics(trait=(170, 10)).plan(epsilon=2)
     [law] = plan.mechanisms
     assert law["mechanism"] == "randomized-response"
     assert plan.cost.epsilon(delta=0) == pytest.approx(2)
     assert "only the phenotype of each participant is protected" in law["assumes"]
-    [answers] = list(task_of(plan).integers())
+    [answers] = exact_of_plan(plan)
     assert answers.shape == (PEOPLE,)
     assert set(answers.tolist()) <= set(range(2))
 
@@ -92,8 +98,8 @@ def test_the_reports_are_randomized_response_with_the_whole_price():
 def test_a_phenotype_moves_one_answer_alone():
     changed = HEIGHT.copy()
     changed[17] = float("nan")
-    plans = [cohort(h).summary_statistics(trait=(170, 10), epsilon=5) for h in (HEIGHT, changed)]
-    a, b = (next(task_of(plan).integers()) for plan in plans)
+    plans = [cohort(h).summary_statistics(trait=(170, 10)).plan(epsilon=5) for h in (HEIGHT, changed)]
+    [a], [b] = (exact_of_plan(plan) for plan in plans)
     assert np.flatnonzero(a != b).tolist() in ([], [17])
     assert plans[0] == plans[1]
     assert str(plans[0]) == str(plans[1])
@@ -159,7 +165,7 @@ def test_a_snp_that_everybody_shares_has_no_statistic():
     calls[:, 1] = 2
     calls[:, 2] = -1
     data = tc.genotypes(calls, unit="phenotype", phenotype=HEIGHT, budget=tc.Budget(epsilon=1))
-    release = data.summary_statistics(trait=(170, 10), epsilon=1).release()
+    release = data.summary_statistics(trait=(170, 10)).plan(epsilon=1).release()
     assert np.isnan(release.z).tolist() == [False, True, True]
     assert tc.Release.from_json(release.to_json()).content.to_json() == release.content.to_json()
 
@@ -174,11 +180,11 @@ def test_the_effect_and_its_interval_are_in_units_of_the_trait(release):
 
 def test_standard_errors_do_not_depend_on_the_genotypes(release):
     """Two cohorts with other allele frequencies and the same reports have the same standard errors."""
-    plan = cohort(variants=VARIANTS).summary_statistics(trait=(170, 10), epsilon=5)
+    data = cohort(variants=VARIANTS)
     noisy = [RNG.integers(0, 7, PEOPLE).tolist()]
-    task = task_of(plan)
-    rare = replace(task, source=ArrayGenotypes((CALLS == 2).astype(np.int8), cohort().sites))
-    a, b = (one.read(noisy, Fraction(95, 100)) for one in (task, rare))
+    rare = replace(data, _source=ArrayGenotypes((CALLS == 2).astype(np.int8), data.sites))
+    plans = [one.summary_statistics(trait=(170, 10)).plan(epsilon=5) for one in (data, rare)]
+    a, b = (task_of(plan).reading(noisy, Fraction(95, 100)) for plan in plans)
     assert a.error.tolist() == b.error.tolist()
     assert len(set(a.error.tolist())) == 1
     assert a.z.tolist() != b.z.tolist()
@@ -188,8 +194,8 @@ def test_standard_errors_do_not_depend_on_the_genotypes(release):
 
 def test_other_covariates_are_free():
     data = cohort()
-    first = data.summary_statistics(trait=(170, 10), epsilon=5)
-    other = data.summary_statistics(trait=(170, 10), covariates=["age"], epsilon=5)
+    first = data.summary_statistics(trait=(170, 10)).plan(epsilon=5)
+    other = data.summary_statistics(trait=(170, 10), covariates=["age"]).plan(epsilon=5)
     assert first == other
     first.release()
     before = str(data.remaining)
@@ -200,14 +206,14 @@ def test_other_covariates_are_free():
 def test_a_plan_comes_back_from_its_document():
     data = cohort()
     for options in ({}, {"trait": (170.5, 10)}, {"covariates": ["age"], "trait": (170, 10)}):
-        plan = data.summary_statistics(epsilon=1, **options)
+        plan = data.summary_statistics(**options).plan(epsilon=1)
         assert data.plan_from(plan.to_json()) == plan
-    assert data.plan_from(plan.to_json())._members[0].task.covariates == ("age",)
+    assert dict(data.plan_from(plan.to_json()).facts)["covariates"] == "age"
 
 
 def test_the_plan_states_the_power_in_people():
     assert "that of 408 people with exact phenotypes" in str(
-        cohort().summary_statistics(trait=(170, 10), epsilon=1)
+        cohort().summary_statistics(trait=(170, 10)).plan(epsilon=1)
     ).replace("\n", " ")
 
 
@@ -228,7 +234,8 @@ def test_the_plan_states_the_power_in_people():
 )
 def test_what_has_no_proof_or_no_sense_is_refused_before_the_charge(facts, options, code):
     with pytest.raises(TacitError) as refused:
-        cohort(**facts).summary_statistics(**({"epsilon": 1} | options))
+        asked = {name: value for name, value in options.items() if name != "epsilon"}
+        cohort(**facts).summary_statistics(**asked).plan(epsilon=options.get("epsilon", 1))
     assert refused.value.code == code
 
 
@@ -238,10 +245,10 @@ def test_what_has_no_proof_or_no_sense_is_refused_before_the_charge(facts, optio
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda data: data.frequencies(rho=1),
-        lambda data: data.hardy_weinberg(rho=1),
-        lambda data: data.missingness(rho=1),
-        lambda data: data.top_snps(1, epsilon=1),
+        lambda data: data.frequencies().plan(rho=1),
+        lambda data: data.hardy_weinberg().plan(rho=1),
+        lambda data: data.missingness().plan(rho=1),
+        lambda data: data.top_snps(1).plan(epsilon=1),
     ],
 )
 def test_an_account_of_phenotypes_answers_nothing_that_protects_people(ask):
@@ -252,7 +259,7 @@ def test_an_account_of_phenotypes_answers_nothing_that_protects_people(ask):
 
 
 def test_a_document_of_the_other_unit_is_refused_too():
-    plan = cohort().summary_statistics(trait=(170, 10), epsilon=1)
+    plan = cohort().summary_statistics(trait=(170, 10)).plan(epsilon=1)
     with pytest.raises(TacitError):
         cohort(unit="person", people=PEOPLE).plan_from(plan.to_json())
 
@@ -260,7 +267,7 @@ def test_a_document_of_the_other_unit_is_refused_too():
 def test_account_and_certificate_carry_the_unit():
     data = cohort(name="height", ledger=(books := tc.Ledger.memory()))
     assert (data.people, data.adjacency) == (PEOPLE, "replace")
-    release = data.summary_statistics(trait=(170, 10), epsilon=1).release()
+    release = data.summary_statistics(trait=(170, 10)).plan(epsilon=1).release()
     fields = release.certificate.fields
     assert (fields["dataset"]["unit"], fields["dataset"]["adjacency"]) == ("phenotype", "replace")
     assert "genotypes, covariates and participation are not" in fields["mechanisms"][0]["assumes"]
@@ -271,7 +278,7 @@ def test_account_and_certificate_carry_the_unit():
 
 def test_the_refusal_teaches_a_second_declaration():
     with pytest.raises(TacitError) as refused:
-        cohort(unit="person", name='say "a"').summary_statistics(epsilon=1)
+        cohort(unit="person", name='say "a"').summary_statistics().plan(epsilon=1)
     assert r'tc.genotypes(..., name="say \"a\" phenotypes", unit="phenotype")' in str(refused.value)
 
 
@@ -307,7 +314,7 @@ def test_a_missing_frequency_and_a_missing_statistic_are_na(tmp_path):
     calls = CALLS[:, :2].copy()
     calls[:, 1] = 0
     data = tc.genotypes(calls, unit="phenotype", phenotype=HEIGHT, budget=tc.Budget(epsilon=1))
-    data.summary_statistics(trait=(170, 10), epsilon=1).release().to_gwas_ssf(tmp_path / "a.tsv")
+    data.summary_statistics(trait=(170, 10)).plan(epsilon=1).release().to_gwas_ssf(tmp_path / "a.tsv")
     cells = (tmp_path / "a.tsv").read_text().splitlines()[2].split("\t")
     assert cells[4] == cells[6] == cells[7] == cells[10] == "NA"
     assert np.isnan(tc.genomes.read_gwas_ssf(tmp_path / "a.tsv").z).tolist() == [False, True]

@@ -168,8 +168,8 @@ def test_every_answer_of_protected_nodes_names_the_degree_bound():
         groups={"class": {"ana": 1, "ben": 2}},
     )  # fmt: skip
     plans = [
-        graph.edges().plan(epsilon=1), graph.degrees().plan(epsilon=1), graph.degree_histogram().plan(epsilon=1),
-        graph.degrees_by("class").plan(epsilon=1),
+        graph.edges().plan(epsilon=1), graph.degrees().plan(epsilon=1),
+        graph.degree_histogram().plan(epsilon=1), graph.degrees_by("class").plan(epsilon=1),
     ]  # fmt: skip
     for plan in plans:
         release = plan.release()

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
+from exact_integers import exact_of
 from tacit.algebra import MomentProducts, PartProducts
 
 NAMES = ("x", "z", "s", "y")
@@ -36,9 +37,9 @@ def protected(rows: dict[str, list], **more) -> tc.Dataset:
 
 def measured(plan) -> tuple[list[int], object, object]:
     task = plan._members[0].task
-    [lines] = list(task.integers())
+    [lines] = exact_of(task)
     line = [n for part in lines for n in part]
-    return line, task.steps[0].statistic, task.mechanisms[0]
+    return line, task.subject.steps[0].statistic, task.mechanisms[0]
 
 
 def steps_of(value: float, grid) -> int:
@@ -48,7 +49,7 @@ def steps_of(value: float, grid) -> int:
 @pytest.mark.parametrize("kind", [PartProducts, MomentProducts])
 def test_the_integers_are_sums_over_complete_rows(kind, monkeypatch):
     if kind is MomentProducts:
-        monkeypatch.setattr("tacit.inference._regression_question._MOST_PARTS", 0)
+        monkeypatch.setattr("tacit.inference._linear_design._MOST_PARTS", 0)
     rows = people(np.random.default_rng(4), 80)
     plan = protected(rows).regress("y", on=["x", "z", "s"]).plan(epsilon=1)
     found, statistic, _ = measured(plan)

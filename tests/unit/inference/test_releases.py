@@ -41,6 +41,7 @@ def test_it_survives_as_a_document_and_older_documents_stay_readable(by_arm):
     document = json.loads(json.dumps(by_arm.to_json()))
     assert tc.Release.from_json(document).content == by_arm.content
     del document["content"]["measured"]
+    del document["certificate"]["values"]  # older certificates bind no values
     older = tc.Release.from_json(document)
     assert older["sbp"] == by_arm["sbp"]
     with pytest.raises(TacitError, match="has no mean whose spread"):

@@ -168,14 +168,13 @@ def test_adaptive_clipping_is_paid_for():
 
 def test_the_cost_is_that_of_sampled_gaussians_and_known_before():
     group = group_of([toward(1.0)] * 3, size=1000)
-    plan = group.plan([np.zeros(2)], rounds=200, rate=0.05, epsilon=1.5606, delta=1e-5)
+    plan = group.train([np.zeros(2)], rounds=200, rate=0.05).plan(epsilon=1.5606, delta=1e-5)
     law = plan.cost
     assert float(law.epsilon(delta=1e-5)) <= 1.5606
     steps = SampledSteps.calibrated(epsilon=1.5606, delta=1e-5, sensitivity=1, rate=0.05, steps=200)
     assert float(steps.sigma) == pytest.approx(2, rel=1e-3)
-    adaptive = group.plan(
-        [np.zeros(2)], rounds=200, rate=0.05, epsilon=1.5606, delta=1e-5, clip=AdaptiveClip()
-    )
+    question = group.train([np.zeros(2)], rounds=200, rate=0.05, clip=AdaptiveClip())
+    adaptive = question.plan(epsilon=1.5606, delta=1e-5)
     assert adaptive.cost == law
     assert dict(plan.facts)["denominator"].startswith("50:")
 
@@ -186,7 +185,7 @@ def test_nobody_is_asked_before_the_charge():
         ["a"], lambda sent: asked.append(sent) or {}, size=1000, budget=tc.Budget(epsilon=0.1, delta=1e-5)
     )
     with pytest.raises(TacitError) as refusal:
-        group.plan([np.zeros(2)], rounds=2, rate=1, epsilon=1, delta=1e-5).release()
+        group.train([np.zeros(2)], rounds=2, rate=1).plan(epsilon=1, delta=1e-5).release()
     assert refusal.value.code == "budget-exceeded"
     assert not asked
 
@@ -200,9 +199,9 @@ def test_the_same_plan_again_is_the_stored_model_and_asks_nobody():
         return in_process(made)(sent)
 
     group = clients(list(made), exchange, size=20, budget=ROOMY)
-    first = group.plan([np.zeros(2)], rounds=3, rate=1, epsilon=20, delta=1e-3).release()
+    first = group.train([np.zeros(2)], rounds=3, rate=1).plan(epsilon=20, delta=1e-3).release()
     assert asked == [20, 20, 20]
-    again = group.plan([np.zeros(2)], rounds=3, rate=1, epsilon=20, delta=1e-3).release()
+    again = group.train([np.zeros(2)], rounds=3, rate=1).plan(epsilon=20, delta=1e-3).release()
     assert len(asked) == 3
     assert again.weights[0].tolist() == first.weights[0].tolist()
 
@@ -215,11 +214,11 @@ def test_a_run_continues_from_its_checkpoints():
         return [1 - weights[0]]
 
     group = group_of([learn], size=1)
-    plan = group.plan([np.zeros(2)], rounds=7, rate=1, epsilon=50, delta=1e-3, checkpoints=3)
+    plan = group.train([np.zeros(2)], rounds=7, rate=1, checkpoints=3).plan(epsilon=50, delta=1e-3)
     run = plan.run()
     first = run.next()
     assert len(first.clips) == 2  # 7 rounds in 3 parts: 2, 2, 3
-    again = group.plan([np.zeros(2)], rounds=7, rate=1, epsilon=50, delta=1e-3, checkpoints=3).run()
+    again = group.train([np.zeros(2)], rounds=7, rate=1, checkpoints=3).plan(epsilon=50, delta=1e-3).run()
     second, last = again.next(), again.next()
     assert [len(second.clips), len(last.clips)] == [4, 7]
     assert seen[2] == first.weights[0].tolist()
@@ -247,7 +246,8 @@ def test_five_hundred_clients_learn_digits():
 
     group = group_of([learner(X[3 * i : 3 * i + 3], y[3 * i : 3 * i + 3]) for i in range(500)])
     start = [np.zeros((64, 10)), np.zeros(10)]
-    model = group.plan(start, rounds=25, rate=0.2, epsilon=20, delta=1e-3, learning_rate=3).release()
+    question = group.train(start, rounds=25, rate=0.2, learning_rate=3)
+    model = question.plan(epsilon=20, delta=1e-3).release()
     matrix, bias = model.weights
     right = ((X[1500:] @ matrix + bias).argmax(axis=1) == y[1500:]).mean()
     assert right > 0.8  # about .92; the noise moves it by about .01
@@ -256,7 +256,8 @@ def test_five_hundred_clients_learn_digits():
 def test_the_model_survives_a_file(tmp_path):
     released = (
         group_of([lambda w: [1 - w[0], 1 - w[1]]], size=1, name="other")
-        .plan([np.zeros((2, 2)), np.zeros(3)], rounds=2, rate=1, epsilon=50, delta=1e-3)
+        .train([np.zeros((2, 2)), np.zeros(3)], rounds=2, rate=1)
+        .plan(epsilon=50, delta=1e-3)
         .release()
     )
     released.save(tmp_path / "model.json")
@@ -283,10 +284,17 @@ def test_the_model_survives_a_file(tmp_path):
 )
 def test_nonsense_is_refused(change, named):
     given = {"start": [np.zeros(2)], "rounds": 3, "rate": 0.5, "epsilon": 1, "delta": 1e-2, **change}
-    start = given.pop("start")
+    start, goal = given.pop("start"), {name: given.pop(name) for name in ("epsilon", "delta")}
     with pytest.raises(TacitError, match=named) as refusal:
-        group_of([toward(1.0)] * 10).plan(start, **given)
+        group_of([toward(1.0)] * 10).train(start, **given).plan(**goal)
     assert refusal.value.code == "bad-parameter"
+
+
+def test_the_former_call_warns_and_gives_the_same_plan():
+    group = group_of([toward(1.0)] * 3, size=1000)
+    with pytest.warns(DeprecationWarning, match=r"\.train\(\.\.\.\)\.plan\(epsilon=1, delta=1e-05\)"):
+        former = group.plan([np.zeros(2)], rounds=2, rate=1, epsilon=1, delta=1e-5)
+    assert former == group.train([np.zeros(2)], rounds=2, rate=1).plan(epsilon=1, delta=1e-5)
 
 
 def test_two_clients_with_one_name_are_refused():

@@ -28,8 +28,8 @@ def first_column(rows):
 
 
 def evaluation(X, y, **given):
-    asked = {**EXACT, "classes": [0, 1], "smaller_class": 1_000, "name": "first column", **given}
-    return tc.learn.evaluate(first_column, declared(X, y), **asked)
+    asked = {"classes": [0, 1], "smaller_class": 1_000, "name": "first column", **given}
+    return tc.learn.evaluate(first_column, declared(X, y), **asked).plan(**EXACT)
 
 
 def test_without_noise_it_says_what_scikit_learn_says():
@@ -59,16 +59,17 @@ def test_a_row_that_the_model_refuses_is_dropped_without_a_word():
             raise ValueError(rows)
         return first_column(rows)
 
-    asked = {**EXACT, "classes": [0, 1], "smaller_class": 200, "name": "touchy"}
+    asked = {"classes": [0, 1], "smaller_class": 200, "name": "touchy"}
     for block in (1, 64):
-        found = tc.learn.evaluate(touchy, declared(X, y), block=block, **asked).release()
+        found = tc.learn.evaluate(touchy, declared(X, y), block=block, **asked).plan(**EXACT).release()
         assert round(float(found.counts.sum())) == 598
 
 
 def test_several_classes_have_accuracy_and_calibration():
     X, y = load_digits(return_X_y=True)
     model = LogisticRegression(max_iter=200).fit(X[:1_000] / 16, y[:1_000])
-    found = tc.learn.evaluate(model, declared(X[1_000:] / 16, y[1_000:]), block=256, **EXACT).release()
+    question = tc.learn.evaluate(model, declared(X[1_000:] / 16, y[1_000:]), block=256)
+    found = question.plan(**EXACT).release()
     assert found.auc is None
     assert found.accuracy.value == pytest.approx(model.score(X[1_000:] / 16, y[1_000:]), abs=1e-6)
     confidence = model.predict_proba(X[1_000:] / 16).max(axis=1).mean()
@@ -82,7 +83,7 @@ def test_a_private_estimator_is_evaluated_by_its_release():
     model = tc.learn.ExplainableBoostingClassifier(classes=[0, 1], bounds=(0, 1), **EXACT).fit(declared(X, y))
     held_out = declared(*scored(2_000))
     of_estimator, of_release = (
-        tc.learn.evaluate(one, held_out, smaller_class=500, **EXACT) for one in (model, model.release_)
+        tc.learn.evaluate(one, held_out, smaller_class=500).plan(**EXACT) for one in (model, model.release_)
     )
     assert of_estimator.hash == of_release.hash
     assert of_release.release().accuracy.value > 0.6
@@ -116,16 +117,26 @@ def test_the_release_survives_a_file_and_shows_itself(tmp_path):
 )
 def test_what_cannot_be_read_off_is_refused_before_a_charge(given, said):
     X, y = scored(2_000)
-    asked = {**EXACT, "classes": [0, 1], "smaller_class": 800, "name": "first column", **given}
+    asked = {"classes": [0, 1], "smaller_class": 800, "name": "first column", **given}
+    goal = {name: asked.pop(name, total) for name, total in EXACT.items()}
     with pytest.raises(tc.TacitError, match=said) as refused:
-        tc.learn.evaluate(asked.pop("model", first_column), declared(X, y), **asked)
+        tc.learn.evaluate(asked.pop("model", first_column), declared(X, y), **asked).plan(**goal)
     assert str(refused.value.fix)
+
+
+def test_the_former_call_warns_and_gives_the_same_plan():
+    data = declared(*scored(2_000))
+    asked = {"classes": [0, 1], "smaller_class": 800, "name": "first column"}
+    with pytest.warns(DeprecationWarning, match=r"\.evaluate\(\.\.\.\)\.plan\("):
+        former = tc.learn.evaluate(first_column, data, confidence=0.9, **asked, **EXACT)
+    plan = tc.learn.evaluate(first_column, data, **asked).plan(confidence=0.9, **EXACT)
+    assert (former, former.confidence) == (plan, plan.confidence)
 
 
 def test_a_model_that_cannot_be_recognised_needs_a_name():
     X, y = scored(2_000)
     with pytest.raises(tc.TacitError, match="name"):
-        tc.learn.evaluate(lambda rows: rows[:, 0], declared(X, y), classes=[0, 1], smaller_class=800, **EXACT)
+        tc.learn.evaluate(lambda rows: rows[:, 0], declared(X, y), classes=[0, 1], smaller_class=800)
 
 
 def test_noisy_classes_near_zero_give_no_false_certainty():

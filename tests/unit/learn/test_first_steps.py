@@ -99,9 +99,8 @@ def test_an_evaluation_shows_no_warning_of_single_rows():
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = tc.learn.evaluate(
-            model, held, epsilon=20, delta=1e-4, classes=[0, 1], smaller_class=200, name="odd"
-        ).release()
+        question = tc.learn.evaluate(model, held, classes=[0, 1], smaller_class=200, name="odd")
+        found = question.plan(epsilon=20, delta=1e-4).release()
     assert found.accuracy.value > 0.8
 
 
@@ -126,7 +125,7 @@ def test_a_plan_says_when_no_label_can_be_sure(teachers, hint):
 
     data = declared(np.zeros((4, 2)), np.zeros(4, dtype=int), unit=tc.Unit.row())
     asked = tc.learn.Teachers(GaussianNB(), data=data, teachers=teachers, classes=[0, 1])
-    assert ("no lead is larger" in str(asked.label(np.zeros((50, 2)), epsilon=1, delta=1e-4))) == hint
+    assert ("no lead is larger" in str(asked.label(np.zeros((50, 2))).plan(epsilon=1, delta=1e-4))) == hint
 
 
 def test_bounds_by_name_are_refused_with_the_form_that_works():
@@ -213,7 +212,7 @@ def test_training_many_teachers_shows_how_far_it_is(monkeypatch):
     teachers = tc.learn.Teachers(
         lambda features, number: lambda queries: np.zeros(len(queries)), data=data, teachers=3, classes=[0, 1]
     )
-    teachers.label(X[:2], sigma=1).release()
+    teachers.label(X[:2]).plan(sigma=1).release()
     assert seen == [("Training teachers", 0.0), ("Training teachers", 1.0)]
 
 

@@ -100,7 +100,7 @@ def test_clients_are_trained_over_flower():
     phones = {f"phone {i}": Client(f"phone {i}", lambda weights: [1 - weights[0]]) for i in range(30)}
     exchange = flower_exchange(FlowerGrid(app_of(phones), 30), list(phones))
     group = clients(list(phones), exchange, size=30, budget=tc.Budget(epsilon=200, delta=1e-2))
-    model = group.plan([np.zeros(2)], rounds=3, rate=1, epsilon=50, delta=1e-2, clip=2).release()
+    model = group.train([np.zeros(2)], rounds=3, rate=1, clip=2).plan(epsilon=50, delta=1e-2).release()
     assert np.abs(model.weights[0] - 1).max() < 1  # the noise is about 0.05
 
 

@@ -42,7 +42,8 @@ def named(request):
 def exact(estimator, rows, labels=None, owners=None):
     """Return the first exact integers of a fit."""
     data, _ = estimator._declared(rows, labels, owners)
-    first = next(estimator._fit_steps(data, Fraction(4)).integers())
+    fit = estimator._fit_steps(data, Fraction(4))
+    first = fit.steps[0].exact(fit.load(), [])
     return np.asarray(first.sums(np.arange(first.units)) if hasattr(first, "sums") else first)
 
 
@@ -311,9 +312,8 @@ def test_a_model_that_warns_about_a_row_says_nothing(named):
     data = tc.learn.examples(
         np.full((300, 1), 0.999), np.ones(300), unit=tc.Unit.row(), size=4000, budget=BUDGET
     )
-    plan = tc.learn.evaluate(
-        chances, data, epsilon=8, delta=1e-6, smaller_class=2000, classes=[0, 1], name="one"
-    )
+    question = tc.learn.evaluate(chances, data, smaller_class=2000, classes=[0, 1], name="one")
+    plan = question.plan(epsilon=8, delta=1e-6)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert plan.release().counts.sum() > 100

@@ -35,7 +35,7 @@ def labels(data):
     teachers = tc.learn.Teachers(
         sklearn_linear.LogisticRegression(), data=data, teachers=10, classes=[0, 1]
     )  # fmt: skip
-    return teachers.label([[0.5], [-0.5]], epsilon=1, delta=1e-6)
+    return teachers.label([[0.5], [-0.5]]).plan(epsilon=1, delta=1e-6)
 
 
 @pytest.mark.parametrize("planned", [training, labels])
@@ -64,4 +64,4 @@ def test_one_plan_may_take_the_whole_budget(planned):
     with pytest.raises(tc.TacitError, match="nothing of epsilon 1"):
         tc.learn.Teachers(
             sklearn_linear.LogisticRegression(), data=data, teachers=8, classes=[0, 1]
-        ).label([[0.1]], epsilon=0.1, delta=1e-9).release()  # fmt: skip
+        ).label([[0.1]]).plan(epsilon=0.1, delta=1e-9).release()  # fmt: skip

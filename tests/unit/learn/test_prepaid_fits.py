@@ -150,12 +150,11 @@ def test_each_prepaid_fit_has_the_noise_of_its_share(path):
 def test_a_fit_that_costs_more_than_its_share_is_not_run(path):
     from fractions import Fraction
 
-    from tacit.learn._fit_task import FitTask
     from tacit.learn._prepaid import AnyFit
 
     model = a_model(path)
     data, digest = model._declared(X, Y, None)
-    task = FitTask(model.kind, model._fit_steps(data, Fraction(1)), digest)
+    task = model._fit_steps(data, Fraction(1)).task(model.kind, digest)
     with pytest.raises(ValueError, match="costs more"):
         AnyFit(Fraction(2)).release(task)
     data._ledger.close()

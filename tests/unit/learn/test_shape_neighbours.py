@@ -36,11 +36,10 @@ def plan_for(name, per_unit, X, y, owners):
     return tc.learn.evaluate(
         lambda rows: 1 / (1 + np.exp(-rows[:, 0])),
         data,
-        **PROMISE,
         smaller_class=50,
         classes=[0, 1],
         name="s",
-    )
+    ).plan(**PROMISE)
 
 
 @pytest.mark.parametrize("per_unit", [1, 2])

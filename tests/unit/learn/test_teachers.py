@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import tacit as tc
+from exact_integers import exact_of_plan
 from tacit.accounting import Cost
 from tacit.audit import neighbours
 from tacit.core import members_of
@@ -58,41 +59,42 @@ def refused(call, code="bad-parameter"):
     [(640, 40, 3.8486, 4.1616), (100, 40, 1.3565, 1.4781), (300, 60, 1.5906, 1.7312)],
 )
 def test_votes_are_priced_as_one_gaussian(queries, sigma, exact, renyi):
-    plan = ensemble(classes=range(10)).label(np.zeros((queries, 2)), sigma=sigma)
+    plan = ensemble(classes=range(10)).label(np.zeros((queries, 2))).plan(sigma=sigma)
     assert plan.cost.epsilon(delta=1e-5) == pytest.approx(exact, abs=5e-5)
     assert Cost.zcdp(plan.cost.spend.rho).epsilon(delta=1e-5) == pytest.approx(renyi, abs=1e-4)
     assert plan.cost.rho == pytest.approx(queries / sigma**2, rel=1e-9)
 
 
 def test_two_classes_need_one_count():
-    plan = ensemble().label(np.zeros((600, 2)), sigma=48.8)
+    plan = ensemble().label(np.zeros((600, 2))).plan(sigma=48.8)
     assert plan.cost.epsilon(delta=1e-5) == pytest.approx(2.0, abs=0.02)
-    assert np.shape(next(members_of(plan)[0].task.integers())) == (600,)
+    assert np.shape(exact_of_plan(plan)[0]) == (600,)
 
 
 def test_epsilon_chooses_the_noise():
-    plan = ensemble(data=examples(30_000)).label(np.zeros((600, 2)), epsilon=2, delta=1e-5)
+    plan = ensemble(data=examples(30_000)).label(np.zeros((600, 2))).plan(epsilon=2, delta=1e-5)
     assert 1.9999 < plan.cost.epsilon(delta=1e-5) <= 2
-    assert float(members_of(plan)[0].task.noise.sigma) == pytest.approx(48.8, abs=0.05)
+    assert float(members_of(plan)[0].task.subject.noise.sigma) == pytest.approx(48.8, abs=0.05)
 
 
 def test_a_check_is_charged_for_every_query_and_votes_for_the_answers():
-    plan = ensemble(classes=range(3)).label(np.zeros((200, 2)), sigma=40, threshold=(15, 150), answers=50)
+    question = ensemble(classes=range(3)).label(np.zeros((200, 2)), threshold=(15, 150), answers=50)
+    plan = question.plan(sigma=40)
     assert plan.cost.rho == pytest.approx(200 / (2 * 150**2) + 2 * 50 / (2 * 40**2), rel=1e-9)
-    calibrated = ensemble(data=examples(9_000)).label(
-        np.zeros((200, 2)), epsilon=2, delta=1e-5, threshold=(15, 150), answers=50
-    )
+    asked = ensemble(data=examples(9_000)).label(np.zeros((200, 2)), threshold=(15, 150), answers=50)
+    calibrated = asked.plan(epsilon=2, delta=1e-5)
     assert 1.9999 < calibrated.cost.epsilon(delta=1e-5) <= 2
 
 
 def test_the_cost_survives_json_and_the_ledger():
     data = examples(30_000, budget=tc.Budget(4, 1e-5))
-    plan = ensemble(data).label(np.zeros((600, 2)), epsilon=2, delta=1e-5)
+    plan = ensemble(data).label(np.zeros((600, 2))).plan(epsilon=2, delta=1e-5)
     assert Cost.from_json(plan.cost.to_json()) == plan.cost
     plan.release()
     assert data.remaining is not None
     assert refused(
-        lambda: ensemble(data).label(np.zeros((601, 2)), epsilon=3.5, delta=1e-5).release(), "budget-exceeded"
+        lambda: ensemble(data).label(np.zeros((601, 2))).plan(epsilon=3.5, delta=1e-5).release(),
+        "budget-exceeded",
     )
 
 
@@ -142,8 +144,8 @@ def exact_votes(rows, *, owners=None, estimator=None, dtype=float, per_unit=1):
     teachers = tc.learn.Teachers(
         estimator or twins.NearestMean(), data=data, teachers=twins.TEACHERS, classes=range(twins.CLASSES)
     )
-    plan = teachers.label(twins.QUERIES, sigma=100)
-    return np.array(next(members_of(plan)[0].task.integers()))
+    plan = teachers.label(twins.QUERIES).plan(sigma=100)
+    return np.array(exact_of_plan(plan)[0])
 
 
 MANY = pytest.mark.parametrize("tries", [30, pytest.param(150, marks=pytest.mark.long)])
@@ -237,7 +239,7 @@ SHARP = Fraction(1, 100)  # rounded to whole votes, this is no noise
 
 
 def test_the_majority_becomes_the_label():
-    release = ensemble(classes=range(3), data=examples(classes=3)).label(PUBLIC, sigma=SHARP).release()
+    release = ensemble(classes=range(3), data=examples(classes=3)).label(PUBLIC).plan(sigma=SHARP).release()
     assert release.labels[:2] == (0, 2)
     assert all(sum(votes) == 20 for votes in release.votes.values())
     assert release.clear[:2] == (True, True)
@@ -245,19 +247,19 @@ def test_the_majority_becomes_the_label():
 
 
 def test_only_queries_on_which_teachers_agree_are_answered():
-    plan = ensemble(estimator=LogisticRegression()).label(PUBLIC, sigma=SHARP, threshold=(19, SHARP))
+    plan = ensemble(estimator=LogisticRegression()).label(PUBLIC, threshold=(19, SHARP)).plan(sigma=SHARP)
     release = plan.release()
     assert release.labels == (0, 1, None)
     assert plan.release().labels == release.labels
-    fewer = ensemble().label(PUBLIC, sigma=SHARP, threshold=(1, SHARP), answers=2).release()
+    fewer = ensemble().label(PUBLIC, threshold=(1, SHARP), answers=2).plan(sigma=SHARP).release()
     assert sum(one is not None for one in fewer.labels) == 2
-    none = ensemble().label(PUBLIC, sigma=SHARP, threshold=(21, SHARP)).release()
+    none = ensemble().label(PUBLIC, threshold=(21, SHARP)).plan(sigma=SHARP).release()
     assert none.labels == (None, None, None)
 
 
 def test_teachers_answer_where_they_contradict_the_student():
     told = [[0.99, 0.01], [0.95, 0.05], [0.5, 0.5]]
-    release = ensemble().label(PUBLIC, sigma=SHARP, threshold=(12, SHARP), student=told).release()
+    release = ensemble().label(PUBLIC, threshold=(12, SHARP), student=told).plan(sigma=SHARP).release()
     assert release.labels == (0, 1, None)  # agreed, corrected, unsure
     assert list(release.votes) == [1]
     assert release.clear == (False, True, False)
@@ -265,12 +267,12 @@ def test_teachers_answer_where_they_contradict_the_student():
 
 def test_a_check_moves_by_at_most_one():
     random = np.random.default_rng(4)
-    check = members_of(ensemble().label(PUBLIC, sigma=5, threshold=(12, 5), student=[[0.3, 0.7]] * 3))[0]
-    assert check.task.check.strength(np.array([[20, 0], [0, 20], [7, 13]])).tolist() == [14, 6, 1]
+    check = members_of(ensemble().label(PUBLIC, threshold=(12, 5), student=[[0.3, 0.7]] * 3).plan(sigma=5))[0]
+    assert check.task.subject.check.strength(np.array([[20, 0], [0, 20], [7, 13]])).tolist() == [14, 6, 1]
     for _ in range(200):
         votes = random.multinomial(20, [0.4, 0.6], size=3)
         moved = votes + np.array([[1, -1]] * 3) * (votes[:, 1:] > 0)
-        change = check.task.check.strength(moved) - check.task.check.strength(votes)
+        change = check.task.subject.check.strength(moved) - check.task.subject.check.strength(votes)
         assert np.abs(change).max() <= 1
 
 
@@ -279,12 +281,12 @@ def test_a_check_moves_by_at_most_one():
 
 def test_a_plan_is_a_function_of_public_facts():
     first, second = (ensemble(examples(rows, size=500)) for rows in (400, 600))
-    one, two = (teachers.label(PUBLIC, sigma=9, threshold=(9, 9)) for teachers in (first, second))
+    one, two = (teachers.label(PUBLIC, threshold=(9, 9)).plan(sigma=9) for teachers in (first, second))
     assert one.hash == two.hash
     assert repr(one) == repr(two)
-    assert one.hash != first.label(PUBLIC[::-1], sigma=9, threshold=(9, 9)).hash
+    assert one.hash != first.label(PUBLIC[::-1], threshold=(9, 9)).plan(sigma=9).hash
     other = ensemble(examples(400, size=500), estimator=KNeighborsClassifier(5))
-    assert one.hash != other.label(PUBLIC, sigma=9, threshold=(9, 9)).hash
+    assert one.hash != other.label(PUBLIC, threshold=(9, 9)).plan(sigma=9).hash
 
 
 class Watched(KNeighborsClassifier):
@@ -299,16 +301,16 @@ class Watched(KNeighborsClassifier):
 def test_nothing_is_trained_before_the_charge_and_nothing_twice():
     Watched.fits = 0
     poor = ensemble(examples(budget=tc.Budget(rho=0.001)), estimator=Watched(1))
-    plan = poor.label(PUBLIC, sigma=1)
+    plan = poor.label(PUBLIC).plan(sigma=1)
     assert Watched.fits == 1  # on made-up examples
     refused(plan.release, "budget-exceeded")
     assert Watched.fits == 1
     Watched.fits = 0
     rich = ensemble(estimator=Watched(1))
-    first = rich.label(PUBLIC, sigma=5).release()
+    first = rich.label(PUBLIC).plan(sigma=5).release()
     assert Watched.fits == 21
-    assert rich.label(PUBLIC, sigma=5).release().votes == first.votes
-    rich.label(PUBLIC[:2], sigma=5).release()
+    assert rich.label(PUBLIC).plan(sigma=5).release().votes == first.votes
+    rich.label(PUBLIC[:2]).plan(sigma=5).release()
     assert Watched.fits == 21
 
 
@@ -329,14 +331,14 @@ def test_the_name_of_one_patient_cannot_make_a_release_fail(owner):
     patients = tc.learn.examples(
         X, y, unit="patient_id", owners=owners, size=40, budget=tc.Budget(rho=10**6), per_unit=2
     )
-    assert len(ensemble(patients).label(PUBLIC, sigma=5).release().labels) == 3
+    assert len(ensemble(patients).label(PUBLIC).plan(sigma=5).release().labels) == 3
 
 
 def test_a_target_that_cannot_be_compared_counts_for_nobody():
     X = np.zeros((40, 2))
     y = np.array([*(i % 2 for i in range(39)), Incomparable()], dtype=object)
     patients = tc.learn.examples(X, y, unit=tc.Unit.row(), size=40, budget=tc.Budget(rho=10**6))
-    assert len(ensemble(patients).label(PUBLIC, sigma=5).release().labels) == 3
+    assert len(ensemble(patients).label(PUBLIC).plan(sigma=5).release().labels) == 3
 
 
 class Slow(KNeighborsClassifier):
@@ -347,7 +349,7 @@ class Slow(KNeighborsClassifier):
 
 def test_releases_in_two_threads_do_not_give_a_unit_two_teachers():
     both = ensemble(estimator=Slow(1))
-    plans = [both.label(PUBLIC[:size], sigma=5) for size in (1, 2)]
+    plans = [both.label(PUBLIC[:size]).plan(sigma=5) for size in (1, 2)]
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda plan: plan.release(), plans))
     assert len(both._trained) == 20
@@ -369,7 +371,7 @@ def test_the_global_generator_of_python_is_no_way_from_one_teacher_to_the_next()
 
 
 def test_labels_are_saved_and_read_with_their_certificate(tmp_path):
-    release = ensemble().label(PUBLIC, sigma=SHARP, threshold=(15, 2)).release()
+    release = ensemble().label(PUBLIC, threshold=(15, 2)).plan(sigma=SHARP).release()
     release.save(tmp_path / "labels.json")
     again = tc.Release.load(tmp_path / "labels.json")
     assert again.content == release.content
@@ -385,7 +387,7 @@ def test_labels_are_saved_and_read_with_their_certificate(tmp_path):
 def test_a_student_learns_from_the_labels():
     random = np.random.default_rng(9)
     public = random.normal(size=(80, 2))
-    release = ensemble().label(public, sigma=SHARP).release()
+    release = ensemble().label(public).plan(sigma=SHARP).release()
     held = random.normal(size=(400, 2))
     student = release.student(LogisticRegression(), public)
     assert (student.predict(held) == (held[:, 0] > 0)).mean() > 0.85
@@ -401,14 +403,14 @@ def test_few_labels_spread_over_clusters():
     asked = tc.learn.representatives(public, 6)
     assert len(asked) == 6
     queries, rest = public[asked], np.delete(public, asked, axis=0)
-    release = ensemble().label(queries, sigma=SHARP).release()
+    release = ensemble().label(queries).plan(sigma=SHARP).release()
     student = release.student(KNeighborsClassifier(1), queries, more=rest, spread=12)
     assert (student.predict(public) == (public[:, 0] > 0)).all()
     assert refused(lambda: tc.learn.representatives(public, 201))
 
 
 def test_one_class_of_labels_teaches_nobody():
-    release = ensemble().label(PUBLIC[:1], sigma=SHARP).release()
+    release = ensemble().label(PUBLIC[:1]).plan(sigma=SHARP).release()
     assert "two classes" in refused(lambda: release.student(LogisticRegression(), PUBLIC[:1]))
 
 
@@ -423,7 +425,7 @@ def test_pipelines_texts_and_torch_can_teach():
     )  # fmt: skip
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())
     release = (
-        ensemble(words, classes=["ill", "well"], estimator=pipeline).label(PUBLIC, sigma=SHARP).release()
+        ensemble(words, classes=["ill", "well"], estimator=pipeline).label(PUBLIC).plan(sigma=SHARP).release()
     )
     assert release.labels[:2] == ("ill", "well")
 
@@ -444,7 +446,7 @@ def test_pipelines_texts_and_torch_can_teach():
         torch.tensor(data._arrays[0]), torch.tensor(data._arrays[1]), unit=tc.Unit.row(), size=600,
         budget=tc.Budget(rho=10**9),
     )  # fmt: skip
-    release = ensemble(tensors, estimator=linear, teachers=8).label(PUBLIC, sigma=SHARP).release()
+    release = ensemble(tensors, estimator=linear, teachers=8).label(PUBLIC).plan(sigma=SHARP).release()
     assert release.labels[:2] == (0, 1)
 
 
@@ -456,6 +458,7 @@ def test_pipelines_texts_and_torch_can_teach():
     [
         {},
         {"sigma": 5, "epsilon": 1, "delta": 1e-6},
+        {"sigma": 5, "delta": 1e-6},
         {"epsilon": 1},
         {"epsilon": 1, "delta": 0.01},
         {"sigma": 5, "answers": 1},
@@ -467,7 +470,20 @@ def test_pipelines_texts_and_torch_can_teach():
     ],
 )
 def test_a_promise_that_does_not_hold_is_refused(settings):
-    assert refused(lambda: ensemble().label(PUBLIC, **settings))
+    goal = {name: settings.pop(name) for name in ("epsilon", "delta", "sigma") if name in settings}
+    assert refused(lambda: ensemble().label(PUBLIC, **settings).plan(**goal))
+
+
+@pytest.mark.parametrize("goal", [{"epsilon": 2, "delta": 1e-5}, {"sigma": 48.8}])
+def test_the_former_call_warns_and_gives_the_same_plan(goal):
+    with pytest.warns(DeprecationWarning, match=r"\.label\(\.\.\.\)\.plan\("):
+        former = ensemble().label(PUBLIC, **goal)
+    assert former == ensemble().label(PUBLIC).plan(**goal)
+
+
+def test_labels_are_planned_with_rho_too():
+    plan = ensemble().label(PUBLIC, threshold=(12, 50)).plan(rho=0.1)
+    assert 0.0999 < float(plan.cost.spend.rho) <= 0.1
 
 
 def test_an_estimator_that_cannot_work_is_refused_before_the_charge():
@@ -476,11 +492,11 @@ def test_an_estimator_that_cannot_work_is_refused_before_the_charge():
     def fails(features, number):
         raise RuntimeError("no such file")
 
-    assert "no such file" in refused(lambda: ensemble(data, estimator=fails).label(PUBLIC, sigma=5))
-    assert "made-up" in refused(lambda: ensemble(data).label(PUBLIC[:, :1], sigma=5))
+    assert "no such file" in refused(lambda: ensemble(data, estimator=fails).label(PUBLIC).plan(sigma=5))
+    assert "made-up" in refused(lambda: ensemble(data).label(PUBLIC[:, :1]).plan(sigma=5))
     for predict in (lambda queries: 5, lambda queries: np.full(len(queries), 9)):
         assert refused(
-            lambda predict=predict: ensemble(data, estimator=lambda *_: predict).label(PUBLIC, sigma=5)
+            lambda predict=predict: ensemble(data, estimator=lambda *_: predict).label(PUBLIC).plan(sigma=5)
         )
 
 
@@ -491,5 +507,5 @@ def test_declarations_that_do_not_fit_are_refused():
     assert refused(lambda: tc.learn.Teachers(len, data=data, teachers=1, classes=[0, 1]))
     for classes in ([0], [0, 0], [0.5, 1]):
         assert refused(lambda classes=classes: tc.learn.Teachers(len, data=data, teachers=5, classes=classes))
-    assert refused(lambda: ensemble().label(PUBLIC[:0], sigma=5))
+    assert refused(lambda: ensemble().label(PUBLIC[:0]).plan(sigma=5))
     assert "Teachers(KNeighborsClassifier" in repr(ensemble())

@@ -221,6 +221,21 @@ def test_a_delta_above_one_over_the_size_is_refused(delta):
     trainer(delta=1 / 60)
 
 
+def test_a_goal_given_to_the_plan_makes_the_plan_of_one_given_to_the_trainer():
+    data = patients()
+    question = trainer(data, noise=None, delta=None)
+    assert "noise=" not in repr(question)
+    plan = question.plan(epsilon=2, delta=1e-4)
+    assert plan == trainer(data, noise=None, epsilon=2).plan()
+    assert question.plan(epsilon=1, delta=1e-4) != plan
+    with pytest.raises(tc.TacitError, match="delta must be above 0"):
+        question.plan(epsilon=2)
+    with pytest.raises(tc.TacitError, match="exactly one of epsilon and noise"):
+        question.plan(delta=1e-4)
+    with pytest.raises(tc.TacitError, match="rho must be omitted"):
+        question.plan(rho=1)
+
+
 def test_an_exhausted_budget_refuses_before_the_data_is_touched():
     data = patients(budget=tc.Budget(epsilon=0.1, delta=1e-3))
     object.__setattr__(data, "_arrays", None)

@@ -76,9 +76,7 @@ def test_teachers_and_evaluations_refuse_them_too():
     with pytest.raises(tc.TacitError, match="none of them can be one of the classes"):
         tc.learn.Teachers(lambda X, y: lambda q: np.zeros(len(q)), data=data, teachers=4, classes=["0", "1"])
     with pytest.raises(tc.TacitError, match="none of them can be one of the classes"):
-        tc.learn.evaluate(
-            lambda X: X[:, 0], data, epsilon=1, delta=1e-3, smaller_class=10, classes=["a", "b"], name="age"
-        )
+        tc.learn.evaluate(lambda X: X[:, 0], data, smaller_class=10, classes=["a", "b"], name="age")
 
 
 def test_a_refused_fit_charges_nothing(tmp_path):

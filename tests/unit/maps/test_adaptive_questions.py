@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 
 import tacit as tc
+from exact_integers import exact_of_plan
 from tacit.core import members_of
 from tacit.errors import TacitError
-from tacit.maps._adaptive_task import GridParts, coarse_size, fine_sizes, part_in
-from tacit.maps._tree_task import leaf_counts
+from tacit.maps._adaptive_grid import GridParts, coarse_size, fine_sizes, part_in
+from tacit.maps._tree import leaf_counts
 
 BOX = ((0, 0), (8, 8))
 rng = np.random.default_rng(15)
@@ -32,13 +33,7 @@ def made(frame, unit="who", limits=None, **more):
 
 def exact(plan, answers):
     """The exact integers of each step, if the mechanisms had answered as given (a function of the step)."""
-    steps = members_of(plan)[0].task.integers()
-    found = [np.asarray(next(steps))]
-    while True:
-        try:
-            found.append(np.asarray(steps.send(answers(len(found) - 1, found[-1]))))
-        except StopIteration:
-            return found
+    return [np.asarray(one) for one in exact_of_plan(plan, answers)]
 
 
 @pytest.fixture
@@ -49,11 +44,11 @@ def sites():
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda s: s.tree(epsilon=1, depth=5),
-        lambda s: s.tree(epsilon=0.5, depth=3, share=0.3),
-        lambda s: s.adaptive_grid(epsilon=1),
-        lambda s: s.adaptive_grid(epsilon=1, points=600, cells=33),
-        lambda s: s.hottest(3, cells=(4, 8), epsilon=1),
+        lambda s: s.tree(depth=5).plan(epsilon=1),
+        lambda s: s.tree(depth=3, share=0.3).plan(epsilon=0.5),
+        lambda s: s.adaptive_grid().plan(epsilon=1),
+        lambda s: s.adaptive_grid(points=600, cells=33).plan(epsilon=1),
+        lambda s: s.hottest(3, cells=(4, 8)).plan(epsilon=1),
     ],
     ids=["tree", "tree, share", "adaptive", "adaptive, declared", "hottest"],
 )
@@ -77,12 +72,9 @@ def test_one_person_moves_tree_and_leaves_by_at_most_the_sensitivity(limits, adj
         other = frame[frame.who != 0]
         if adjacency == "replace":
             other = pd.concat([other, people(1, 4)])
-        plans = [
-            made(data, limits=limits, adjacency=adjacency).tree(epsilon=1, depth=2) for data in (frame, other)
-        ]
-        # one secret ranks the rows of both neighbours
-        sources = [members_of(plan)[0].task.source for plan in plans]
-        sources[1]._secret = sources[0]._secret
+        both = [made(data, limits=limits, adjacency=adjacency) for data in (frame, other)]
+        both[1]._source._secret = both[0]._source._secret  # one secret ranks the rows of both neighbours
+        plans = [one.tree(depth=2).plan(epsilon=1) for one in both]
         tree, noise = members_of(plans[0])[0].task.mechanisms
         leaves = [[1, 0, 0], [1, 0, 1], [1, 1, 0], [2, 2, 2], [2, 2, 3], [2, 3, 2], [2, 3, 3]]
         a, b = (
@@ -99,9 +91,9 @@ def test_one_person_moves_both_grids_by_at_most_the_sensitivity(adjacency):
         other = frame[frame.who != 0]
         if adjacency == "replace":
             other = pd.concat([other, people(1, 4)])
-        plans = [made(data, adjacency=adjacency).adaptive_grid(epsilon=1) for data in (frame, other)]
-        sources = [members_of(plan)[0].task.source for plan in plans]
-        sources[1]._secret = sources[0]._secret
+        both = [made(data, adjacency=adjacency) for data in (frame, other)]
+        both[1]._source._secret = both[0]._source._secret
+        plans = [one.adaptive_grid().plan(epsilon=1) for one in both]
         coarse = rng.integers(0, 60, 100)
         a, b = (exact(plan, lambda step, value, coarse=coarse: 40 if step == 0 else coarse) for plan in plans)
         moved = 2 * (2 if adjacency == "replace" else 1)
@@ -112,7 +104,7 @@ def test_one_person_moves_both_grids_by_at_most_the_sensitivity(adjacency):
 def test_one_person_raises_each_score_by_at_most_one_and_lowers_none():
     for _ in range(20):
         frame = people(int(rng.integers(2, 12)), 6)
-        plans = [made(data, limits={"rows": 6}).hottest(2, cells=(3, 3), epsilon=1)
+        plans = [made(data, limits={"rows": 6}).hottest(2, cells=(3, 3)).plan(epsilon=1)
                  for data in (frame, frame[frame.who != 0])]  # fmt: skip
         with_one, without = (exact(plan, lambda step, value: value)[0] for plan in plans)
         assert set(np.unique(with_one - without)) <= {0, 1}
@@ -121,7 +113,7 @@ def test_one_person_raises_each_score_by_at_most_one_and_lowers_none():
 def test_the_hottest_cells_are_charged_without_the_factor_two_only_under_add_and_remove():
     frame = people(20)
     laws = [
-        made(frame, adjacency=adjacency, name=adjacency[:3]).hottest(2, epsilon=1).mechanisms[0]
+        made(frame, adjacency=adjacency, name=adjacency[:3]).hottest(2).plan(epsilon=1).mechanisms[0]
         for adjacency in ("add/remove", "replace")
     ]
     assert Fraction(laws[1]["scale"]) == 2 * Fraction(laws[0]["scale"])
@@ -129,18 +121,18 @@ def test_the_hottest_cells_are_charged_without_the_factor_two_only_under_add_and
 
 def test_the_hottest_cell_is_found_where_it_is_clear():
     frame = pd.DataFrame({"lat": [4.5] * 500 + [1.5] * 20, "lon": [6.5] * 500 + [1.5] * 20})
-    release = made(frame, unit="row").hottest(1, cells=(8, 8), epsilon=1).release()
+    release = made(frame, unit="row").hottest(1, cells=(8, 8)).plan(epsilon=1).release()
     assert release.keys["south"] == (4.0,)
     assert release.keys["west"] == (6.0,)
     assert "points fewer" in release.notes["place"]
 
 
 def test_leaves_cover_the_box_and_their_counts_add_up(sites):
-    surface = sites.tree(epsilon=500, depth=4).release()
+    surface = sites.tree(depth=4).plan(epsilon=500).release()
     boxes = surface.regions.boxes
     area = ((boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])).sum()
     assert area == pytest.approx(64)
-    counted = members_of(sites.tree(epsilon=1))[0].task.source.load()
+    counted = sites._source.load()
     assert surface.total.value == pytest.approx(len(counted), abs=3)
     inside = [
         ((counted.lat >= s) & (counted.lat < n) & (counted.lon >= w) & (counted.lon < e)).sum()
@@ -152,7 +144,10 @@ def test_leaves_cover_the_box_and_their_counts_add_up(sites):
 def test_the_parts_of_an_adaptive_grid_hold_their_points():
     spread = rng.beta(2, 5, (20_000, 2)) * 8
     surface = (
-        made(pd.DataFrame(spread, columns=["lat", "lon"]), unit="row").adaptive_grid(epsilon=500).release()
+        made(pd.DataFrame(spread, columns=["lat", "lon"]), unit="row")
+        .adaptive_grid()
+        .plan(epsilon=500)
+        .release()
     )
     assert len(surface) > 400
     for s, w, n, e in surface.regions.boxes[:: len(surface) // 40]:
@@ -189,23 +184,23 @@ def test_leaf_counts_are_sums_of_cells():
 
 
 def test_intervals_of_equal_regions_are_found_once():
-    surface = made(people(3_000), unit="row").adaptive_grid(epsilon=1).release()
+    surface = made(people(3_000), unit="row").adaptive_grid().plan(epsilon=1).release()
     slow = surface.noise.half_widths([[i] for i in range(0, len(surface), 37)], 0.05)
     assert surface.half_widths[::37] == pytest.approx(slow)
 
 
 def test_bad_questions_are_refused_before_anything_is_charged(sites):
     for ask in (
-        lambda: sites.tree(epsilon=1, depth=0),
-        lambda: sites.tree(epsilon=1, depth=20),
-        lambda: sites.tree(epsilon=1, share=1),
-        lambda: sites.adaptive_grid(epsilon=0),
-        lambda: sites.adaptive_grid(epsilon=1, points=-1),
-        lambda: sites.adaptive_grid(epsilon=1, cells=10_000),
-        lambda: sites.hottest(0, epsilon=1),
-        lambda: sites.hottest(5, cells=(2, 2), epsilon=1),
-        lambda: sites.hottest(5, cells=7, epsilon=1),
-        lambda: made(people(3), limits={"groups": 2, "per_group": 1}).adaptive_grid(epsilon=1),
+        lambda: sites.tree(depth=0).plan(epsilon=1),
+        lambda: sites.tree(depth=20).plan(epsilon=1),
+        lambda: sites.tree(share=1).plan(epsilon=1),
+        lambda: sites.adaptive_grid().plan(epsilon=0),
+        lambda: sites.adaptive_grid(points=-1).plan(epsilon=1),
+        lambda: sites.adaptive_grid(cells=10_000).plan(epsilon=1),
+        lambda: sites.hottest(0).plan(epsilon=1),
+        lambda: sites.hottest(5, cells=(2, 2)).plan(epsilon=1),
+        lambda: sites.hottest(5, cells=7).plan(epsilon=1),
+        lambda: made(people(3), limits={"groups": 2, "per_group": 1}).adaptive_grid().plan(epsilon=1),
     ):
         with pytest.raises(TacitError) as refused:
             ask()
@@ -215,10 +210,12 @@ def test_bad_questions_are_refused_before_anything_is_charged(sites):
 
 def read_by_hand(coarse_counts, points=600):
     """An adaptive surface from given coarse counts, the parts all measured as 2."""
-    task = members_of(made(people(2), unit="row").adaptive_grid(epsilon=1, points=points, cells=40))[0].task
-    parts = task._parts(coarse_counts, 10)
+    plan = made(people(2), unit="row").adaptive_grid(points=points, cells=40).plan(epsilon=1)
+    task = members_of(plan)[0].task
+    rate = 1 / float(task.mechanisms[-1].scale)
+    parts = GridParts(40, 10, fine_sizes(coarse_counts, rate))
     fine = np.full(len(parts), 2)
-    return task.read([np.asarray(coarse_counts), fine], Fraction(95, 100)), parts
+    return task.reading([np.asarray(coarse_counts), fine], Fraction(95, 100)), parts
 
 
 def test_intervals_of_an_adaptive_grid_rest_on_single_measurements():
@@ -252,6 +249,6 @@ def test_intervals_of_an_adaptive_grid_cover_the_total():
     sites = tc.points(points, unit=tc.Unit.row(), box=BOX, budget=tc.Budget(epsilon=10**6))
     missed = 0
     for _ in range(400):
-        total = sites.adaptive_grid(epsilon=1, points=1000).release().total
+        total = sites.adaptive_grid(points=1000).plan(epsilon=1).release().total
         missed += not total.low <= 1000 <= total.high
     assert missed <= 40  # 20 are expected; weights taken as fixed miss 60

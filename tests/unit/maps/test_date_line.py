@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import tacit as tc
+from exact_integers import exact_of_plan
 from tacit import TacitError
-from tacit.core import members_of
 from tacit.maps import Surface
 from tacit.maps._box import Box
 
@@ -35,9 +35,9 @@ def as_map(written, box=FIJI, **facts):
 
 
 ASKED = {
-    "grid": lambda m: m.grid(10, 25, **EXACT),
-    "tree": lambda m: m.tree(**EXACT),
-    "adaptive": lambda m: m.adaptive_grid(**EXACT),
+    "grid": lambda m: m.grid(10, 25).plan(**EXACT),
+    "tree": lambda m: m.tree().plan(**EXACT),
+    "adaptive": lambda m: m.adaptive_grid().plan(**EXACT),
 }
 
 
@@ -47,9 +47,8 @@ def counts(surface):
 
 @pytest.mark.parametrize("written", ["-180 to 180", "0 to 360"])
 def test_every_cell_counts_the_points_of_both_sides(written):
-    expected = members_of(as_map("elsewhere", ELSEWHERE).grid(10, 25, **EXACT))[0].task
-    asked = members_of(as_map(written).grid(10, 25, **EXACT))[0].task
-    [exact], [other] = (list(task.integers()) for task in (asked, expected))
+    maps = as_map(written), as_map("elsewhere", ELSEWHERE)
+    [exact], [other] = (exact_of_plan(ASKED["grid"](one)) for one in maps)
     assert np.asarray(exact).tolist() == np.asarray(other).tolist()
     assert np.asarray(exact).sum() > 300
 
@@ -105,14 +104,16 @@ def test_districts_are_found_on_both_sides():
     for west, east in ((-180, -175), (180, 185)):
         features = [square("west", 170, 179.999999), square("east", west, east)]
         for written in ("-180 to 180", "0 to 360"):
-            plan = as_map(written).districts({"type": "FeatureCollection", "features": features}, **EXACT)
+            plan = (
+                as_map(written).districts({"type": "FeatureCollection", "features": features}).plan(**EXACT)
+            )
             assert counts(plan.release().content) == truth
 
 
 def test_h3_cells_lose_no_point():
-    task = members_of(as_map("-180 to 180").h3(4, **EXACT))[0].task
-    [exact] = list(task.integers())
-    points = as_map("-180 to 180")._source.load()
+    quaked = as_map("-180 to 180")
+    [exact] = exact_of_plan(quaked.h3(4).plan(**EXACT))
+    points = quaked._source.load()
     assert int(np.asarray(exact).sum()) == len(points)
 
 
@@ -126,7 +127,7 @@ def test_trips_across_the_meridian_count():
         box=FIJI,
         budget=tc.Budget(epsilon=10**6),
     )
-    [exact] = list(members_of(trips.flows(zones=(1, 5), **EXACT))[0].task.integers())
+    [exact] = exact_of_plan(trips.flows(zones=(1, 5)).plan(**EXACT))
     assert np.asarray(exact).reshape(5, 5).sum() == 1
     assert np.asarray(exact).reshape(5, 5)[2, 3] == 1
 
@@ -137,7 +138,7 @@ def test_a_box_whose_sides_look_exchanged_may_cross_the_meridian(given):
         Box.read(given)
     assert refused.value.code == "bad-parameter"
     assert "((-22.0, 165.0), (-12.0, 190.0))" in str(refused.value.fix)
-    surface = as_map("0 to 360").grid(2, 2, **EXACT).release().content
+    surface = as_map("0 to 360").grid(2, 2).plan(**EXACT).release().content
     with pytest.raises(TacitError) as refused:
         surface.rectangle(*given)
     assert "surface.rectangle((-22.0, 165.0), (-12.0, 190.0))" in str(refused.value.fix)

@@ -10,8 +10,8 @@ import pytest
 import tacit as tc
 from small_maps import BOX, DISTRICTS
 from tacit import TacitError
-from tacit.core import members_of
 from tacit.maps._areas import EARTH_KM, Circle, Rectangle
+from tacit.maps._polygon_regions import H3Locator
 
 BUDGET = tc.Budget(epsilon=1000, delta=1e-4)
 SITES = np.random.default_rng(3).uniform(0, 4, (300, 2))
@@ -33,7 +33,7 @@ def renamed(**words):
 @pytest.mark.parametrize("parents", [("region",), ("region", "country"), ("district",), ("cell",)])
 def test_a_level_of_any_name_leaves_the_names_of_the_regions(parents, tmp_path):
     given = renamed(district="region", cell="region")
-    surface = sites().districts(given, parents=parents, epsilon=100).release()
+    surface = sites().districts(given, parents=parents).plan(epsilon=100).release()
     keys = surface.table.keys
     assert next(iter(keys.values())) == ("00", "02", "20", "22")
     assert list(keys)[1:] == list(parents)
@@ -48,7 +48,7 @@ def test_a_level_of_any_name_leaves_the_names_of_the_regions(parents, tmp_path):
 def test_a_level_that_would_hide_a_column_is_refused(level):
     given = renamed(**{level: "region"}) if level != "name" else DISTRICTS
     with pytest.raises(TacitError, match="parents must be"):
-        sites().districts(given, parents=level, epsilon=1)
+        sites().districts(given, parents=level).plan(epsilon=1)
 
 
 @pytest.mark.parametrize(
@@ -58,10 +58,10 @@ def test_a_level_that_would_hide_a_column_is_refused(level):
 def test_a_plan_of_districts_survives_a_document_with_sorted_keys(words):
     given = renamed(zone="region", id="name")
     made = sites()
-    plan = made.districts(given, epsilon=1, **words)
+    plan = made.districts(given, **words).plan(epsilon=1)
     again = made.plan_from(json.loads(json.dumps(plan.to_json(), sort_keys=True)))
     assert again == plan
-    assert members_of(again)[0].task.locator.regions.names == ("00", "02", "20", "22")
+    assert again.release().regions.names == ("00", "02", "20", "22")
 
 
 def test_a_missing_file_of_trips_is_refused_before_the_charge(tmp_path):
@@ -71,7 +71,7 @@ def test_a_missing_file_of_trips_is_refused_before_the_charge(tmp_path):
     )  # fmt: skip
     for _ in range(2):  # a charge of the first would leave too little for the second
         with pytest.raises(TacitError, match="does not exist"):
-            made.flows(["a"], epsilon=1).release()
+            made.flows(["a"]).plan(epsilon=1).release()
 
 
 def test_plans_of_other_columns_differ():
@@ -79,8 +79,8 @@ def test_plans_of_other_columns_differ():
     more = {"unit": tc.Unit.row(), "box": BOX, "budget": BUDGET}
     plans = [tc.points(rows, *names, **more) for names in (("lat", "lon"), ("work_lat", "work_lon"))]
     for ask in (
-        lambda m: m.grid(2, 2, epsilon=1), lambda m: m.tree(epsilon=1, depth=2),
-        lambda m: m.adaptive_grid(epsilon=1), lambda m: m.hottest(1, epsilon=1),
+        lambda m: m.grid(2, 2).plan(epsilon=1), lambda m: m.tree(depth=2).plan(epsilon=1),
+        lambda m: m.adaptive_grid().plan(epsilon=1), lambda m: m.hottest(1).plan(epsilon=1),
     ):  # fmt: skip
         assert ask(plans[0]).hash != ask(plans[1]).hash
 
@@ -90,11 +90,11 @@ def test_no_value_of_an_array_makes_a_warning():
     made = tc.points(points, unit=tc.Unit.row(), box=BOX, budget=BUDGET)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert made.grid(1, 1, epsilon=100).release().counts.tolist() == [1]
+        assert made.grid(1, 1).plan(epsilon=100).release().counts.tolist() == [1]
 
 
 def test_unclear_regions_turn_white_only_where_they_are_hidden():
-    page = sites().tree(epsilon=1, depth=3).release().to_html()
+    page = sites().tree(depth=3).plan(epsilon=1).release().to_html()
     style = page.split("<style>")[1].split("</style>")[0]
     white = [rule.strip() for rule in style.splitlines() if "unclear" in rule and "#fff" in rule]
     assert white == ["svg.sure path.unclear { fill: #fff; }"]
@@ -113,11 +113,10 @@ def test_h3_cells_at_poles_and_the_180th_meridian_lose_no_point(box, resolution)
     (south, west), (north, east) = box
     corners = [[y, x] for y in (south, north) for x in (west, east)]
     points = np.concatenate([draw.uniform((south, west), (north, east), (4000, 2)), corners])
-    plan = sites(points, box).h3(resolution, epsilon=900)
-    task = members_of(plan)[0].task
-    cell = task.locator.locate(task.source.load())
+    made = sites(points, box)
+    surface = made.h3(resolution).plan(epsilon=900).release()
+    cell = H3Locator(surface.regions, resolution).locate(made._source.load())
     assert (cell >= 0).all()
-    surface = plan.release()
     for _ in range(40):
         (y0, y1), (x0, x1) = (np.sort(draw.uniform(*sides, 2)) for sides in ((south, north), (west, east)))
         rectangle = surface.regions.shares(Rectangle.read((y0, x0), (y1, x1)))
@@ -150,8 +149,8 @@ def test_a_box_without_extent_is_refused(box):
 @pytest.mark.parametrize("confidence", [1 - 1e-10, 1 - 1e-15, 1e-12])
 def test_a_surface_is_readable_at_any_confidence(confidence):
     for plan in (
-        sites().grid(2, 2, epsilon=1, confidence=confidence),
-        sites().adaptive_grid(epsilon=1, confidence=confidence),
+        sites().grid(2, 2).plan(epsilon=1, confidence=confidence),
+        sites().adaptive_grid().plan(epsilon=1, confidence=confidence),
     ):
         surface = plan.release()
         assert surface.table["n"].low[0] <= surface.table["n"].high[0]
@@ -160,11 +159,11 @@ def test_a_surface_is_readable_at_any_confidence(confidence):
 
 def hostile_documents():
     """Saved surfaces in which one thing is wrong."""
-    grid = sites().grid(2, 2, epsilon=1).release().to_json()["content"]
-    tree = sites().tree(epsilon=1, depth=2).release().to_json()["content"]
-    levels = sites().districts(DISTRICTS, parents="region", epsilon=1).release().to_json()["content"]
-    cells = sites().h3(2, epsilon=1).release().to_json()["content"]
-    adaptive = sites().adaptive_grid(epsilon=1, points=9, cells=4).release().to_json()["content"]
+    grid = sites().grid(2, 2).plan(epsilon=1).release().to_json()["content"]
+    tree = sites().tree(depth=2).plan(epsilon=1).release().to_json()["content"]
+    levels = sites().districts(DISTRICTS, parents="region").plan(epsilon=1).release().to_json()["content"]
+    cells = sites().h3(2).plan(epsilon=1).release().to_json()["content"]
+    adaptive = sites().adaptive_grid(points=9, cells=4).plan(epsilon=1).release().to_json()["content"]
     size = len(adaptive["counts"])
     point = {"type": "Point", "coordinates": [1, 1]}
     thin = {"type": "Polygon", "coordinates": [[[0, 0], [1, float("nan")], [1, 1], [0, 0]]]}
@@ -209,7 +208,7 @@ def test_a_hostile_surface_is_refused():
     ],
 )
 def test_a_malformed_layer_is_refused_with_a_code(layer):
-    surface = sites().grid(2, 2, epsilon=1).release()
+    surface = sites().grid(2, 2).plan(epsilon=1).release()
     with pytest.raises(TacitError):
         surface.beside(layer, within_km=5)
     with pytest.raises(TacitError, match="within_km"):

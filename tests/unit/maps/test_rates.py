@@ -13,7 +13,7 @@ def surface():
         tc.maps.example_sites(), "lat", "lon", unit=tc.Unit.row(), box=tc.maps.EXAMPLE_BOX,
         budget=tc.Budget(epsilon=2),
     )  # fmt: skip
-    return sites.districts(tc.maps.example_districts(), epsilon=1).release()
+    return sites.districts(tc.maps.example_districts()).plan(epsilon=1).release()
 
 
 def test_a_rate_is_the_count_over_a_public_number(surface):

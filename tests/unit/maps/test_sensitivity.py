@@ -16,8 +16,8 @@ LIMITS = [
     {"rows": 3, "per_group": 1},
 ]
 QUESTIONS = {
-    "grid": lambda m, **cost: m.grid(3, 4, **cost),
-    "districts": lambda m, **cost: m.districts(DISTRICTS, parents=["region", "country"], **cost),
+    "grid": lambda m: m.grid(3, 4),
+    "districts": lambda m: m.districts(DISTRICTS, parents=["region", "country"]),
 }
 
 
@@ -29,8 +29,8 @@ def moves(question, limits, adjacency, draw):
         other = random_rows(draw, 1, 7)
         without = pd.concat([without, other])
     secret = int(draw.integers(2**62))
-    plans = (QUESTIONS[question](declared(data, limits, adjacency), epsilon=1) for data in (rows, without))
-    pair = [integers(plan, secret) for plan in plans]
+    both = (QUESTIONS[question](declared(data, limits, adjacency)) for data in (rows, without))
+    pair = [integers(one, secret) for one in both]
     change = [a - b for a, b in zip(*pair, strict=True)]
     return [np.abs(c).sum() for c in change], [(c**2).sum() for c in change]
 
@@ -40,10 +40,9 @@ def moves(question, limits, adjacency, draw):
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_one_unit_moves_the_counts_no_further_than_stated(question, limits, adjacency):
     draw = np.random.default_rng(5)
-    plan = QUESTIONS[question](declared(random_rows(draw, 1, 1), limits, adjacency), epsilon=1)
-    in_rho = QUESTIONS[question](declared(random_rows(draw, 1, 1), limits, adjacency), rho=1)
-    l1 = [int(m.sensitivity) for m in members_of(plan)[0].task.mechanisms]
-    l2 = [int(m.sensitivity_squared) for m in members_of(in_rho)[0].task.mechanisms]
+    asked = QUESTIONS[question](declared(random_rows(draw, 1, 1), limits, adjacency))
+    l1 = [int(m.sensitivity) for m in members_of(asked.plan(epsilon=1))[0].task.mechanisms]
+    l2 = [int(m.sensitivity_squared) for m in members_of(asked.plan(rho=1))[0].task.mechanisms]
     most1, most2 = np.zeros(len(l1)), np.zeros(len(l2))
     for _ in range(8):
         found1, found2 = moves(question, limits, adjacency, draw)
@@ -87,7 +86,7 @@ def test_a_single_site_moves_one_cell_by_one_however_fine_the_grid():
     """WORKED_EXAMPLES 15: 1 over the whole map."""
     sites = tc.points(np.zeros((1, 2)), unit=tc.Unit.row(), box=BOX, budget=tc.Budget(epsilon=1))
     for size in (1, 8, 256):
-        [law] = members_of(sites.grid(size, size, epsilon=1))[0].task.mechanisms
+        [law] = members_of(sites.grid(size, size).plan(epsilon=1))[0].task.mechanisms
         assert law.sensitivity == 1
 
 
@@ -100,7 +99,7 @@ def test_which_points_are_kept_does_not_depend_on_others():
         others = others[others.u != 0]
         both = pd.concat([others, one]).sample(frac=1, random_state=int(draw.integers(99)))
         counts = [
-            integers(declared(rows, {"rows": 6, "groups": 2}).grid(4, 4, epsilon=1), 99)[0]
+            integers(declared(rows, {"rows": 6, "groups": 2}).grid(4, 4), 99)[0]
             for rows in (one, both, others)
         ]
         assert (counts[1] - counts[2] == counts[0]).all()

@@ -121,7 +121,7 @@ def test_a_release_marks_what_was_done():
     sites = tc.points(
         tc.maps.example_sites(), unit=tc.Unit.row(), box=tc.maps.EXAMPLE_BOX, budget=tc.Budget(epsilon=1)
     )
-    release = sites.grid(8, 8, epsilon=1).release()
+    release = sites.grid(8, 8).plan(epsilon=1).release()
     changed = release.nonnegative()
     assert isinstance(changed, tc.Release)
     assert changed.certificate is release.certificate

@@ -16,9 +16,9 @@ def release(request):
         budget=tc.Budget(epsilon=3),
     )  # fmt: skip
     return {
-        "grid": lambda: sites.grid(6, 5, epsilon=1),
-        "tree": lambda: sites.tree(epsilon=1, depth=4),
-        "districts": lambda: sites.districts(tc.maps.example_districts(), epsilon=1),
+        "grid": lambda: sites.grid(6, 5).plan(epsilon=1),
+        "tree": lambda: sites.tree(depth=4).plan(epsilon=1),
+        "districts": lambda: sites.districts(tc.maps.example_districts()).plan(epsilon=1),
     }[request.param]().release()
 
 

@@ -16,7 +16,8 @@ from tacit.service._problems import problem_of
 
 SOURCES = sorted(Path(tacit.__file__).parent.rglob("*.py"))
 ARGUMENTS = {
-    "encoding": "latin-1", "source": "visits.csv", "target": "visits.parquet",
+    "encoding": "latin-1", "reading": ", encoding='latin-1'", "source": "visits.csv",
+    "target": "visits.parquet",
     "account": "ana", "column": "stay", "dataset": "visits", "expression": "stay + 1", "high": 30, "low": 0,
     "new": Budget(2), "package": "tacit[plot]", "path": "some/file", "seconds": 30, "statement": "checked",
     "table": "t", "type": "DOUBLE", "unit": "pid", "value": "TRUE",

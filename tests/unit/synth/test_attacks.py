@@ -67,7 +67,9 @@ def test_the_weight_of_a_table_is_what_it_shares_with_the_wanted_ones():
 def document():
     data, names = wide(3, values=3)
     asked = data.synthesize(names, method="aim", never=[{"c0": "v0", "c1": "v1"}])
-    return json.loads(json.dumps(asked.plan(epsilon=1, delta=1e-9).release().to_json()))
+    written = json.loads(json.dumps(asked.plan(epsilon=1, delta=1e-9).release().to_json()))
+    del written["certificate"]["values"]  # as in older documents, whose values nothing binds
+    return written
 
 
 def changed(document, path, value):

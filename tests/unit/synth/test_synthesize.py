@@ -1,6 +1,8 @@
 """What a user relies on: plans, refusals, rows that repeat, and a release that holds noisy integers alone."""
 
 import json
+import re
+from contextlib import contextmanager
 from fractions import Fraction
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 import tacit as tc
 from tacit.errors import TacitError
+from tacit.mechanisms import AdaptiveTables
 from tacit.synth import SyntheticTable
 
 RNG = np.random.default_rng(11)
@@ -120,6 +123,48 @@ def test_a_plan_reads_no_data_and_comes_back_from_its_document(people):
     for words in ("AIM", "largest model", "not covered", "declared impossible", "made up evenly"):
         assert words in text.replace("\n", " ")
     assert question.plan(epsilon=1, delta=1e-7) != plan
+
+
+def test_a_question_says_what_it_asks_and_how_it_is_planned(people):
+    asked = people.synthesize(["sex", "well"])
+    assert repr(asked).startswith("question to people: synthetic rows of sex, well\nnot planned yet")
+    [shown] = re.findall(r"\.plan\((.*?)\)", repr(asked))
+    assert eval(f"asked.plan({shown})").cost.epsilon(delta=1e-9) <= 1
+
+
+class Watched:
+    """An engine that counts its readings, and how many of them are open."""
+
+    def __init__(self, engine):
+        self.engine, self.begun, self.open = engine, 0, 0
+
+    def __getattr__(self, name):
+        return getattr(self.engine, name)
+
+    @contextmanager
+    def transaction(self):
+        self.begun, self.open = self.begun + 1, self.open + 1
+        with self.engine.transaction() as reading:
+            yield reading
+        self.open -= 1
+
+
+def test_no_reading_stays_open_while_tables_are_chosen(monkeypatch):
+    data = protected()
+    watched = Watched(data._engine)
+    object.__setattr__(data, "_engine", watched)
+    release, open_then = AdaptiveTables.release, []
+
+    def seen(mechanism, tables):
+        open_then.append(watched.open)
+        return release(mechanism, tables)
+
+    monkeypatch.setattr(AdaptiveTables, "release", seen)
+    asked = data.synthesize(["sex", "well"], method="mst")
+    asked.plan(rho=1).release()
+    assert (open_then, watched.begun) == ([0], 1)
+    tc.batch(rows=asked, n=data.agg(n=tc.count())).plan(rho=1).release()  # both see the same rows
+    assert (open_then, watched.begun) == ([0, 1], 2)
 
 
 def test_plans_of_neighbouring_data_are_equal():

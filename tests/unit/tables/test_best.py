@@ -10,7 +10,7 @@ import pytest
 
 import tacit as tc
 from tacit.algebra._scores import ScoreSums
-from tacit.tables._task import exact_integers
+from tacit.tables._exact_integers import exact_integers
 
 PRICES = [5, 10, 15, 20, 25]
 
@@ -34,7 +34,7 @@ def price():
 
 def test_the_best_price_is_found_and_its_scores_are_exact():
     plan = protected().agg(price=price()).plan(epsilon=100)
-    task = plan._members[0].task
+    task = plan._members[0].task.subject
     ((statistic, lines),) = exact_integers(task.engine, task.asked, task.statistics).items()
     expected = [p * int((offers() >= p).sum()) for p in PRICES]
     assert [float(n * statistic.step) for n in lines[()]] == expected
@@ -43,11 +43,11 @@ def test_the_best_price_is_found_and_its_scores_are_exact():
 
 def test_the_sensitivity_follows_from_the_expression():
     plan = protected().agg(price=price()).plan(epsilon=1)
-    (mechanism,), (one,) = plan._members[0].task.mechanisms, plan._members[0].task.steps
+    (mechanism,), (one,) = plan._members[0].task.mechanisms, plan._members[0].task.subject.steps
     assert mechanism.scale * one.statistic.step == 25
     signed = tc.best([1, 2], lambda c: tc.when(tc.col("offer") >= c, c, -4))
     plan = protected().agg(best=signed).plan(epsilon=1)
-    (mechanism,), (one,) = plan._members[0].task.mechanisms, plan._members[0].task.steps
+    (mechanism,), (one,) = plan._members[0].task.mechanisms, plan._members[0].task.subject.steps
     assert mechanism.scale * one.statistic.step == 6  # from -4 to 2
 
 

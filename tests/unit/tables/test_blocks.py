@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from asking import HUGE, ledger_of, task_of
+from asking import HUGE, ledger_of
+from exact_integers import exact_of_plan
 from tacit import TacitError
 from tacit.tables import read_config
 
@@ -331,7 +332,7 @@ LITERALS = {
 def counted(query):
     """Return a question's exact count and the block that it concerns."""
     plan = query.plan(epsilon=1)
-    return next(task_of(plan).integers())[0][0], plan._members[0].blocks
+    return exact_of_plan(plan)[0][0][0], plan._members[0].blocks
 
 
 @pytest.mark.parametrize("kind", CELLS)

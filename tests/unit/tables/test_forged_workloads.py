@@ -1,4 +1,4 @@
-"""Forged plans and releases of cross tables, ranges and hierarchies: refused, quickly, and as one error."""
+"""Forged plans and releases of questions about rows: refused, quickly, and as one error."""
 
 from __future__ import annotations
 
@@ -63,6 +63,10 @@ def plans(data):
         "hierarchy": data.hierarchy(["r", "sex"], tree={"a": ["F"], "b": ["M"]}, weights={"r": 2}).plan(
             rho=1
         ),
+        "linear": data.regress("age", on=["sex"], bounds={"age": (0, Fraction(199, 2))}).plan(epsilon=1),
+        "logistic": data.regress("sex", on=["age"], kind="logistic", bins={"age": 2}).plan(epsilon=1),
+        "survival": data.survival(time="age", event="age", bins=[0, 50, 100], by="sex").plan(rho=1),
+        "synthetic": data.synthesize(["age", "sex"], bins={"age": 2}, never=[{"sex": "F"}]).plan(rho=1),
         "batch": tc.batch(a=data.agg(n=tc.count()), b=cross).plan(epsilon=1, delta=1e-9),
     }
 
@@ -87,7 +91,13 @@ def forged(document, at, value):
     return made
 
 
-@pytest.mark.parametrize("kind", ["cross", "within", "ranges", "prefixes", "hierarchy", "batch"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "cross", "within", "ranges", "prefixes", "hierarchy", "linear", "logistic", "survival", "synthetic",
+        "batch",
+    ],
+)  # fmt: skip
 def test_forged_plans_are_refused_with_one_code(kind):
     data = dataset()
     document = json.loads(json.dumps(plans(data)[kind].to_json()))

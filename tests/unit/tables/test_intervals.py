@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from asking import cells_of, task_of, visits
+from asking import cells_of, subject_of, visits
 
 
 def test_a_forecast_is_the_half_width_that_comes_out():
@@ -78,14 +78,14 @@ def test_members_of_a_consortium_give_the_interval_from_their_counts():
     members = [visits(name=name, ledger=tc.Ledger.memory()) for name in ("north", "south")]
     asked = tc.median("length_of_stay", interval=True)
     plan = tc.consortium(members, disjoint=True).agg(m=asked).plan(epsilon=1)
-    assert type(task_of(plan).columns[0].reading).__name__ == "QuantileFromCounts"
+    assert type(subject_of(plan).columns[0].reading).__name__ == "QuantileFromCounts"
     cells = plan.release().content.columns["m"]
     assert cells.low[0] <= cells.value[0] <= cells.high[0]
 
 
 def test_the_number_of_candidates_hardly_widens_a_quantile():
     """A bound on all running totals at once grew with it; one test per candidate has only their noise."""
-    noise = task_of(
+    noise = subject_of(
         visits().agg(q=tc.quantiles("length_of_stay", [0.5], candidates=range(31))).plan(epsilon=1)
     )
     reading = noise.columns[0].reading

@@ -10,7 +10,7 @@ import pytest
 import tacit as tc
 from tacit.core import Limits, members_of
 from tacit.tables._cut_shares import share_beyond
-from tacit.tables._task import exact_integers
+from tacit.tables._exact_integers import exact_integers
 
 BUDGET = tc.Budget(epsilon=10**6, delta=1e-6)
 VISITS = {"pid": [u for u in range(200) for _ in range(1 + u % 8)]}
@@ -146,7 +146,7 @@ def test_single_rows_never_get_a_limit_which_would_act_on_the_whole_table():
     limited = data.agg(n=tc.count())
     question = replace(limited.question, input=replace(limited.question.input, rows=2))
     with pytest.raises(tc.TacitError, match="single rows have no limits"):
-        replace(limited, question=question).plan(epsilon=1)
+        replace(limited, arguments={"question": question, "post": None}).plan(epsilon=1)
 
 
 def test_a_question_cannot_remove_the_limit_on_rows():
@@ -173,7 +173,7 @@ def test_a_join_says_how_much_a_limit_on_joined_rows_would_help():
 
 def test_suggested_limits_are_private_quantiles_of_rows_and_groups():
     data = protected({"rows": 2})
-    plan = data.suggest_limits(epsilon=200, by="ward")
+    plan = data.suggest_limits(by="ward").plan(epsilon=200)
     assert float(plan.promised["epsilon"]) == 200
     release = plan.release()
     found = {name: cells.value[0] for name, cells in release.columns.items()}
@@ -185,27 +185,36 @@ def test_suggested_limits_are_private_quantiles_of_rows_and_groups():
 
 
 def test_suggested_limits_can_be_asked_of_another_table():
-    release = protected().suggest_limits(epsilon=200, table="labs").release()
+    release = protected().suggest_limits(table="labs").plan(epsilon=200).release()
     assert release.columns["rows_0.95"].value[0] == 6
 
 
 def test_one_unit_changes_a_suggestion_by_one_count_whatever_the_limits():
-    plan = protected({"rows": 9}).suggest_limits(epsilon=1)
+    plan = protected({"rows": 9}).suggest_limits().plan(epsilon=1)
     assert "sensitivity 1 (L1)" in " ".join(text for _, text in plan.facts)
 
 
 def test_a_suggestion_survives_as_a_document():
     data = protected()
-    plan = data.suggest_limits(epsilon=200)
+    plan = data.suggest_limits().plan(epsilon=200)
     again = data.plan_from(plan.to_json())
     assert again.hash == plan.hash
     assert "limits=" in repr(again.release())
 
 
+def test_the_old_calls_still_give_the_same_plans_with_a_warning():
+    data = protected({"rows": 5})
+    with pytest.warns(DeprecationWarning, match=r"\.suggest_limits\(...\)\.plan\(epsilon=1\)"):
+        old = data.suggest_limits(epsilon=1, by="ward")
+    assert old == data.suggest_limits(by="ward").plan(epsilon=1)
+    with pytest.warns(DeprecationWarning, match="second step"):
+        assert data.measure_cut(epsilon=1) == data.measure_cut().plan(epsilon=1)
+
+
 def test_single_rows_have_no_limits_to_suggest():
     data = tc.protect(pa.table(VISITS), unit=tc.Unit.row(), budget=BUDGET)
     with pytest.raises(tc.TacitError, match="no limits to choose"):
-        data.suggest_limits(epsilon=1)
+        data.suggest_limits().plan(epsilon=1)
 
 
 # --- what limits and bounds cut ---
@@ -213,7 +222,7 @@ def test_single_rows_have_no_limits_to_suggest():
 
 def test_the_share_of_rows_beyond_the_limit_is_released_with_an_interval():
     data = protected({"rows": 5})
-    written = data.measure_cut(epsilon=50).to_json()
+    written = data.measure_cut().plan(epsilon=50).to_json()
     written["request"]["goal"]["confidence"] = "9999999/10000000"  # the interval misses with a chance of 1e-7
     release = data.plan_from(written).release()
     truth = 1 - kept(5) / kept(8)
@@ -224,11 +233,11 @@ def test_the_share_of_rows_beyond_the_limit_is_released_with_an_interval():
 
 
 def exactly_cut(rows: int) -> float:
-    return protected({"rows": rows}).measure_cut(epsilon=10**5).release().value
+    return protected({"rows": rows}).measure_cut().plan(epsilon=10**5).release().value
 
 
 def test_rows_beyond_the_cap_are_not_looked_at():
-    release = protected({"rows": 2}).measure_cut(epsilon=10**5, cap=4).release()
+    release = protected({"rows": 2}).measure_cut(cap=4).plan(epsilon=10**5).release()
     assert release.value == pytest.approx(1 - kept(2) / kept(4))
     assert "more than 4 rows of one pid count as 4" in repr(release)
 
@@ -237,7 +246,7 @@ def test_the_share_of_values_outside_the_bounds_is_released():
     stays = [30.5, 3.0, -1.0, None, float("nan"), 30.0, 0.0, 2.0, 1.0, 5.0]
     table = pa.table({"pid": list(range(10)), "stay": stays})
     data = tc.protect(table, unit="pid", bounds={"stay": (0, 30)}, budget=BUDGET)
-    release = data.measure_cut(epsilon=10**4, column="stay").release()
+    release = data.measure_cut(column="stay").plan(epsilon=10**4).release()
     assert release.value == pytest.approx(2 / 8, abs=1e-3)
 
 
@@ -245,15 +254,15 @@ def test_the_share_of_values_outside_the_bounds_is_released():
 def test_the_interval_of_the_share_covers_as_often_as_stated():
     truth, missed, times = 1 - kept(5) / kept(8), 0, 300
     for _ in range(times):
-        release = protected({"rows": 5}).measure_cut(epsilon=2).release()
+        release = protected({"rows": 5}).measure_cut().plan(epsilon=2).release()
         missed += not release.low <= truth <= release.high
     assert 2 <= missed <= 32  # 15 expected; both ends lie beyond 4 standard deviations
 
 
 def test_a_noted_estimate_stands_in_later_captions():
     data = protected({"rows": 5})
-    release = data.measure_cut(epsilon=10**4).release()
-    noted = data.noting(release).noting(data.measure_cut(epsilon=10**4, column="stay").release())
+    release = data.measure_cut().plan(epsilon=10**4).release()
+    noted = data.noting(release).noting(data.measure_cut(column="stay").plan(epsilon=10**4).release())
     later = repr(noted.agg(m=tc.mean("stay")).plan(epsilon=1).release()).replace("\n", " ")
     assert f"{percent(5)} of the rows of visits are beyond the limit of 5 rows (entry 2)" in later
     assert "of the values of stay in visits are outside the bounds 0 to 30 (entry 4)" in later
@@ -269,7 +278,7 @@ def percent(rows: int) -> str:
 
 
 def test_only_an_estimate_of_this_data_and_these_limits_can_be_noted():
-    release = protected({"rows": 5}).measure_cut(epsilon=10).release()
+    release = protected({"rows": 5}).measure_cut().plan(epsilon=10).release()
     data = protected({"rows": 5})
     for other in (protected({"rows": 4}), protected({"rows": 5}, name="other")):
         with pytest.raises(tc.TacitError, match="does not measure"):
@@ -280,7 +289,7 @@ def test_only_an_estimate_of_this_data_and_these_limits_can_be_noted():
 
 def test_an_attack_on_the_estimate_finds_nothing():
     assert "Nothing was found" in repr(
-        tc.audit(protected({"rows": 3}).measure_cut(epsilon=1, cap=5), pairs=20, samples=2_000)
+        tc.audit(protected({"rows": 3}).measure_cut(cap=5).plan(epsilon=1), pairs=20, samples=2_000)
     )
 
 
@@ -306,9 +315,9 @@ def test_one_unit_changes_what_is_kept_and_cut_by_no_more_than_is_declared(limit
         found, declared = [], 0
         for j in range(2):
             rows = data[f"{i} {j}"].limit(**limits).group_by("ward", keys=["A", "B", "C"])
-            task = members_of(rows.agg(r=share_beyond("x", 3, 9)).plan(epsilon=1))[0].task
-            declared = task.mechanisms[0].sensitivity
-            [exact] = exact_integers(task.engine, task.asked, task.statistics).values()
+            subject = members_of(rows.agg(r=share_beyond("x", 3, 9)).plan(epsilon=1))[0].task.subject
+            declared = subject.mechanisms[0].sensitivity
+            [exact] = exact_integers(subject.engine, subject.asked, subject.statistics).values()
             found.append(exact)
         keys = {*found[0], *found[1]}
         moved = sum(

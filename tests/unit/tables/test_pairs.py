@@ -17,8 +17,8 @@ import neighbours as nb
 
 import tacit as tc
 from tacit.algebra._products import ProductSums
+from tacit.tables._exact_integers import exact_integers
 from tacit.tables._readings import StepNoise
-from tacit.tables._task import exact_integers
 
 SQL = (
     "SELECT CORR(x, y) AS r, COVAR_SAMP(x, y) AS cs, COVAR_POP(y, x) AS cp, REGR_SLOPE(y, x) AS b, "
@@ -77,7 +77,7 @@ def test_the_answers_without_noise_are_those_of_duckdb():
 def test_the_nine_integers_are_the_sums_of_products_of_parts():
     data = table(50)
     plan = protected(data).sql(SQL).plan(epsilon=1)
-    task = plan._members[0].task
+    task = plan._members[0].task.subject
     (step,) = task.steps  # six aggregates, one measurement
     (found,) = exact_integers(task.engine, task.asked, task.statistics).values()
     lines = [
@@ -143,7 +143,7 @@ def test_noise_that_hides_the_spread_gives_the_whole_range():
 
 def pair_noise(limit, data, epsilon):
     plan = protected(data, limits=limit).sql(SQL).plan(epsilon=epsilon)
-    task = plan._members[0].task
+    task = plan._members[0].task.subject
     (exact,) = exact_integers(task.engine, task.asked, task.statistics).values()
     return plan, exact[()]
 
@@ -156,8 +156,8 @@ def test_intervals_cover_the_truth_as_often_as_they_say(rows, epsilon):
     (mechanism,) = plan._members[0].task.mechanisms
     truth = dict(zip(("r", "cs", "cp", "b", "a", "r2"), clipped(data, SQL), strict=True))
     lines = [[int(n) for n in line] for line in mechanism.release_many(np.array(exact, dtype=object), 1000)]
-    noise = StepNoise(plan._members[0].task.steps[0].statistic, (mechanism,))
-    for column in plan._members[0].task.columns:
+    noise = StepNoise(plan._members[0].task.subject.steps[0].statistic, (mechanism,))
+    for column in plan._members[0].task.subject.columns:
         cells = column.reading.read(noise, lines, Fraction(95, 100))
         covered = np.mean([cell.low <= truth[column.name] <= cell.high for cell in cells])
         assert covered >= 0.92, (column.name, covered)

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from asking import HUGE, task_of, visits
+from asking import HUGE, subject_of, visits
 from tacit import TacitError
 from tacit.tables import example_visits
 
@@ -25,7 +25,7 @@ def test_a_plan_touches_no_data(tmp_path):
         .plan(epsilon=0.5)
     )
     assert plan.cost.epsilon(delta=0) == 0.5
-    assert [float(part.scale) for part in task_of(plan).mechanisms] == [40, 40 * 30 * 2**25]
+    assert [float(part.scale) for part in subject_of(plan).mechanisms] == [40, 40 * 30 * 2**25]
     assert "first 10" in plan.sql[0]
     assert "epsilon 0.5" in repr(plan)
     assert nowhere.sql("SELECT COUNT(*) FROM data WHERE h LIKE 'a%'").plan(epsilon=0.1).hash
@@ -74,7 +74,7 @@ def test_sql_and_python_make_the_same_plan():
         release = plan.release()
         if fluent is not None:
             same = fluent.plan(epsilon=1)
-            assert task_of(plan).statistics == task_of(same).statistics
+            assert subject_of(plan).statistics == subject_of(same).statistics
             assert same.cost == plan.cost
         assert release.columns
 

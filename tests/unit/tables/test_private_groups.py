@@ -20,6 +20,7 @@ import neighbours as nb
 
 import tacit as tc
 from group_parts import compare
+from tacit.core import SharedReadings
 from tacit.engines import DuckDB
 from tacit.mechanisms import KeysBySize, KeySelection
 from tacit.tables import _private_groups
@@ -102,9 +103,9 @@ def asked(by, *, limits=None, missing="drop", frame=VISITS, epsilon=1, **more):
 )
 @pytest.mark.parametrize("by", GROUPINGS, ids=" ".join)
 def test_odd_keys_are_found_by_their_ranks(many, by, limits, missing):
-    task = task_of(asked(by, limits=limits, missing=missing))
+    subject = task_of(asked(by, limits=limits, missing=missing)).subject
     for threshold in (2, 9):
-        assert compare(task.engine, task.asked, threshold) > 1
+        assert compare(subject.engine, subject.asked, threshold) > 1
 
 
 @pytest.mark.parametrize("by", GROUPINGS, ids=" ".join)
@@ -196,13 +197,10 @@ def test_of_many_groups_few_lines_return_however_many_there_are(monkeypatch, mos
     monkeypatch.setattr(_private_groups, "MOST_READ", most)
     words = [f"rare {i}" for i in range(3000)] + ["large", "larger"] * 200
     frame = pd.DataFrame({"pid": range(len(words)), "word": words, "x": [float(i % 12) for i in range(3400)]})
-    task = task_of(asked(["word"], frame=frame, limits={"rows": 1}, epsilon=10))
-    engine = Counted(task.engine)
-    mechanisms = [*task.mechanisms]
-    mechanisms[0] = KeySelection(5, delta=1e-12, groups=1)
-    from tacit.core import measure
-
-    noisy, _ = measure(mechanisms, replace(task, engine=engine, mechanisms=tuple(mechanisms)).integers())
+    subject = task_of(asked(["word"], frame=frame, limits={"rows": 1}, epsilon=10)).subject
+    engine = Counted(subject.engine)
+    mechanisms = (KeySelection(5, delta=1e-12, groups=1), *subject.mechanisms[1:])
+    noisy = replace(subject, engine=engine, mechanisms=mechanisms).task.draw()
     assert [key for key, _ in noisy[0]] == [["large"], ["larger"]]
     first, *others = engine.lines
     assert first == min(most + 1, 3002)
@@ -234,12 +232,12 @@ def test_a_file_that_changes_between_the_parts_gives_no_answer(many, tmp_path):
         str(path), name="d", unit="pid", limits={"rows": 1}, budget=tc.Budget(epsilon=100, delta=0.1)
     )
     task = task_of(data.group_by("w").agg(n=tc.count(), k=tc.count_distinct("w")).plan(epsilon=1, delta=0.05))
-    reading = task.integers()
-    sized = next(reading)
-    assert isinstance(sized, KeysBySize)
-    pq.write_table(table.slice(0, 400), path)
-    with pytest.raises(Exception) as failed:
-        reading.send([[["w1"], 70]])
+    with SharedReadings.opened() as readings:
+        data = task.open(readings)
+        assert isinstance(task.steps[0].exact(data, []), KeysBySize)
+        pq.write_table(table.slice(0, 400), path)
+        with pytest.raises(Exception) as failed:
+            task.steps[1].exact(data, [[[["w1"], 70]]])
     assert "400" not in str(failed.value)
 
 
@@ -255,19 +253,15 @@ def test_an_open_connection_is_read_at_one_moment(many):
     )  # fmt: skip
     task = task_of(data.group_by("w").agg(n=tc.count()).plan(epsilon=1, delta=0.05))
     for expected in (100, 50):
-        reading = task.integers()
-        sized = next(reading)
-        assert sized.large[("w1",)] == expected
-        con.execute("DELETE FROM v WHERE w = 'w1' AND pid < 200")
-        assert reading.send([[["w1"], 100]]) == [[expected]]
-        with pytest.raises(StopIteration):
-            reading.send(None)
+        with SharedReadings.opened() as readings:
+            reading = task.open(readings)
+            assert task.steps[0].exact(reading, []).large[("w1",)] == expected
+            con.execute("DELETE FROM v WHERE w = 'w1' AND pid < 200")
+            assert task.steps[1].exact(reading, [[[["w1"], 100]]]) == [[expected]]
 
 
 def test_a_failure_between_the_parts_leaves_no_transaction_open():
     import duckdb
-
-    from tacit.core import measure
 
     con = duckdb.connect()
     con.execute("CREATE TABLE v AS SELECT i AS pid, 'w' || (i % 4) AS w FROM range(400) t(i)")
@@ -280,19 +274,17 @@ def test_a_failure_between_the_parts_leaves_no_transaction_open():
         def release(self, value):
             raise RuntimeError("no noise")
 
-    steps = task.integers()
+    broken = replace(task, steps=(replace(task.steps[0], mechanism=Broken()),))
     with pytest.raises(RuntimeError):
-        measure([Broken()], steps)
-    assert steps.gi_frame is None
-    assert len(measure(task.mechanisms, task.integers())[0]) == 2
+        broken.draw()
+    assert task.subject.engine._connection is None  # it is closed, and its transaction with it
+    assert len(task.draw()) == 2
 
 
 @pytest.mark.long
 def test_what_a_plan_shows_has_the_same_law_however_many_groups_there_are(monkeypatch):
     """Whole plans, few against many groups: which keys, and their numbers; P < 1e-9 for equal laws."""
     from scipy import stats
-
-    from tacit.core import measure
 
     words = ["a", "b", "c", "d", "d", *["e"] * 5, *["f"] * 9]
     frame = pd.DataFrame({"pid": range(len(words)), "word": words})
@@ -303,7 +295,7 @@ def test_what_a_plan_shows_has_the_same_law_however_many_groups_there_are(monkey
     for side, most in enumerate((100_000, 0)):
         monkeypatch.setattr(_private_groups, "MOST_READ", most)
         for _ in range(1500):
-            [shown], _ = measure(task.mechanisms, task.integers())
+            [shown] = task.draw()
             keys = tuple(key for [key], _ in shown)
             for seen in [("set", keys), *((key, n) for [key], n in shown)]:
                 counts.setdefault(seen, [0, 0])[side] += 1

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tacit as tc
-from asking import task_of
+from asking import subject_of
 from tacit.engines import DuckDB
-from tacit.tables._task import exact_integers
+from tacit.tables._exact_integers import exact_integers
 
 LOW, HIGH = 60, 260
 ODD = [None, math.nan, math.inf, -math.inf, 0.0, -1e300, 1e300, 59.9, 60.0, 120.5, 260.0, 261.0]
@@ -25,7 +25,7 @@ def dataset(source, **options):
 
 
 def step_of(data, ask=lambda d: d.agg(s=tc.sum("x"))):
-    task = task_of(ask(data).plan(epsilon=1))
+    task = subject_of(ask(data).plan(epsilon=1))
     [step], [mechanism] = task.steps, task.mechanisms
     return step.statistic, mechanism
 
@@ -42,7 +42,7 @@ def test_no_replacement_changes_the_sum_by_more(one, two):
     seen = []
     for rows in (one, two):
         data = dataset({"t": frame([100.0], [200.0, math.nan], rows)})
-        task = task_of(data.agg(s=tc.sum("x")).plan(epsilon=1))
+        task = subject_of(data.agg(s=tc.sum("x")).plan(epsilon=1))
         engine = DuckDB(data._engine._tables, key=7)
         [found] = exact_integers(engine, task.asked, task.statistics).values()
         seen.append(next(iter(found.values()))[0])
@@ -59,7 +59,7 @@ def test_odd_values_stay_within_the_bounds(one, two):
     sums = []
     for value in (one, two):
         data = dataset({"t": frame([100.0], [value])})
-        task = task_of(data.agg(s=tc.sum("x")).plan(epsilon=1))
+        task = subject_of(data.agg(s=tc.sum("x")).plan(epsilon=1))
         [found] = exact_integers(task.engine, task.asked, task.statistics).values()
         sums.append(next(iter(found.values()))[0])
     assert abs(sums[0] - sums[1]) <= task.mechanisms[0].sensitivity

@@ -31,7 +31,7 @@ SQL = "SELECT COUNT(*) AS n, COUNT(DISTINCT pid) AS u, SUM(x) AS s FROM d TABLES
 
 
 def exact(plan):
-    task = plan._members[0].task
+    task = plan._members[0].task.subject
     found = exact_integers(task.engine, task.asked, task.statistics)
     return {type(statistic).__name__: lines[()][0] for statistic, lines in found.items()}
 

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from asking import HUGE, task_of
-from tacit.tables._task import exact_integers
+from asking import HUGE, subject_of
+from tacit.tables._exact_integers import exact_integers
 
 
 @pytest.mark.parametrize("sign", [",", ";", "\t"])
@@ -83,7 +83,7 @@ def test_a_line_without_a_value_changes_a_sum_by_no_more_than_is_declared(tmp_pa
             limits={"rows": 1},
             budget=HUGE,
         )
-        task = task_of(data.agg(s=tc.sum("x")).plan(epsilon=1))
+        task = subject_of(data.agg(s=tc.sum("x")).plan(epsilon=1))
         [exact] = exact_integers(task.engine, task.asked, task.statistics).values()
         sums.append(exact[()][0])
     assert abs(sums[0] - sums[1]) <= task.mechanisms[0].sensitivity

@@ -11,6 +11,7 @@ import pytest
 
 import tacit as tc
 from tacit.engines import _source_checks
+from tacit.fixes import Do
 from tacit.tables import convert_csv, csv_file, open_facts
 
 BUDGET = tc.Budget(epsilon=10**6)
@@ -203,6 +204,19 @@ def test_a_conversion_never_overwrites_unasked(tmp_path):
         convert_csv(tmp_path / "none.csv", tmp_path / "w.parquet")
 
 
+def test_a_first_line_that_says_how_the_file_is_written_names_no_columns(tmp_path):
+    (tmp_path / "v.csv").write_bytes("\ufeffid,größe\n1,2\n".encode())
+    error = refused(csv_file(tmp_path / "v.csv", encoding="latin-1"))
+    assert "starts with the mark of UTF-8" in error.what
+    assert error.fix == Do("declare-encoding", source="v.csv", encoding="utf-8")
+    assert tc.protect(csv_file(tmp_path / "v.csv"), unit="id", budget=BUDGET).columns == ("id", "größe")
+    for first in ("sep=;\n", "SEP=;\r\n", "\ufeffsep=,\n"):
+        (tmp_path / "w.csv").write_bytes(f"{first}id;x\n1;2\n".encode())
+        error = refused(tmp_path / "w.csv")
+        assert "the first line of w.csv is 'sep=" in error.what.replace("SEP", "sep")
+        assert str(error.fix) == "delete the first line of the file"
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_lenient_conversion_keeps_every_sound_line_and_lists_the_others(tmp_path, end):
     lines = {
@@ -224,6 +238,20 @@ def test_a_lenient_conversion_keeps_every_sound_line_and_lists_the_others(tmp_pa
     assert rows == [row for row in lines.values() if row is not None]
     assert (done.repaired, done.repaired_lines) == (4, [4, 5, 7, 8])
     assert (done.dropped, done.dropped_lines) == (2, [9, 10])
+
+
+def test_a_lenient_conversion_never_drops_the_header_so_that_no_row_names_the_columns(tmp_path):
+    (tmp_path / "v.csv").write_bytes("id;Größe\np7;3\np8;4\n".encode("latin-1"))
+    with pytest.raises(tc.TacitError, match=r"line 1 of v\.csv .* not UTF-8") as refused:
+        convert_csv(tmp_path / "v.csv", tmp_path / "v.parquet", lenient=True)
+    assert refused.value.fix == Do("declare-encoding", source="v.csv", encoding="windows-1252")
+    assert not (tmp_path / "v.parquet").exists()
+    (tmp_path / "w.csv").write_bytes(b'"last, first", "born"\np7,3\n')
+    with pytest.raises(tc.TacitError, match=r"line 1 of w\.csv .* quotation mark") as refused:
+        convert_csv(tmp_path / "w.csv", tmp_path / "w.parquet", lenient=True)
+    assert "write the names of the columns again" in str(refused.value.fix)
+    done = convert_csv(tmp_path / "v.csv", tmp_path / "v.parquet", encoding="windows-1252", lenient=True)
+    assert (done.columns, done.dropped) == (("id", "Größe"), 0)
 
 
 def test_a_lenient_conversion_of_the_file_that_swallowed_a_thousand_patients_keeps_them(tmp_path):

@@ -8,10 +8,11 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from asking import task_of
+from asking import subject_of
+from tacit.engines._sql_expressions import MOST_SQL
 from tacit.engines._sql_relations import MOST_JOINED
+from tacit.tables._exact_integers import exact_integers
 from tacit.tables._python_expressions import MOST_DEPTH, MOST_PARTS
-from tacit.tables._task import exact_integers
 
 HUGE = tc.Budget(epsilon=10**6)
 
@@ -134,6 +135,62 @@ def test_an_expression_that_squares_itself_is_refused():
     assert time.process_time() - started < 5
 
 
+#: Each of these uses the column twice; the engines use it several times more to compute it.
+DOUBLES = [
+    "GREATEST(x, x)",
+    "CASE WHEN x > 1 THEN x ELSE x END",
+    "x * x",
+    "COALESCE(x, x)",
+    "ROUND(x) + x",
+]
+
+
+@pytest.mark.parametrize("double", DOUBLES)
+@pytest.mark.parametrize("last", ["SUM(LEAST(GREATEST(x, 0), 9))", "COUNT(*)", "COUNT_IF(x > 1)"])
+def test_computed_columns_that_double_again_and_again_are_refused_before_the_charge(double, last):
+    """Each column is short, but an engine writes the columns out into each other before it reads a row."""
+    data = dataset()
+    parts = ["t0 AS (SELECT u, x FROM visits)"]
+    parts += [f"t{i} AS (SELECT u, {double} AS x FROM t{i - 1})" for i in range(1, 25)]
+    started = time.process_time()
+
+    def ask():
+        asked = f"WITH {', '.join(parts)} SELECT {last} AS n FROM t24{' WHERE x > 1' * ('*' in last)}"
+        data.sql(asked).plan(epsilon=1).release()
+
+    error = refused(ask)
+    assert error.code == "question-too-large"
+    assert f"only {MOST_SQL:,} are allowed" in error.what
+    assert data.remaining.epsilon == HUGE.epsilon
+    assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize("double", [*DOUBLES, "x + 1"])
+def test_the_longest_chain_of_computed_columns_is_answered_soon(double):
+    """Of all chains that are not refused, the longest one; a chain that does not double is never refused."""
+    chain = [dataset()["visits"]]
+    for _ in range(60):
+        chain.append(chain[-1].with_columns(x=double))
+    for steps, rows in reversed([*enumerate(chain)]):
+        started = time.process_time()
+        try:
+            rows.agg(n=tc.sum("x", bounds=(0, 9))).plan(epsilon=1).release()
+        except tc.TacitError as error:
+            assert error.code == "question-too-large"
+            continue
+        assert time.process_time() - started < 5
+        assert steps == 60 if double == "x + 1" else 3 < steps < 16
+        return
+
+
+def test_what_each_unit_adds_up_is_not_written_out_again():
+    """Each level is 50 times as long as the one below it, written out; but it is computed first."""
+    data, place = dataset(), "visits"
+    for _ in range(4):
+        place = f"(SELECT u, SUM(LEAST(GREATEST(x * x * x, 0), 9)) AS x FROM {place} GROUP BY u)"
+    data.sql(f"SELECT COUNT(*) AS n FROM {place} WHERE x > 1").plan(epsilon=1).release()
+
+
 def test_a_deep_expression_is_refused_and_a_long_list_is_not():
     x = tc.col("x")
     with pytest.raises(tc.TacitError, match=f"at most {MOST_DEPTH} deep") as failed:
@@ -149,7 +206,7 @@ def test_a_deep_expression_is_refused_and_a_long_list_is_not():
 
 
 def exact(plan) -> list[int]:
-    task = task_of(plan)
+    task = subject_of(plan)
     return next(iter(exact_integers(task.engine, task.asked, task.statistics).values()))[()]
 
 

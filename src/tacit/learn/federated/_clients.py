@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tacit.core import Dataset, Forecast, Plan, Unit, fixes_of, open_account, read_identity
+from tacit.core import Dataset, Unit, fixes_of, open_account, plannable, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Say, Set
 from tacit.learn._adaptive_clip import AdaptiveClip
 from tacit.learn.federated._client import flatten
-from tacit.learn.federated._client_rounds import ClientRounds
-from tacit.learn.federated._client_task import ClientCheckpointTask, ClientTask
-from tacit.learn.federated._whole_gradients import CLIP_STEPS, MOST_WEIGHTS
+from tacit.learn.federated._questions import CLIENT_TRAINING
+from tacit.learn.federated._whole_gradients import MOST_WEIGHTS
 from tacit.ledger import open_books
-from tacit.mechanisms import SampledSteps
-from tacit.report import percent
 
 if TYPE_CHECKING:
     import os
@@ -26,11 +23,10 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from tacit.accounting import Budget
+    from tacit.core import Question
     from tacit.learn.federated._client_model import ClientModel
     from tacit.learn.federated._coordinator import Exchange
     from tacit.ledger import Ledger
-
-__all__ = ["Clients", "clients"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,31 +41,32 @@ class Clients(Dataset):
         The clients that can be reached.
     """
 
+    kind: ClassVar[str] = "clients"
+
     size: int
     names: tuple[str, ...] = field(repr=False)
     _exchange: Exchange = field(repr=False)
 
-    def plan(
+    @plannable
+    def train(
         self,
         start: Sequence[Any],
         *,
         rounds: int,
         rate: Number,
-        epsilon: Number,
-        delta: Number,
         clip: Number | AdaptiveClip = 1,
         learning_rate: Number = 1,
         momentum: Number = 0,
         checkpoints: int = 1,
-    ) -> Plan[ClientModel]:
-        """Plan a run: its noise follows from the promise, and the cost is known before the first round.
+    ) -> Question[ClientModel]:
+        """Ask for a run: its noise follows from the promise, and the cost is known before the first round.
 
         Guarantee: the released weights and clips of all rounds together are (epsilon, delta)-private for one
-        client with all that it holds, add/remove. Each round samples every client independently with the
-        stated rate, and the sample stays secret with the server. An update is clipped by the client and
-        again by the server, on a grid of whole numbers; one that is missing or not finite counts as zero. The
-        sum gets rounded Gaussian noise and is divided by the rate times the declared size. The server is
-        trusted with the updates themselves.
+        client with all that it holds, add/remove; delta is at most 1 / size. Each round samples every client
+        independently with the stated rate, and the sample stays secret with the server. An update is clipped
+        by the client and again by the server, on a grid of whole numbers; one that is missing or not finite
+        counts as zero. The sum gets rounded Gaussian noise and is divided by the rate times the declared
+        size. The server is trusted with the updates themselves.
 
         Parameters
         ----------
@@ -79,8 +76,6 @@ class Clients(Dataset):
             How many rounds there are.
         rate
             The probability that a client is in a round, in (0, 1].
-        epsilon, delta
-            The promise for all rounds together; delta is at most 1 / size.
         clip
             How long an update can be in L2; or `tacit.learn.AdaptiveClip`, which follows a quantile of the
             lengths at no further cost: its noisy count shares the noise of the sum.
@@ -96,8 +91,8 @@ class Clients(Dataset):
         >>> phones = {f"phone {i}": Client(f"phone {i}", lambda w: [0.1 * (1 - w[0])]) for i in range(200)}
         >>> budget = tc.Budget(epsilon=12, delta=1e-3)
         >>> group = clients(list(phones), in_process(phones), size=200, budget=budget)
-        >>> plan = group.plan([np.zeros(2)], rounds=5, rate=0.5, epsilon=8, delta=1e-3, clip=0.2)
-        >>> model = plan.release()
+        >>> question = group.train([np.zeros(2)], rounds=5, rate=0.5, clip=0.2)
+        >>> model = question.plan(epsilon=8, delta=1e-3).release()
         >>> len(model.clips), model.weights[0].shape
         (5, (2,))
         """
@@ -107,21 +102,15 @@ class Clients(Dataset):
             raise bad_parameter(
                 "checkpoints", f"at most the {taken:,} rounds", parts, fix=Set(checkpoints=taken)
             )
-        small = _delta(delta, self.size)
-        share, promise = _rate(rate), rational("epsilon", epsilon)
-        mechanism = SampledSteps.calibrated(
-            epsilon=promise, delta=small, sensitivity=CLIP_STEPS, rate=share, steps=taken
-        )
         arrays, shapes = _start(start)
-        made = ClientRounds(
-            arrays, shapes, mechanism, clip if isinstance(clip, AdaptiveClip) else rational("clip", clip),
-            self.size, rational("learning_rate", learning_rate), _momentum(momentum),
+        return CLIENT_TRAINING.ask(
+            self, start=arrays, shapes=shapes, rounds=taken, rate=_rate(rate),
+            clip=clip if isinstance(clip, AdaptiveClip) else rational("clip", clip),
+            learning_rate=learning_rate, momentum=_momentum(momentum), checkpoints=parts,
         )  # fmt: skip
-        task = ClientTask(self, made) if parts == 1 else ClientCheckpointTask(self, made, parts)
-        return Plan.of(
-            self, task, promised={"epsilon": promise, "delta": small}, forecast=lambda: [_forecast(made)],
-            facts=lambda: _facts(made), asked=f"train with clients: {self.identity.name}",
-        )  # fmt: skip
+
+    #: The former name, which planned at once.
+    plan = train
 
 
 def clients(
@@ -181,17 +170,6 @@ def clients(
     return made
 
 
-def _delta(delta: Number, size: int) -> Fraction:
-    small = rational("delta", delta)
-    if small * size > 1:
-        raise bad_parameter(
-            "delta", f"at most 1 / size, which is 1 / {size:,}", delta,
-            why="with a larger delta the promise would hold for a release that shows all of one client",
-            fix=Set(delta=0.1 / size),
-        )  # fmt: skip
-    return small
-
-
 def _rate(rate: Number) -> Fraction:
     share = rational("rate", rate)
     if share > 1:
@@ -216,34 +194,3 @@ def _start(start: Sequence[Any]) -> tuple[Any, tuple[tuple[int, ...], ...]]:
             fix=Say("pass the weights before the first round"),
         )  # fmt: skip
     return line, tuple(one.shape for one in arrays)
-
-
-def _forecast(rounds: ClientRounds) -> Forecast:
-    """Say how far the noise moves the mean update of one round."""
-    sigma = float(rounds.mechanism.sigma) / rounds.update_steps
-    half = 1.959964 * sigma * rounds.first_clip / rounds.expected
-    return Forecast(
-        "weights", "mean update of the first round, each number", rounds.mechanism.describe(), half
-    )
-
-
-def _facts(rounds: ClientRounds) -> list[tuple[str, str]]:
-    """Say what is agreed, for the plan."""
-    steps = rounds.mechanism
-    multiple = float(steps.sigma / steps.sensitivity)
-    if isinstance(rounds.clip, AdaptiveClip):
-        quantile = percent(float(rounds.clip.quantile), 0)
-        more = percent(CLIP_STEPS / rounds.update_steps - 1)
-        clip = (
-            f"{rounds.first_clip:.4g} at first, then towards the {quantile} quantile of lengths; the noise "
-            f"of the updates grows by {more} for it"
-        )
-    else:
-        clip = f"an update is at most {rounds.first_clip:.4g} long"
-    return [
-        ("rounds", f"{steps.steps:,}; each samples {float(steps.rate):.4g} of the clients"),
-        ("denominator", f"{rounds.expected:.6g}: the rate times the declared {rounds.size:,} clients"),
-        ("clip", clip),
-        ("noise", f"{multiple:.4g} clips in each sum, {multiple / rounds.expected:.4g} in each mean"),
-        ("trust", "the server sees every update; the promise holds against everyone who sees only the model"),
-    ]

@@ -9,25 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.core import Forecast, Plan
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Either, Say, Set
 from tacit.learn._examples import Examples
+from tacit.learn.federated._hospital_round import RoundWanted
 from tacit.learn.federated._masks import RoundKey, mask_for, read_members
 from tacit.learn.federated._messages import Message, pack, refusal, unpack
-from tacit.learn.federated._round_task import RoundAnswer, RoundTask, RoundWanted
+from tacit.learn.federated._questions import ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from fractions import Fraction
 
     from numpy.typing import NDArray
 
-    from tacit.core import JSON, Certificate, Release, Run
+    from tacit.core import JSON, Certificate, Plan, Release, Run
     from tacit.learn.federated._hospital_key import HospitalKey
+    from tacit.learn.federated._hospital_round import RoundAnswer
     from tacit.learn.federated._study import Study
-
-__all__ = ["Hospital"]
 
 #: Refusals whose words are about the protocol alone; of any other, the coordinator learns only the code.
 _OPEN_WORDS = frozenset({"bad-message", "study-differs", "members-refused"})
@@ -91,11 +89,8 @@ class Hospital:
         self._open: dict[int, _OpenRound] = {}
         self._lock = threading.Lock()
         self.last_refusal: TacitError | None = None  # with all its words, for the hospital itself
-        promised = {"epsilon": study.epsilon, "delta": study.delta}
-        self.plan: Plan[RoundAnswer] = Plan.of(
-            data, RoundTask(study, name, data, self._wanted), promised=promised, forecast=self._forecast,
-            facts=self._facts, asked=f"train together: {study.name}",
-        )  # fmt: skip
+        question = ROUNDS.ask(data, study=study, hospital=name, wanted=self._wanted)
+        self.plan: Plan[RoundAnswer] = question.plan(epsilon=study.epsilon, delta=study.delta)
 
     def __repr__(self) -> str:
         return f"Hospital({self.name!r} in {self.study.name!r})"
@@ -278,40 +273,6 @@ class Hospital:
 
     def _say(self, kind: str, fields: Mapping[str, JSON], **arrays: NDArray[Any]) -> bytes:
         return pack(Message(kind, self._digest, {"hospital": self.name, **fields}, arrays))
-
-    def _forecast(self) -> list[Forecast]:
-        """Say what to expect of the sum of one round, as the coordinator sees it."""
-        study = self.study
-        total = float(study.sigma) * (len(study.hospitals) / study.shares) ** 0.5
-        return [
-            Forecast(
-                "sum",
-                "clipped gradients of a round, for one weight, over all hospitals",
-                f"{study.noise}, {total:.4g} clips in all",
-                1.96 * total * float(study.clip),
-            )
-        ]
-
-    def _facts(self) -> list[tuple[str, str]]:
-        """Say what is agreed, for the plan."""
-        study, own = self.study, self.study.hospitals[self.name]
-        lines = [
-            ("study", f"{study.name}, with {len(study.hospitals)} hospitals"),
-            ("rounds", f"{study.rounds:,}, each with {_sample(own.rate)}"),
-            ("clip", f"the gradient of one patient is at most {float(study.clip):.4g} long"),
-            ("noise", f"{study.noise}, {float(study.sigma):.4g} clips in each sum"),
-        ]
-        if study.noise == "shared":
-            alone = float(study.cost(self.name, honest=1).epsilon(delta=study.delta))
-            lines += [
-                ("hidden shares", f"at least {study.shares} in each sum of at least {study.least} hospitals"),
-                ("if all others collude", f"epsilon {alone:.4g} instead of {float(study.epsilon):.4g}"),
-            ]
-        return lines
-
-
-def _sample(rate: Fraction) -> str:
-    return "all patients" if rate == 1 else f"a random sample of {100 * float(rate):.4g} % of the patients"
 
 
 def _check(name: str, study: Study, data: Examples, key: HospitalKey | None) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import StringConstraints
 
 from tacit.errors import TacitError
+from tacit.parameters import Day
 from tacit.service._bodies import Body
-from tacit.service._kind_arguments import DayArgument
 from tacit.service._operations import Answer
 from tacit.service._refusals import not_found
 from tacit.service._stream_kind import day_asked
@@ -70,9 +70,9 @@ async def take_days(call: ServiceCall) -> Answer:
     opened, started = _opened(call), now()
     service, person = call.service, call.person.id
     try:
-        through = str(DayArgument().read(call.body.through))
-    except ValueError as error:
-        raise TacitError("bad-parameter", f"the field through must be {error}") from None
+        through = Day().read("through", call.body.through)
+    except TacitError:  # what was written is not repeated
+        raise TacitError("bad-parameter", f"the field through must be {Day().words}") from None
     dataset: Any = opened.dataset
     dataset.horizon.number(through)
     job = {"dataset": opened.name, "number": opened.number, "through": through}

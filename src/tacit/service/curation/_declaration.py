@@ -15,6 +15,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import TacitError
+from tacit.ledger import source_places
 from tacit.service._operations import Answer
 from tacit.service._times import now_text
 from tacit.service.curation._amounts import budget_from, budget_text
@@ -25,7 +26,7 @@ from tacit.service.curation._refusals import changed_meanwhile, needs_role
 if TYPE_CHECKING:
     from tacit.service._database import Change, Database
     from tacit.service._operations import ServiceCall
-    from tacit.service._settings import ServiceSettings
+    from tacit.service._settings import ListedSource, ServiceSettings
     from tacit.service.curation._policies import DatasetDeclared, PolicyChanged
 
 __all__ = ["change_policy", "declare", "declare_dataset", "insert_policy", "write_change"]
@@ -196,7 +197,7 @@ def _refuse_second(change: Change | Database, settings: ServiceSettings, policy:
     A dataset is allowed that pays from the account of the other one, or that shares the account above it.
     """
     source = settings.sources[policy["source"]]
-    same = {name for name, one in settings.sources.items() if one.place == source.place}
+    same = {name for name, one in settings.sources.items() if _is_same(one, source)}
     for row in change.rows(
         "SELECT d.name, p.document FROM datasets d"
         " JOIN policies p ON p.dataset = d.name AND p.number = d.policy"
@@ -212,6 +213,12 @@ def _refuse_second(change: Change | Database, settings: ServiceSettings, policy:
                 fix="change the policy of that dataset, or propose a larger budget for it; for several "
                 "budgets, ask the operator to write several = true at the source",
             )
+
+
+def _is_same(one: ListedSource, other: ListedSource) -> bool:
+    """Whether two listed sources have a file or a table in common, whatever they call it."""
+    places = [set(source_places(each.place, each.engine)) for each in (one, other)]
+    return not places[0].isdisjoint(places[1]) or one is other
 
 
 def _check_facts(facts: dict[str, Any], name: str, policy: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""How much work a draw is, estimated from its plan, and how many draws a boundary therefore admits.
+"""How many draws a boundary admits, by their estimated work.
 
 An answer that is not ready at its time fails and pauses its dataset for everybody. So a dataset admits no
 more work than its process can do in the time of a slot, and one person gets a share of it. The estimate is a
@@ -7,89 +7,24 @@ function of the plan, which consists of public facts. It is made before anything
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from tacit.errors import TacitError
 from tacit.service.drawer._clock import Slot
+from tacit.service.drawer._plan_work import work_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from tacit.core import Plan
     from tacit.service._database import ServiceRow
     from tacit.service._settings import ServiceSettings
     from tacit.service.drawer._outcomes import Flight
 
-__all__ = ["BoundaryAdmission", "WorkLimits", "check_work", "lag_of", "too_much_work", "work_of"]
+__all__ = ["BoundaryAdmission", "WorkLimits", "check_work", "lag_of", "too_much_work"]
 
-# Milliseconds of one processor, measured on tables of 20,000 rows; see docs/proofs/service_timing.md.
-_MECHANISM: Final = 4.0
-_CHOICE: Final = 3.0  # more for a median and other quantiles
-_GROUP: Final = 0.06  # for each group of each mechanism
-_CELL: Final = 0.0008  # for each candidate of a quantile in each group
-_PRIVATE_GROUPS: Final = 1000  # nobody outside may know how many there are
 _MOST_LAG: Final = 10_000
-
-
-def work_of(plan: Plan[Any]) -> int:
-    """Estimate the work of one draw of a plan: milliseconds on a quiet machine, from public facts alone.
-
-    Examples
-    --------
-    >>> import tacit as tc
-    >>> visits = tc.protect(tc.tables.example_visits(), unit="patient_id", budget=tc.Budget(epsilon=1))
-    >>> work_of(visits.sql("SELECT COUNT(*) AS n FROM data").plan(epsilon=1))
-    5
-    """
-    work = _MECHANISM * len(plan.mechanisms)
-    for part in _parts(plan.question):
-        work += _table_work(part) if "steps" in part else _cross_work(part)
-    return math.ceil(work)
-
-
-def _parts(question: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield what a question asks of tables, wherever it stands in its document."""
-    match question:
-        case {"steps": list()} | {"measured": list(), "crosstabs": list()}:
-            yield question
-        case dict():
-            for value in question.values():
-                yield from _parts(value)
-        case list():
-            for value in question:
-                yield from _parts(value)
-
-
-def _table_work(part: Mapping[str, Any]) -> float:
-    keys, by = part.get("keys"), part.get("by")
-    groups = len(keys) if isinstance(keys, list) else _PRIVATE_GROUPS if by else 1
-    work = 0.0
-    for step in part["steps"]:
-        work += _GROUP * groups
-        bins = (step.get("statistic") or {}).get("bins") if isinstance(step, dict) else None
-        if isinstance(bins, dict):
-            work += _CHOICE + _CELL * groups * _size(bins)
-    return work
-
-
-def _cross_work(part: Mapping[str, Any]) -> float:
-    sizes = [_size(axis) for axis in part["crosstabs"]]
-    cells: int = sum(math.prod(sizes[i] for i in columns) for columns in part["measured"])
-    return _GROUP * cells
-
-
-def _size(document: Any) -> int:
-    """Return how many cells an axis has: a list of values or of cuts, or a size, whichever it names."""
-    match document:
-        case {"size": int(size)}:
-            return size
-        case dict():
-            return max([1, *map(_size, document.values())])
-        case list():
-            return max(1, len(document))
-    return 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from tacit.service._stream_kind import day_asked
 from tacit.service._times import new_id, now_text
 from tacit.service.drawer._admission import check_work, lag_of
 from tacit.service.drawer._came_in import check_came_in
-from tacit.service.drawer._checks import check_budget, check_paused, paying_account, purpose_of
+from tacit.service.drawer._checks import check_budget, check_days, check_paused, paying_account, purpose_of
 from tacit.service.drawer._clock import now
 from tacit.service.drawer._query_documents import query_document
 from tacit.service.drawer._query_states import looked_at
@@ -138,6 +138,7 @@ def _check_payment(service: Service, opened: OpenDataset, plan: Plan[Any], accou
     if plan.instalments is None:
         stored = ledger.stored_release(opened.name, plan.hash, version=version) is not None
     elif ledger.paid_run(account, plan.hash, version=version) is not None:
+        check_days(ledger, account)
         return
     else:
         stored = ledger.paid_run(opened.name, plan.hash, version=version) is not None

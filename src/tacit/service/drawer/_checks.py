@@ -10,11 +10,13 @@ from tacit.fixes import Either, Say
 from tacit.service.plans import own_account
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tacit.core import Plan
     from tacit.ledger import Account, Ledger
     from tacit.service._database import Database, ServiceRow
 
-__all__ = ["check_budget", "check_paused", "paying_account", "purpose_of"]
+__all__ = ["check_budget", "check_days", "check_paused", "paying_account", "purpose_of"]
 
 
 def check_paused(paused: str) -> None:
@@ -64,13 +66,27 @@ def check_budget(ledger: Ledger, account: str, dataset: str, plan: Plan[Any], *,
     """
     if ledger.refusal is not None:
         raise ledger.refusal
-    level: Account | None = ledger.account(account)
     below = True
-    while level is not None:
+    for level in _path(ledger, account):
         below = below and level.name != dataset
         _check_open(level)
         if below or not stored:
             _check_level(level, plan)
+
+
+def check_days(ledger: Ledger, account: str) -> None:
+    """Refuse now what the ledger would refuse at the draw of more days of a series that is paid for."""
+    if ledger.refusal is not None:
+        raise ledger.refusal
+    for level in _path(ledger, account):
+        _check_open(level)
+
+
+def _path(ledger: Ledger, account: str) -> Iterator[Account]:
+    """Yield an account and all accounts above it."""
+    level: Account | None = ledger.account(account)
+    while level is not None:
+        yield level
         level = None if level.parent is None else ledger.account(level.parent)
 
 

@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import TacitError
-from tacit.service._kinds import prepare_kind, try_methods
+from tacit.service._kinds import prepare_kind, try_questions
 from tacit.service._problems import problem_of
 from tacit.service._service import OpenDataset
 from tacit.service._stream_kind import day_asked
@@ -106,8 +106,10 @@ def _limit(settings: ServiceSettings, opening: Opening) -> None:
     import resource
     import signal
 
+    from tacit.core import admit_packages
     from tacit.engines import limit_connections
 
+    admit_packages(settings.packages)
     limit_connections(memory=settings.memory, threads=max(1, (os.cpu_count() or 2) - 1))
     most = (settings.memory + _OVERHEAD + 8 * opening.width) * 1024 * 1024
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
@@ -165,7 +167,7 @@ def _serve(connection: Connection, settings: ServiceSettings, opening: Opening, 
     try:
         prepare_kind(dataset)
         _warm_up()
-        try_methods(opening.kind)
+        try_questions(opening.kind)
     except Exception:  # noqa: BLE001 - why may depend on the data
         connection.send(("unprepared", None))
         return

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing import connection, parent_process
 from typing import TYPE_CHECKING, Any
 
+from tacit.core import admit_packages
 from tacit.service.operation._logs import place_of_error, start_logging
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def run_web_worker(
 ) -> None:
     """Serve requests until the process is told to stop."""
     with _quietly(log_requests=log_requests):
+        admit_packages(settings.packages)
         _serve(settings, shared, sockets)
 
 
@@ -62,6 +64,7 @@ def run_drawer_process(settings: ServiceSettings) -> None:
     with _quietly(log_requests=False):
         from tacit.service.drawer import run_drawer
 
+        admit_packages(settings.packages)
         run_drawer(settings)
 
 

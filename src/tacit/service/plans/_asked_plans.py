@@ -51,9 +51,9 @@ def plan_of(dataset: Dataset, ask: Mapping[str, Any]) -> Plan[Any]:
     elif "sql" in ask:
         plan = _plan_of_sql(dataset, ask)
     else:
-        from tacit.service._kinds import plan_of_method
+        from tacit.service._kinds import plan_of_question
 
-        plan = plan_of_method(dataset, ask["method"], exact_values(ask.get("arguments", {})), _totals(ask))
+        plan = plan_of_question(dataset, ask["method"], exact_values(ask.get("arguments", {})), _totals(ask))
     return plan
 
 

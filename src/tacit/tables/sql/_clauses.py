@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
@@ -36,6 +37,8 @@ __all__ = [
     "unaliased",
     "with_earlier_aliases",
 ]
+
+_MOST_COPIED: Final = 2_500  # words and signs that names of the SELECT list stand for
 
 
 def filtered(select: exp.Expr, rows: Rows, find: ColumnFinder) -> Rows:
@@ -148,7 +151,18 @@ def _aliases(select: exp.Expr) -> dict[str, exp.Expr]:
 
 
 def _expanded(node: exp.Expr, aliases: dict[str, exp.Expr]) -> exp.Expr:
-    """Replace the names of the SELECT list in HAVING or ORDER BY by what they stand for."""
+    """Replace names of the SELECT list by what they stand for; refuse what would become too long."""
+    named = Counter(one.name.lower() for one in node.find_all(exp.Column) if not one.table)
+    copied = sum(
+        times * sum(1 for _ in aliases[name].walk()) for name, times in named.items() if name in aliases
+    )
+    if copied > _MOST_COPIED:
+        raise TacitError(
+            "question-too-large",
+            "this SQL is too long when every name of its SELECT list is replaced by what it stands for",
+            why="names that stand for other names double its length again and again",
+            fix="ask for fewer columns that are computed from each other",
+        )
 
     def put(part: exp.Expr) -> exp.Expr:
         if isinstance(part, exp.Column) and not part.table and part.name.lower() in aliases:

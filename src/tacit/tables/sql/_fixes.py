@@ -30,8 +30,8 @@ _AGGREGATES = {
     "std": "STDDEV", "variance": "VARIANCE", "count_distinct": "COUNT(DISTINCT ...)",
 }  # fmt: skip
 _QUOTED = {TokenType.IDENTIFIER, TokenType.STRING}
-#: The refusals after which a name with spaces may be the cause.
-_MISREAD = {"bad-sql", "not-allowed", "unknown-column"}
+#: The refusals after which a name with spaces or dots may be the cause.
+_MISREAD = {"bad-sql", "not-allowed", "unknown-column", "unknown-table"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ def parse_query(
     else:
         arguments = listed.arguments
         return replace(
-            answer, _reworded=lambda error: SqlAdvice.about(text, dataset, arguments).reworded(error)
+            answer, reworded=lambda error: SqlAdvice.about(text, dataset, arguments).reworded(error)
         )
     raise refusal
 
@@ -191,7 +191,7 @@ def _question(
     listed.check_grouped(shown, rows.relation)
     post = _postprocessing(listed, items, having, order, limit_of(select))
     answer = _aggregated(rows, by, listed, keys, levels_of(select))
-    return replace(answer, post=post), listed
+    return answer.shown(post), listed
 
 
 def _groups(select: exp.Expr, find: ColumnFinder, *, levels: bool = False) -> list[tuple[str, Node]]:

@@ -35,7 +35,8 @@ class Survey:
         identity = core.read_identity(name=self.asked, unit=core.Unit.client(), adjacency="replace")
         task = core.Task(
             document={"asked": self.asked, "categories": list(self.categories)}, open=lambda _: text,
-            steps=(core.Step(self.coin, lambda answer, _: answer),), reading=lambda noisy, _: Report(noisy[0]),
+            steps=(core.Step(self.coin, lambda answer, _: answer),),
+            reading=lambda noisy, _: Report(noisy[0]),
         )  # fmt: skip
         return core.Plan.local(identity, task, promised={"epsilon": self.epsilon}, asked=self.asked)
 

@@ -254,12 +254,15 @@ def test_odd_addresses_are_not_found(house, visits, odd):
     assert everything(house) == before
 
 
-def test_one_person_cannot_open_a_second_budget_for_the_same_data(house, visits):
+def test_one_person_cannot_open_a_second_budget_for_the_same_data(house, visits, tmp_path):
     """Growing a budget takes two people; a new name for the same source must not get around that."""
     settings = house.service.settings
     listed = settings.sources["visits"]
-    alias = replace(listed, name="alias", several=False)
-    only = {"visits": replace(listed, several=False), "alias": alias}
+    link = tmp_path / "link.parquet"
+    link.symlink_to(listed.place)
+    others = {"alias": listed.place, "link": str(link), "tables": {"stays": str(link)}}
+    aliases = {name: replace(listed, name=name, place=place, several=False) for name, place in others.items()}
+    only = {"visits": replace(listed, several=False), **aliases}
     house.service.settings = replace(settings, sources=only)
     for source in only:
         body = {**DECLARED, "name": "again", "source": source}

@@ -74,6 +74,7 @@ def test_the_wizard_declares_a_dataset_step_by_step(house, people):
     page = step(cora, "/declare", page.text, **fields)
     assert "Rows beyond a limit are dropped" in page.text, page.text
     page = step(cora, "/declare", page.text, rows="7", groups="", per_group="")
+    assert "can still see afterwards whether the budget of the dataset fell" in page.text, page.text
     page = step(cora, "/declare", page.text, epsilon="2", delta="", rho="", largest="1", lag="",
                 record="words", shows_stored="yes", do="show")  # fmt: skip
     assert "by at most a factor of 7.39" in page.text, page.text

@@ -44,7 +44,7 @@ def surface():
         tc.maps.example_sites(), "lat", "lon", unit=tc.Unit.row(), name="sites", box=tc.maps.EXAMPLE_BOX,
         budget=tc.Budget(epsilon=1),
     )  # fmt: skip
-    return sites.grid(4, 4, epsilon=1).release()
+    return sites.grid(4, 4).plan(epsilon=1).release()
 
 
 def instalment():

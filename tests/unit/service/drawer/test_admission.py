@@ -12,11 +12,16 @@ import tacit as tc
 from tacit.errors import TacitError
 from tacit.service import ServiceSettings
 from tacit.service.drawer import boundary_after
-from tacit.service.drawer._admission import WorkLimits, work_of
+from tacit.service.drawer._admission import WorkLimits
+from tacit.service.drawer._plan_work import work_of
 from unit.service.drawer.conftest import DECLARED
 
 MEDIANS = ", ".join(f"MEDIAN(age + {i}) AS m{i}" for i in range(64))
 HEAVY = f"SELECT hospital, {MEDIANS} FROM visits GROUP BY hospital"
+
+
+TRIMS = " OR ".join(f"TRIM(hospital) = 'H{i}'" for i in range(24))
+TRIMMED = f"SELECT COUNT(*) AS n FROM visits WHERE {TRIMS}"
 
 
 def counts(number: int) -> str:
@@ -28,10 +33,11 @@ def settings(settings: ServiceSettings, request: pytest.FixtureRequest) -> Servi
     return replace(settings, **getattr(request, "param", {}))
 
 
-def test_a_question_that_is_too_much_work_is_refused_before_the_charge(ward: Any) -> None:
+@pytest.mark.parametrize("heavy", [HEAVY, TRIMMED], ids=["columns", "expressions"])
+def test_a_question_that_is_too_much_work_is_refused_before_the_charge(ward: Any, heavy: str) -> None:
     before = ward.service.ledger.head
     for number in range(2):
-        answer = ward.ask(sql=HEAVY, epsilon=f"0.0000{number + 1}")
+        answer = ward.ask(sql=heavy, epsilon=f"0.0000{number + 1}")
         assert (answer.status_code, answer.json()["code"]) == (422, "question-too-large"), answer.text
     ward.drawing.admit()
     assert ward.service.ledger.head == before
@@ -104,7 +110,7 @@ def test_whoever_was_admitted_longest_ago_comes_first(ward: Any) -> None:
 
 def test_the_estimate_grows_with_columns_groups_and_cells() -> None:
     visits = tc.protect(
-        tc.tables.example_visits(), name="visits", unit="patient_id", budget=tc.Budget(epsilon=9),
+        tc.tables.example_visits(), name="visits", unit="patient_id", budget=tc.Budget(epsilon=9, delta=1e-3),
         bounds={"age": (0, 120)}, keys={"hospital": tc.tables.EXAMPLE_HOSPITALS, "age": list(range(100))},
         ledger=tc.Ledger.memory(),
     )  # fmt: skip
@@ -116,10 +122,56 @@ def test_the_estimate_grows_with_columns_groups_and_cells() -> None:
     assert one < work("SELECT age, AVG(age) AS a FROM visits GROUP BY age")
     assert one < work("SELECT MEDIAN(age) AS a FROM visits") < work(HEAVY)
     assert work("SELECT AVG(age) AS a, AVG(age + 1) AS b FROM visits") > 1.5 * one
+    plain = work("SELECT COUNT(*) AS n FROM visits")
+    assert plain < work(counts(3) + " AND age < 90")
+    assert work("SELECT COUNT(*) AS n FROM visits WHERE UPPER(hospital) = 'A'") > 4 * plain
+    assert work("SELECT COUNT(*) AS n FROM visits a JOIN visits b ON a.patient_id = b.patient_id") > 4 * plain
+    constants = ", ".join(map(str, range(2_000)))
+    assert work(f"SELECT COUNT(*) AS n FROM visits WHERE age IN ({constants})") > 10 * plain
+    assert work_of(visits.prefixes("age", bins=100).plan(epsilon=1)) > 8 * plain
+    assert work_of(visits.synthesize(columns=["hospital"]).plan(epsilon=1, delta=1e-6)) > 40 * plain
     tables = visits.crosstabs(["hospital", "age"], bins={"age": 100}).plan(epsilon=1)
+    friends = tc.graph([("ana", "ben")], unit="edge", nodes=3, degree_bound=2, budget=tc.Budget(epsilon=1))
+    assert work_of(friends.triangles(epsilon=1)) > 20 * plain
     batch = tc.batch(a=visits.agg(n=tc.count()), b=visits.agg(m=tc.median("age"))).plan(epsilon=1)
     assert work_of(tables) > 20
     assert work_of(batch) > work("SELECT MEDIAN(age) AS a FROM visits")
+
+
+def joined(number: int) -> str:
+    return f"SELECT COUNT(*) AS n FROM visits WHERE {'||'.join(['hospital'] * number)} = 'q'"
+
+
+def doubled(levels: int) -> str:
+    inner = "(SELECT patient_id, hospital || hospital AS hospital FROM "
+    return f"SELECT COUNT(*) AS n FROM {inner * levels}visits{')' * levels} WHERE hospital = 'q'"
+
+
+def kept(levels: int) -> str:
+    inner = "(SELECT DISTINCT patient_id, age FROM "
+    return f"SELECT COUNT(*) AS n FROM {inner * levels}visits{')' * levels}"
+
+
+def casts(number: int) -> str:
+    return f"SELECT COUNT(*) AS n FROM visits WHERE {' OR '.join(['CAST(icd AS INTEGER) = 1'] * number)}"
+
+
+def values(number: int) -> str:
+    return f"SELECT {', '.join(f'COUNT(DISTINCT age + {i}) AS c{i}' for i in range(number))} FROM visits"
+
+
+@pytest.mark.parametrize("sql", [joined(140), doubled(10), kept(80), casts(500), values(60)])
+def test_long_expressions_and_deep_subqueries_are_work(ward: Any, sql: str) -> None:
+    """Each of these takes half a second or more of the 1.125 seconds that a draw may compute."""
+    before = ward.service.ledger.head
+    answer = ward.ask(sql=sql, epsilon="0.001")
+    assert (answer.status_code, answer.json()["code"]) == (422, "question-too-large"), answer.text
+    assert ward.service.ledger.head == before
+
+
+@pytest.mark.parametrize("sql", [joined(3), doubled(1), kept(2), casts(5), values(3)])
+def test_usual_expressions_and_subqueries_are_little_work(ward: Any, sql: str) -> None:
+    assert ward.ask(sql=sql, epsilon="0.001").status_code == 202
 
 
 def test_the_limits_grow_with_the_time_that_a_draw_may_compute() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -121,6 +122,27 @@ def days_of(release):
 
 def entries(place, *kinds):
     return [one.kind for one in place.service.ledger.history() if one.kind in kinds]
+
+
+@pytest.mark.parametrize("stop", ["freeze", "expire"])
+def test_a_paid_series_draws_no_more_days_while_its_account_is_stopped(place, stop):
+    ledger, account = place.service.ledger, place.accounts["ana"]
+    take(place, 1)
+    drawn(place, 1)
+    take(place, 2)
+    told = {"statement": "the approval ended", "who": "cora"}
+    if stop == "freeze":
+        ledger.freeze(account, **told)
+    else:
+        ledger.set_expiry(account, datetime.now(UTC) - timedelta(seconds=1), **told)
+    head = ledger.head
+    refused = ask(place, 2)
+    code = {"freeze": "account-frozen", "expire": "account-expired"}[stop]
+    assert (refused.status_code, refused.json()["code"]) == (403, code), refused.text
+    assert ledger.head == head
+    assert ask(place, 1).status_code == 200  # what was drawn is still read
+    if stop == "expire":
+        assert drawn(place, 2, "ben")["kind"] == "series"  # his last day is his own
 
 
 def test_from_the_price_to_the_published_series(place):

@@ -109,6 +109,9 @@ def test_a_policy_may_hide_that_somebody_else_has_asked(ward):
     hidden = card(ward).json()
     assert hidden["stored"] == {"paid": False, "exists": None}
     assert hidden["account"]["dataset_after"] == "epsilon 2 of 3"  # as if it had to be paid for
+    before = ward.data.remaining
+    ward.data.sql(SQL).plan(epsilon=Fraction(1, 2)).release(account=ward.account)
+    assert ward.data.remaining == before  # which shows it after all, as the setting says
 
 
 @pytest.mark.parametrize("hides", [False, True])

@@ -79,6 +79,20 @@ def long_questions():
         "WITH " + ",".join(f"a{i} AS (SELECT * FROM visits)" for i in range(200)) + " SELECT COUNT(*) FROM a1"
     )
     yield "SELECT COUNT(*) FROM " + "(SELECT * FROM " * 400 + "visits" + ")" * 400
+    yield "SELECT COUNT(*) FROM " + "(SELECT DISTINCT pid, x FROM " * 30 + "visits" + ")" * 30
+    nested = "(SELECT pid, COUNT(*) AS x FROM " * 30 + "visits" + " GROUP BY pid)" * 30
+    yield f"SELECT COUNT(*) FROM {nested}"
+    for start, end in (
+        ("POWER(", ", 2)"),
+        ("NULLIF(", ", 3)"),
+        ("LEAST(", ", x)"),
+        ("(", " BETWEEN 1 AND 2)"),
+    ):
+        yield f"SELECT SUM({start * 30}x{end * 30}) FROM visits"
+    names = ", ".join(f"a{i} + a{i} AS a{i + 1}" for i in range(30))
+    yield f"SELECT COUNT(*) AS a0, {names} FROM visits"
+    counts = " + ".join(["COUNT(*)"] * 100)
+    yield f"SELECT h, {counts} AS a FROM visits GROUP BY h ORDER BY {' + '.join(['a'] * 100)}"
     yield "SELECT COUNT(*) FROM visits WHERE x IN (" + ",".join(map(str, range(1200))) + ")"
     yield "SELECT COUNT(*) FROM visits GROUP BY " + ",".join(["h"] * 1200)
     yield "SELECT h, COUNT(*) FROM visits GROUP BY CUBE(" + ",".join(["h"] * 600) + ")"

@@ -7,13 +7,14 @@ import pytest
 
 import tacit as tc
 from tacit.service._kinds import (
-    KINDS_OF_DATASETS,
     facts_of_kind,
+    kind_names,
     methods_of,
     open_kind,
     open_kind_facts,
-    plan_of_method,
-    try_methods,
+    plan_of_question,
+    served_questions,
+    try_questions,
 )
 from tacit.service._times import now_text
 from tacit.service.plans import plan_of
@@ -73,31 +74,32 @@ def test_a_worker_plans_without_data_what_the_drawer_runs_and_anybody_verifies(k
     assert release.content.text()
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS_OF_DATASETS))
-def test_a_process_can_try_every_method_before_the_first_question(kind, monkeypatch):
+@pytest.mark.parametrize("kind", sorted(kind_names()))
+def test_a_process_can_try_every_question_before_the_first_paid_one(kind, monkeypatch):
     from tacit.service import _kinds
 
     tried = []
     monkeypatch.setattr(
-        _kinds, "plan_of_method", lambda *given: tried.append(given[1]) or plan_of_method(*given)
+        _kinds, "plan_of_question", lambda *given: tried.append(given[1]) or plan_of_question(*given)
     )
-    try_methods(kind)
-    assert tried == ([] if kind == "table" else list(KINDS_OF_DATASETS[kind].methods))
+    try_questions(kind)
+    assert tried == ([] if kind == "table" else [one.name for one in served_questions(kind)])
 
 
 def test_every_listed_method_is_tried():
     tried = {(kind, ask["method"]) for kind, ask in ASKS}
-    listed = {(kind, name) for kind, one in KINDS_OF_DATASETS.items() for name in one.methods}
+    listed = {(kind, one.name) for kind in kind_names() for one in served_questions(kind)}
     elsewhere = {("stream", "series")}  # drawer/test_streams.py: a series is drawn day by day
-    assert {one for one in listed if one[0] != "table"} == tried | elsewhere
-    assert {one["name"] for one in methods_of("graph")} == set(KINDS_OF_DATASETS["graph"].methods)
+    directed = {("graph", "reciprocity")}
+    assert {one for one in listed if one[0] != "table"} == tried | elsewhere | directed
+    assert [one["name"] for one in methods_of("graph")] == [one.name for one in served_questions("graph")]
 
 
 @pytest.mark.parametrize("method", ["suggest_limits", "measure_cut"])
 def test_the_methods_of_tables(ward, method):
     facts = ward.service.dataset("visits").dataset
     ask = {"method": method, "arguments": {}, "epsilon": "1/2"}
-    assert plan_of(facts, ask) == getattr(ward.data, method)(epsilon=Fraction(1, 2))
+    assert plan_of(facts, ask) == getattr(ward.data, method)().plan(epsilon=Fraction(1, 2))
 
 
 @pytest.mark.parametrize(
@@ -115,6 +117,7 @@ def test_the_methods_of_tables(ward, method):
         ("points", {"method": "grid", "arguments": {"rows": 4}}),
         ("points", {"method": "tree", "arguments": {"depth": 10**6}}),
         ("points", {"method": "grid", "arguments": [4, 5]}),
+        ("graph", {"method": "mixing", "arguments": {"group": "x"}}),
         ("points", {"method": "tree", "delta": "1e-6"}),
         ("points", {"method": "grid", "arguments": {"rows": 4, "columns": 4}, "within": "1"}),
     ],
@@ -136,7 +139,7 @@ def test_facts_of_a_kind_are_checked(sources):
     with pytest.raises(tc.TacitError):
         open_kind_facts("points", {"schema": "x"}, ledger)
     with pytest.raises(tc.TacitError):
-        plan_of_method(object(), "edges", {}, {})
+        plan_of_question(tc.protect([{"a": 1}], unit=tc.Unit.row(), budget=tc.Budget(1)), "edges", {}, {})
 
 
 @pytest.mark.parametrize(("kind", "ask"), [ASKS[0], ASKS[3]], ids=["points", "graph"])

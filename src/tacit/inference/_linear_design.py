@@ -1,4 +1,4 @@
-"""The question of a linear regression: its columns, what is measured of them, and the plan.
+"""The design of a linear regression: its columns, what is measured of them, and the draft of its plan.
 
 Up to five columns are measured by the products of their parts, more by sums of products; where both can be,
 the one with the smaller predicted noise is taken (docs/proofs/regression.md).
@@ -25,7 +25,7 @@ from tacit.algebra import (
     resolve,
     scope,
 )  # fmt: skip
-from tacit.core import Forecast, Plan, Goal
+from tacit.core import Draft, Forecast
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational
 from tacit.fixes import Choose, Declare, Either, Set
@@ -38,11 +38,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tacit.algebra import Contribution, Node
+    from tacit.core import JSON, Goal
     from tacit.exact import Number
     from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace
     from tacit.tables import Rows
-
-__all__ = ["LinearQuestion", "linear_question"]
 
 _MOST_PARTS = 5  # columns whose products of parts are measured
 _MOST_COLUMNS = 30
@@ -51,8 +50,8 @@ _PAIR_BITS, _PAIR_ONE = 10, 2**20  # of sums of products
 
 
 @dataclass(frozen=True, slots=True)
-class LinearQuestion:
-    """A linear regression of one column on others, before it is planned.
+class LinearDesign:
+    """A linear regression of one column on others.
 
     Parameters
     ----------
@@ -71,31 +70,20 @@ class LinearQuestion:
     nodes: tuple[Node, ...]
     given: Mapping[str, Any]
 
-    def plan(
-        self,
-        *,
-        epsilon: Number | None = None,
-        delta: Number = 0,
-        rho: Number | None = None,
-        confidence: Number = Fraction(95, 100),
-    ) -> Plan[RegressionTable]:
-        """Plan the regression; nothing is charged.
+    @property
+    def words(self) -> str:
+        """The question in words."""
+        *on, outcome = (one.name for one in self.columns)
+        return f"a linear regression of {outcome} on {', '.join(on)}"
+
+    def draft(self, goal: Goal) -> Draft[RegressionTable]:
+        """Draft the plan.
 
         Guarantee: one charge pays for the number of rows and all coefficients together. The cost and the
         noise follow from public facts.
-
-        Parameters
-        ----------
-        epsilon, delta, rho
-            The total cost: epsilon, epsilon and delta, or rho.
-        confidence
-            How often intervals cover.
         """
-        goal = Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
         asked = TableQuestion(self.rows.relation, (), None, (), None, None)
-        dataset = self.rows._dataset  # noqa: SLF001 - a question of its rows
-        who = contribution_of(dataset, asked)
-        statistic, mechanism = _chosen(self.nodes, self.columns, goal, who)
+        statistic, mechanism = _chosen(self.nodes, self.columns, goal, contribution_of(self.rows, asked))
         noise = noise_of(mechanism)
         noun = self.rows.unit.noun
 
@@ -106,11 +94,8 @@ class LinearQuestion:
         empty = LinearFit.measured(
             self.columns, statistic, [0] * statistic.size, noise, float(goal.confidence)
         )
-        task = task_of(self.rows, asked, statistic, mechanism, asks="regress", reading=reading)
-        return Plan.of(
-            dataset,
-            task,
-            promised=goal.promised,
+        return Draft(
+            task=task_of(self.rows, asked, statistic, mechanism, asks="regress", reading=reading),
             forecast=lambda: [
                 Forecast(
                     one.label,
@@ -126,22 +111,21 @@ class LinearQuestion:
                 ("columns", "; ".join(one.words for one in self.columns)),
                 ("intervals", "for privacy noise and for chance in who was included"),
             ],
-            confidence=float(goal.confidence),
-            asked=f"a linear regression of {self.columns[-1].name} on "
-            + ", ".join(one.name for one in self.columns[:-1]),
-            request=lambda: {
-                "asks": "regress", "rows": rows_document(self.rows), "goal": goal.to_json(), **self.given,
-            },
-        )  # fmt: skip
+            asked=self.words,
+        )
+
+    def request(self, goal: Goal) -> JSON:
+        """Return the request of a plan."""
+        return {"asks": "regress", "rows": rows_document(self.rows), "goal": goal.to_json(), **self.given}
 
 
-def linear_question(
+def linear_design(
     rows: Rows,
     outcome: str,
     on: Sequence[str],
     bounds: Mapping[str, tuple[Number, Number]],
     keys: Mapping[str, Sequence[object]] | None,
-) -> LinearQuestion:
+) -> LinearDesign:
     """Read the columns of a linear regression, or refuse those that are not public enough."""
     check_one_row(rows, "a regression")
     names = [*on, outcome]
@@ -161,7 +145,7 @@ def linear_question(
     }
     listed = {name: list(values) for name, values in (keys or {}).items()}
     given = {"outcome": outcome, "on": list(on), "bounds": exact, "keys": listed, "kind": "linear"}
-    return LinearQuestion(rows, columns, nodes, given)
+    return LinearDesign(rows, columns, nodes, given)
 
 
 def _column(

@@ -1,36 +1,35 @@
-"""The question of survival curves: the cells of the time, the event and the groups, and the plan."""
+"""The design of survival curves: the cells of the time, the event and the groups, and the draft."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tacit.algebra import Call, Column, Literal, RowCounts, TableQuestion, lit, resolve, scope
-from tacit.core import Forecast, Plan, Goal
+from tacit.core import Draft, Forecast, Goal
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational
 from tacit.fixes import Code, Set
-from tacit.inference._measured_rows import check_one_row, contribution_of, noise_of, task_of
+from tacit.inference._measured_rows import check_one_row, count_noise, noise_of, task_of
 from tacit.inference._survival_curves import SurvivalCurves
 from tacit.tables import read_axes, read_rows, rows_document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from fractions import Fraction
 
     from tacit.algebra import Node, Relation
+    from tacit.core import JSON
     from tacit.exact import Number
     from tacit.tables import Axis, Rows, TableDataset
-
-__all__ = ["SurvivalQuestion", "rebuild_survival", "survival"]
 
 _MOST_BINS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class SurvivalQuestion:
-    """Survival curves, before they are planned.
+class SurvivalDesign:
+    """Survival curves of rows.
 
     Parameters
     ----------
@@ -56,37 +55,24 @@ class SurvivalQuestion:
     group: Axis | None
     given: Mapping[str, Any]
 
-    def plan(
-        self,
-        *,
-        epsilon: Number | None = None,
-        delta: Number = 0,
-        rho: Number | None = None,
-        confidence: Number = Fraction(95, 100),
-    ) -> Plan[SurvivalCurves]:
-        """Plan the curves; nothing is charged.
+    @property
+    def words(self) -> str:
+        """The question in words."""
+        by = "" if self.group is None else f" by {self.group.name}"
+        return f"survival curves of {self.time} until {self.event}{by}"
+
+    def draft(self, goal: Goal) -> Draft[SurvivalCurves]:
+        """Draft the plan.
 
         Guarantee: each unit is in one cell, so one charge pays for all curves, medians and tests together.
-
-        Parameters
-        ----------
-        epsilon, delta, rho
-            The total cost: epsilon, epsilon and delta, or rho.
-        confidence
-            How often intervals cover, at each time by itself.
         """
-        goal = Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
         cells = [float(i) for i in range(2 * len(self.cuts) - 1)]
         group = self.group
         by = (("cell", self.cell),) if group is None else ((group.name, group.node), ("cell", self.cell))
         heads: list[tuple[object, ...]] = [()] if group is None else [(value,) for value in group.values]
         keys = tuple((*head, cell) for head in heads for cell in cells)
         asked = TableQuestion(self.rows.relation, by, keys, (), None, None)
-        dataset = self.rows._dataset  # noqa: SLF001 - a question of its rows
-        statistic = RowCounts()
-        who = contribution_of(dataset, asked)
-        l1, squared = statistic.sensitivity(who)
-        mechanism = goal.noise(l1=l1, l2_squared=squared, adjacency=who.adjacency)
+        mechanism = count_noise(self.rows, asked, goal)
         noise = noise_of(mechanism)
         groups, name = (("all",), "") if group is None else (group.labels, group.name)
 
@@ -96,11 +82,8 @@ class SurvivalQuestion:
             )
 
         needed = reading([0] * len(keys), goal.confidence).rows_needed
-        task = task_of(self.rows, asked, statistic, mechanism, asks="survival", reading=reading)
-        return Plan.of(
-            dataset,
-            task,
-            promised=goal.promised,
+        return Draft(
+            task=task_of(self.rows, asked, RowCounts(), mechanism, asks="survival", reading=reading),
             forecast=lambda: [
                 Forecast(
                     one, f"share without {self.event} by {self.time}", mechanism.describe(), None,
@@ -112,15 +95,15 @@ class SurvivalQuestion:
                 ("measured", f"{len(keys):,} counts: event or not in each bin, and who stays to the end"),
                 ("intervals", "for privacy noise and for chance in who was included"),
             ],
-            confidence=float(goal.confidence),
-            asked=f"survival curves of {self.time} until {self.event}" + (f" by {name}" if name else ""),
-            request=lambda: {
-                "asks": "survival", "rows": rows_document(self.rows), "goal": goal.to_json(), **self.given,
-            },
+            asked=self.words,
         )  # fmt: skip
 
+    def request(self, goal: Goal) -> JSON:
+        """Return the request of a plan."""
+        return {"asks": "survival", "rows": rows_document(self.rows), "goal": goal.to_json(), **self.given}
 
-def survival(
+
+def survival_design(
     rows: Rows,
     *,
     time: str,
@@ -128,37 +111,8 @@ def survival(
     bins: Sequence[Number],
     by: str | None = None,
     keys: Sequence[object] | None = None,
-) -> SurvivalQuestion:
-    """Ask for survival curves on public time bins.
-
-    Guarantee: nothing is charged; `SurvivalQuestion.plan` gives the cost.
-
-    Parameters
-    ----------
-    rows
-        The rows, one for each unit.
-    time
-        The column of the time that a unit was followed.
-    event
-        A yes/no column (true or false, or 1 and 0): whether the time ended with the event.
-    bins
-        Rising public cuts of the time, the first of them the start. A bin holds times from its cut to below
-        the next. A time at or after the last cut is followed to the end, whatever happened then.
-    by
-        A column of groups, or None for one curve.
-    keys
-        The public groups; by default those declared with the dataset.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> import tacit as tc
-    >>> table = pa.table({"id": [1, 2, 3], "week": [3.0, 20.0, 52.0], "arrest": [True, True, False]})
-    >>> people = tc.protect(table, unit="id", limits={"rows": 1}, budget=tc.Budget(epsilon=1))
-    >>> plan = people.survival(time="week", event="arrest", bins=[0, 13, 26, 39, 52]).plan(epsilon=1)
-    >>> plan.cost.epsilon(delta=0)
-    1.0
-    """
+) -> SurvivalDesign:
+    """Read a question for survival curves; see `survival`."""
     check_one_row(rows, "a survival curve")
     cuts = [float(rational("a cut", cut, zero=True, negative=True)) for cut in bins]
     if len(cuts) < 2 or any(b <= a for a, b in pairwise(cuts)) or len(cuts) > _MOST_BINS + 1:
@@ -175,7 +129,7 @@ def survival(
         "time": time, "event": event, "bins": cuts, "by": by, "keys": None if keys is None else list(keys),
     }  # fmt: skip
     cell = _cell(rows.relation, time, event, tuple(cuts))
-    return SurvivalQuestion(rows, time, event, tuple(cuts), cell, group, given)
+    return SurvivalDesign(rows, time, event, tuple(cuts), cell, group, given)
 
 
 def _cell(relation: Relation, time: str, event: str, cuts: tuple[float, ...]) -> Node:
@@ -203,11 +157,8 @@ def _cell(relation: Relation, time: str, event: str, cuts: tuple[float, ...]) ->
     return resolve(Call("case", (known, inner, Literal(None, "number"))), facts, "number")
 
 
-def rebuild_survival(dataset: TableDataset, request: Any) -> Plan[SurvivalCurves]:
-    """Rebuild a plan from its document."""
-    rows = read_rows(dataset, request["rows"])
-    names = ("time", "event", "bins", "by", "keys")
-    goal = Goal.from_json(request["goal"])
-    return survival(rows, **{name: request[name] for name in names}).plan(
-        epsilon=goal.epsilon, delta=goal.delta, rho=goal.rho, confidence=goal.confidence
-    )
+def read_survival(dataset: TableDataset, request: Any) -> tuple[SurvivalDesign, Goal]:
+    """Read survival curves back from a request."""
+    given = {name: request[name] for name in ("time", "event", "bins", "by", "keys")}
+    design = survival_design(read_rows(dataset, request["rows"]), **given)
+    return design, Goal.from_json(request["goal"])

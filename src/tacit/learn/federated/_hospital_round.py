@@ -1,4 +1,4 @@
-"""The task of one hospital in a study: each instalment of its run answers one round."""
+"""The rounds of one hospital in a study: each instalment of its run answers one round."""
 
 from __future__ import annotations
 
@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from tacit.core import Content
+from tacit.core import Content, Draft, Forecast, RunTask, Step
 from tacit.learn.federated._messages import weights_digest
 from tacit.learn.federated._whole_gradients import clip_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
-    from tacit.core import JSON, Measurement
+    from tacit.core import JSON, Goal, Noisy
     from tacit.learn._examples import Examples
     from tacit.learn.federated._study import Study
-
-__all__ = ["RoundAnswer", "RoundTask", "RoundWanted"]
 
 _BLOCK = 2**21  # about so many numbers are in memory at a time
 
@@ -66,53 +64,31 @@ class RoundAnswer(Content):
         return f"round {self.number}: {held}"
 
 
-@dataclass(frozen=True, slots=True)
-class RoundTask:
-    """What a hospital brings to the plan of its run.
+def draft_rounds(
+    data: Examples, goal: Goal, *, study: Study, hospital: str, wanted: RoundWanted
+) -> Draft[RoundAnswer]:
+    """Draft the run of a hospital in a study; ``wanted`` says which round the next instalment answers."""
+    step: Step[_RoundSums] = Step(study.mechanism(hospital), lambda sums, _: sums)
 
-    Parameters
-    ----------
-    study, hospital
-        The agreed study, and which of its hospitals this is.
-    data
-        The patients.
-    wanted
-        Which round comes next.
-    """
-
-    study: Study
-    hospital: str
-    data: Examples
-    wanted: RoundWanted
-
-    @property
-    def question(self) -> JSON:
-        """The study, and which hospital answers."""
-        return {"study": self.study.document(), "hospital": self.hospital}
-
-    @property
-    def instalments(self) -> int:
-        """One for each round."""
-        return self.study.rounds
-
-    def mechanisms_of(self, number: int) -> Sequence[Measurement]:
-        """Return the mechanism, the same in every round."""
-        del number
-        return (self.study.mechanism(self.hospital),)
-
-    def integers_of(
-        self, number: int, noisy: Mapping[int, Sequence[Any]], state: bytes
-    ) -> Generator[Any, Any, bytes | None]:
-        """Yield the sums of the wanted round."""
-        del number, noisy, state
-        yield _RoundSums(self.study, self.data, self.wanted)
-        return None
-
-    def read_of(self, number: int, noisy: Mapping[int, Sequence[Any]], confidence: Fraction) -> RoundAnswer:
-        """Read the answer of one round."""
-        del confidence
+    def reading(number: int, noisy: Mapping[int, Sequence[Noisy]], _: Fraction) -> RoundAnswer:
         [[asked, weights, sums]] = noisy[number]
         return RoundAnswer(int(asked), str(weights), None if sums is None else _numbers(sums))
+
+    task = RunTask(
+        document=lambda: {"study": study.document(), "hospital": hospital},
+        instalments=study.rounds,
+        steps_of=lambda _: (step,),
+        open=lambda _: _RoundSums(study, data, wanted),
+        reading=reading,
+        subject=wanted,
+    )
+    return Draft(
+        task=task,
+        asked=f"train together: {study.name}",
+        forecast=lambda: _forecast(study),
+        facts=lambda: _facts(study, hospital),
+        goal=goal,
+    )
 
 
 class _RoundSums:
@@ -193,3 +169,38 @@ def _text(numbers: Any) -> str:
 
 def _numbers(text: str) -> NDArray[np.int64]:
     return np.frombuffer(base64.b64decode(text, validate=True), dtype="<i8").astype(np.int64)
+
+
+def _forecast(study: Study) -> list[Forecast]:
+    """Say what to expect of the sum of one round, as the coordinator sees it."""
+    total = float(study.sigma) * (len(study.hospitals) / study.shares) ** 0.5
+    return [
+        Forecast(
+            "sum",
+            "clipped gradients of a round, for one weight, over all hospitals",
+            f"{study.noise}, {total:.4g} clips in all",
+            1.96 * total * float(study.clip),
+        )
+    ]
+
+
+def _facts(study: Study, hospital: str) -> list[tuple[str, str]]:
+    """Say what is agreed, for the plan."""
+    own = study.hospitals[hospital]
+    lines = [
+        ("study", f"{study.name}, with {len(study.hospitals)} hospitals"),
+        ("rounds", f"{study.rounds:,}, each with {_sample(own.rate)}"),
+        ("clip", f"the gradient of one patient is at most {float(study.clip):.4g} long"),
+        ("noise", f"{study.noise}, {float(study.sigma):.4g} clips in each sum"),
+    ]
+    if study.noise == "shared":
+        alone = float(study.cost(hospital, honest=1).epsilon(delta=study.delta))
+        lines += [
+            ("hidden shares", f"at least {study.shares} in each sum of at least {study.least} hospitals"),
+            ("if all others collude", f"epsilon {alone:.4g} instead of {float(study.epsilon):.4g}"),
+        ]
+    return lines
+
+
+def _sample(rate: Fraction) -> str:
+    return "all patients" if rate == 1 else f"a random sample of {100 * float(rate):.4g} % of the patients"

@@ -1,36 +1,34 @@
-"""The question of a logistic regression: the cells of its table, and the plan."""
+"""The design of a logistic regression: the cells of its table, and the draft of its plan."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import pairwise, product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tacit.algebra import Column, RowCounts, TableQuestion, resolve, scope
-from tacit.core import Forecast, Plan, Goal
+from tacit.core import Draft, Forecast
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Declare, Either, Set
 from tacit.inference._logistic import LogisticColumn, LogisticFit
-from tacit.inference._measured_rows import check_one_row, contribution_of, noise_of, task_of
+from tacit.inference._measured_rows import check_one_row, count_noise, noise_of, task_of
 from tacit.inference._regression_table import RegressionTable
 from tacit.tables import read_axes, rows_document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from fractions import Fraction
 
-    from tacit.exact import Number
+    from tacit.core import JSON, Goal
     from tacit.tables import Axis, BinsGiven, Rows
-
-__all__ = ["LogisticQuestion", "logistic_question"]
 
 _MOST_CELLS = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class LogisticQuestion:
-    """A logistic regression of a yes/no column on others, before it is planned.
+class LogisticDesign:
+    """A logistic regression of a yes/no column on others.
 
     Parameters
     ----------
@@ -49,45 +47,29 @@ class LogisticQuestion:
     columns: tuple[LogisticColumn, ...]
     given: Mapping[str, Any]
 
-    def plan(
-        self,
-        *,
-        epsilon: Number | None = None,
-        delta: Number = 0,
-        rho: Number | None = None,
-        confidence: Number = Fraction(95, 100),
-    ) -> Plan[RegressionTable]:
-        """Plan the regression; nothing is charged.
+    @property
+    def words(self) -> str:
+        """The question in words."""
+        *on, outcome = (axis.name for axis in self.axes)
+        return f"a logistic regression of {outcome} on {', '.join(on)}"
+
+    def draft(self, goal: Goal) -> Draft[RegressionTable]:
+        """Draft the plan.
 
         Guarantee: each unit is in one cell of one table, and one charge pays for all coefficients together.
-
-        Parameters
-        ----------
-        epsilon, delta, rho
-            The total cost: epsilon, epsilon and delta, or rho.
-        confidence
-            How often intervals cover.
         """
-        goal = Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
         by = tuple((axis.name, axis.node) for axis in self.axes)
         keys = tuple(product(*(axis.values for axis in self.axes)))
         asked = TableQuestion(self.rows.relation, by, keys, (), None, None)
-        dataset = self.rows._dataset  # noqa: SLF001 - a question of its rows
-        statistic = RowCounts()
-        who = contribution_of(dataset, asked)
-        l1, squared = statistic.sensitivity(who)
-        mechanism = goal.noise(l1=l1, l2_squared=squared, adjacency=who.adjacency)
+        mechanism = count_noise(self.rows, asked, goal)
         noise, outcome = noise_of(mechanism), self.axes[-1].name
 
         def reading(integers: list[int], level: Fraction) -> RegressionTable:
             return RegressionTable(LogisticFit(outcome, self.columns, tuple(integers), noise, float(level)))
 
         empty = LogisticFit(outcome, self.columns, (0,) * len(keys), noise, float(goal.confidence))
-        task = task_of(self.rows, asked, statistic, mechanism, asks="regress", reading=reading)
-        return Plan.of(
-            dataset,
-            task,
-            promised=goal.promised,
+        return Draft(
+            task=task_of(self.rows, asked, RowCounts(), mechanism, asks="regress", reading=reading),
             forecast=lambda: [
                 Forecast(
                     label, f"log-odds of {outcome} for a step of {label}", mechanism.describe(), None,
@@ -99,21 +81,21 @@ class LogisticQuestion:
                 ("measured", f"{len(keys):,} counts: a table of {', '.join(a.name for a in self.axes)}"),
                 ("intervals", "for privacy noise and for chance in who was included"),
             ],
-            confidence=float(goal.confidence),
-            asked=f"a logistic regression of {outcome} on " + ", ".join(a.name for a in self.axes[:-1]),
-            request=lambda: {
-                "asks": "regress", "rows": rows_document(self.rows), "goal": goal.to_json(), **self.given,
-            },
+            asked=self.words,
         )  # fmt: skip
 
+    def request(self, goal: Goal) -> JSON:
+        """Return the request of a plan."""
+        return {"asks": "regress", "rows": rows_document(self.rows), "goal": goal.to_json(), **self.given}
 
-def logistic_question(
+
+def logistic_design(
     rows: Rows,
     outcome: str,
     on: Sequence[str],
     bins: BinsGiven,
     keys: Mapping[str, Sequence[object]] | None,
-) -> LogisticQuestion:
+) -> LogisticDesign:
     """Read the columns of a logistic regression: public values, or numbers with public cuts."""
     check_one_row(rows, "a regression")
     _check_outcome(rows, outcome, [*(bins or {}), *(keys or {})])
@@ -136,7 +118,7 @@ def logistic_question(
         "bins": {name: cuts if isinstance(cuts, int) else list(cuts) for name, cuts in (bins or {}).items()},
         "keys": {name: list(values) for name, values in (keys or {}).items()},
     }  # fmt: skip
-    return LogisticQuestion(rows, axes, tuple(map(_variables, axes[:-1])), given)
+    return LogisticDesign(rows, axes, tuple(map(_variables, axes[:-1])), given)
 
 
 def _check_outcome(rows: Rows, outcome: str, given: Sequence[str]) -> None:

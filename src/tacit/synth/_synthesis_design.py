@@ -1,27 +1,28 @@
-"""The question of synthetic rows: columns with public values, and its plan."""
+"""What is asked of synthetic rows: columns with public values, a method, and the draft of a plan."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from tacit.core import Plan, Goal
+from tacit.core import Draft, Goal
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, count
+from tacit.exact import count
 from tacit.fixes import Choose, Either, Fix, Say, Set
 from tacit.mechanisms import AdaptiveTables, DiscreteGaussian, ResidualNoise
 from tacit.synth._columns import SyntheticColumn
 from tacit.synth._design import MOST_CELLS, SynthDesign
 from tacit.synth._facts import plan_facts, plan_forecast
 from tacit.synth._junction_tree import tree_cells
-from tacit.synth._task import SynthTask
+from tacit.synth._task import synth_task
 from tacit.tables import BinsGiven, CodedSource, CrossWorkload, read_axes, read_rows
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from numpy.typing import NDArray
 
     from tacit.algebra import Contribution
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from tacit.synth._synthetic_table import SyntheticTable
     from tacit.synth._task import SynthMechanism
     from tacit.tables import Rows, TableDataset
-
-__all__ = ["SynthQuestion", "rebuild", "synthesize"]
 
 SynthMethod: TypeAlias = Literal["auto", "aim", "mst", "tables"]
 _METHODS = ("auto", "aim", "mst", "tables")
@@ -42,7 +41,7 @@ _MOST_FOR_AIM = 40  # columns: its rounds grow with them, and each compares all 
 _MOST_FOR_TRIPLES = 24
 
 
-def synthesize(
+def synthesis_design(
     rows: Rows,
     columns: Sequence[str],
     *,
@@ -54,8 +53,8 @@ def synthesize(
     method: SynthMethod = "auto",
     up_to: int | None = None,
     size: int = 200_000,
-) -> SynthQuestion:
-    """Ask for invented rows that agree with measured tables of these columns; see `Rows.synthesize`."""
+) -> SynthesisDesign:
+    """Read a question for invented rows; see `Rows.synthesize`."""
     source = CodedSource(rows, read_axes(rows, columns, bins=bins, keys=keys, other=other), "synthetic rows")
     _ = source.contribution  # refuses a sample, and rows that nothing bounds
     if method not in _METHODS:
@@ -73,12 +72,12 @@ def synthesize(
     wide = count("up_to", _wide(chosen, len(made)) if up_to is None else up_to, zero=False)
     design = SynthDesign(tuple(c.size for c in made), chosen, min(wide, len(made)), most, kept, zeros)
     _check_room(design, names)
-    return SynthQuestion(source, made, design)
+    return SynthesisDesign(source, made, design)
 
 
-def rebuild(dataset: TableDataset, request: Any) -> Plan[SyntheticTable]:
-    """Make a plan from its request again."""
-    question = synthesize(
+def read_synthesize(dataset: TableDataset, request: Any) -> tuple[SynthesisDesign, Goal]:
+    """Read synthetic rows back from a request."""
+    asked = synthesis_design(
         read_rows(dataset, request["rows"]),
         request["columns"],
         bins=request["bins"],
@@ -89,66 +88,48 @@ def rebuild(dataset: TableDataset, request: Any) -> Plan[SyntheticTable]:
         up_to=request["up_to"],
         size=request["size"],
     )
-    written = {**question.design.to_json(), "never": request["never"]}
-    question = replace(question, design=SynthDesign.from_json(written))
-    _check_room(question.design, request["columns"])
-    return question.planned(Goal.from_json(request["goal"]))
+    written = {**asked.design.to_json(), "never": request["never"]}
+    asked = replace(asked, design=SynthDesign.from_json(written))
+    _check_room(asked.design, request["columns"])
+    return asked, Goal.from_json(request["goal"])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class SynthQuestion:
-    """Synthetic rows, not planned yet: nothing has been read."""
+class SynthesisDesign:
+    """Synthetic rows of some columns.
+
+    Parameters
+    ----------
+    source
+        The rows, with their places on the columns.
+    columns
+        The columns that are invented.
+    design
+        Which tables may be measured.
+    """
 
     source: CodedSource
     columns: tuple[SyntheticColumn, ...]
     design: SynthDesign
 
-    def __repr__(self) -> str:
-        names = ", ".join(column.name for column in self.columns)
-        return (
-            f"synthetic rows of {names}\nnot planned yet, and nothing was read: "
-            ".plan(epsilon=1, delta=1e-9) shows the cost and what will be measured"
-        )
+    @property
+    def words(self) -> str:
+        """The question in words."""
+        return f"synthetic rows of {', '.join(column.name for column in self.columns)}"
 
-    def plan(
-        self,
-        *,
-        epsilon: Number | None = None,
-        delta: Number = 0,
-        rho: Number | None = None,
-        confidence: Number = Fraction(95, 100),
-    ) -> Plan[SyntheticTable]:
-        """Plan the measurements, and state the cost and what is certain about them. Touches no data.
-
-        Parameters
-        ----------
-        epsilon, delta
-            The total; both are needed, because the noise is Gaussian.
-        rho
-            Instead of epsilon and delta: the total in zCDP.
-        confidence
-            How often the interval of a measured cell covers the noise.
-        """
-        return self.planned(Goal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence))
-
-    def planned(self, goal: Goal) -> Plan[SyntheticTable]:
-        """Plan the measurements for a goal; see `plan`."""
-        who, dataset = self.source.contribution, self.source.dataset
-        mechanism = _mechanism(self.design, _rho(goal), who)
-        task = SynthTask(self.source, self.columns, self.design, mechanism)
-        _ = task.sql  # what cannot be written is refused now
-        return Plan.of(
-            dataset,
-            task,
-            promised=goal.promised,
+    def draft(self, goal: Goal) -> Draft[SyntheticTable]:
+        """Draft the measurements; the noise is Gaussian, so the total is rho, or epsilon with delta."""
+        mechanism = _mechanism(self.design, _rho(goal), self.source.contribution)
+        _ = self.source.sql  # what cannot be written is refused now
+        return Draft(
+            task=synth_task(self.source, self.columns, self.design, mechanism),
             forecast=lambda: plan_forecast(self.columns, self.design, mechanism, goal.confidence),
             facts=lambda: [*self.source.facts(), *plan_facts(self.columns, self.design, mechanism)],
-            confidence=float(goal.confidence),
             asked=self.source.in_words(),
-            request=lambda: self._request(goal),
         )
 
-    def _request(self, goal: Goal) -> JSON:
+    def request(self, goal: Goal) -> JSON:
+        """Return the request of a plan."""
         names = [column.name for column in self.columns]
         return {
             "asks": "synthesize",

@@ -1,0 +1,176 @@
+"""Counts of public regions: cells of a grid, polygons or H3 cells, and the larger regions above them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from tacit.core import Forecast, Step
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Say, Set
+from tacit.maps._limits import contribution_of, count_regions
+from tacit.maps._map_draft import map_draft
+from tacit.maps._polygon_regions import H3Locator, PolygonLocator, PolygonRegions
+from tacit.maps._public_regions import cells_over, codes_of, digest_of_regions, parents_of
+from tacit.maps._regions import GridRegions
+from tacit.maps._surface import Surface
+from tacit.mechanisms import MeasurementNoise
+from tacit.strategies import consistent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from tacit.core import JSON, Draft, Goal
+    from tacit.maps._point_map import PointMap
+    from tacit.maps._point_source import OwnedPoints
+    from tacit.maps._regions import Regions
+    from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace
+
+_MOST = 2**22  # regions of one surface
+
+
+class Locator(Protocol):
+    """Public regions that know which of them holds a point."""
+
+    @property
+    def regions(self) -> Regions:
+        """The regions."""
+
+    def locate(self, points: OwnedPoints) -> NDArray[np.int64]:
+        """Return the region of each point, -1 for none: a function of the point alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class GridLocator:
+    """The cells of a grid, found by arithmetic."""
+
+    regions: GridRegions
+
+    def locate(self, points: OwnedPoints) -> NDArray[np.int64]:
+        """Return the cell of each point."""
+        return self.regions.box.cells(
+            points.lat, points.lon, rows=self.regions.rows, columns=self.regions.columns
+        )
+
+
+def draft_grid(point_map: PointMap, goal: Goal, rows: int, columns: int) -> Draft[Surface]:
+    """Draft the counts of the cells of a grid."""
+    if rows * columns > _MOST:
+        raise TacitError(
+            "question-too-large", f"the grid has {rows * columns:,} cells",
+            why=f"a surface has at most {_MOST:,} regions", fix=Say("a coarser grid"),
+        )  # fmt: skip
+    return _draft_regions(
+        point_map, goal, GridLocator(GridRegions(point_map.box, rows, columns)), {"grid": [rows, columns]},
+        f"points in a grid of {rows} x {columns} cells",
+    )  # fmt: skip
+
+
+def draft_districts(point_map: PointMap, goal: Goal, districts: PolygonRegions) -> Draft[Surface]:
+    """Draft the counts of public polygons."""
+    asked: dict[str, JSON] = {
+        "districts": digest_of_regions(districts), "names": list(districts.names),
+        "levels": list(districts.larger),
+    }  # fmt: skip
+    return _draft_regions(
+        point_map, goal, PolygonLocator(districts, point_map.box.crosses), asked,
+        f"points in {districts.words}", above=districts, notes=("points in no polygon are not counted",),
+    )  # fmt: skip
+
+
+def draft_h3(point_map: PointMap, goal: Goal, resolution: int, coarsest: int | None) -> Draft[Surface]:
+    """Draft the counts of the H3 cells that touch the box."""
+    least = resolution if coarsest is None else coarsest
+    if least > resolution:
+        raise bad_parameter(
+            "coarsest", f"at most the resolution, {resolution}", coarsest,
+            fix=Set(resolution=7, coarsest=5),
+        )  # fmt: skip
+    regions = cells_over(point_map.box, resolution, least)
+    return _draft_regions(
+        point_map, goal, H3Locator(regions, resolution), {"h3": [resolution, least]},
+        f"points in H3 cells of resolution {resolution}", above=regions,
+    )  # fmt: skip
+
+
+def _draft_regions(
+    point_map: PointMap, goal: Goal, locator: Locator, asked: Mapping[str, JSON], words: str,
+    *, above: PolygonRegions | None = None, notes: tuple[str, ...] = (),
+) -> Draft[Surface]:  # fmt: skip
+    """Draft the counts of one set of regions, and of the larger regions above them.
+
+    Parameters
+    ----------
+    above
+        The regions with their levels, if there may be any.
+    notes
+        What the surface leaves out.
+    """
+    regions, codes = locator.regions, () if above is None else codes_of(above)
+    sizes = [len(regions), *(int(code.max()) + 1 for code in codes)]
+    parents = parents_of(len(regions), codes)
+    noises = _noises(point_map, goal, len(regions), len(codes))
+    measured = list(zip(noises, sizes, strict=True))
+
+    def counted(owned: OwnedPoints) -> NDArray[np.int64]:
+        return count_regions(owned, locator.locate(owned), len(regions), point_map.limits)
+
+    def reading(noisy: Sequence[Any], level: Fraction) -> Surface:
+        law = MeasurementNoise.of(measured, parents)
+        raw = np.concatenate([np.array(one, dtype=np.float64) for one in noisy])
+        counts = raw if parents is None else consistent(raw, parents, law.variances)
+        return Surface(regions, counts[: len(regions)], law, float(level), notes)
+
+    def forecast() -> list[Forecast]:
+        own = Forecast("n", f"points in each of {regions.words}", noises[0].describe(),
+                       float(noises[0].half_width(goal.confidence)))  # fmt: skip
+        if not codes:
+            return [own]
+        law = MeasurementNoise.of(measured, parents)
+        wide = float(law.half_widths([[0]], 1 - float(goal.confidence))[0])
+        return [replace(own, error=wide, note="of the first region, once the levels agree")]
+
+    facts = [("regions", f"{regions.words}, all of them, empty ones too")]
+    if above is not None and codes:
+        levels = ", ".join(["regions", *above.larger])
+        facts.append(("levels", f"{levels}; each gets an equal part of the cost"))
+    return map_draft(
+        point_map, asked=asked, words=words, counted=counted, reading=reading, forecast=forecast, facts=facts,
+        steps=[
+            Step(noises[0], lambda counts, _: counts),
+            *(_level_step(noise, code) for noise, code in zip(noises[1:], codes, strict=True)),
+        ],
+    )  # fmt: skip
+
+
+def _noises(
+    point_map: PointMap, goal: Goal, regions: int, levels: int
+) -> list[DiscreteLaplace | DiscreteGaussian]:
+    """Return the noise of each level; in a larger region all points of a unit may meet."""
+    own = contribution_of(point_map.limits, point_map.adjacency, regions)
+    larger = replace(own, per_group=own.total)
+    part = goal.part(Fraction(1, 1 + levels))
+    return [
+        part.noise(l1=who.l1(1), l2_squared=who.l2_squared(1), adjacency=point_map.adjacency)
+        for who in (own, *[larger] * levels)
+    ]
+
+
+def _level_step(noise: DiscreteLaplace | DiscreteGaussian, of: NDArray[np.int64]) -> Step[NDArray[np.int64]]:
+    """Return the step of a level above: the sums of the counts of its regions.
+
+    Parameters
+    ----------
+    of
+        The number of the larger region of each region.
+    """
+    size = int(of.max()) + 1
+    return Step(
+        noise,
+        lambda counts, _: np.bincount(of, weights=counts, minlength=size).round().astype(np.int64),
+    )

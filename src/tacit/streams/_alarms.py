@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tacit.streams._alarm import make_alarm
+from tacit.streams._day_question import DaysQuestion
 from tacit.streams._questions import SILENT_ALARM
 from tacit.tables import count
 
@@ -127,7 +128,8 @@ class StreamAlarms:
         >>> dict(flu.silent_alarm(baseline=40, false_alarm=0.01).plan(epsilon=1).facts)["alarm"]
         'at 23 above the baseline, apart from the noise; ends after the first yes'
         """
-        return SILENT_ALARM.ask(
-            cast("Stream", self), figures=self._figures({"alarm": count()}, None, where), baseline=baseline,
-            false_alarm=false_alarm, alarms=alarms, since=since,
-        )  # fmt: skip
+        asked = {
+            "figures": self._figures({"alarm": count()}, None, where), "baseline": baseline,
+            "false_alarm": false_alarm, "alarms": alarms, "since": since,
+        }  # fmt: skip
+        return DaysQuestion(cast("Stream", self), SILENT_ALARM, SILENT_ALARM.read(asked))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from tacit.core import members_of
+from tacit.core import Content, Question, members_of
 from tacit.engines import KEPT
 from tacit.tables import TableSubject
 
 if TYPE_CHECKING:
     from tacit.core import JSON, AnswerTable, Plan
+
+C = TypeVar("C", bound=Content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,15 @@ class DayQuestion:
         """What is measured of one day, with noise for rho."""
         return _table_of(self.concentrated)
 
-    def __str__(self) -> str:
-        return self.words
+
+@dataclass(frozen=True, repr=False, eq=False)
+class DaysQuestion(Question[C]):
+    """A question for all days, whose words name what is asked of each."""
+
+    @property
+    def words(self) -> str:
+        """The question in words."""
+        return f"{super().words}: {self.arguments['figures'].words}"
 
 
 def _table_of(plan: Plan[AnswerTable]) -> TableSubject:

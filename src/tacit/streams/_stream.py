@@ -11,7 +11,7 @@ from tacit.errors import TacitError
 from tacit.fixes import Choose, Code, Either, Say, Set
 from tacit.streams._admission import folder_lock
 from tacit.streams._alarms import StreamAlarms
-from tacit.streams._day_question import DayQuestion
+from tacit.streams._day_question import DayQuestion, DaysQuestion
 from tacit.streams._former_plans import FormerStreamPlans
 from tacit.streams._incoming import StreamRows
 from tacit.streams._progress import BegunPlan
@@ -159,7 +159,8 @@ class Stream(StreamRows, StreamAlarms, FormerStreamPlans, Dataset):
         >>> plan.cost.spend.epsilon     # for all days together
         Fraction(1, 1)
         """
-        return DAILY.ask(self, figures=self._figures(aggregates, by, where), focus=focus, charge=charge)
+        figures = self._figures(aggregates, by, where)
+        return DaysQuestion(self, DAILY, DAILY.read({"figures": figures, "focus": focus, "charge": charge}))
 
     def _figures(
         self, aggregates: Mapping[str, Any], by: str | Sequence[str] | None, where: Expr | str | None

@@ -49,7 +49,7 @@ def surface():
 
 def instalment():
     flu = tc.stream(None, name="flu", level="event", start="2026-01-01", days=30, budget=tc.Budget(epsilon=1))
-    flu.begin(flu.plan(cases=tc.count(), epsilon=1))
+    flu.begin(flu.daily(cases=tc.count()).plan(epsilon=1))
     flu.append("2026-01-01", [{"age": 40}, {"age": 7}])
     return flu.release("2026-01-01")
 

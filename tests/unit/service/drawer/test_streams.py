@@ -23,7 +23,8 @@ from tacit.service.drawer import now
 from tacit.service.drawer._timed_ledger import TimedRun
 from tacit.service.plans import plan_of, shelf_of
 from tacit.service.plans._cards import PlanShelf
-from tacit.streams import _hosted, hosted_stream
+from tacit.streams import hosted_stream
+from tacit.streams._series_question import MEASURES
 from unit.service.conftest import Drawing
 from unit.service.curation.test_pages import Browser, step
 
@@ -638,7 +639,7 @@ def test_the_pages_of_a_stream(place):
 
 
 def test_the_measures(place):
-    assert set(_hosted._MEASURES) == {"count", "count_units", "sum", "mean"}
+    assert set(MEASURES) == {"count", "count_units", "sum", "mean"}
     take(place, 1)
     for changed in (
         {"measure": "count_units"},

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.tables._dataset import TableDataset
     from tacit.tables._rows import Rows
 
-__all__ = ["CodedSource"]
-
 
 @dataclass(frozen=True, slots=True)
 class CodedSource:

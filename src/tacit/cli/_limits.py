@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tacit.core import AnswerTable, Plan
     from tacit.tables import TableDataset
 
-__all__ = ["limits"]
-
 _ByOption = Annotated[
     str | None, typer.Option("--by", help="A column to group by later: also suggest a limit on groups.")
 ]

@@ -44,12 +44,6 @@ from tacit.tables._readings import (
 )
 from tacit.tables._steps import AddNoise, MeasuredStep
 
-__all__ = [
-    "Aggregate", "CountDistinct", "CountRows", "CountUnits", "LoweringContext", "MeanOf", "OnBounds",
-    "PopulationStdOf", "PopulationVarianceOf", "Range", "StdOf", "SumOf", "VarianceOf",
-    "as_value_of_any_kind", "bounds_missing", "is_yes_no", "kept_column",
-]  # fmt: skip
-
 Range: TypeAlias = tuple[Fraction, Fraction]
 
 

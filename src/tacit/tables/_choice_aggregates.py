@@ -33,10 +33,6 @@ from tacit.tables._quantile_readings import BracketedQuantile, ChosenQuantile, Q
 from tacit.tables._readings import CellReading, ChosenValue, Reading
 from tacit.tables._steps import AddNoise, ChooseQuantile, ChooseQuantileEnds, ChooseTop, MeasuredStep
 
-__all__ = [
-    "ExtremeOf", "HistogramOf", "MedianOf", "MostCommonOf", "QuantileIntervalOf", "QuantileOf", "QuantilesOf",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class QuantilesOf(OnBounds):

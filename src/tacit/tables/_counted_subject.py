@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tacit.algebra import RowCounts, contribution, document
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 
     from tacit.algebra import Contribution, Statistic, TableQuestion
     from tacit.core import JSON, Content, SharedReadings, Step
-    from tacit.engines import Engine
     from tacit.tables._axes import Axis
     from tacit.tables._coded_rows import CodedRows
+    from tacit.tables._dataset import TableDataset
     from tacit.tables._rows import Rows
 
 
@@ -44,14 +45,14 @@ class CountedSubject(RowsSubject):
     content
         Reads the content off the noisy integers.
     omissions
-        Which rows are not counted, in words.
+        Returns which rows are not counted, in words.
     """
 
     document: JSON
     steps: tuple[Step[Any], ...]
     content: Callable[[Sequence[Any], Fraction], Content]
     prepared: Callable[[CodedRows], Any] = _rows_themselves
-    omissions: tuple[str, ...] = ()
+    omissions: Callable[[], tuple[str, ...]] = tuple
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
@@ -89,17 +90,37 @@ def axes_document(axes: Sequence[Axis]) -> list[JSON]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class CountedQuestion:
     """Rows on axes, what one unit adds to them, and what a person should know of it."""
 
+    dataset: TableDataset
     asked: TableQuestion
     axes: tuple[Axis, ...]
     who: Contribution
-    engine: Engine
-    blocks: tuple[str, ...]
-    left_out: tuple[str, ...]
-    facts: tuple[tuple[str, str], ...]
+
+    @cached_property
+    def blocks(self) -> tuple[str, ...]:
+        """The blocks of the data that the question reads; none stands for all of it."""
+        column = self.dataset.block_column
+        return () if column is None else column.concerned(self.asked)
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """How much of a unit counts, and which blocks pay."""
+        limits = [] if self.dataset.unit.is_row else [("limits", limits_in_words(self.who, self.dataset))]
+        return [*limits, *facts_of_blocks(self.dataset, self.blocks)]
+
+    def left_out(self) -> tuple[str, ...]:
+        """Say which rows are not counted."""
+        unit = self.dataset.unit
+        names = " or ".join(dict.fromkeys(axis.name for axis in self.axes))
+        outside = "missing" if all(axis.cuts for axis in self.axes) else "missing or not listed"
+        said = [f"{one}, if any, are not counted" for one in without_unit(unit)]
+        said.append(f"rows whose {names} is {outside}, if any, are not counted")
+        if not unit.is_row:
+            said.append(f"{limits_in_words(self.who, self.dataset)}; rows beyond this are not counted")
+        return tuple(said)
 
     def task(
         self,
@@ -111,7 +132,7 @@ class CountedQuestion:
         """Return the task that measures something of the rows; what cannot be written as SQL is refused."""
         rows = {"rows": document(self.asked.input), "axes": axes_document(self.axes)}
         subject = CountedSubject(
-            asked=self.asked, engine=self.engine, axes=self.axes, blocks=self.blocks,
+            asked=self.asked, engine=self.dataset._engine, axes=self.axes, blocks=self.blocks,
             document={"counted": rows, "what": what}, steps=tuple(steps),
             prepared=prepared, content=content, omissions=self.left_out,
         )  # fmt: skip
@@ -130,24 +151,7 @@ def counted_question(rows: Rows, axes: tuple[Axis, ...]) -> CountedQuestion:
             fix="ask without the sample",
         )
     asked = coded_question(rows.relation, axes)
-    unit = dataset.identity.unit
     who = contribution(
-        asked,
-        row_level=unit.kind == "row",
-        adjacency=dataset.identity.adjacency,
-        pairs=dataset.limits.pairs,
+        asked, row_level=dataset.unit.is_row, adjacency=dataset.adjacency, pairs=dataset.limits.pairs
     )
-    names = " or ".join(dict.fromkeys(axis.name for axis in axes))
-    outside = "not listed" if any(not axis.cuts for axis in axes) else "missing"
-    said = [f"{one}, if any, are not counted" for one in without_unit(unit)]
-    said.append(
-        f"rows whose {names} is missing or {outside}, if any, are not counted".replace(" or missing", "")
-    )
-    facts = []
-    if not unit.is_row:
-        limit = limits_in_words(who, dataset)
-        said.append(f"{limit}; rows beyond this are not counted")
-        facts.append(("limits", limit))
-    blocks = () if dataset.block_column is None else dataset.block_column.concerned(asked)
-    facts += facts_of_blocks(dataset, blocks)
-    return CountedQuestion(asked, axes, who, dataset._engine, blocks, tuple(said), tuple(facts))
+    return CountedQuestion(dataset, asked, axes, who)

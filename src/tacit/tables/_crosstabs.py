@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -162,8 +162,11 @@ class CrossDesign:
             paid = replace(work, weights=tight).within(numbers, goal.delta, level)
         asked = coded_question(self.rows.relation, self.axes)
         blocks = () if dataset.block_column is None else dataset.block_column.concerned(asked)
-        said = (*self._not_counted(), *rows_beyond(asked, work.who, dataset))
-        task = self._task(paid, asked, blocks, said)
+
+        def omissions() -> tuple[str, ...]:
+            return (*self._not_counted(), *rows_beyond(asked, work.who, dataset))
+
+        task = self._task(paid, asked, blocks, omissions)
         delta = paid.promised.get("delta")
         warning = warn_of_delta(float(delta), None) if delta else None
         return Draft(
@@ -173,7 +176,7 @@ class CrossDesign:
             facts=lambda: [
                 *limits_of(asked, work.who, dataset),
                 *self._facts(paid, work, level),
-                *((("not counted", said[0]),) if said else ()),
+                *(("not counted", one) for one in omissions()[:1]),
                 *facts_of_blocks(dataset, blocks),
                 *((("delta", warning),) if warning else ()),
             ],
@@ -207,7 +210,11 @@ class CrossDesign:
         return CrossWorkload(sizes, self.tables, tuple(map(float, self.weights)), self.aim, who)
 
     def _task(
-        self, paid: PaidNoise, asked: TableQuestion, blocks: tuple[str, ...], said: tuple[str, ...]
+        self,
+        paid: PaidNoise,
+        asked: TableQuestion,
+        blocks: tuple[str, ...],
+        omissions: Callable[[], tuple[str, ...]],
     ) -> Task[CodedRows, CrossTables]:
         """Return the task that counts the rows of every cell of what is measured; `document` has no names."""
         noise, axes = paid.noise, self.axes
@@ -228,11 +235,11 @@ class CrossDesign:
         def content(noisy: Sequence[Any], confidence: Fraction) -> CrossTables:
             drawn = tuple(np.array(one) for one in (noisy[0] if together else noisy))
             placed = tuple(PlacedAxis.of(axis) for axis in axes)
-            return CrossTables(placed, self.tables, noise, drawn, float(confidence), left_out=said)
+            return CrossTables(placed, self.tables, noise, drawn, float(confidence), left_out=omissions())
 
         subject = CountedSubject(
             asked=asked, engine=self.rows._dataset._engine, axes=axes, blocks=blocks, steps=tuple(steps),
-            content=content, omissions=said,
+            content=content, omissions=omissions,
             document={
                 "crosstabs": axes_document(axes),
                 "rows": document(asked.input),

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from tacit.algebra import Node
     from tacit.tables._readings import StepNoise
 
-__all__ = ["ShareBeyond", "share_beyond"]
-
 _MOST_CAP = 10**6
 
 

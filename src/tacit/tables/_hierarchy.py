@@ -95,7 +95,7 @@ class HierarchyDesign:
 
         def content(noisy: Sequence[Any], confidence: Fraction) -> HierarchyCounts:
             measured = tuple(int(n) for level in noisy for n in level)
-            return HierarchyCounts(tree, measured, left, float(confidence), counted.left_out)
+            return HierarchyCounts(tree, measured, left, float(confidence), counted.left_out())
 
         steps = [
             Step(noise, partial(_of_level, tree, name), {"statistic": f"counts of the level {name}"})

@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from tacit.tables._readings import Cell, Reading
     from tacit.tables._steps import MeasuredStep
 
-__all__ = [
-    "MOST_LEVELS", "Levels", "check_levels", "check_totals", "cube_levels", "lines_of", "named_levels",
-    "read_levels", "rollup_levels",
-]  # fmt: skip
-
 #: For each level the places of the columns that it groups by; the others are summed over.
 Levels: TypeAlias = "tuple[tuple[int, ...], ...]"
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tacit.tables._aggregates import Range
     from tacit.tables._readings import Reading
 
-__all__ = ["CorrelationOf", "CovarianceOf", "DeterminationOf", "InterceptOf", "PairOf", "SlopeOf"]
-
 
 @dataclass(frozen=True, slots=True)
 class PairOf(Aggregate):

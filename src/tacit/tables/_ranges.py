@@ -205,7 +205,7 @@ class RangesDesign:
             measured = tuple(tuple(int(n) for n in line) for line in noisy[0])
             return OrderedCounts(
                 axis.name, axis.shown, axis.cuts, by, groups, noise.strategy, measured, noise.law,
-                float(confidence), counted.left_out,
+                float(confidence), counted.left_out(),
             )  # fmt: skip
 
         label = {"statistic": f"sums of cells of {axis.name}"}

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tacit.tables._aggregates import Range
     from tacit.tables._readings import Reading
 
-__all__ = ["MOST_SCORED", "BestOf"]
-
 MOST_SCORED = 200
 
 

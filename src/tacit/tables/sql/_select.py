@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from tacit.tables._rows import Rows
     from tacit.tables.sql._names import ColumnFinder
 
-__all__ = ["parse_expression", "parse_query"]
-
 _MOST_TEXT = 100_000
 _CONDITION = Say("a condition such as age >= 65")
 

@@ -39,7 +39,7 @@ def measured(plan) -> tuple[list[int], object, object]:
     task = plan._members[0].task
     [lines] = exact_of(task)
     line = [n for part in lines for n in part]
-    return line, task.steps[0].statistic, task.mechanisms[0]
+    return line, task.subject.steps[0].statistic, task.mechanisms[0]
 
 
 def steps_of(value: float, grid) -> int:

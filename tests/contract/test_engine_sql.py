@@ -105,7 +105,7 @@ def emitted(dialect: Dialect) -> str:
         made = statements(writer, answer.question, tuple(dict.fromkeys(s.statistic for s in steps)))
         parts += [f"-- {title}", *(f"{one.sql};" for one in made), ""]
     for title, question in regressions().items():
-        task = question._members[0].task
+        task = question._members[0].task.subject
         made = statements(writer, task.asked, task.statistics)
         parts += [f"-- {title}", *(f"{one.sql};" for one in made), ""]
     return "\n".join(parts)

@@ -97,7 +97,7 @@ def test_every_listed_method_is_tried():
 def test_the_methods_of_tables(ward, method):
     facts = ward.service.dataset("visits").dataset
     ask = {"method": method, "arguments": {}, "epsilon": "1/2"}
-    assert plan_of(facts, ask) == getattr(ward.data, method)(epsilon=Fraction(1, 2))
+    assert plan_of(facts, ask) == getattr(ward.data, method)().plan(epsilon=Fraction(1, 2))
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,6 @@ from tacit.fixes import Code, Set
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "ADD_REMOVE", "ADJACENCIES", "REPLACE", "Adjacency", "check", "check_local", "holds_between_values",
-    "the_same",
-]  # fmt: skip
-
 #: Neighbours differ by the presence of one unit, or by the data of one unit.
 Adjacency = Literal["add/remove", "replace"]
 ADJACENCIES: tuple[Adjacency, ...] = ("add/remove", "replace")

@@ -30,8 +30,6 @@ from tacit.accounting._laws import (
     ZCDPLoss,
 )
 
-__all__ = ["can_sample", "dominates", "grouped"]
-
 
 def can_sample(parts: Parts) -> bool:
     """Return whether every part has a pair of distributions to mix; a rho or a Renyi curve has none."""

@@ -28,8 +28,6 @@ from tacit.accounting._renyi_curve import divergence_of_sum
 from tacit.accounting._selection import ORDERS
 from tacit.errors import TacitError
 
-__all__ = ["sums_without_branches"]
-
 _MOST = 64
 _WHOLE = tuple(Fraction(k) for k in (*range(2, 65), 80, 96, 128, 192, 256, 384, 512))
 _LARGEST_VALUE = 1000  # a Renyi divergence that guarantees nothing

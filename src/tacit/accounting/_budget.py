@@ -29,8 +29,6 @@ from tacit.fixes import Either, Set
 if TYPE_CHECKING:
     from tacit.exact import Number
 
-__all__ = ["Budget", "Spend"]
-
 
 @dataclass(frozen=True, slots=True, init=False)
 class Budget:

@@ -17,8 +17,6 @@ from tacit.fixes import Code, Set
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["calibrate", "queries_within", "rho_within", "scale_for", "sigma_for"]
-
 _FINE = 1e-6  # relative width of the noise at which the search ends
 _MOST = 1e30  # no noise beyond it
 

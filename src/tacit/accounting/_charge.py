@@ -35,8 +35,6 @@ from tacit.accounting._selection import mean_runs, selected_epsilon
 from tacit.accounting._zcdp import categorical_rho, discrete_laplace_rho, laplace_rho, pure_rho
 from tacit.accounting.numeric import exp_down, exp_up, log_up, round_up
 
-__all__ = ["UpperCharge", "charge", "sampled_epsilon"]
-
 _ZERO = Fraction(0)
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tacit.accounting._laws import Parts
     from tacit.exact import Number
 
-__all__ = ["Constructors"]
-
 
 class Constructors:
     """The constructors of a cost; `Cost` inherits them."""

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from tacit.accounting._json import Json
     from tacit.exact import Number
 
-__all__ = ["Cost"]
-
 
 @dataclass(frozen=True, slots=True)
 class Cost(Constructors, Readings):

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tacit.accounting._cost import Cost
     from tacit.accounting._laws import LossLaw, Parts
 
-__all__ = ["expression", "html", "shown", "table", "words"]
-
 
 def expression(parts: Parts, adjacency: str) -> str:
     """Return the Python expression that builds the cost.

@@ -12,14 +12,6 @@ from functools import lru_cache
 from tacit.accounting._zcdp import discrete_laplace_rho, laplace_rho, pure_rho
 from tacit.accounting.numeric import exp_down, exp_up, log_down, log_up, round_up
 
-__all__ = [
-    "bounded_range_divergence",
-    "categorical_divergence",
-    "discrete_laplace_divergence",
-    "laplace_divergence",
-    "pure_divergence",
-]
-
 _TINY = Fraction(1, 10**25)  # below it, log(1 + x) is x
 
 

@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from tacit.accounting._cost import Cost
     from tacit.accounting._readings import Readings
 
-__all__ = ["Filter"]
-
 _ZERO = Fraction(0)
 _LARGEST = Fraction(2) ** 1023  # larger than any budget
 

@@ -11,8 +11,6 @@ from tacit.accounting._laws import LossLaw
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code
 
-__all__ = ["genuine"]
-
 _LAWS = frozenset(get_args(LossLaw))
 _LONGEST = 2**4096  # no number of a cost is longer
 

@@ -36,21 +36,6 @@ from tacit.accounting._numbers import whole_number
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose
 
-__all__ = [
-    "DEEPEST",
-    "VERSION",
-    "WITH_CURVE",
-    "Json",
-    "RenyiCurve",
-    "decode",
-    "encode",
-    "read",
-    "read_curve",
-    "read_fields",
-    "write",
-    "write_curve",
-]
-
 #: The version of every stored cost, budget, spend and filter. Later releases still read it.
 VERSION = 1
 #: The version of a stored spend or filter that also holds values at Renyi orders.

@@ -11,8 +11,6 @@ from tacit.fixes import Choose, Set
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["RUN_LAWS", "check_whole_move", "checked_runs", "read_positive", "several_categories"]
-
 #: The laws of the number of runs of which the best is shown.
 RUN_LAWS: Final = ("logarithmic", "geometric", "poisson")
 

@@ -26,32 +26,6 @@ from tacit.fixes import Code, Set
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "ApproximateLoss",
-    "BestOfLoss",
-    "BoundedRangeLoss",
-    "CategoricalResponseLoss",
-    "DiscreteGaussianLoss",
-    "DiscreteGaussianVectorLoss",
-    "DiscreteLaplaceLoss",
-    "GDPLoss",
-    "GaussianLoss",
-    "GroupLoss",
-    "LaplaceLoss",
-    "LossLaw",
-    "ParallelLoss",
-    "Parts",
-    "PureLoss",
-    "RandomizedResponseLoss",
-    "RenyiLoss",
-    "SampledLoss",
-    "ShuffledLoss",
-    "ShuffledResponseLoss",
-    "ZCDPLoss",
-    "canonical",
-    "merged",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class GaussianLoss:

@@ -15,8 +15,6 @@ from tacit.fixes import Set
 if TYPE_CHECKING:
     from tacit.accounting._laws import Parts
 
-__all__ = ["Meaning"]
-
 
 class Meaning:
     """The readings of a cost in terms of people rather than parameters; `Cost` inherits them."""

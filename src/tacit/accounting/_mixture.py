@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.accounting._budget import Budget
     from tacit.accounting._json import RenyiCurve
 
-__all__ = ["ANSWERS", "Mixture", "OrderReading", "are_orders", "mixture", "readings_of"]
-
 #: The share of a budget's delta that answers may spend themselves; the other half pays for adding them up.
 ANSWERS = Fraction(1, 2)
 

@@ -12,8 +12,6 @@ from fractions import Fraction
 
 from tacit.accounting.numeric import exp_up, round_up
 
-__all__ = ["rounded_within", "share_leak"]
-
 _TWO_PI_SQUARED = Fraction(19_739_208_802, 10**9)  # at or below 2 pi^2
 
 

@@ -11,8 +11,6 @@ from typing import SupportsIndex
 
 from tacit.exact import Number, count, rational
 
-__all__ = ["exact_number", "whole_number"]
-
 _SHORT = 2**1000  # a fraction of shorter numbers has a size and a length that `rational` accepts
 
 

@@ -18,8 +18,6 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Code, Either, Set
 
-__all__ = ["Readings"]
-
 
 class Readings(Meaning):
     """The readings of a cost in the parameters of the theory; `Cost` inherits them."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting._filters import Filter
 
-__all__ = ["Remaining", "count_of", "remaining_of", "rounded_down"]
-
 _ZERO = Fraction(0)
 _MANY = 2**40  # more charges than anyone counts
 _SHORT = 1000  # bits of a denominator that sums keep exactly

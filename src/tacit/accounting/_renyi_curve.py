@@ -45,8 +45,6 @@ from tacit.accounting._selection import largest_ratio, mean_runs
 from tacit.accounting._shuffled_curve import shuffled_divergence
 from tacit.accounting.numeric import exp_up, log_down, log_up, mixture_log_moment, round_down, round_up
 
-__all__ = ["divergence_of_sum", "implied_divergence"]
-
 _ZERO = Fraction(0)
 _COMPOUND = SampledLoss | ShuffledLoss | ShuffledResponseLoss | GroupLoss | ParallelLoss | BestOfLoss
 _LARGEST_GROUP = 16  # a larger one needs orders that are too high to be of use

@@ -17,15 +17,6 @@ from tacit.fixes import Set
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = [
-    "ORDERS",
-    "gamma_for",
-    "largest_ratio",
-    "mean_runs",
-    "selected_epsilon",
-    "tail_power",
-]
-
 #: The Renyi orders at which the curve of a selection is read.
 ORDERS: Final[tuple[Fraction, ...]] = (
     *(Fraction(k, 20) for k in range(21, 41)),

@@ -14,8 +14,6 @@ from functools import lru_cache
 
 from tacit.accounting.numeric import exp_down, exp_up, log_down, log_up, round_up
 
-__all__ = ["shuffled_divergence"]
-
 _TERMS = 32  # even powers of Z that are read one by one
 
 

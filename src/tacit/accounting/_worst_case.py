@@ -41,14 +41,6 @@ from tacit.accounting.numeric import Bracket, float_down, float_up
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "delta_bounds",
-    "epsilon_bounds",
-    "has_group",
-    "loss_exceeds",
-    "renyi_divergence",
-]
-
 _STATED = (
     GaussianLoss
     | LaplaceLoss

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Reals = NDArray[np.floating[Any]]
 
-__all__ = ["categorical_rho", "discrete_laplace_rho", "laplace_rho", "largest_pure", "pure_rho", "rho_cap"]
-
 
 @lru_cache(maxsize=1024)
 def pure_rho(epsilon: Fraction) -> Fraction:

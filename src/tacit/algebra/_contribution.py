@@ -27,8 +27,6 @@ from tacit.fixes import Declare, Either, Say
 if TYPE_CHECKING:
     from tacit.accounting import Adjacency
 
-__all__ = ["Contribution", "contribution"]
-
 _MANY_PAIRS = 10**6  # more are never advised
 
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from tacit.algebra._contribution import Contribution
     from tacit.algebra._expressions import Node
 
-__all__ = ["CutSums"]
-
 
 @dataclass(frozen=True, slots=True)
 class CutSums(Statistic):

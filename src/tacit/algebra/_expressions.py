@@ -17,31 +17,12 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-from tacit.core import KINDS, Kind, is_writable
+from tacit.core import Kind, is_writable
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-__all__ = [
-    "KINDS",
-    "MOST_CALLS",
-    "MOST_LEVELS",
-    "OPERATORS",
-    "Call",
-    "Column",
-    "Kind",
-    "Literal",
-    "Node",
-    "Operator",
-    "as_date",
-    "is_iso",
-    "lit",
-    "names",
-    "text_of",
-    "words_of",
-]
 
 #: The most operators of one expression, and the most levels on which they stand.
 MOST_CALLS: Final = 5_000

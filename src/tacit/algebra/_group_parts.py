@@ -11,16 +11,6 @@ from typing import TypeAlias
 
 from tacit.algebra._questions import TableQuestion
 
-__all__ = [
-    "FewGroups",
-    "GroupPart",
-    "GroupsAtRanks",
-    "GroupsBySize",
-    "ListedGroups",
-    "PartialQuestion",
-    "part_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class FewGroups:

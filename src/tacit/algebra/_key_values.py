@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from tacit.algebra._expressions import Node
     from tacit.algebra._kinds import Scope
 
-__all__ = ["can_be_missing", "keys_of", "whole_numbers"]
-
 _MOST_WHOLE = 1000
 
 _NAMES: dict[str, tuple[str, ...]] = {

@@ -7,11 +7,9 @@ from difflib import get_close_matches
 from fractions import Fraction
 
 from tacit.algebra._expressions import (
-    KINDS,
     OPERATORS,
     Call,
     Column,
-    Kind,
     Literal,
     Node,
     as_date,
@@ -20,11 +18,9 @@ from tacit.algebra._expressions import (
 )
 from tacit.algebra._ranges import DATE_PARTS, OF_ONE, OF_TWO, Ends
 from tacit.algebra._stored_types import check_comparable, check_dates, compare_with
-from tacit.core import Fact
+from tacit.core import KINDS, Fact, Kind
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Code, Declare, Do, Either, Fix
-
-__all__ = ["Scope", "as_number", "bounds_of", "choose_name", "expand_kinds", "kind_of", "resolve"]
 
 _SPOKEN: dict[Kind, str] = {"number": "a number", "text": "text", "boolean": "a boolean", "date": "a date"}
 _SQL_TYPES: dict[Kind, str] = {"number": "DOUBLE", "text": "TEXT", "boolean": "BOOLEAN", "date": "DATE"}

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.algebra._contribution import Contribution
     from tacit.algebra._expressions import Node
 
-__all__ = ["MomentProducts"]
-
 
 @dataclass(frozen=True, slots=True)
 class MomentProducts(Statistic):

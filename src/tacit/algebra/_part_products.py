@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tacit.algebra._contribution import Contribution
     from tacit.algebra._expressions import Node
 
-__all__ = ["PartProducts"]
-
 
 @dataclass(frozen=True, slots=True)
 class PartProducts(Statistic):

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tacit.algebra._contribution import Contribution
     from tacit.algebra._expressions import Node
 
-__all__ = ["PRODUCT_BITS", "ProductSums"]
-
 #: The grid of each of the two columns has about 2^9 steps, so that one row weighs about 2^36: noise for
 #: many rows per unit and a small epsilon stays within 64 bits.
 PRODUCT_BITS = 9

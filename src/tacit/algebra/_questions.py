@@ -25,30 +25,6 @@ from tacit.errors import TacitError
 if TYPE_CHECKING:
     from tacit.core import JSON
 
-__all__ = [
-    "MOST_JOINS",
-    "OPTIONAL",
-    "How",
-    "JoinPublic",
-    "JoinUnits",
-    "Measure",
-    "PerUnit",
-    "Project",
-    "Relation",
-    "Scan",
-    "TableQuestion",
-    "Where",
-    "document",
-    "joins_of",
-    "names_unit",
-    "of_each_unit",
-    "rows_per_unit",
-    "scans_of",
-    "scope",
-    "sources_of",
-    "with_rows",
-]
-
 How: TypeAlias = OneOf["inner", "left"]
 #: Marks a field that documents leave out where it has its default, so that older documents stay the same.
 OPTIONAL = {"optional": True}

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["DATE_PARTS", "OF_ONE", "OF_TWO", "Ends"]
-
 #: The lower and the upper end of a range.
 Ends: TypeAlias = tuple[Fraction, Fraction]
 

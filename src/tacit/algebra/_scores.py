@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from tacit.algebra._contribution import Contribution
     from tacit.algebra._expressions import Node
 
-__all__ = ["SCORE_BITS", "ScoreSums"]
-
 SCORE_BITS = 16
 
 

@@ -24,12 +24,6 @@ if TYPE_CHECKING:
     from tacit.algebra._contribution import Contribution
     from tacit.algebra._expressions import Node
 
-__all__ = [
-    "BinCounts", "Bins", "DistinctCounts", "EdgeBins", "EvenBins", "ListedBins", "MomentSums", "RowCounts",
-    "SquareSums", "Statistic", "Sums", "UnitCounts", "UnitsWith", "ValueBins", "ValueGrid",
-    "grid_for", "nice_step",
-]  # fmt: skip
-
 _LEAST_EXPONENT = -1000  # 2/step is a double
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tacit.algebra._expressions import Node
     from tacit.algebra._kinds import Scope
 
-__all__ = ["check_comparable", "check_dates", "check_possible_keys", "compare_with"]
-
 _LATE_YEAR = re.compile(r"\s*\d{1,2}([./-])\d{1,2}\1\d{4}([ T].*)?")
 _ORDERS = frozenset({"lt", "le", "gt", "ge"})
 _EQUALITIES = frozenset({"eq", "ne", "in"})

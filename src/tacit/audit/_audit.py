@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tacit.accounting import Cost
     from tacit.audit._scores import OutputRows, ScoreArray
 
-__all__ = ["audit"]
-
 _UNSET = object()
 _FEWEST_SAMPLES = 200
 _SINGLE = 2000  # outputs that are counted with one call each

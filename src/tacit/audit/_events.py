@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from tacit.audit._scores import OutputRows, OutputScore, ScoreArray, fit_scores, repeated_outputs
 
-__all__ = ["Event", "Tally", "choose_events", "clopper_pearson", "rare_events"]
-
 HitCounts: TypeAlias = NDArray[np.int64]
 _TRIED = 400  # thresholds tried per score
 _STRICT = 5.0  # standard deviations of safety margin when events are chosen

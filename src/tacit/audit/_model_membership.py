@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.core import Certificate, Plan, Release
     from tacit.picture import Picture
 
-__all__ = ["MembershipReport", "membership"]
-
 _FALSE_ALARMS = (0.001, 0.01, 0.1)
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Adjacency
 
-__all__ = ["neighbouring_rows"]
-
 _ADJACENCIES = ("add/remove", "replace")
 
 

@@ -18,8 +18,6 @@ from tacit.fixes import Choose
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["NeighbourResult", "neighbours"]
-
 _Data = TypeVar("_Data")
 ChangeNorm: TypeAlias = Literal["l1", "l2", "max"]
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
 
-__all__ = ["OneRunAudit", "draw_canaries", "one_run"]
-
 #: Shares of the canaries that an audit guesses, half of them as in and half as out, fixed in advance.
 _SHARES = (0.02, 0.1, 0.3, 1.0)
 _VERDICT = 0.9999

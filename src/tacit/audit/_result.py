@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
 
-__all__ = ["VERDICT", "AuditResult", "EventWitness", "claimed_epsilon", "curve_points", "probability"]
-
 #: A claim is called broken only at this confidence, so that audits can run daily without false alarms.
 VERDICT = 1 - 1e-9
 

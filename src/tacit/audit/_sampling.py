@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["NOT_A_NUMBER", "AuditTarget", "as_rows", "batches", "single_outputs", "takes_batches"]
-
 NOT_A_NUMBER = -1e300  # represents NaN; the infinities become -2e300 and 1e300, so all three stay distinct
 _CELLS = 2_000_000  # the largest number of output numbers in memory at once
 

@@ -18,8 +18,6 @@ from tacit.audit._sampling import NOT_A_NUMBER
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-__all__ = ["OutputScore", "as_labels", "fit_scores", "repeated_outputs"]
-
 ScoreArray: TypeAlias = NDArray[np.float64]
 #: Outputs of a mechanism, one row each: a matrix of numbers, or a list of labels.
 OutputRows: TypeAlias = ScoreArray | list[object]

@@ -13,8 +13,6 @@ from tacit.exact import count
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["audit_training"]
-
 _LENGTH = 10.0  # of a canary's gradient before the clip, so that missing clips show
 _BUDGET = 10**6  # canaries are nobody's data
 

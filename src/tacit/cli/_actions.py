@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
     from tacit.cli._context import CommandContext
 
-__all__ = ["WORDS_OF_ACTIONS"]
-
-
 #: What a command can be told of how a CSV file is written.
 _READING = ("encoding", "dates", "decimal", "separator", "quote")
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ADVICE"]
-
 #: One line for every code of `tacit.errors.CODES`.
 ADVICE: Final[dict[str, str]] = {
     "bad-parameter": "run the command with --help to see what its options take",

@@ -19,8 +19,6 @@ from tacit.cli._fixes import in_words_of_the_command
 from tacit.errors import TacitError
 from tacit.fixes import Fix, Say, to_json
 
-__all__ = ["app", "main"]
-
 #: Words that are not a command: the exception of whichever click typer carries.
 _Misuse: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 

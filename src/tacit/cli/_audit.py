@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tacit.mechanisms import Mechanism
 
-__all__ = ["audit"]
-
 
 def _mechanisms() -> dict[str, Callable[[float, float], Mechanism]]:
     """Return the mechanisms by name, each built from epsilon and delta."""

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from tacit.accounting import Remaining
     from tacit.ledger import Account, Entry, Ledger
 
-__all__ = ["BlockLine", "block_lines", "blocks_to_json", "named_blocks"]
-
 _SHOWN = 3
 _LISTED = 1_000
 

@@ -26,17 +26,6 @@ if TYPE_CHECKING:
     from tacit.cli._block_rows import BlockLine
     from tacit.ledger import Account, Ledger
 
-__all__ = [
-    "AccountOption",
-    "LedgerArgument",
-    "bar",
-    "budget",
-    "last_day",
-    "print_json",
-    "share_left",
-    "share_of",
-]
-
 
 class _LedgerFirst(TyperGroup):
     """Read ``tacit budget [LEDGER]`` as its status; the ledger may come before or after a command's name."""

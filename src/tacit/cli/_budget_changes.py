@@ -16,16 +16,6 @@ if TYPE_CHECKING:
     from tacit.accounting import Budget
     from tacit.ledger import Account
 
-__all__ = [
-    "ChangedAccountOption",
-    "DeciderOption",
-    "StatementOption",
-    "grow",
-    "open_account",
-    "refresh",
-    "report_account",
-]
-
 ChangedAccountOption = Annotated[str, typer.Option("--account", "-a", help="The account's name.")]
 _NewEpsilonOption = Annotated[
     float | None, typer.Option("--epsilon", "-e", help="The whole budget of the account.")

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.core import BudgetSchedule
     from tacit.tables import TableDataset
 
-__all__ = ["budget_plan"]
-
 _OF_A_FILE = ("budget", "report")
 _OF_SQL = ("sql", "keys", "limits")
 _EXAMPLE = '[[report]]\nname = "stays"\nsql = "SELECT COUNT(*) AS n FROM visits"\nwithin = 20\ntimes = 12'

@@ -21,8 +21,6 @@ from tacit.errors import TacitError
 if TYPE_CHECKING:
     from datetime import date
 
-__all__ = ["continue_from_backup", "expires", "freeze", "unfreeze", "unseal"]
-
 
 @budget.command()
 def freeze(

@@ -18,8 +18,6 @@ from tacit.report import percent
 if TYPE_CHECKING:
     from tacit.accounting import Filter
 
-__all__ = ["burn_down"]
-
 _WIDTH = 40
 _T = TypeVar("_T")
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from tacit.tables import Config
 
-__all__ = ["CommandContext", "current_context", "note_dataset", "note_ledger"]
-
 
 @dataclass(frozen=True, slots=True)
 class CommandContext:

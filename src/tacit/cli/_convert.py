@@ -13,8 +13,6 @@ from tacit.cli._output import JsonOption, say, show_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["DatesOption", "DecimalOption", "EncodingOption", "QuoteOption", "SeparatorOption", "convert"]
-
 _MAX_SHOWN = 10
 EncodingOption = Annotated[
     str, typer.Option("--encoding", help="How a CSV file stands for text: utf-8, latin-1, windows-1252 ...")

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["Declaration"]
-
 #: Shown as a comment where the curator gave no budget.
 _EXAMPLE_BUDGET = {"epsilon": 3.0, "delta": 1e-6}
 

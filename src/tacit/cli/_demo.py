@@ -21,8 +21,6 @@ from tacit.progress import is_terminal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["demo"]
-
 _WIDTH = 78
 _EPSILON = 0.5
 _SQL = """SELECT hospital, COUNT(*) AS n, AVG(length_of_stay) AS stay

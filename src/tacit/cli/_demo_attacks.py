@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tacit.audit import lab
 
-__all__ = ["compare"]
-
 
 def compare(show: Console, epsilon: float) -> None:
     """Attack exact counts, a k-anonymous table and Tacit, and show the three side by side."""

@@ -19,8 +19,6 @@ from tacit.report import Report, Reportable, ReportTable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Check", "Health", "doctor", "examine"]
-
 _BASE = ("numpy", "scipy", "duckdb", "sqlglot", "rich", "typer", "cryptography")
 _EXTRAS = {
     "plot": ("matplotlib",),

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.core import Certificate
     from tacit.explain import Explanation, Tradeoff
 
-__all__ = ["explain"]
-
 _CertificateArgument = Annotated[
     Path | None, typer.Argument(metavar="CERTIFICATE", help="The certificate of a release.")
 ]

@@ -16,17 +16,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Budget
 
-__all__ = [
-    "budget_parts",
-    "budget_text",
-    "fact_option",
-    "read_bounds_option",
-    "read_column_option",
-    "read_keys_option",
-    "read_limit_option",
-    "read_question_keys",
-]
-
 
 def read_column_option(option: str, text: str, known: Sequence[str]) -> tuple[str, str]:
     """Read ``COLUMN=VALUE``; the column must be one of the file's."""

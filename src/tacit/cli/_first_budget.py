@@ -15,15 +15,6 @@ if TYPE_CHECKING:
     from tacit.core import Plan
     from tacit.ledger import Account, Ledger
 
-__all__ = [
-    "check_first_charge",
-    "check_first_cost",
-    "find_account",
-    "given_budget",
-    "left_now",
-    "whole_budget",
-]
-
 
 def given_budget(given: float, goal: Mapping[str, Any], delta: float = 0) -> Budget:
     """Return a budget in the measure of the question: in rho if it is asked with rho, else in epsilon.

@@ -37,8 +37,6 @@ from tacit.fixes import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["in_words_of_the_command", "speaks_python"]
-
 #: Facts that are declared for each column, limit or table, each in a section of its own.
 _SECTIONS: Final = frozenset({"bounds", "keys", "limits", "public", "types"})
 

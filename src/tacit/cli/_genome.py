@@ -19,24 +19,6 @@ if TYPE_CHECKING:
     from tacit.core import Plan
     from tacit.genomes import Cohort
 
-__all__ = [
-    "GenomeBudget",
-    "GenomeCertificate",
-    "GenomeLedger",
-    "GenomeName",
-    "GenomeOnlyPlan",
-    "GenomePlot",
-    "GenomeSource",
-    "GenomeTable",
-    "GenomeVariants",
-    "answer_plan",
-    "cohort_name",
-    "genome",
-    "open_cohort",
-    "read_labels",
-    "read_lines",
-]
-
 genome = typer.Typer(
     name="genome",
     help="Ask about genotypes: allele frequencies, tests of SNPs, ancestry, missing calls.",

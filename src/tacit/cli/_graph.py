@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.graphs import Graph
     from tacit.ledger import Ledger
 
-__all__ = ["graph"]
-
 #: Each question with the options that it takes.
 _ASKS: dict[str, tuple[str, ...]] = {
     "edges": (), "degrees": ("of",), "degree-histogram": ("largest", "of"), "triangles": ("tau",),

@@ -20,8 +20,6 @@ from tacit.cli._output import JsonOption, printable
 if TYPE_CHECKING:
     from tacit.ledger import Entry, Ledger
 
-__all__ = ["history"]
-
 #: The kinds of entries of the log, in words.
 _KINDS = {
     "open": "account opened", "charge": "charged", "draw": "answer charged", "claim": "answer drawn",

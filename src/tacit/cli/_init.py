@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from tacit.engines import Source
 
-__all__ = ["init"]
-
 _EXAMPLE = "tacit init visits.csv --unit patient_id"
 _DataArgument = Annotated[
     Path, typer.Argument(help="A .csv, .tsv, .parquet or .duckdb file, or a folder of Parquet files.")

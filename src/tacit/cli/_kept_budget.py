@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tacit.ledger import Account, Ledger
     from tacit.tables import Config
 
-__all__ = ["KeptBudget", "kept_budget", "times", "what_helps"]
-
 
 @dataclass(frozen=True, slots=True)
 class KeptBudget:

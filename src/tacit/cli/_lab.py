@@ -31,8 +31,6 @@ if TYPE_CHECKING:
         | room.UpdateMembership
     )
 
-__all__ = ["Attack", "lab"]
-
 
 class Attack(StrEnum):
     """The attacks of the lab."""

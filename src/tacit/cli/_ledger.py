@@ -14,8 +14,6 @@ from tacit.errors import TacitError
 if TYPE_CHECKING:
     from tacit.ledger import Ledger
 
-__all__ = ["KeyFileOption", "find_ledger", "note_on_completeness", "open_ledger"]
-
 KeyFileOption = Annotated[
     Path | None, typer.Option("--key", help="The ledger's key file, if it is not beside the ledger.")
 ]

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tacit.core import Plan
     from tacit.maps import PointMap
 
-__all__ = ["map_"]
-
 _FORMATS = (".html", ".geojson", ".parquet", ".csv", ".png", ".json")
 _KINDS = "--grid 64x64, --tree, --adaptive, --h3 7, --districts FILE or --hottest 5"
 

@@ -9,8 +9,6 @@ import typer
 
 from tacit.cli._app import app
 
-__all__ = ["TokenFileOption", "mcp"]
-
 TokenFileOption = Annotated[
     Path | None,
     typer.Option("--token-file", help="The file that holds the token; by default TACIT_TOKEN holds it."),

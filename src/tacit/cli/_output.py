@@ -16,8 +16,6 @@ from tacit.report import plain
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["JsonOption", "PlotOption", "exact_text", "printable", "say", "show_json", "typed", "write_file"]
-
 
 def _or_at_the_root(context: typer.Context, wanted: bool) -> bool:  # noqa: FBT001 - typer passes it by position
     """Read ``tacit --json plan`` like ``tacit plan --json``."""

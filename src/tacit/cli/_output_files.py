@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from tacit.core import Certificate, Content
 
-__all__ = ["OutputFiles"]
-
 _TABLES = (".csv", ".parquet")
 _PICTURES = (".png", ".svg", ".pdf")
 

@@ -14,8 +14,6 @@ from tacit.cli._output import JsonOption, say, show_json
 if TYPE_CHECKING:
     from tacit.core import AnswerTable, Plan
 
-__all__ = ["plan"]
-
 
 @app.command()
 def plan(

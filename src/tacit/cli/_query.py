@@ -25,11 +25,6 @@ if TYPE_CHECKING:
     from tacit.ledger import Ledger
     from tacit.tables import Config, TableDataset
 
-__all__ = [
-    "AskerOption", "CertificateToWrite", "OutOption", "PayerOption", "Payment",
-    "PurposeOption", "answer", "left_in_words", "query",
-]  # fmt: skip
-
 _MOST_PANELS = 6
 
 OutOption = Annotated[

@@ -23,28 +23,6 @@ if TYPE_CHECKING:
     from tacit.ledger import Ledger
     from tacit.tables import Config, TableDataset
 
-__all__ = [
-    "ConfidenceOption",
-    "ConfigOption",
-    "DatasetOption",
-    "DeltaOption",
-    "EngineOption",
-    "EpsilonOption",
-    "KeysOption",
-    "LimitsOption",
-    "Price",
-    "RhoOption",
-    "SizeOption",
-    "SqlArgument",
-    "WithinOption",
-    "alone",
-    "check_sources",
-    "declared_dataset",
-    "declared_ledger",
-    "more_like_it",
-    "public_keys",
-]
-
 SqlArgument = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT with aggregates, in quotes.")]
 ConfigOption = Annotated[
     Path, typer.Option("--config", "-c", envvar="TACIT_CONFIG", help="The file with the declarations.")

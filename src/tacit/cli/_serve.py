@@ -20,8 +20,6 @@ from tacit.progress import is_terminal
 if TYPE_CHECKING:
     from tacit.service import ServiceSettings
 
-__all__ = ["serve"]
-
 serve = typer.Typer(
     name="serve",
     help="Run the service: curators decide, analysts ask, auditors check, in the browser and by API.",

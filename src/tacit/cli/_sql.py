@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tacit.fixes import FROM_PUBLIC_KNOWLEDGE
 
-__all__ = ["clipped_aggregate", "range_in_question", "sql_name", "tables_in"]
-
 
 def sql_name(name: str) -> str:
     """Write the name of a column or table, in double quotes where SQL needs them."""

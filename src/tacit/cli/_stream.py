@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from tacit.core import Plan
     from tacit.streams import Series, Stream
 
-__all__ = ["stream"]
-
 stream = typer.Typer(
     name="stream",
     help="Count every day: rows come in day by day, and one charge pays for all days.",

@@ -8,8 +8,6 @@ from typing import Any
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Say
 
-__all__ = ["read_ask_options"]
-
 _FORM = re.compile(r"\s*(?P<name>\w+)\s*=\s*(?P<what>\w+)\s*(?:\((?P<inside>.*)\))?\s*")
 #: Statistics of one column that can be added up over days.
 _OF_A_COLUMN = ("sum", "mean", "variance", "std")

@@ -16,8 +16,6 @@ from tacit.fixes import Choose, Say
 if TYPE_CHECKING:
     from tacit.surveys import DeclaredQuestion, Reports, Survey
 
-__all__ = ["survey"]
-
 survey = typer.Typer(
     name="survey",
     help="Run a survey without a trusted collector: each respondent's own device randomizes the answer.",

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from tacit.core import Plan
     from tacit.tables import Config, TableDataset
 
-__all__ = ["synth"]
-
 _SynthColumns = Annotated[str, typer.Argument(metavar="COLUMNS", help="The columns: age,sex,job.")]
 _SynthBins = Annotated[
     list[str] | None,

@@ -10,17 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = [
-    "has_line",
-    "line_number",
-    "number_text",
-    "toml_key",
-    "toml_list",
-    "toml_table",
-    "toml_text",
-    "toml_value",
-]
-
 
 def toml_text(text: str) -> str:
     """Write a TOML string. JSON has the same escapes, except for DEL."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tacit.core import Certificate
     from tacit.ledger import Ledger
 
-__all__ = ["verify"]
-
 #: The codes that refuse a damaged or changed ledger; the certificate is then not verified.
 _BROKEN = frozenset({"ledger-damaged", "ledger-tampered", "ledger-rolled-back"})
 

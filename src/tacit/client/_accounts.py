@@ -13,8 +13,6 @@ from tacit.exact import read_fraction
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ServiceAccount", "paying_account"]
-
 
 @dataclass(frozen=True, slots=True)
 class ServiceAccount:

@@ -13,8 +13,6 @@ from urllib.parse import urlsplit
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Set
 
-__all__ = ["ServiceAddress", "Token", "read_address", "read_token"]
-
 _LONGEST = 500
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{8,500}")
 

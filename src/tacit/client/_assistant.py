@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tacit.core import Fact, Plan, Release
     from tacit.tables import TableDataset
 
-__all__ = ["AssistantTools", "assistant_server"]
-
 _MOST_LINES = 1_000
 _MOST_KEYS = 200
 _INSTRUCTIONS: Final = (

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.tables import TableDataset
 
-__all__ = ["BudgetRequest", "Connection", "connect"]
-
 _PAGE = 100
 _MOST_PAGES = 1000
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from tacit.client._address import ServiceAddress, Token
 
-__all__ = ["HttpCalls", "ServiceReply", "path_of"]
-
 API: Final = "/api/v1"
 _MOST_BYTES = 64 * 2**20
 #: Seconds between attempts. After the last one, the failure is reported.

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from tacit.client._address import ServiceAddress
     from tacit.fixes import Fix
 
-__all__ = ["not_from_a_service", "refusal_of", "unreachable"]
-
 _MOST_WORDS = 2_000
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON
 
-__all__ = ["INVENTED", "SandboxLedger"]
-
 #: The mark of an answer of a sandbox.
 INVENTED: Final = "a rehearsal on invented rows: these numbers say nothing about anybody"
 

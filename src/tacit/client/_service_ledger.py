@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.client._http_calls import HttpCalls, ServiceReply
     from tacit.core import JSON
 
-__all__ = ["ServiceLedger", "elsewhere"]
-
 #: Seconds between two looks at a question that waits; the service says how long it takes where it knows.
 _LOOK: Final = 0.3
 _LONGEST_LOOK: Final = 2.0

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tacit.core._protocols import JSON
     from tacit.picture import Picture
 
-__all__ = ["AnswerBatch", "BatchAnswer", "BatchReleases"]
-
 
 @dataclass(frozen=True, slots=True)
 class BatchAnswer:

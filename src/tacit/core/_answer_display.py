@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from tacit.core._answer_table import AnswerTable
 
-__all__ = ["answer_html", "answer_text", "nothing_to_show"]
-
 _LINES = 40
 _COVERED = {"noise": "noise", "noise and sampling": "noise and for the chance in who was included"}
 _WIDE = 6  # columns of one line that stand side by side in a notebook

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tacit.core._certificate import Certificate
     from tacit.picture import Picture
 
-__all__ = ["about_release", "figure_width", "plot_answer", "plots_of"]
-
 _MOST = 60  # groups in one picture: more cannot be told apart
 _MOST_SERIES = 8  # colours that can be told apart
 _LONG = 24  # letters of a group's label

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tacit.core._protocols import JSON
     from tacit.picture import Picture
 
-__all__ = ["AnswerTable", "Cells", "Value"]
-
 Value: TypeAlias = float | str | bool | None
 _ENDS = ("value", "low", "high")
 

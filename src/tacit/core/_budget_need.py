@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
 
-__all__ = ["charged_all", "needed_budget", "rounded_up"]
-
 _MOST = 2**20  # no budget beyond it
 
 

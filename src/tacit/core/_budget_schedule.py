@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from tacit.picture import Picture
     from tacit.report import Report
 
-__all__ = ["AskedReport", "BudgetSchedule", "PricedReport", "budget_plan"]
-
 _FIELDS = ("name", "question", "within", "epsilon", "rho", "delta", "confidence", "size", "times", "priority")
 _MOST_TIMES = 1_000
 _EXAMPLE = Code("tc.budget_plan([{'name': 'stays', 'question': q, 'within': 5, 'times': 12}], tc.Budget(3))")

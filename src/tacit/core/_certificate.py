@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from tacit.core._protocols import JSON
     from tacit.report import Report
 
-__all__ = ["CERTIFICATE_SCHEMA", "Certificate", "certificate_body"]
-
 _PAID = frozenset({"entry", "hash"})  # what names the entry that paid
 _PAID_PART = _PAID | {"instalment", "instalments", "stored", "kept"}  # and, of a run, the instalment
 CERTIFICATE_SCHEMA = "tacit/certificate/2"

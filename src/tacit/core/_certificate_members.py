@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from tacit.core._certificate import Certificate
     from tacit.core._protocols import JSON
 
-__all__ = ["cost_together", "promised_together"]
-
 
 def cost_together(members: Sequence[Certificate], *, disjoint: bool) -> Cost:
     """Return what one unit pays for all members: the largest cost if they are disjoint, else the sum.

@@ -15,8 +15,6 @@ from tacit.report import Report, ReportTable
 if TYPE_CHECKING:
     from tacit.core._certificate import Certificate
 
-__all__ = ["certificate_page"]
-
 _LONGEST = 60
 _CHECK = "matches(ledger) compares it with the ledger; save(path) writes the whole document; fields holds it."
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tacit.core._answer_table import Cells, Value
 
-__all__ = ["meaningful"]
-
 _MOST = 12  # decimals; beyond, binary fractions show their noise
 
 

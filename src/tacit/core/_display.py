@@ -24,20 +24,6 @@ if TYPE_CHECKING:
     from tacit.core._forecast import Forecast
     from tacit.core._plan import Plan
 
-__all__ = [
-    "fitted",
-    "in_html",
-    "left_afterwards",
-    "odds_factor",
-    "plan_html",
-    "plan_meaning",
-    "plan_text",
-    "rendered",
-    "shown",
-    "shown_interval",
-    "shown_key",
-]
-
 
 def rendered(*parts: RenderableType) -> str:
     """Lay out text for the terminal; without one for COLUMNS, or for 80 columns."""

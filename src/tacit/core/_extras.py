@@ -7,8 +7,6 @@ from importlib.util import find_spec
 from tacit.errors import TacitError
 from tacit.fixes import Do
 
-__all__ = ["needs"]
-
 
 def needs(what: str, package: str, install: str) -> None:
     """Refuse, before anything else happens, work that needs a package that is not installed.

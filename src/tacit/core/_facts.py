@@ -15,22 +15,6 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
 from tacit.fixes import Choose, Declare, Fix, Set
 
-__all__ = [
-    "DEFAULT_PAIRS",
-    "DEFAULT_ROWS",
-    "KEY_KINDS",
-    "KINDS",
-    "Fact",
-    "Kind",
-    "LimitGiven",
-    "Limits",
-    "Table",
-    "is_writable",
-    "read_bounds",
-    "read_keys",
-    "read_kind",
-]
-
 Kind: TypeAlias = Literal["number", "text", "boolean", "date"]
 KINDS: tuple[Kind, ...] = ("number", "text", "boolean", "date")
 #: The kind of a public key, by the type as which `read_keys` returns it; text may stand for a date.

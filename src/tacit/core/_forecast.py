@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-__all__ = ["Forecast", "OnDemand"]
-
 T = TypeVar("T")
 #: What a person reads of a plan: given, or worked out when somebody asks for it.
 OnDemand: TypeAlias = Sequence[T] | Callable[[], Sequence[T]]

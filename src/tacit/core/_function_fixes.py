@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tacit.fixes import Fix
 
-__all__ = ["fixes_of"]
-
 
 @contextlib.contextmanager
 def fixes_of(function: str) -> Iterator[None]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["warn_of_delta"]
-
 #: Without a public size of the data, a delta above this is warned of.
 _MOST = 1e-3
 

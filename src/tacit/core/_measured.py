@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from tacit.core._protocols import JSON
 
-__all__ = ["MeasuredIntegers"]
-
 _LAWS = ("laplace", "gaussian")
 
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from tacit.fixes import Fix
 
-__all__ = ["in_promised_words", "promise_in_words"]
-
 _CHARGE, _REFUSED = "a charge of rho ", " does not fit"
 
 

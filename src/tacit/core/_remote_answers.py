@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tacit.core._plan_run import Member
     from tacit.core._protocols import AnsweringService
 
-__all__ = ["answer_of", "service_of"]
-
 
 def service_of(members: Sequence[Member]) -> AnsweringService | None:
     """Return the service that charges and draws for a plan; None where this process does."""

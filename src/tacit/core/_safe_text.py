@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["for_spreadsheet", "visible"]
-
 _JOINERS = "\u200c\u200d"  # several scripts and emoji need them; they move nothing
 _STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 

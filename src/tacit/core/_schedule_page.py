@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tacit.core._plan import Plan
     from tacit.picture import Picture
 
-__all__ = ["Remedy", "remedy_of", "schedule_page", "schedule_picture", "what_it_takes"]
-
 
 @dataclass(frozen=True, slots=True)
 class Remedy:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from tacit.core._protocols import Charger
 
-__all__ = ["Identity", "Unit", "UnitKind", "notes_on", "open_account", "read_identity"]
-
 #: What one unit is: the rows that share a value of a column, a single row, an edge or a node of a graph, a
 #: client of a federated run.
 UnitKind = Literal["column", "row", "edge", "node", "client"]

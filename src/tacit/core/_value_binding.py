@@ -23,15 +23,6 @@ if TYPE_CHECKING:
     from tacit.core._protocols import JSON
     from tacit.core._release import Content
 
-__all__ = [
-    "binding_problems",
-    "bound_values",
-    "content_digest",
-    "content_digests",
-    "payload_digest",
-    "vouches",
-]
-
 _PURPOSE = "values of releases"
 
 

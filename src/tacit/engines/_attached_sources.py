@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from tacit.engines._sources import Source, SourceTable
 
-__all__ = ["attach_sources", "stamps_of"]
-
 
 def stamps_of(tables: Mapping[str, SourceTable]) -> dict[str, object]:
     """Return what changes when a file of these tables changes; it stays inside the engine."""

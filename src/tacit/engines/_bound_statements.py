@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tacit.engines._sql_statements import Statement
     from tacit.engines._values import ColumnTypes
 
-__all__ = ["bind", "empty_engine"]
-
 _MOST_KEYS = 1000  # enough to see their types
 
 #: A table's name, its columns with their types, the columns of its unit, and its columns on grids.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tacit.engines._protocol import Engine
     from tacit.fixes import Fix
 
-__all__ = ["open_engine", "place_source"]
-
 #: The engines beside DuckDB, and the modules that open them when they are needed.
 _OTHERS = {"postgres": "tacit.engines.postgres", "spark": "tacit.engines.spark"}
 _SCHEMES = ("postgresql://", "postgres://")

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["ColumnRole", "ReadColumns", "SourceColumns"]
-
 #: How a column is read: numbers; names of things (nodes, zones), which become whole numbers; or the owner.
 ColumnRole: TypeAlias = Literal["number", "name", "owner"]
 _TABLE = "rows"

@@ -16,11 +16,6 @@ if TYPE_CHECKING:
 
     import duckdb
 
-__all__ = [
-    "all_rows", "are_apart", "check_collation", "compare_bytes", "copy_table", "limit_connections", "lock",
-    "open_private",
-]  # fmt: skip
-
 #: What all private connections of this process may take; see `limit_connections`.
 _LIMITS: dict[str, str | int] = {}
 _BATCH = 2_000  # rows that are fetched at a time

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from tacit.engines._csv_form import CsvDialect
 
-__all__ = ["Conversion", "convert_csv"]
-
 _CHUNK = 1 << 16
 _MAX_CELL = 1 << 20  # a quoted cell that does not end within this length is taken for a stray quotation mark
 _MAX_LISTED = 1000

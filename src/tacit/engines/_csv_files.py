@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["cell_sql", "copy_with_coded_cells", "header_bytes", "in_utf8", "line_end", "read_encoding"]
-
 _MOST_HEADER = 1 << 20
 _CHUNK = 1 << 24
 _LEAST_DEFINED = 200  # of 256 bytes; encodings with several bytes for a sign define fewer bytes alone

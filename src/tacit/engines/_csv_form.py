@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from tacit.fixes import Fix
 
-__all__ = ["MAX_LINE", "CsvDialect", "check_form", "line_defect", "not_well_formed", "records"]
-
 #: The longest line in bytes. A coded copy is at most three times as long, within what DuckDB reads as a line.
 MAX_LINE = 1 << 24
 _CHUNK = 1 << 22

@@ -14,8 +14,6 @@ from tacit.fixes import Do
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["csv_delimiter", "csv_names"]
-
 _SEPARATOR_LINE = re.compile(r"\ufeff?sep=.?", re.IGNORECASE)
 _DELIMITERS = (",", ";", "\t", "|")
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from tacit.engines._dialect import Dialect, StoredType
     from tacit.engines._values import TypeFamily
 
-__all__ = ["DIALECTS", "DeclaredColumns", "DeclaredTables", "dialect_named"]
-
 #: The dialects by name, and the rooms that write them.
 DIALECTS = {
     "duckdb": "",

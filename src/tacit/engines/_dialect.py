@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from tacit.core import Kind
 
-__all__ = ["STORED", "STORED_TYPES", "Dialect", "Part", "StoredType", "hashed_part", "numbered"]
-
 #: The type of a column in a view or a subquery. ``digits``: a decimal or huge number, exactly.
 StoredType: TypeAlias = Literal["whole", "float", "digits", "text", "boolean", "moment"]
 #: SQL of a value together with its type; None where only the engine knows it (DuckDB).

@@ -59,8 +59,6 @@ if TYPE_CHECKING:
     from tacit.engines._sources import Source, SourceTable
     from tacit.engines._values import ColumnTypes, TypeFamily
 
-__all__ = ["DuckDB"]
-
 T = TypeVar("T")
 _KINDS = {str: "VARCHAR", float: "DOUBLE", bool: "BOOLEAN"}
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from tacit.core import Kind
     from tacit.engines._dialect import Part, StoredType
 
-__all__ = ["DUCKDB", "PORTABLE_DUCKDB", "DuckDBDialect"]
-
 #: The engine defines these functions: a value that cannot be read as a kind is NULL.
 _READINGS: dict[Kind, str] = {"number": "tacit_number", "text": "tacit_text", "boolean": "tacit_truth"}
 #: Dates outside these years are NULL: inside, no date function of any engine leaves its range.

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["as_digits", "home_of"]
-
 
 def as_digits(frame: Any) -> tuple[Any, list[int]]:
     """Return the frame with digits for text that is not UTF-8, and the columns that have them.

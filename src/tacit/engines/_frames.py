@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     import duckdb
 
-__all__ = ["cell_text", "register"]
-
 _COARSE = {"s", "ms"}
 _HUGE = {"Int128", "UInt128"}  # Polars gives a column this type as soon as one value needs it
 _LONG = 400  # a decimal with more digits before or after the point is written with an exponent

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tacit.core import Kind
 
-__all__ = ["OperatorSql"]
-
 
 class OperatorSql(ABC):
     """The operators of `tacit.algebra.OPERATORS` as SQL."""

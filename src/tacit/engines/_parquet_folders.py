@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from tacit.engines._values import ColumnTypes
 
-__all__ = ["check_same_schema", "is_pattern", "parquet_files", "refuse_lake"]
-
 _ENDS = (".parquet", ".pq")
 
 

@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["copy_with_bytes"]
-
 _SCHEMA, _CONVERTED, _LOGICAL = 2, 6, 10
 _TEXTS = {_CONVERTED: {0, 8, 38}, _LOGICAL: {0x1C, 0x4C, 0xCC}}  # UTF8, ENUM, JSON as they are written
 _STRUCT, _LIST, _BINARY = 12, 9, 8

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from tacit.engines._sql_expressions import SqlWriter
     from tacit.engines._values import TypeFamily
 
-__all__ = ["Engine", "EngineTransaction", "SmallTables", "StatementRows"]
-
 #: Small public tables that a question reads beside its sources, by name; their columns are k0, k1, ...
 SmallTables: TypeAlias = "Mapping[str, Sequence[Sequence[object]]]"
 #: The statistics of one statement, and its rows: the group's key, then the integers of each statistic.

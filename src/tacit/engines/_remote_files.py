@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     import duckdb
 
-__all__ = ["download", "is_remote", "load_extension", "read_address", "remote_stamp", "shown_address"]
-
 _SCHEMES = ("https://", "http://", "s3://", "gs://", "gcs://", "r2://")
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 _ENDS = (".parquet", ".pq")

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from tacit.engines._sources import Source
 
-__all__ = ["KEPT", "read_kept", "read_note", "readable_copy", "write_rows"]
-
 #: The column that says whether the rows of a unit count in this file.
 KEPT = "kept_by_tacit"
 _NAME = "rows"

@@ -21,8 +21,6 @@ try:
 except ImportError:  # pragma: no cover - not on Windows, where no folder is removed for another process
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["scratch_folder"]
-
 _PREFIX = "tacit-"
 _ALIVE = "alive"
 

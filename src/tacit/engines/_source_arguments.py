@@ -16,8 +16,6 @@ from tacit.engines._views import DATE_PARTS
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Declare, Either, Say, Set
 
-__all__ = ["csv_file", "is_spark_frame", "not_a_spark_frame", "read_source"]
-
 _FILES = {
     ".parquet": "parquet",
     ".pq": "parquet",

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tacit.engines._sources import Source, SourceTable
     from tacit.engines._values import ColumnTypes
 
-__all__ = ["check_sole", "check_sources", "check_width"]
-
 #: DuckDB holds a row of at most 262,136 bytes: 16 for a text, 8 for a number and a bit for each. Ranking rows
 #: of this length takes it about a minute; longer ones take several.
 _MAX_ROW = 160_000

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tacit.algebra import ValueGrid
     from tacit.engines._values import ColumnTypes
 
-__all__ = ["READING_FACTS", "Source", "SourceTable", "column_names", "empty_table", "schema_reader"]
-
 #: What can be declared of how a CSV file is written, sorted by name, and what holds if nothing is declared.
 READING_FACTS = {"dates": "", "decimal": ".", "encoding": "", "quote": '"', "separator": ""}
 _COARSE = (

@@ -18,8 +18,6 @@ from tacit.fixes import Choose
 if TYPE_CHECKING:
     from tacit.core import Fact
 
-__all__ = ["MOST_SQL", "ON_GRID", "SqlWriter", "StoredTypes", "grid_columns"]
-
 #: How the columns that hold a declared column on its public grids are named, by the bits of the grid.
 ON_GRID = {30: "tacit values ", 16: "tacit squares "}
 

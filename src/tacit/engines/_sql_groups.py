@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from tacit.algebra import GroupsAtRanks, GroupsBySize
     from tacit.engines._dialect import Dialect, Part
 
-__all__ = ["at_ranks_sql", "by_size_sql"]
-
 
 def by_size_sql(dialect: Dialect, groups: str, keys: Sequence[Part], part: GroupsBySize) -> str:
     """Write the large groups one by one, and how many others have which size, in one pass over all groups.

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from tacit.algebra import MomentProducts, ValueGrid
     from tacit.engines._dialect import Dialect
 
-__all__ = ["listed_values", "packed_values", "pair_products", "part_products"]
-
 
 def packed_values(values: list[tuple[str, ValueGrid]]) -> str:
     """Write values, on their grids, as one whole number; NULL where one of them is missing."""

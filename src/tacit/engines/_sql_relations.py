@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 #: The most bytes of text that one column of one unit's pairs holds in a join: 256 MiB.
 MOST_JOINED = 1 << 28
 
-__all__ = ["MOST_JOINED", "check_lengths", "limited_tables", "relation_sql", "stored_types"]
-
 
 def stored_types(writer: SqlWriter, node: Relation) -> StoredTypes:
     """Return the types of a relation's columns."""

@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from tacit.algebra import Node
     from tacit.engines._dialect import Part, StoredType
 
-__all__ = ["Statement", "public_values_sql", "statements"]
-
 
 @dataclass(frozen=True, slots=True)
 class Statement:

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from tacit.engines._dialect import Dialect
     from tacit.engines._sql_expressions import SqlWriter
 
-__all__ = ["arguments_of", "cell_index_sql", "over_rows", "per_pair", "present_sql", "quantity_sql"]
-
 
 def arguments_of(statistic: Statistic) -> tuple[Node, ...]:
     """Return the expressions that a statistic reads."""

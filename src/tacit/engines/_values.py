@@ -5,24 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-__all__ = [
-    "GENERATED",
-    "MACROS",
-    "MOST_TEXT",
-    "NEVER_READ",
-    "TYPE_FAMILIES",
-    "UNREADABLE",
-    "ColumnTypes",
-    "TypeFamily",
-    "family",
-    "frame_value_sql",
-    "owner_sql",
-    "quote",
-    "stays_typed",
-    "string",
-    "value_sql",
-]
-
 #: The columns of a source in order, each with its DuckDB type.
 ColumnTypes: TypeAlias = Sequence[tuple[str, str]]
 #: How values of a type are read.

@@ -26,17 +26,6 @@ if TYPE_CHECKING:
 #: The parts of a date in the order of ISO 8601.
 DATE_PARTS = ("year", "month", "day")
 
-__all__ = [
-    "DATE_PARTS",
-    "as_declared",
-    "limited_view",
-    "portable_rank_sql",
-    "rank_sql",
-    "ranked_table",
-    "ranked_view",
-    "view_sql",
-]
-
 
 def view_sql(
     name: str,

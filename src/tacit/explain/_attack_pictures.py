@@ -15,15 +15,6 @@ if TYPE_CHECKING:
 
     from tacit.picture import Picture
 
-__all__ = [
-    "MeasuredAdvantage",
-    "audit_curves",
-    "draw_advantage",
-    "membership_curve",
-    "repeated_questions",
-    "success_curve",
-]
-
 
 class MeasuredAdvantage(Protocol):
     """A measured advantage with its interval and its bound."""

@@ -10,10 +10,6 @@ if TYPE_CHECKING:
 
     from tacit.picture import Picture
 
-__all__ = [
-    "BLUE", "GREEN", "GREY", "ORANGE", "RED", "add_axes", "label_logarithmic", "legend_below", "new_picture",
-]  # fmt: skip
-
 BLUE, ORANGE, GREEN, RED, GREY = "#1f5fa8", "#c25e00", "#1b7f4b", "#b3261e", "#555555"
 
 

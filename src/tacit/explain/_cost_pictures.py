@@ -28,14 +28,6 @@ if TYPE_CHECKING:
     from tacit.explain._tradeoff import Tradeoff
     from tacit.picture import Picture
 
-__all__ = [
-    "explanation",
-    "rate_distortion_curves",
-    "small_crowd_density",
-    "spending",
-    "tradeoff_curve",
-]
-
 
 def explanation(meant: Explanation) -> Picture:
     """Draw the belief after a release over the belief before, the best test, and the meaning for families."""

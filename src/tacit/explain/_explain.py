@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from tacit.explain._subject import Explainable
 
-__all__ = ["explain"]
-
 _FALSE_ALARMS = (0.01, 0.05, 0.1, 0.2)
 
 

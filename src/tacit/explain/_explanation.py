@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tacit.explain._question import ExplainedQuestion
     from tacit.picture import Picture
 
-__all__ = ["Explanation", "FamilyReading", "OddsLimit"]
-
 
 @dataclass(frozen=True, slots=True)
 class OddsLimit:

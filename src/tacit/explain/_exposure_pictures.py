@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     _Grid = npt.NDArray[np.float64]
 
-__all__ = ["beacon_powers", "friendship_curves", "genome_powers", "sharpened_maps", "unique_people"]
-
 
 def genome_powers(
     exact: Mapping[int, float],

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
 
-__all__ = ["Belief", "believe", "best_test", "epsilon_at", "exceeded_with", "pure_epsilon", "read_share"]
-
 
 @dataclass(frozen=True, slots=True)
 class Belief:

@@ -17,8 +17,6 @@ from tacit.report import ReportTable
 if TYPE_CHECKING:
     from tacit.explain._explanation import Explanation
 
-__all__ = ["page"]
-
 _POINTS = 80
 _FAR = 10.0  # the end of the slider where no limit on the odds holds with probability 1 - 1e-9
 

@@ -10,8 +10,6 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Choose, Set
 
-__all__ = ["STATISTICS", "ExplainedQuestion"]
-
 STATISTICS: Final = ("count", "sum", "mean")
 _EXAMPLE: Final = Set(bounds=(0, 100))
 

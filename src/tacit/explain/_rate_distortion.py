@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from tacit.picture import Picture
 
-__all__ = ["RateDistortion", "RatePoint", "rate_distortion"]
-
 
 @dataclass(frozen=True, slots=True)
 class RatePoint:

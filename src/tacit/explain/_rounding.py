@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
-__all__ = ["at_least", "at_most", "number_up", "shown_factor", "shown_odds"]
-
 
 def shown_odds(chance: float) -> str:
     """Write an upper bound on a chance as odds out of 100; the odds shown are never below the bound.

@@ -12,8 +12,6 @@ from tacit.report import Report, Reportable
 if TYPE_CHECKING:
     from tacit.picture import Picture
 
-__all__ = ["SmallCrowd", "small_crowd"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SmallCrowd(Reportable):

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tacit.explain._question import ExplainedQuestion
     from tacit.picture import Picture
 
-__all__ = ["Purchase", "Spending", "what_a_budget_buys"]
-
 
 @dataclass(frozen=True, slots=True)
 class Purchase:

@@ -15,8 +15,6 @@ from tacit.mechanisms import DiscreteLaplace
 if TYPE_CHECKING:
     from tacit.core import Forecast
 
-__all__ = ["Explainable", "Priced", "about", "cost_of", "counts_of", "forecasts_of", "promise_of"]
-
 _COUNTED: Final = {"rows": "number of rows", "units": "number of people (units)"}
 
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["draw_curve"]
-
 
 def draw_curve(
     x: Sequence[float],

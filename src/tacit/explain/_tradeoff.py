@@ -16,8 +16,6 @@ from tacit.report import Report, Reportable, ReportTable
 if TYPE_CHECKING:
     from tacit.picture import Picture
 
-__all__ = ["Tradeoff", "half_width", "noise_for", "tradeoff"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Tradeoff(Reportable):

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from tacit.picture import Picture
 
-__all__ = ["recovered_pictures", "update_areas"]
-
 
 def recovered_pictures(rows: Mapping[str, npt.NDArray[np.float64]]) -> Picture:
     """Draw one row of square pictures for each kind of update, the patients first."""

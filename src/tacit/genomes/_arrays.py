@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["ArrayGenotypes", "as_genotypes", "as_number"]
-
 
 class ArrayGenotypes(GenotypeSource):
     """An array of people x variants: 0, 1 or 2 copies of the counted allele.

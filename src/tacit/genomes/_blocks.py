@@ -19,17 +19,6 @@ if TYPE_CHECKING:
 
     from tacit.genomes._sites import SiteList
 
-__all__ = [
-    "MISSING",
-    "GenotypeBlock",
-    "GenotypeSource",
-    "count_copies",
-    "pack",
-    "pack_mask",
-    "padded",
-    "unpack",
-]
-
 #: How an int8 genotype says that a call is missing.
 MISSING = -1
 _LOW = np.uint64(0x5555555555555555)

@@ -10,8 +10,6 @@ from tacit.core import AnswerTable
 if TYPE_CHECKING:
     from tacit.core import JSON
 
-__all__ = ["PrincipalComponents"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PrincipalComponents(AnswerTable):

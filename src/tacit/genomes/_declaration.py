@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.accounting import Budget
     from tacit.ledger import Ledger
 
-__all__ = ["genotypes"]
-
 _STATUS = ("protected", "public")
 
 

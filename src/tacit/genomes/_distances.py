@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     Whole = NDArray[np.int64]
     OrderPairs = tuple[tuple[tuple[int, int, int], tuple[int, int, int]], ...]
 
-__all__ = ["SCORE_SENSITIVITY", "SCORE_STEPS", "AssociationTest"]
-
 #: Scores are released in steps of a thousandth of a person.
 SCORE_STEPS = 1_000
 #: One person moves a score by at most one person, and rounding down by one step more.

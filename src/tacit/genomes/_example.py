@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from tacit.genomes._cohort import Cohort
     from tacit.ledger import Ledger
 
-__all__ = ["example_cohort"]
-
 _PEOPLE, _VARIANTS = 2_000, 60
 _PAIRS = (("A", "G"), ("C", "T"), ("G", "A"), ("T", "C"))
 

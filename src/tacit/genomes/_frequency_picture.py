@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from tacit.genomes._frequency_table import AlleleFrequencies
     from tacit.picture import Picture
 
-__all__ = ["plot_frequencies"]
-
 _COLOURS = ("#0b7285", "#c25e00", "#1b7f4b", "#b3261e", "#5f3dc4", "#555555", "#a61e4d", "#7a5c00")
 _MOST = 100  # variants in one picture: more cannot be told apart
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from tacit.core import JSON, Certificate
     from tacit.picture import Picture
 
-__all__ = ["AlleleFrequencies"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AlleleFrequencies(AnswerTable):

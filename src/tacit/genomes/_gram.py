@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from tacit.genomes._blocks import GenotypeSource
 
-__all__ = ["clipped_products"]
-
 _HELD = 1 << 26  # bytes of packed calls that are in memory at once
 _CELLS = 1 << 21  # numbers of people x variants that are in memory at once
 _ALL_MISSING = 0x55

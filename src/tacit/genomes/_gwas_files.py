@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-__all__ = ["read_gwas_ssf", "write_gwas_ssf"]
-
 _NUMBERS = {"X": "23", "Y": "24", "MT": "25", "M": "25"}
 _NAMES = {"23": "X", "24": "Y", "25": "MT"}
 _MISSING = frozenset({"", "NA", "#NA", "nan", "NaN"})

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from tacit.genomes._summary_statistics import SummaryStatistics
     from tacit.picture import Picture
 
-__all__ = ["DRAWINGS", "plot_effects", "plot_manhattan", "plot_quantiles"]
-
 _COLOURS = ("#0b7285", "#7a5c00")
 _THRESHOLD = -np.log10(5e-8)
 _MOST_POINTS = 60_000  # of the large p-values every so-manyth is drawn: they lie on top of each other

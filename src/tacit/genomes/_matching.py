@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from tacit.genomes._sites import SiteList
 
-__all__ = ["match_alleles"]
-
 #: What PLINK writes for an allele that nobody in the file has.
 _UNSEEN = frozenset({"0", "."})
 _OTHER_STRAND = str.maketrans("ACGT", "TGCA")

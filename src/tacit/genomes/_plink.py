@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["PlinkGenotypes"]
-
 _MAGIC = b"\x6c\x1b\x01"
 #: Byte -> the byte with two copies and none exchanged, for files that count the other allele.
 _CROSSED = np.array([3, 1, 2, 0], np.uint8)[(np.arange(256)[:, None] >> np.arange(0, 8, 2)) & 3]

@@ -11,8 +11,6 @@ from tacit.fixes import Code
 if TYPE_CHECKING:
     from tacit.genomes._cohort import Cohort
 
-__all__ = ["PROTECTED", "check_unit"]
-
 #: The units of a cohort: everything that it has of one person, or the phenotype of one participant alone.
 PROTECTED = ("person", "phenotype")
 

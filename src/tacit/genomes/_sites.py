@@ -16,8 +16,6 @@ from typing import Any
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Say
 
-__all__ = ["SiteList", "plain_chromosome", "read_sites"]
-
 _COLUMNS = ("chromosome", "position", "ref", "alt")
 _ALLELE = re.compile(r"[ACGTNacgtn]+|\*|\.|0|<[^<>\s,;]{1,40}>")
 _EXAMPLE = Code('variants={"chromosome": ["1"], "position": [752566], "ref": ["G"], "alt": ["A"]}')

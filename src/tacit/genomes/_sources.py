@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tacit.genomes._blocks import GenotypeSource
     from tacit.genomes._sites import SiteList
 
-__all__ = ["open_genotypes"]
-
 _ENDINGS = {".bed": "bed", ".vcf": "vcf", ".vcf.gz": "vcf", ".vcf.bgz": "vcf", ".bcf": "vcf", ".zarr": "zarr"}
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tacit.genomes._sites import SiteList
     from tacit.picture import Picture
 
-__all__ = ["SummaryStatistics", "correlations", "normal_statistics", "site_columns"]
-
 _CELLS = 4_000_000  # numbers of a block that are in memory at once
 _SHOWN = 10
 _LISTS = ("chromosome", "position", "effect_allele", "other_allele", "name")

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from tacit.genomes._blocks import GenotypeSource
 
-__all__ = ["EXACT", "clipped_sums", "norms_squared", "scale_down", "scales"]
-
 _BITS = 20  # a scale is a multiple of 2^-20
 _LANES = np.arange(0, 64, 16, dtype=np.uint64)
 _FULL = 2**16 - 1

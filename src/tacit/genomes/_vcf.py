@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["VcfGenotypes", "copies_of", "parse_calls"]
-
 _TAB, _COLON, _DOT, _ZERO, _NINE = (ord(sign) for sign in "\t:.09")
 #: Where the alleles of a call stand that has none: missing, or (second allele) haploid.
 _NO_CALL, _HAPLOID = -1, -2

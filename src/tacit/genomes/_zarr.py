@@ -17,8 +17,6 @@ from tacit.genomes._vcf import copies_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ZarrGenotypes", "open_zarr"]
-
 _NEEDED = ("call_genotype", "variant_position", "variant_allele", "variant_contig", "contig_id")
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from tacit.graphs._node_facts import NodesGiven
     from tacit.ledger import Ledger
 
-__all__ = ["graph"]
-
 
 def graph(
     source: object,

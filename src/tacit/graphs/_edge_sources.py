@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from tacit.graphs._edge_weights import WeightFact
 
-__all__ = ["EdgeSource", "NamedPairs", "open_edges"]
-
 #: Names of neighbouring columns that surely are the two nodes, and names that no column of nodes has.
 _PAIRS = frozenset({
     ("ego", "alter"), ("from", "to"), ("i", "j"), ("node1", "node2"), ("person", "friend"),

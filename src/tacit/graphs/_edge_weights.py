@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from tacit.graphs._edges import EdgeArrays
 
-__all__ = ["WEIGHT_STEPS", "WeightFact", "read_weight"]
-
 #: How many steps of the grid the largest weight has.
 WEIGHT_STEPS = 1_000
 

@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["EdgeArrays"]
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EdgeArrays:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tacit.mechanisms import DiscreteLaplace
 
-__all__ = ["FallingFit", "fit_falling", "half_width_of_difference"]
-
 FallingFit = tuple["NDArray[np.float64]", "NDArray[np.float64]", "NDArray[np.float64]"]
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from tacit.graphs._edge_weights import WeightFact
     from tacit.graphs._node_facts import NodeFacts, NodeGroups
 
-__all__ = ["GraphFacts"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphFacts:

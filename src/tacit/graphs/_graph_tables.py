@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from tacit.core import Certificate
     from tacit.picture import Picture
 
-__all__ = ["DegreeTable", "MixingTable"]
-
 _COLOUR = "#0b7285"
 _MOST_WRITTEN = 12  # groups up to which each cell of the heat map has its number
 

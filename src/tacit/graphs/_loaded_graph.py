@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tacit.graphs._edge_weights import WeightFact
     from tacit.graphs._graph_facts import GraphFacts
 
-__all__ = ["GraphReader", "LoadedGraph"]
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LoadedGraph:

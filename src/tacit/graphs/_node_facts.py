@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON
 
-__all__ = ["NodeFacts", "NodeGroups", "NodesGiven", "name_rank", "node_name", "read_groups", "read_nodes"]
-
 #: What a curator declares about the nodes: their names, or their number.
 NodesGiven: TypeAlias = "int | Iterable[object] | None"
 _MOST_NODES = 2**31

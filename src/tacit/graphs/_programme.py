@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tacit.graphs._edges import EdgeArrays
 
-__all__ = ["triangle_programme"]
-
 #: Weights are checked as whole numbers, in units of 2^-30.
 _UNIT = 1 << 30
 _SOLVERS = ("highs-ipm", "highs-ds")

@@ -11,8 +11,6 @@ from tacit.graphs._edges import EdgeArrays
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["cumulative_histogram", "project_greedily"]
-
 
 def project_greedily(edges: EdgeArrays, bound: int) -> EdgeArrays:
     """Keep each edge, in the order of the pairs, if both of its ends have fewer than `bound` edges so far.

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["largest_sum"]
-
 
 def largest_sum(rows: NDArray[np.int64], limits: Sequence[int]) -> Fraction:
     """Return the largest sum of numbers x >= 0 with ``rows @ x <= limits``, as an exact fraction.

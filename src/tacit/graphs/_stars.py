@@ -12,15 +12,6 @@ if TYPE_CHECKING:
 
     from tacit.graphs._edges import EdgeArrays
 
-__all__ = [
-    "count_stars",
-    "count_wedges",
-    "degree_histogram",
-    "largest_wedge_change",
-    "sorted_degrees",
-    "top_degree",
-]
-
 
 def top_degree(edges: EdgeArrays) -> int:
     """Return the largest degree. One edge moves it by at most 1.

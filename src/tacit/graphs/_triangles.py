@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tacit.graphs._edges import EdgeArrays
 
-__all__ = ["count_triangles", "largest_common", "list_triangles"]
-
 #: How many paths of two edges a block holds at most, if one row alone does not hold more: 12 bytes each in a
 #: product of matrices, 60 in a list.
 _PATHS = 4_000_000

@@ -12,8 +12,6 @@ from tacit.mechanisms import LadderNoise
 if TYPE_CHECKING:
     from tacit.exact import Number
 
-__all__ = ["SizeVerdict", "verdict_of"]
-
 _ROUGH, _TOO_SMALL = 0.05, 0.25
 
 

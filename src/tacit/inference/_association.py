@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.inference._measurements import NoisyLines
     from tacit.inference._sampling_intervals import Floats
 
-__all__ = ["fit", "g_test", "independence", "rank_test"]
-
 #: Deviations of the noise of all cells together that a table must reach.
 _TABLE = 5.0
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tacit.inference._sampling_intervals import Floats
     from tacit.mechanisms import LinearNoise
 
-__all__ = ["caution_words"]
-
 _CLEAR_SPREAD = 2.0  # deviations of its noise that the variance by sampling must reach
 _SWAMPED = 10.0  # times that deviation from which the noise of the means hides all doubt about the spread
 _CLEAR_GROUPS = 6.0  # deviations of its noise that the rows of each compared group must reach

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from tacit.inference._sampling_intervals import Floats
     from tacit.mechanisms import LinearNoise
 
-__all__ = ["ENOUGH", "chi_square_p", "fit_p", "g_p", "independence_p"]
-
 #: Rows per tau and cell below which independence is tested by the bootstrap of G.
 ENOUGH = 10.0
 _BOOTSTRAP = 999

@@ -16,8 +16,6 @@ from tacit.inference._regression_table import RegressionTable
 if TYPE_CHECKING:
     from tacit.core import Release
 
-__all__ = ["correlation"]
-
 _MOST = 1 - 1e-9
 
 

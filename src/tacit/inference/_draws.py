@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from tacit.mechanisms import LinearNoise
 
-__all__ = ["DRAWS", "corrected", "coupled_noise", "draws_of_noise", "generator", "share_above"]
-
 #: How many draws a p-value takes: its own error is below 0.35 points near 5 %.
 DRAWS = 4000
 _SEED = 20261116

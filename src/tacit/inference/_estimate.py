@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from tacit.core import JSON
     from tacit.mechanisms import LinearNoise
 
-__all__ = ["COVERED", "NOISE", "NOISE_AND_SAMPLING", "Estimate", "check_read", "p_words", "percent_words"]
-
 #: What an interval or a p-value covers.
 NOISE = "noise"
 NOISE_AND_SAMPLING = "noise and sampling"

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from tacit.accounting import Budget
     from tacit.tables import TableDataset
 
-__all__ = ["example_trial"]
-
 
 def example_trial(*, budget: Budget) -> TableDataset:
     """Return a dataset of an invented trial: 800 people, half of them with a drug that lowers pressure by 5.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON
 
-__all__ = ["LinearFit", "MeasuredColumn"]
-
 _SPREAD = 1 / 9  # the variance of a scaled column that plans expect: a third of half its range, squared
 _SEEN = 3.0  # standard deviations of noise by which a number must be clear of zero
 _METHOD = "least squares on noisy moments, Fieller set, errors of equal variance"

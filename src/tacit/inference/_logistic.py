@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON
 
-__all__ = ["LogisticColumn", "LogisticFit"]
-
 _METHOD = "logistic regression on a noisy table, sandwich with noise"
 _WANTED = 5.0  # yeses and noes, in standard deviations of their noise, that leave an answer
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     _Array = NDArray[np.float64]
 
-__all__ = ["LogisticSets", "logistic_sets"]
-
 _ROUNDS = 30  # of Newton's method
 _FARTHEST = 12.0  # log-odds beyond which there is no solution
 _CLEAR = 3.0  # standard deviations by which the information must be clear of the noise in it

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from tacit.inference._sampling_intervals import Floats
     from tacit.mechanisms import LinearNoise
 
-__all__ = ["MeansApart", "anova_p", "means_apart", "two_means_p", "two_shares_p"]
-
-
 _BORROWED = 30.0  # rows of both groups that the variance of a tiny group is read with, where it is smaller
 _FADING = 30.0  # rows of the group itself over which these fade
 

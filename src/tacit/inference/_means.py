@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from tacit.inference._measurements import NoisyLines
     from tacit.inference._sampling_intervals import Sets
 
-__all__ = ["anova", "difference", "mean", "mean_ends", "proportion"]
-
 
 def mean_ends(lines: NoisyLines) -> Sets:
     """Return the mean of every group with its interval, in the column's own units."""

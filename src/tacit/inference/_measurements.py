@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tacit.core import MeasuredIntegers, Release
     from tacit.inference._sampling_intervals import Floats
 
-__all__ = ["CLEAR", "NoisyLines", "counted", "enough_rows", "line_of", "noisy_lines", "spread_lines"]
-
 #: Deviations of its noise that a number of rows must reach before anything is divided by it.
 CLEAR = 3.0
 _COUNTS = frozenset({"rows", "units", "units with a value"})

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.inference._survival_curves import SurvivalCurves
     from tacit.picture import Picture
 
-__all__ = ["plot_coefficients", "plot_curves"]
-
 _COLOURS = ("#0b7285", "#c25e00", "#1b7f4b", "#b3261e", "#5f3dc4", "#555555", "#a61e4d", "#7a5c00")
 _GREY = "#888888"
 _COVERS = "for privacy noise and chance in who was included"

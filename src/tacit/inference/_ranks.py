@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from tacit.inference._sampling_intervals import Floats
     from tacit.mechanisms import LinearNoise
 
-__all__ = ["rank_p"]
-
 _HARDLY = 0.01  # a part of the variance that is noise up to which the normal law serves
 
 

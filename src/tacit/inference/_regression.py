@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     _Array = NDArray[np.float64]
 
-__all__ = ["CoefficientSets", "coefficient_sets", "moments_of", "part_moments", "product_moments"]
-
 _PARTS = {
     2: np.array([[1.0, 1.0], [-1.0, 1.0], [1.0, 1.0]]),
     3: np.array([[1.0, 1.0, 1.0], [-1.0, 0.0, 1.0], [1.0, -1.0, 1.0]]),

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tacit.inference._estimate import Estimate
     from tacit.picture import Picture
 
-__all__ = ["RegressionTable"]
-
 _EQUAL_ERRORS = (
     "They assume that the outcome varies equally around the fit everywhere; where it does not, they are "
     "often too narrow."

@@ -22,25 +22,6 @@ if TYPE_CHECKING:
 
     from tacit.mechanisms import LinearNoise
 
-__all__ = [
-    "PART_VALUES",
-    "Floats",
-    "Sets",
-    "binomial_tails",
-    "count_sets",
-    "difference_sets",
-    "mean_noise",
-    "moments_of",
-    "plausible",
-    "proportion_p",
-    "proportion_sets",
-    "sampled_mean_sets",
-    "variance_doubt",
-    "variance_noise",
-    "variance_slope",
-    "variances_of",
-]
-
 Floats: TypeAlias = NDArray[np.float64]
 #: Values and the lower and upper ends of their sets.
 Sets: TypeAlias = tuple[Floats, Floats, Floats]

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     _Array = NDArray[np.float64]
 
-__all__ = ["CurveSets", "LogRank", "curve_sets", "logrank", "rows_at_start"]
-
 _SEEN = 3.0  # a bin is read while those at risk are this many standard deviations of their noise
 _FALLEN = 2.0  # half-widths that -log S must have before the log-log scale serves
 _LEFT = 5.0  # rows that must be at risk; for a curve, as many must be left after the events of the bin

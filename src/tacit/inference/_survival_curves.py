@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from tacit.core import JSON, Certificate
     from tacit.picture import Picture
 
-__all__ = ["SurvivalCurves"]
-
 #: A group as its key: its name, a number or a boolean.
 GroupGiven: TypeAlias = "str | float | bool | np.generic"
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tacit.core import MeasuredIntegers, Release
     from tacit.inference._sampling_intervals import Sets
 
-__all__ = ["with_intervals"]
-
 _COUNTED = frozenset({"rows", "units", "units with a value", "cells"})
 _POISSON = "as if rows came one by one, independently"
 _NONE = "no interval for sampling, because its spread was not measured or has no rule here"

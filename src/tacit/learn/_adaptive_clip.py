@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON
 
-__all__ = ["AdaptiveClip"]
-
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveClip:

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from tacit.learn._clipped_step import ClippedStep, Tensors
 
-__all__ = ["check_alone", "follows_data"]
-
 _COMPARED: Final = 3  # examples, in a batch and alone
 _LABELS: Final = 16  # so many labels are tried; each of them twice in a batch
 _LARGE: Final = 1000.0  # by so much the last of the uneven examples is larger than the others

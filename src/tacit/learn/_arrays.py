@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON
 
-__all__ = ["from_document", "to_document"]
-
 _TYPES = frozenset({"b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"})
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-__all__ = ["BlockSlots"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockSlots:

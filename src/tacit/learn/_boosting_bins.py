@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["FeatureBins", "read_categories"]
-
 _MOST = 1_000
 _CUTS = Code('cuts={"age": [30, 40, 50, 60]}, or one list for each feature')
 _CATEGORIES = Code('categories={"sex": ["female", "male"]}')

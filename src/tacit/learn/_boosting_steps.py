@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["GRID", "BoostingRates", "BoostingSteps", "chances"]
-
 GRID = 2**20  # residuals are whole multiples of 1 / GRID
 FINE = 2**12  # scores are whole multiples of 1 / FINE
 MOST = 16  # scores beyond it count as it

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor, nn
 
-__all__ = ["ClippedStep", "Tensors", "UnknownUseError", "clip_factors", "gradients"]
-
 Tensors = tuple["Tensor", ...]
 
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from tacit.learn._compiled_step import CompiledStep
     from tacit.learn._layer_book import BatchLayout
 
-__all__ = ["ClippedSums", "SumMethod", "check_separate"]
-
 #: How sums are formed: ``book-keeping`` (fast), ``exact`` (by the definition) or whichever fits (``auto``).
 SumMethod: TypeAlias = Literal["auto", "book-keeping", "exact"]
 #: How often a step is repeated without units whose gradients are not finite, before it goes the exact way.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tacit.learn._clipped_step import ClippedStep, Tensors
     from tacit.learn._layer_book import BatchLayout
 
-__all__ = ["CompiledStep", "traced_step"]
-
 
 @contextmanager
 def exchanged(model: nn.Module, names: Sequence[str], values: Sequence[Tensor]) -> Iterator[None]:

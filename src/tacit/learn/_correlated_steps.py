@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.mechanisms import BandedRun, StepSums
 
-__all__ = ["CorrelatedSteps"]
-
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
 class CorrelatedSteps(BandedSteps):

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from tacit.learn._examples import Examples
 
-__all__ = ["counted_rows"]
-
 
 def counted_rows(data: Examples) -> list[NDArray[Any]]:
     """Return the features, as float64, and the targets of the rows that count, at most so many of a unit.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 _SHOWN = 8  # features whose bounds a message repeats
 _NARROWEST = 2.0**-1000  # of half a range: scaling by it gives finite numbers
 
-__all__ = ["bounds_document", "read_feature_bounds", "read_target_bounds"]
-
 
 def read_feature_bounds(bounds: Any, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Read a pair of numbers, or a pair of lists with one number for each feature.

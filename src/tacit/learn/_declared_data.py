@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tacit.learn._estimator import PrivateEstimator
 
-__all__ = ["check_shape", "needs_names", "one_column"]
-
 _NEEDED = (("dataset", 'dataset="patients"'), ("budget", "budget=tc.Budget(epsilon=1, delta=1e-6)"))
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.learn._evaluation_table import Evaluation
     from tacit.picture import Picture
 
-__all__ = ["plot_evaluation"]
-
 _COLOUR, _GREY = "#0b7285", "#888888"
 
 

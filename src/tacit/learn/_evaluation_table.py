@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tacit.core import JSON, Certificate
     from tacit.picture import Picture
 
-__all__ = ["Evaluation"]
-
 _MEASURES = ("accuracy", "auc", "calibration")
 
 

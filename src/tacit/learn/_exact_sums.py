@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from tacit.learn._clipped_step import ClippedStep, Tensors
 
-__all__ = ["exact_sums", "unit_gradients"]
-
 
 def unit_gradients(
     step: ClippedStep,

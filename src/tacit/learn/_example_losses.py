@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-__all__ = ["example_losses"]
-
 
 def example_losses(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Return a loss that gives one value for each example.

@@ -18,11 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-__all__ = [
-    "data_digest", "open_for_fit", "private_parts", "refuse_drawn_rows", "refuse_exact_scores",
-    "refuse_hidden_fits",
-]  # fmt: skip
-
 #: The ledger in memory of this process, by the process that made it.
 _memory: dict[int, Ledger] = {}
 

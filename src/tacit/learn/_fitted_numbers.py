@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tacit.core import Certificate
     from tacit.picture import Picture
 
-__all__ = ["FittedNumbers"]
-
 _SHOWN = 8  # lines of a table that the text shows
 
 

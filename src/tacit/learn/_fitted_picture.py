@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.learn._fitted_numbers import FittedNumbers
     from tacit.picture import Picture
 
-__all__ = ["draw_numbers"]
-
 
 def draw_numbers(
     fitted: FittedNumbers, what: str | None, ax: Axes | None, certificate: Certificate

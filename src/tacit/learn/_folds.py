@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from tacit.ledger import Ledger
 
-__all__ = ["Folds", "unit_folds"]
-
 
 @dataclass(frozen=True)
 class Folds:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 #: Inputs, targets and weights of the examples of some units.
 UnitBlock: TypeAlias = "tuple[tuple[Tensor, ...], tuple[Tensor, ...], Tensor]"
 
-__all__ = ["GradientSums", "SampleSums", "SampledRows"]
-
 
 class SampledRows(NamedTuple):
     """The examples of a sample: units x examples, and whether each place is taken."""

@@ -15,8 +15,6 @@ from tacit.learn._weighted_kmeans import weighted_kmeans
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MOVED", "CentreSteps", "TreeSteps", "leaf_sums"]
-
 #: What one row adds to a count, beside a sum in which it has at most RADIUS: in splits, leaves and moves.
 COUNTED = {"splits": RADIUS, "leaves": RADIUS // 2, "moves": 2 * RADIUS // 3}
 #: How far one row moves the integers of a step, in L2, rounded up.

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tacit.learn._layer_book import LayerBook
 
-__all__ = ["use_attention"]
-
 
 def use_attention(
     book: LayerBook,

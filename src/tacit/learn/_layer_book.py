@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-__all__ = ["BatchLayout", "LayerBook", "LayoutChangedError", "apply_layer"]
-
 
 class LayoutChangedError(TacitError):
     """A layer met its input in another layout than in the trial steps."""

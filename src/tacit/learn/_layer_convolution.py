@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _FORWARD: Final = False  # and not transposed
 #: Gradients of units are kept for the sum when they have at most this many elements together.
 MOST_KEPT: Final = 2**24
-__all__ = ["ConvolutionJob", "ConvolutionShape", "each_axis", "use_convolution"]
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tacit.learn._layer_book import BatchLayout, LayerBook
 
-__all__ = ["use_add", "use_expand", "use_multiply", "use_prelu", "use_subtract"]
-
 
 class RepeatedParameter(torch.autograd.Function):
     """A parameter, once for each example: its gradient is that of each example."""

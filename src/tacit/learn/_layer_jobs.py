@@ -21,18 +21,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-__all__ = [
-    "GradientJob",
-    "HeldGradients",
-    "LookupJob",
-    "MatrixJob",
-    "PartJob",
-    "merged",
-    "operands_of",
-    "scaled",
-    "squared_norms",
-]
-
 #: The largest number of elements that a temporary tensor of a norm may have.
 MOST_ELEMENTS: Final = 2**26
 #: A Gram norm below this share of the sum of lengths has cancelled so far that rounding could hide it.

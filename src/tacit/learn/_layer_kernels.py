@@ -19,16 +19,6 @@ from tacit.learn._precision import may_round
 if TYPE_CHECKING:
     from tacit.learn._layer_convolution import ConvolutionJob
 
-__all__ = [
-    "EXTREME",
-    "RoundedConvolution",
-    "gram_kernel",
-    "kernels_apply",
-    "rounded",
-    "rounded_convolution",
-    "unless_extreme",
-]
-
 #: About how many programs keep a device busy.
 BUSY: Final = 528
 #: The largest image whose norms come from inner products of its positions.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from tacit.learn._layer_book import LayerBook
 
-__all__ = ["linear_part", "use_addmm", "use_embedding", "use_linear", "use_matmul"]
-
 
 class LinearLayer(torch.autograd.Function):
     """``x W^T + b``, or ``x W + b`` when transposed."""

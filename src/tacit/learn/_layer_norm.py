@@ -19,17 +19,6 @@ if TYPE_CHECKING:
 
     from tacit.learn._layer_book import LayerBook
 
-__all__ = [
-    "backward_groups",
-    "batch_norm_refused",
-    "normalised_groups",
-    "use_batch_norm",
-    "use_group_norm",
-    "use_instance_norm",
-    "use_layer_norm",
-    "use_rms_norm",
-]
-
 
 class LayerNormLayer(torch.autograd.Function):
     """Layer normalisation over the last axes."""

@@ -16,11 +16,6 @@ if TYPE_CHECKING:
 
     from tacit.learn._layer_book import LayerBook
 
-__all__ = [
-    "use_gru", "use_gru_cell", "use_lstm", "use_lstm_cell", "use_rnn_relu", "use_rnn_relu_cell",
-    "use_rnn_tanh", "use_rnn_tanh_cell",
-]  # fmt: skip
-
 
 def _lstm_gates(inner: Tensor, outer: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
     enter, forget, value, leave = (inner + outer).chunk(4, -1)

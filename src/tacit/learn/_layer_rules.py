@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
     from tacit.learn._layer_book import LayerBook
 
-__all__ = ["RULES", "LayerRules"]
-
 #: A rule takes the book and the function's own arguments; it may decline by returning `NotImplemented`.
 RULES: dict[Any, Callable[..., Any]] = {
     functional.linear: use_linear,

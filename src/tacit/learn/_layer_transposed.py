@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from tacit.learn._layer_book import LayerBook
 
 _TRANSPOSED: Final = True
-__all__ = ["use_transposed_convolution"]
 
 
 class TransposedLayer(torch.autograd.Function):

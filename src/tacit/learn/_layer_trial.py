@@ -26,18 +26,6 @@ if TYPE_CHECKING:
     from tacit.learn._clipped_step import ClippedStep, Tensors
     from tacit.learn._layer_book import BatchLayout
 
-__all__ = [
-    "TRIAL_TOLERANCE",
-    "check_layers",
-    "check_mixing",
-    "find_layouts",
-    "fixed_chance",
-    "gradients_of_units",
-    "invented",
-    "label_width",
-    "mixing_refused",
-]
-
 #: Numbers of trial examples. Two that agree on every layout settle it.
 TRIAL_SIZES: Final = (3, 5, 7, 11)
 #: How far the fast sums may be from the definition, relative to it, in float32.

@@ -16,8 +16,6 @@ except ImportError:  # the module can be read without Triton, and nothing in it 
 
     triton, tl = SimpleNamespace(jit=lambda kernel: kernel), None
 
-__all__ = ["convolution_norms", "convolution_sums", "gram_norms", "line_norms", "position_norms"]
-
 
 @triton.jit
 def gram_norms(

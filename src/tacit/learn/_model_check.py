@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tacit.learn._clipped_sums import ClippedSums
     from tacit.learn._training_setup import TrainingSetup
 
-__all__ = ["check_model", "check_optimizer"]
-
 _EXAMPLES = 4
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tacit.learn._whole_moments import MomentGrid
 
-__all__ = ["MomentFit"]
-
 #: Intervals are stated where the smallest eigenvalue is at least so many times the reach of the noise.
 _CLEAR = 3.0
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.core import JSON, Certificate
     from tacit.picture import Picture
 
-__all__ = ["NoisyLabels", "digest_of_queries"]
-
 
 @dataclass(frozen=True, repr=False)
 class NoisyLabels(Content):

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["refuse_constant", "refuse_unknown_labels", "stored_types"]
-
 _NUMBERS = frozenset("biuf")
 
 

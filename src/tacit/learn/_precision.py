@@ -16,16 +16,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-__all__ = [
-    "Precision",
-    "autocast_dtype",
-    "computing",
-    "may_round",
-    "norm_margin",
-    "read_precision",
-    "without_autocast",
-]
-
 #: ``float32`` (exact products), ``tf32`` (tensor cores with 10 bits), ``bfloat16`` (16-bit copies).
 Precision: TypeAlias = Literal["float32", "tf32", "bfloat16"]
 #: By how much a contribution may be longer than its computed norm says; the bound shrinks by as much.

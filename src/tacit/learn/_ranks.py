@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from tacit.learn._training_setup import TrainingSetup
 
-__all__ = ["SharedGradientSums", "is_shared", "release_shared"]
-
 _END, _STEP = 0, 1
 _LOOKED_AT = 256  # examples that processes compare
 

@@ -14,8 +14,6 @@ from tacit.fixes import Set
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["representatives"]
-
 
 def representatives(public: Any, number: int) -> NDArray[np.int64]:
     """Return the places of public examples that lie nearest to the centres of that many clusters.

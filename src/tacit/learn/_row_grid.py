@@ -11,8 +11,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["RowGrid", "clipped_rows", "lengths_squared", "sums_by"]
-
 
 @dataclass(frozen=True, slots=True)
 class RowGrid:

@@ -18,8 +18,6 @@ from tacit.learn._whole_features import as_numbers
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["finite_features", "read_grid"]
-
 _LARGEST = 1e150  # of a distance: its square is still a number
 _SMALLEST = 1e-6  # of a clip, as a share of the distance of a corner
 

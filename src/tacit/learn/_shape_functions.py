@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tacit.core import Certificate
     from tacit.picture import Picture
 
-__all__ = ["ShapeFunction", "ShapeFunctions"]
-
 
 @dataclass(frozen=True, slots=True)
 class ShapeFunction:

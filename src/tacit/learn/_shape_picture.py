@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tacit.learn._shape_functions import ShapeFunction, ShapeFunctions
     from tacit.picture import Picture
 
-__all__ = ["plot_shapes"]
-
 _COLOUR = "#0b7285"
 _MOST = 9  # charts in one picture
 _WORDS = 8  # bins up to which each is named

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from tacit.learn._clipped_sums import ClippedSums
 
-__all__ = ["find_slots"]
-
 #: One example shows about half of the slots that differ, or more: 20 miss one in a million.
 _EXAMPLES: Final = 20
 _TWICE: Final = 3  # of them run twice

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor, nn
 
-__all__ = ["CheckedOptimizer"]
-
 _EVERY = 50  # steps
 _MOST = 2**24  # numbers that one check compares, or one parameter
 _PART = 2**20  # numbers that are compared at once

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["plain_array"]
-
 
 def plain_array(held: Any) -> Any:
     """Return a table or a column of pandas as an array; anything else comes back as it is.

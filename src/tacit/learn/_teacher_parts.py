@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tacit.learn._examples import Examples
 
-__all__ = ["TeacherParts", "teacher_parts", "units_by_teacher"]
-
 #: The examples of each teacher: features and class numbers.
 TeacherParts = list[tuple[Any, "NDArray[np.int64]"]]
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from tacit.learn._teacher_parts import TeacherParts
 
-__all__ = ["VotingTeacher", "estimator_words", "refuse_failing", "train_teachers", "votes_of"]
-
 _MADE_UP = 40  # examples of each class
 
 #: A trained teacher: class numbers for queries.

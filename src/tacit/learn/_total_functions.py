@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-__all__ = ["TotalFunctions", "call_totally"]
-
-
 _LOSS_OPTIONS = ("weight", "size_average", "ignore_index", "reduce", "reduction")
 
 

@@ -16,8 +16,6 @@ from torch.nn import functional
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["TOTAL_LOOKUPS", "nan_where", "outside"]
-
 _WHOLE = frozenset({torch.int64, torch.int32, torch.int16, torch.int8})
 
 

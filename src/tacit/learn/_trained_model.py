@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tacit.core import JSON, Certificate
     from tacit.picture import Picture
 
-__all__ = ["TrainedModel"]
-
 
 class TrainedModel(Content):
     """Trained weights: every parameter that was trained, under its name in the model.

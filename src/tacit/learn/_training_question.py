@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON
 
-__all__ = ["callable_document", "model_document", "optimizer_document", "tensors_digest"]
-
 _OURS = ("torch.", "transformers.", "builtins", "functools")
 
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tacit.learn._block_slots import BlockSlots
     from tacit.learn._training_settings import TrainingSettings
 
-__all__ = ["Augmentation", "TrainingSetup", "as_model_input", "tensor_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Augmentation:

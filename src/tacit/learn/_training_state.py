@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tacit.learn._model_sums import ModelSums
 
-__all__ = ["read_state", "write_state"]
-
 
 def write_state(sums: ModelSums) -> bytes:
     """Write where the steps stand: a function of noisy sums, but kept secret with the run."""

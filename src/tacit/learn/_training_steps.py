@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.mechanisms import StepSums
 
-__all__ = ["TrainingSteps", "add_noise"]
-
 _AT_ONCE = 2**20  # about so many numbers are drawn at once on a processor, 16 times as many on a device
 
 

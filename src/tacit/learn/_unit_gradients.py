@@ -13,10 +13,6 @@ from tacit.learn._whole_features import FEATURE_STEPS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "CLIP_STEPS", "RESIDUAL_STEPS", "ClassResiduals", "CountResiduals", "ResidualRule", "UnitGradients",
-]  # fmt: skip
-
 #: The clip in grid steps: the L2 sensitivity of a sum of unit gradients, whatever the clip is.
 CLIP_STEPS = 2**28
 #: Residuals are whole numbers of 1 / RESIDUAL_STEPS.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["unit_names", "unit_rows"]
-
 
 def unit_rows(examples: int, owners: Any, most: int) -> NDArray[np.int64]:
     """Return an array (units x most) of places of examples, padded with -1 at the end.

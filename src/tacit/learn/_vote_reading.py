@@ -20,8 +20,6 @@ from tacit.fixes import Set
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["VoteReading", "divergence_of_doubt", "log_doubt", "published_cost"]
-
 _ORDERS = (1.25, 1.5, 1.75, *range(2, 65), *range(72, 257, 8), 320, 384, 512)
 _CELLS = 8  # of the search for the smooth sensitivity, in one vote's step
 _FURTHEST = 5_000  # steps; beyond them the largest possible change counts

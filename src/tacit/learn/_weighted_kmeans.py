@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["weighted_kmeans"]
-
 _RESTARTS = 20
 _MOVES = 50
 

@@ -9,10 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "FEATURE_STEPS", "as_numbers", "scaled_features", "whole_classes", "whole_features", "whole_targets",
-]  # fmt: skip
-
 #: How many grid steps reach from the middle of a feature's bounds to either bound.
 FEATURE_STEPS = 2**12
 

@@ -13,8 +13,6 @@ from tacit.learn._whole_features import FEATURE_STEPS, as_numbers, whole_feature
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MOST_CLIP", "MOST_FEATURES", "MomentGrid", "moment_matrix"]
-
 #: The largest norm of scaled features, and the most features.
 MOST_CLIP, MOST_FEATURES = 64, 4096
 #: Weights of squares and of products of two columns: 41^2 <= 2 * 29^2, so that the weighted vector of a row's

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tacit.ledger._blocks import Blocks
     from tacit.ledger._transaction import Transaction
 
-__all__ = ["check_growth", "grow_budget", "open_account", "record_unsealing", "refresh_account"]
-
 
 def open_account(
     transaction: Transaction,

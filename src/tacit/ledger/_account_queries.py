@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from tacit.ledger._store import StoreReader
     from tacit.ledger._writer import Writer
 
-__all__ = ["AccountQueries"]
-
 
 class AccountQueries:
     """The methods of a ledger that read its state: where it stands, its accounts and what is left."""

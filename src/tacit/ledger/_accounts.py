@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tacit.ledger._chain import Chain
     from tacit.ledger._rows import BlockRow, Tip
 
-__all__ = ["Account", "empty_filter", "opening_filter", "sealed_account", "sealed_block"]
-
 
 @dataclass(frozen=True, slots=True)
 class Account:

@@ -18,20 +18,6 @@ from tacit.ledger._chain import canonical, spend_to_text
 from tacit.ledger._charges import ChargeRequest
 from tacit.ledger._receipts import Receipt
 
-__all__ = [
-    "read_account_name",
-    "read_blocks",
-    "read_budget",
-    "read_charge",
-    "read_expiry",
-    "read_labels",
-    "read_name",
-    "read_payload",
-    "read_receipt",
-    "read_record",
-    "read_text",
-]
-
 
 def read_name(parameter: str, value: object) -> str:
     """Read the name of an account or a unit, a plan's hash or a key: 1 to 200 printable characters."""

@@ -12,8 +12,6 @@ from tacit.ledger import _refusals
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ArtifactFiles"]
-
 _DAY = 86_400.0
 
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from tacit.ledger._rows import ReleaseRow
     from tacit.ledger._store import Store
 
-__all__ = ["ARTIFACT_BYTES", "KeptPayload", "keep_payload", "read_payload_of", "stored_digest"]
-
 #: A payload of more bytes is an artifact.
 ARTIFACT_BYTES = 2**20
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.ledger._blocks import Blocks
     from tacit.ledger._transaction import Transaction
 
-__all__ = ["charged_blocks", "check_blocks", "check_partition"]
-
 
 def check_partition(name: str, blocks: Blocks, adjacency: str, above: Sequence[Account]) -> None:
     """Refuse a partition for the adjacency replace, and one that differs from that of any account above."""

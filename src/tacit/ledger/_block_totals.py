@@ -18,18 +18,6 @@ if TYPE_CHECKING:
     from tacit.accounting import Budget, Spend
     from tacit.ledger._rows import BlockRow
 
-__all__ = [
-    "BlockFull",
-    "BlockSums",
-    "BlockTotals",
-    "charge_blocks",
-    "sums_from_text",
-    "sums_of",
-    "sums_to_text",
-    "with_blocks",
-    "with_sums",
-]
-
 #: The sums of one block, or the largest sums of several, coordinate by coordinate.
 BlockSums: TypeAlias = tuple[Fraction | None, ...]
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from tacit.ledger._rows import BlockRow
     from tacit.ledger._store import StoreReader
 
-__all__ = ["block_problems", "same_blocks"]
-
 
 def same_blocks(reader: StoreReader, replayed: ReplayedAccount) -> bool:
     """Whether the stored blocks of an account are those that follow from the log."""

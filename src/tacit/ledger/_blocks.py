@@ -9,8 +9,6 @@ from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Code, Set
 
-__all__ = ["Blocks", "read_block", "read_block_names"]
-
 _MOST_PER_UNIT = 100
 
 

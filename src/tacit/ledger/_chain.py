@@ -13,8 +13,6 @@ from tacit.accounting import Spend
 if TYPE_CHECKING:
     from tacit.ledger._rows import EntryRow
 
-__all__ = ["START", "Chain", "Head", "blocks_of", "canonical", "spend_from_text", "spend_to_text"]
-
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 #: The hash that the first entry follows.

@@ -25,16 +25,6 @@ if TYPE_CHECKING:
     from tacit.ledger._rows import EntryRow
     from tacit.ledger._transaction import Transaction
 
-__all__ = [
-    "BudgetExceeded",
-    "ChargeRequest",
-    "charge",
-    "check_lineage",
-    "find_charge",
-    "new_charge",
-    "same_charge",
-]
-
 #: Which accounts keep a question that is given in its words, or as its shape.
 _KEEPS = {"words": frozenset({"words"}), "shape": frozenset({"words", "shape"})}
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from tacit.ledger._receipts import Receipt
     from tacit.ledger._verification import Verification
 
-__all__ = ["LedgerCuration"]
-
 
 class LedgerCuration(LedgerQueries):
     """The methods of a ledger for its curator; each is recorded in the log."""

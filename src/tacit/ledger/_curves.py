@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Budget
 
-__all__ = ["CurveNeeded", "FitNeeded", "at_orders", "fits_alone", "fits_limit", "orders_of", "recorded"]
-
 _KNOWN: dict[tuple[Cost, tuple[Fraction, ...]], Spend] = {}
 #: By the identity of a spend: the spend itself, some orders, what it is at them, and its text.
 _RECORDED: dict[int, tuple[Spend, tuple[Fraction, ...], Spend, str]] = {}

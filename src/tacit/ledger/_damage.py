@@ -11,8 +11,6 @@ from tacit.ledger import _refusals
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["UNREADABLE", "readable"]
-
 #: What Python raises where stored text, JSON or numbers are not what the ledger wrote.
 UNREADABLE = (
     ArithmeticError,

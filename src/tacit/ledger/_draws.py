@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tacit.ledger._rows import EntryRow
     from tacit.ledger._transaction import Transaction
 
-__all__ = ["DrawDecision", "as_charged", "authorise", "claim", "keep_release"]
-
 
 @dataclass(frozen=True, slots=True)
 class DrawDecision:

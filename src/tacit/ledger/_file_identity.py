@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["identity_of"]
-
 
 def identity_of(file: str | int) -> tuple[int, int] | None:
     """Return the numbers of a file's device and of the file on it, or None if there is no such file.

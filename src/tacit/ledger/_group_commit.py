@@ -13,8 +13,6 @@ from tacit.ledger._refusals import unavailable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["GroupCommit", "Job"]
-
 T = TypeVar("T")
 
 _MOST = 512  # requests in one batch: bounds how long one commit keeps other processes waiting

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from tacit.ledger._rows import EntryRow, RunRow
     from tacit.ledger._transaction import Transaction
 
-__all__ = ["RunProgress", "authorise_run", "claim_next", "instalment_key", "keep_instalment", "run_progress"]
-
 
 class RunProgress(NamedTuple):
     """How far a run is: its last claimed instalment and its last stored one; 0 for none."""

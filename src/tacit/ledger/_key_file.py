@@ -8,8 +8,6 @@ from pathlib import Path
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Do, Either, Say, Set
 
-__all__ = ["KEY_FILE_VARIABLE", "load_key", "new_key"]
-
 #: Environment variable that names the key file where no argument does.
 KEY_FILE_VARIABLE = "TACIT_LEDGER_KEY_FILE"
 

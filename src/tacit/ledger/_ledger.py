@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from tacit.ledger._charges import ChargeRequest
     from tacit.ledger._rows import ReleaseRow
 
-__all__ = ["Ledger", "open_ledger"]
-
 
 class Ledger(LedgerRuns):
     """The durable record of every charge; made by `Ledger.open` or `Ledger.memory`.

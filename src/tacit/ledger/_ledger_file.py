@@ -21,8 +21,6 @@ except ImportError:  # pragma: no cover - not a POSIX system
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["LedgerFile"]
-
 _NO_ROOM = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)})
 _PROBE = 4 << 20  # more than one commit writes
 _NATIVE_LOCKS = sys.platform == "linux" and sys.maxsize > 2**32

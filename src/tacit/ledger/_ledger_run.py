@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from tacit.ledger._rows import EntryRow
     from tacit.ledger._writer import Writer
 
-__all__ = ["Instalment", "LedgerRun"]
-
 
 @dataclass(frozen=True, slots=True)
 class Instalment:

@@ -36,17 +36,6 @@ if TYPE_CHECKING:
     from tacit.ledger._rows import EntryRow
     from tacit.ledger._transaction import Transaction
 
-__all__ = [
-    "count_as_spent",
-    "exhausted",
-    "gap_key",
-    "gaps",
-    "lost_between",
-    "may_have_been_lost",
-    "refresh_key",
-    "refreshed_since",
-]
-
 
 def gap_key(number: int) -> str:
     """Return the key of the entry that records the first, second, ... gap of a log; unique in the store."""

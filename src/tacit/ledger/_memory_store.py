@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from tacit.ledger._store import StoreReader
 
-__all__ = ["MemoryStore"]
-
 
 class MemoryStore:
     """Lists and dictionaries behind the protocol `Store`; `commit` applies every change, or none."""

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["NamedLocks"]
-
 
 class NamedLocks:
     """Let threads that want the same thing take turns, so that the second finds what the first has made."""

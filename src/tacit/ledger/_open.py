@@ -27,8 +27,6 @@ from tacit.ledger._writer import Writer
 if TYPE_CHECKING:
     from tacit.ledger._store import Store
 
-__all__ = ["Location", "open_location", "open_memory"]
-
 #: Where a ledger or one of its files is: a path, or the address of a server.
 Location: TypeAlias = str | os.PathLike[str]
 

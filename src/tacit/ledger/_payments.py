@@ -15,11 +15,6 @@ if TYPE_CHECKING:
     from tacit.ledger._rows import EntryRow, ReleaseRow
     from tacit.ledger._store import StoreReader
 
-__all__ = [
-    "CommittedEntries", "EntrySource", "certificate_of", "claim_key", "covers", "payments", "run_of_plan",
-    "run_payments", "stored_draw",
-]  # fmt: skip
-
 _PAYMENTS = frozenset({"draw", "view", "charge"})
 
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     Connection = psycopg.Connection[tuple[object, ...]]
 
-__all__ = ["PostgresStore"]
-
 _APPEND = "SELECT ledger_append_3(%s)"
 _TAKE_LOCK = f"SELECT pg_advisory_xact_lock({POSTGRES_LOCK}, 'ledger_entries'::regclass::oid::int)"
 _LOCK_RUN = "SELECT pg_advisory_lock(('ledger_runs'::regclass::oid::bigint << 32) | (%s & 4294967295))"

@@ -21,8 +21,6 @@ from tacit.ledger._ledger import Ledger, open_ledger
 if TYPE_CHECKING:
     from tacit.ledger._open import Location
 
-__all__ = ["KEPT_IN_MEMORY", "forget_memory", "open_books", "own_memory", "source_places"]
-
 KEPT_IN_MEMORY: Final = "kept in memory: forgotten when Python ends"
 _SERVERS: Final = ("postgresql://", "postgres://")
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from tacit.ledger._rows import EntryRow, ReleaseRow
     from tacit.ledger._store import StoreReader
 
-__all__ = ["LedgerQueries"]
-
 _STEP = 2_000  # entries in one read of a long history
 _FEW = 20  # accounts that are read one by one
 

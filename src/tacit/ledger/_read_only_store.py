@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tacit.ledger._sql_reader import SqlReader
     from tacit.ledger._store import LedgerIdentity, TransactionStart
 
-__all__ = ["ReadOnlySqliteStore"]
-
 
 class ReadOnlySqliteStore(SqliteStore):
     """Everything that reads works; everything that would write is refused.

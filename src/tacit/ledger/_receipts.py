@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tacit.accounting import Spend
     from tacit.ledger._rows import EntryRow
 
-__all__ = ["Entry", "Receipt", "StoredRelease", "account_key", "entry_of", "receipt_of", "user_key"]
-
 
 @dataclass(frozen=True, slots=True)
 class Receipt:

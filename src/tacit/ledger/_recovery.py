@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from tacit.accounting import Budget
     from tacit.ledger._transaction import Transaction
 
-__all__ = ["record_gap"]
-
 
 def record_gap(
     transaction: Transaction,

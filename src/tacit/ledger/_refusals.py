@@ -12,31 +12,6 @@ if TYPE_CHECKING:
     from tacit.accounting import Budget
     from tacit.fixes import Fix
 
-__all__ = [
-    "CONTINUE",
-    "RESTORE",
-    "artifact_lost",
-    "budget_in_words",
-    "damaged",
-    "disk_full",
-    "lacks",
-    "locked",
-    "newer",
-    "not_a_ledger",
-    "older",
-    "read_only",
-    "release_failed",
-    "replaced",
-    "rolled_back",
-    "run_locked",
-    "sealed",
-    "tampered",
-    "unavailable",
-    "unknown_account",
-    "unwritten_witness",
-    "witness_failed",
-]
-
 #: What helps after every kind of damage: a good copy, and the check of it.
 RESTORE = Do("restore-ledger")
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from tacit.ledger._rows import EntryRow
     from tacit.ledger._store import StoreReader
 
-__all__ = ["Replay", "ReplayedAccount", "ReplayedRun", "cost_text", "replay_entry", "replay_in_order"]
-
 _CHARGES = frozenset({"charge", "draw", "run", "view"})
 _DECISIONS = frozenset({"grow", "refresh", "lost", "version", "freeze", "unfreeze", "expiry", "record"})
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from tacit.ledger._accounts import Account
     from tacit.ledger._transaction import Transaction
 
-__all__ = ["check_expiry", "check_frozen", "set_expiry", "set_frozen"]
-
 _CLOCKS_DIFFER = timedelta(seconds=5)  # between machines that share a ledger
 
 

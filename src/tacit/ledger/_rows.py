@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["AccountRow", "BlockRow", "EntryRow", "ReleaseRow", "RunRow", "StoreChanges", "Tip"]
-
 
 class EntryRow(NamedTuple):
     """One entry of the log; the hash in the last column covers every other column."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
 
-__all__ = ["LedgerRuns"]
-
 
 class LedgerRuns(LedgerCuration):
     """The methods of a ledger for runs of numbered instalments."""

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from tacit.ledger._chain import Chain
     from tacit.ledger._rows import EntryRow
 
-__all__ = ["hide_secret", "reveal_secret"]
-
 _NONCE = 32
 _TAG = 32
 

@@ -13,17 +13,6 @@ that are still running cannot write to it any more.
 
 from __future__ import annotations
 
-__all__ = [
-    "KINDS",
-    "POSTGRES_LOCK",
-    "POSTGRES_SCHEMA",
-    "POSTGRES_UPGRADE",
-    "SQLITE_APPLICATION",
-    "SQLITE_SCHEMA",
-    "SQLITE_UPGRADE",
-    "VERSION",
-]
-
 #: Version of the schema; a store of a later version is refused, one of an earlier version is upgraded.
 VERSION = 3
 

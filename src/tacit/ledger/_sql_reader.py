@@ -10,8 +10,6 @@ from tacit.ledger._rows import AccountRow, BlockRow, EntryRow, ReleaseRow, RunRo
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["SqlReader"]
-
 _ENTRY = "SELECT seq, kind, account, levels, spend, plan, idem, body, mac FROM ledger_entries"
 _ACCOUNT = "SELECT id, name, parent, facts, state, seq, seal FROM ledger_accounts"
 _RELEASE = "SELECT receipt, part, root, version, plan, payload, artifact, seq FROM ledger_releases"

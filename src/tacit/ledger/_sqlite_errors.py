@@ -11,8 +11,6 @@ from tacit.ledger import _refusals
 if TYPE_CHECKING:
     from tacit.ledger._ledger_file import LedgerFile
 
-__all__ = ["refusal_of"]
-
 #: Failures after which nobody knows what is on the disk; a failed read, lock or map of memory is not one.
 _FAILED_WRITES = frozenset(
     {

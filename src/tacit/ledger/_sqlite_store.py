@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from tacit.ledger._rows import AccountRow, StoreChanges, Tip
 
-__all__ = ["SqliteStore"]
-
 _INSERT_ENTRY = "INSERT INTO ledger_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT_RELEASE = "INSERT INTO ledger_releases VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _PUT_ACCOUNT = (  # the last value is the schema of the program that wrote the row

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from tacit.errors import TacitError
     from tacit.ledger._rows import AccountRow, BlockRow, EntryRow, ReleaseRow, RunRow, StoreChanges, Tip
 
-__all__ = ["LedgerIdentity", "Store", "StoreReader", "TransactionStart"]
-
 
 class LedgerIdentity(NamedTuple):
     """A ledger's random name, and the fingerprint of the key that it was made with."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tacit.ledger._rows import AccountRow
     from tacit.ledger._store import StoreReader, TransactionStart
 
-__all__ = ["AccountCache", "Transaction", "latest_time"]
-
 
 @dataclass(slots=True)
 class AccountCache:

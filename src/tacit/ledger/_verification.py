@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tacit.ledger._rows import AccountRow
     from tacit.ledger._store import StoreReader
 
-__all__ = ["Verification", "accounts_to_seal", "verify"]
-
 _UNREADABLE = (*UNREADABLE, TacitError)
 
 

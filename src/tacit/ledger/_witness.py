@@ -26,8 +26,6 @@ try:
 except ImportError:  # pragma: no cover - Windows has no advisory locks of this kind
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Witness", "contains", "read_head"]
-
 _MARK = "tacit-witness-1"
 _LINE = len(_MARK) + 1 + 32 + 1 + 20 + 1 + 64 + 1 + 8 + 1
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from tacit.ledger._store import LedgerIdentity, Store, StoreReader
     from tacit.ledger._witness import Witness
 
-__all__ = ["Writer"]
-
 T = TypeVar("T")
 
 _FOLLOWING = frozenset({"claim", "release"})  # entries that follow from a charge and take nothing

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from tacit.maps._regions import Regions
     from tacit.mechanisms import MeasurementNoise
 
-__all__ = ["AreaEnds", "AreaQuestions"]
-
 
 @dataclass(frozen=True, slots=True)
 class AreaEnds:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from tacit.fixes import Fix
 
-__all__ = ["EARTH_KM", "SAME", "Area", "Circle", "PolygonArea", "Rectangle", "as_geometry", "exact_ends"]
-
 #: The mean radius of the earth.
 EARTH_KM = 6371.0088
 #: Borders that agree within this share of a region are the same border.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON
 
-__all__ = ["Box", "BoxGiven", "LatLon"]
-
 #: A place: latitude, then longitude.
 LatLon: TypeAlias = tuple[float, float]
 #: A box as people write it: the south-western corner, then the north-eastern one. Across the 180th meridian

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tacit.maps._regions import Regions
     from tacit.picture import Picture
 
-__all__ = ["SurfaceDifference", "surface_difference"]
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SurfaceDifference(AreaQuestions, Content):

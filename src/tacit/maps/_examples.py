@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["EXAMPLE_BOX", "example_districts", "example_ranges", "example_sites"]
-
 #: The box of the invented sites: the south-western corner, then the north-eastern one.
 EXAMPLE_BOX = ((-25.0, 132.0), (-22.0, 136.0))
 #: Where the invented sites gather: latitude, longitude, how far they spread (degrees), how many.

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from tacit.maps._flow_table import FlowTable
     from tacit.picture import Picture
 
-__all__ = ["plot_flows"]
-
 _FEW = 30  # zones whose names fit
 
 

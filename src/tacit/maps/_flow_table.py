@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tacit.core import Certificate
     from tacit.picture import Picture
 
-__all__ = ["FlowTable", "flow_table"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FlowTable(AnswerTable):

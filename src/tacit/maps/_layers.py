@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from tacit.maps._areas import Area
 
-__all__ = ["read_layer"]
-
 
 def read_layer(layer: object, name: str, within_km: float) -> tuple[tuple[str, ...], Sequence[Area]]:
     """Return the names of a layer's places and the area of each."""

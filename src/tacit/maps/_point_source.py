@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.engines import ColumnRole
     from tacit.maps._box import Box
 
-__all__ = ["OwnedPoints", "PointSource", "rank_of"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OwnedPoints:

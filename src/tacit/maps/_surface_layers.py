@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tacit.picture import Picture
 
-__all__ = ["plot_layers"]
-
 
 def plot_layers(surface: Any, facts: Mapping[str, Any]) -> Picture:
     """Draw the counts, and beside them the lower ends of their intervals, in the same colours."""

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["png_of", "surface_page"]
-
 _WIDE = 1000.0  # the width of the drawing, in its own units
 _FEW = 1000  # regions whose borders are drawn
 _RAMP = np.array([[255, 255, 255], [254, 227, 145], [254, 153, 41], [204, 76, 2], [102, 37, 6]], dtype=float)

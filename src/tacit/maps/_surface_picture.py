@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.maps._surface import Surface
     from tacit.picture import Picture
 
-__all__ = ["draw_regions", "plot_difference", "plot_surface"]
-
 _LAYERS = ("n", "density")
 _HATCHED = 4096  # regions; more would be drawn too slowly
 _BORDERED = 1000  # regions of different sizes; the borders and hatches of more would hide their colours

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tacit.maps._surface import Surface
 
-__all__ = ["surface_html", "surface_text"]
-
 _SHADES = " .:-=+*#%@"
 _HIGH, _WIDE = 20, 60
 _LISTED = 12  # regions

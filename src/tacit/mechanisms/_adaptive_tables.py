@@ -13,7 +13,7 @@ from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.mechanisms._discrete_gaussian import DiscreteGaussian
 from tacit.mechanisms._exponential import Exponential
-from tacit.mechanisms._mechanism import Adjacency, Mechanism, figure, read_adjacency, show
+from tacit.mechanisms._mechanism import Mechanism, figure, read_adjacency, show
 from tacit.mechanisms._roots import square_root_up
 
 if TYPE_CHECKING:
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tacit.accounting import Cost
-
-__all__ = ["AdaptiveTables", "ChooseTable", "MeasureTable", "TableCandidate", "TableSteps"]
+    from tacit.accounting import Adjacency, Cost
 
 _MOST = 2**40  # counts and estimates beyond it become it: no sum over a table then overflows
 _MOST_CELLS = 2**21

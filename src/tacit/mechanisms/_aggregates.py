@@ -17,11 +17,9 @@ from tacit.mechanisms._moments import Moments
 from tacit.mechanisms._row_mechanism import Clipped, IntegerRange, Noised, counted
 
 if TYPE_CHECKING:
+    from tacit.accounting import Adjacency
     from tacit.mechanisms._discrete_gaussian import DiscreteGaussian
     from tacit.mechanisms._discrete_laplace import DiscreteLaplace
-    from tacit.mechanisms._mechanism import Adjacency
-
-__all__ = ["Count", "Mean", "MeanAndCount", "Sum"]
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)

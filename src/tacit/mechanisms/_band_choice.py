@@ -12,8 +12,6 @@ from tacit.mechanisms._mechanism import check_delta, exactly_one
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["BandChoice", "choose_bands", "noise_multiple"]
-
 _MOST_BANDS = 512
 
 

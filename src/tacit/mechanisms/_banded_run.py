@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["BandedRun"]
-
 
 class BandedRun:
     """What later steps of `BandedSteps` need from earlier ones. It is secret: it holds exact sums.

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from tacit.accounting import Cost
     from tacit.mechanisms._sampled_steps import StepSums
 
-__all__ = ["BandedSteps"]
-
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
 class BandedSteps(SampledSteps):

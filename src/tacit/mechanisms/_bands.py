@@ -18,8 +18,6 @@ from tacit.exact import count
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["band_coefficients", "coefficient_norm", "totals_error"]
-
 _SCALE = 1 << 12  # the first coefficient
 _OFTEN = 25  # iterations of the search; the error is then within a part in 10^4 of the smallest
 

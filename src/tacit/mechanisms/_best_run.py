@@ -13,8 +13,6 @@ from tacit.mechanisms._mechanism import show
 if TYPE_CHECKING:
     from tacit.accounting import Cost
 
-__all__ = ["BestRun", "CandidateRuns"]
-
 
 class CandidateRuns(Protocol):
     """What a field hands to `BestRun`: it can run each candidate, any number of times, with fresh noise."""

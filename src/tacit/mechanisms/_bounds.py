@@ -22,11 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tacit.accounting import Cost
+    from tacit.accounting import Adjacency, Cost
     from tacit.exact import Number
-    from tacit.mechanisms._mechanism import Adjacency
-
-__all__ = ["Bounds"]
 
 _STRAY = Fraction(1, 100)  # the chance that noise makes any empty cell look filled
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["brought_within", "clip", "fold", "read_bounds", "truncate"]
-
 
 def read_bounds(bounds: tuple[Number, Number] | None) -> tuple[Fraction, Fraction]:
     """Read public bounds (low, high), or refuse where there are none."""

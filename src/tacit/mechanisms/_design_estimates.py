@@ -12,17 +12,6 @@ from tacit.exact import Number, count, rational, read_fraction
 from tacit.fixes import Code, Set
 from tacit.mechanisms._mechanism import confidence_level
 
-__all__ = [
-    "DesignEstimate",
-    "TwoGroupDesign",
-    "no_epsilon",
-    "normal_quantile",
-    "open_chance",
-    "read_chance",
-    "two_chances",
-    "wilson",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class DesignEstimate:

@@ -11,14 +11,12 @@ from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Set
 from tacit.mechanisms._integer_noise import IntegerNoise
-from tacit.mechanisms._mechanism import Adjacency, check_delta, exactly_one, figure, read_adjacency, show
+from tacit.mechanisms._mechanism import check_delta, exactly_one, figure, read_adjacency, show
 from tacit.mechanisms._noise_laws import GaussianLaw
 from tacit.mechanisms._roots import square_root_up
 
 if TYPE_CHECKING:
-    from tacit.accounting import Cost
-
-__all__ = ["DiscreteGaussian"]
+    from tacit.accounting import Adjacency, Cost
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)

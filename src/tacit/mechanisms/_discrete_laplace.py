@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 from tacit.exact import Number, count, rational
 from tacit.mechanisms._integer_noise import IntegerNoise
 from tacit.mechanisms._laplace import laplace_cost
-from tacit.mechanisms._mechanism import Adjacency, exactly_one, figure, read_adjacency, show
+from tacit.mechanisms._mechanism import exactly_one, figure, read_adjacency, show
 from tacit.mechanisms._noise_laws import LaplaceLaw
 
 if TYPE_CHECKING:
-    from tacit.accounting import Cost
-
-__all__ = ["DiscreteLaplace"]
+    from tacit.accounting import Adjacency, Cost
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
 
-__all__ = ["Exponential"]
-
 
 class Exponential(Selection):
     """Pick a candidate with probability proportional to exp(epsilon u / (2 sensitivity)).

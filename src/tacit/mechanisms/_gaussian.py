@@ -13,14 +13,12 @@ from tacit.fixes import Choose, Set
 from tacit.mechanisms._grid import FINE, default_grid, fine_grid
 from tacit.mechanisms._grid_noise import GridNoise
 from tacit.mechanisms._input_values import exact
-from tacit.mechanisms._mechanism import Adjacency, check_delta, exactly_one, read_adjacency, show
+from tacit.mechanisms._mechanism import check_delta, exactly_one, read_adjacency, show
 from tacit.mechanisms._noise_laws import GaussianLaw
 from tacit.mechanisms._roots import square_root_up
 
 if TYPE_CHECKING:
-    from tacit.accounting import Cost
-
-__all__ = ["Gaussian"]
+    from tacit.accounting import Adjacency, Cost
 
 _PAD = 1 + Fraction(1, FINE)  # the lattice law needs a millionth more noise than the continuous law
 _LARGEST_SHIFT = 100  # sensitivity / sigma up to which the continuous cost is proven for the lattice

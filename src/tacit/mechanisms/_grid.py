@@ -23,19 +23,6 @@ from tacit.fixes import Code
 from tacit.mechanisms._grid_decimals import beyond_stored
 from tacit.mechanisms._input_values import exact_float
 
-__all__ = [
-    "FINE",
-    "LONGEST",
-    "Array",
-    "Steps",
-    "add",
-    "default_grid",
-    "fine_grid",
-    "fits",
-    "from_steps",
-    "to_steps",
-]
-
 LONGEST = 2**53  # steps in one noise scale: no draw comes near 64 bits
 FINE = 2**20  # steps in one noise scale, by default: a millionth is too small to matter
 _SAFE = 2**62 - 1  # two of these still fit into 64 bits

@@ -20,8 +20,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["beyond_stored"]
-
 _PLACES = 18  # 10^18 is below 2^63
 _TENS = np.array([10**k for k in range(_PLACES + 1)], np.uint64)
 _ONE = np.uint64(1)

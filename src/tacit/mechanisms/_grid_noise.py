@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tacit.errors import TacitError
     from tacit.mechanisms._noise_laws import NoiseLaw
 
-__all__ = ["SMALLEST_SCALE", "GridNoise", "out_of_range"]
-
 SMALLEST_SCALE, _LARGEST = Fraction(2) ** -900, Fraction(2) ** 900
 
 

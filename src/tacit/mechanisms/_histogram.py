@@ -23,11 +23,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tacit.accounting import Adjacency
     from tacit.mechanisms._discrete_gaussian import DiscreteGaussian
     from tacit.mechanisms._discrete_laplace import DiscreteLaplace
-    from tacit.mechanisms._mechanism import Adjacency
-
-__all__ = ["Histogram"]
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)

@@ -17,8 +17,6 @@ from tacit.mechanisms._input_values import packed, types_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["as_floats", "collected", "rows_of", "taken"]
-
 _WHOLE = {int, np.int64, np.int32}
 _PLAIN = _WHOLE | {float, bool, np.float64, np.float32}
 

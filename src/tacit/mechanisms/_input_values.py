@@ -29,18 +29,6 @@ from tacit.fixes import Code
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = [
-    "ExactNumbers",
-    "exact",
-    "exact_float",
-    "in_64_bits",
-    "in_floats",
-    "packed",
-    "read_integers",
-    "read_numbers",
-    "types_of",
-]
-
 #: Numbers as read at the door. A float stands for its exact reading, see `_grid.to_steps`.
 ExactNumbers: TypeAlias = (
     int | float | Fraction | NDArray[np.float64] | NDArray[np.int64] | NDArray[np.object_]

@@ -15,8 +15,6 @@ from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw, TruncatedLapla
 if TYPE_CHECKING:
     from tacit.exact import Number
 
-__all__ = ["IntegerMechanism", "half_width_of_sum"]
-
 
 class IntegerMechanism(Mechanism):
     """A mechanism that a field hands its exact integers to.

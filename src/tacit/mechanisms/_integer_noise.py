@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw
 
-__all__ = ["IntegerNoise", "saturated_sum"]
-
 
 class IntegerNoise(GridNoise, IntegerMechanism):
     """Integer noise on integers."""

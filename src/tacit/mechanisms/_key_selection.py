@@ -16,7 +16,6 @@ from tacit.mechanisms._input_values import read_integers
 from tacit.mechanisms._integer_mechanism import IntegerMechanism, half_width_of_sum
 from tacit.mechanisms._keys_by_size import KeysBySize
 from tacit.mechanisms._mechanism import (
-    Adjacency,
     confidence_level,
     exactly_one,
     figure,
@@ -27,9 +26,7 @@ from tacit.mechanisms._noise_laws import GaussianLaw, TruncatedLaplaceLaw, check
 from tacit.mechanisms._roots import square_root_up
 
 if TYPE_CHECKING:
-    from tacit.accounting import Cost
-
-__all__ = ["KeySelection"]
+    from tacit.accounting import Adjacency, Cost
 
 _DIGITS = 60  # of the decimal arithmetic behind the reach; half of them are certain
 _SEVERAL = 4  # keys of a unit, below which Gaussian noise never shows more of them

@@ -10,8 +10,6 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
 
-__all__ = ["KeysBySize"]
-
 K = TypeVar("K", bound=Hashable)
 #: For each number of units the ranks of some keys that have so many, from 0 and in order.
 Ranks: TypeAlias = Mapping[int, Sequence[int]]

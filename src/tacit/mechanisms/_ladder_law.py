@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["RATE_SLACK", "LadderLaw", "RungLaw", "decimal", "digits_for", "largest_rate", "search_rate"]
-
 _DIGITS = 60  # of the decimal arithmetic, besides those that a small rate loses
 _RATE_BITS = 64  # of a rate, after its leading zeros
 RATE_SLACK = Decimal(10) ** -40  # far above the error of the decimal arithmetic, far below a step of the rate

@@ -12,14 +12,13 @@ from tacit.exact import count, rational
 from tacit.fixes import Set
 from tacit.mechanisms._grid_noise import SMALLEST_SCALE, out_of_range
 from tacit.mechanisms._ladder_law import LadderLaw, largest_rate
-from tacit.mechanisms._mechanism import Adjacency, figure, read_adjacency, show
+from tacit.mechanisms._mechanism import figure, read_adjacency, show
 from tacit.mechanisms._noise_laws import check_width
 from tacit.mechanisms._width_noise import WidthNoise
 
 if TYPE_CHECKING:
+    from tacit.accounting import Adjacency
     from tacit.exact import Number
-
-__all__ = ["LadderNoise"]
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)

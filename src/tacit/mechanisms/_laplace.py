@@ -12,13 +12,11 @@ from tacit.exact import Number, count, rational
 from tacit.mechanisms._grid import default_grid, fine_grid
 from tacit.mechanisms._grid_noise import GridNoise
 from tacit.mechanisms._input_values import exact
-from tacit.mechanisms._mechanism import Adjacency, confidence_level, exactly_one, read_adjacency, show
+from tacit.mechanisms._mechanism import confidence_level, exactly_one, read_adjacency, show
 from tacit.mechanisms._noise_laws import LaplaceLaw
 
 if TYPE_CHECKING:
-    from tacit.accounting import Cost
-
-__all__ = ["Laplace", "LaplaceTextbook", "coarsest", "laplace_cost"]
+    from tacit.accounting import Adjacency, Cost
 
 _CHARGED = 1024  # steps of the lattice that is charged: any refinement of it is dominated by it
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["LinearHashing"]
-
 _MOST_BITS = 8  # of a hash; above epsilon 6 or so, more would help little
 _BLOCK = 1 << 16
 _MOST_DECODED = 26  # bits of the table of one transform

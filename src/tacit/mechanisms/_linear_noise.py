@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["LinearNoise", "linear_half_width", "linear_tail", "root_between"]
-
 _CLOSED = 4  # Laplace terms with a closed form
 _APART = (0.0, 0.0, 1e-6, 1e-4, 1e-3)  # how far apart weights must lie, for so many of them
 _FLAT = 0.02  # a Laplace term below this part of the normal's spread joins the normal

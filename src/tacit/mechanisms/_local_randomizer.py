@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
 
-__all__ = ["LocalRandomizer", "SupportRandomizer", "bad_report", "read_answers", "several", "unknown_answer"]
-
 
 class LocalRandomizer(Mechanism):
     """A mechanism that runs at the respondent: the true answer goes in, a report comes out.

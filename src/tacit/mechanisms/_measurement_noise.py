@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tacit.mechanisms._discrete_laplace import DiscreteLaplace
 
 
-__all__ = ["MeasurementNoise", "half_widths_of"]
-
 _EXACT = 48  # so many different weights are kept as they are
 _STEP = math.log(1.01)  # more are rounded up, by less than this
 _FAINTEST = 1e-5  # weights below this part of the largest are rounded up to it

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.accounting import Adjacency
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Choose, Code, Either, Set
@@ -21,20 +20,7 @@ from tacit.fixes import Choose, Code, Either, Set
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tacit.accounting import Cost
-
-__all__ = [
-    "Adjacency",
-    "Interval",
-    "Mechanism",
-    "check_delta",
-    "confidence_level",
-    "exactly_one",
-    "figure",
-    "read_adjacency",
-    "read_monotone",
-    "show",
-]
+    from tacit.accounting import Adjacency, Cost
 
 _T = TypeVar("_T", float, NDArray[np.float64])
 _SHORT = 2**64  # a fraction with a smaller denominator is short

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
 
-__all__ = ["Memo"]
-
 _MOST_EXACT = 500  # reports for which the loss is computed; from there on the bound differs by nothing
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 
-__all__ = ["fixed_width"]
-
 #: Digits and sign of a number up to 10^47; sums of private numbers stay far below.
 _WIDTH = 48
 _NUMBER = re.compile(r"-?\d+")

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from tacit.mechanisms._linear_noise import LinearNoise
 
-__all__ = ["mean_sets", "passing_hull", "variance_sets"]
-
 _Array: TypeAlias = NDArray[np.float64]
 #: Values and the lower and upper ends of their sets.
 _Sets: TypeAlias = tuple[_Array, _Array, _Array]

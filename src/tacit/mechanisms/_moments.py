@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Moments"]
-
 #: A value and the two ends of its interval.
 _Ends: TypeAlias = tuple[float, float, float]
 

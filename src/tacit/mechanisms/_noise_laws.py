@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["GaussianLaw", "LaplaceLaw", "NoiseLaw", "TruncatedLaplaceLaw", "check_width"]
-
 _DIGITS = 60  # of the decimal arithmetic behind Laplace tails
 _SUM_UP_TO = 512  # sigmas up to here are summed term by term, larger ones by Euler and Maclaurin
 _SLACK = 1e-11  # the relative error of the Gaussian tail sums, always added to them

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
 
-__all__ = ["NoisyMax"]
-
 _EXACT_UP_TO = 512  # scales, in steps, up to which probabilities are summed on the lattice itself
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["NumberWindow"]
-
 _MOST_STEPS = 10**6
 _USUAL = Fraction(1, 2)  # numbers spread evenly over the range have mean square 1/3
 _MIDDLE = Fraction(1, 4)

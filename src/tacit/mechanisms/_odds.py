@@ -11,8 +11,6 @@ from tacit.exact import Number, rational
 from tacit.fixes import Set
 from tacit.mechanisms._mechanism import exactly_one
 
-__all__ = ["UNIT_ODDS", "largest_odds", "log_up", "read_odds"]
-
 #: B, the weight of every answer but the favoured ones.
 UNIT_ODDS: Final = 1 << 32
 _MOST_EPSILON = 500

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
 
-__all__ = ["PermuteAndFlip"]
-
 
 class PermuteAndFlip(Selection):
     """Go through the candidates in random order and take each with chance exp(-gap / t); the first one wins.

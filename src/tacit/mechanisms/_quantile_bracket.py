@@ -15,16 +15,14 @@ from tacit.fixes import Code
 from tacit.mechanisms._exponential import Exponential
 from tacit.mechanisms._input_values import read_integers
 from tacit.mechanisms._integer_mechanism import IntegerMechanism
-from tacit.mechanisms._mechanism import Adjacency, confidence_level, show
+from tacit.mechanisms._mechanism import confidence_level, show
 from tacit.mechanisms._noise_laws import check_width
 from tacit.mechanisms._quantile_choice import read_share
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tacit.accounting import Cost
-
-__all__ = ["QuantileBracket"]
+    from tacit.accounting import Adjacency, Cost
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)

@@ -15,16 +15,14 @@ from tacit.fixes import Choose, Code, Set
 from tacit.mechanisms._exponential import Exponential
 from tacit.mechanisms._input_values import read_integers
 from tacit.mechanisms._integer_mechanism import IntegerMechanism
-from tacit.mechanisms._mechanism import Adjacency, confidence_level, show
+from tacit.mechanisms._mechanism import confidence_level, show
 from tacit.mechanisms._noise_laws import check_width
 from tacit.mechanisms._permute_and_flip import PermuteAndFlip
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tacit.accounting import Cost
-
-__all__ = ["QuantileChoice", "balance", "read_share"]
+    from tacit.accounting import Adjacency, Cost
 
 _METHODS = {"exponential": Exponential, "permute-and-flip": PermuteAndFlip}
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-__all__ = ["Halving", "halve"]
-
 _FINE = 10**6  # levels with a larger denominator are rounded: public, and by less than a millionth
 
 

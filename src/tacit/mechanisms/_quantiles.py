@@ -25,10 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tacit.accounting import Cost
-    from tacit.mechanisms._mechanism import Adjacency
-
-__all__ = ["Quantile", "Quantiles", "places_of", "read_candidates"]
+    from tacit.accounting import Adjacency, Cost
 
 
 def read_candidates(candidates: Sequence[Number] | NDArray[Any]) -> tuple[float, ...]:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
 
-__all__ = ["QuestionSample"]
-
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
 class QuestionSample(Mechanism):

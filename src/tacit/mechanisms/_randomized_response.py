@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
 
-__all__ = ["RandomizedResponse", "ResponseEstimate"]
-
 
 @dataclass(frozen=True, slots=True)
 class ResponseEstimate:

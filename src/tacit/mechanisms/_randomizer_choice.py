@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.mechanisms._local_randomizer import LocalRandomizer, SupportRandomizer
 
-__all__ = ["choose_randomizer", "compare", "randomizer_from_json"]
-
 _MOST_NAMED = 32  # answers in a report that a person may still read, and a device store
 
 

@@ -7,8 +7,6 @@ import numpy as np
 from tacit import noise
 from tacit.errors import TacitError
 
-__all__ = ["check_randomness"]
-
 _TOSSES = 100_000
 _MARGIN = 1100  # seven standard deviations: one false alarm in 10^11 runs
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tacit import noise
 
-__all__ = ["ranking_secret"]
-
 _BITS = 62
 
 

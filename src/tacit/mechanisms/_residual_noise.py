@@ -16,7 +16,7 @@ from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Set
 from tacit.mechanisms._grid import fits
-from tacit.mechanisms._mechanism import Adjacency, Mechanism, figure, read_adjacency
+from tacit.mechanisms._mechanism import Mechanism, figure, read_adjacency
 from tacit.mechanisms._noise_laws import GaussianLaw, check_width
 from tacit.strategies import ColumnSet, ResidualSets, replace_cost
 
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tacit.accounting import Cost
-
-__all__ = ["LISTED_SIGMAS", "ResidualNoise", "residual"]
+    from tacit.accounting import Adjacency, Cost
 
 _STEPS = 2**96  # costs are whole numbers of 1/_STEPS, rounded up
 _BITS = 24  # of a sigma, rounded up: at most a part in 2^23 more noise

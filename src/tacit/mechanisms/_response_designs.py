@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
 
-__all__ = ["Design"]
-
 _MOST_DRAWS = 100
 
 

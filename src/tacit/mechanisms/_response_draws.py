@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["respond"]
-
 
 def respond(truths: NDArray[np.int64], size: int, chance: Fraction) -> NDArray[np.int64]:
     """Return each truth with probability exactly `chance`, else one of the other `size` - 1 answers."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-__all__ = ["square_root_up"]
-
 
 def square_root_up(x: Fraction) -> Fraction:
     """Return a short rational at or just above the square root (within a relative 2^-50).

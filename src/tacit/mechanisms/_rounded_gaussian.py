@@ -11,7 +11,6 @@ from tacit import noise
 from tacit.exact import Number, count, rational
 from tacit.mechanisms._integer_noise import IntegerNoise
 from tacit.mechanisms._mechanism import (
-    Adjacency,
     check_delta,
     confidence_level,
     exactly_one,
@@ -26,9 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tacit.accounting import Cost
-
-__all__ = ["RoundedGaussian", "RoundedGaussianLaw"]
+    from tacit.accounting import Adjacency, Cost
 
 _SLACK = 1e-11  # the relative error of erfc and its argument, always added to tails
 

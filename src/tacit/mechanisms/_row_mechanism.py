@@ -23,10 +23,7 @@ from tacit.mechanisms._mechanism import Interval, Mechanism, show
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tacit.accounting import Cost
-    from tacit.mechanisms._mechanism import Adjacency
-
-__all__ = ["Clipped", "IntegerRange", "Noised", "RowMechanism", "counted"]
+    from tacit.accounting import Adjacency, Cost
 
 
 class RowMechanism(Mechanism):

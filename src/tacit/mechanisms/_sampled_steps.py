@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
 
-__all__ = ["RecordedSums", "SampledSteps", "StepSums", "whole_sums"]
-
 
 class StepSums(Protocol):
     """What a field hands to `SampledSteps`: sums over a sample of units, and what follows from noisy sums."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tacit import noise
 
-__all__ = ["sampling_secret"]
-
 _WORDS, _BITS = 4, 62
 
 

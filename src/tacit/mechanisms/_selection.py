@@ -18,7 +18,6 @@ from tacit.mechanisms._grid import default_grid, to_steps
 from tacit.mechanisms._input_values import exact, read_integers, read_numbers
 from tacit.mechanisms._integer_mechanism import IntegerMechanism
 from tacit.mechanisms._mechanism import (
-    Adjacency,
     confidence_level,
     figure,
     read_adjacency,
@@ -30,7 +29,7 @@ from tacit.mechanisms._noise_laws import LaplaceLaw
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Scale", "Selection", "gaps", "shortened"]
+    from tacit.accounting import Adjacency
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tacit.accounting import Cost
     from tacit.mechanisms._sampled_steps import StepSums
 
-__all__ = ["SharedSteps"]
-
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
 class SharedSteps(Mechanism):

@@ -19,7 +19,6 @@ from tacit.mechanisms._grid import add, default_grid, to_steps
 from tacit.mechanisms._input_values import exact, read_numbers
 from tacit.mechanisms._laplace import Laplace
 from tacit.mechanisms._mechanism import (
-    Adjacency,
     Mechanism,
     confidence_level,
     figure,
@@ -33,9 +32,7 @@ from tacit.mechanisms._noise_laws import LaplaceLaw
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tacit.accounting import Cost
-
-__all__ = ["SparseVector", "SparseVectorRun"]
+    from tacit.accounting import Adjacency, Cost
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)

@@ -17,7 +17,7 @@ from tacit.fixes import Set
 from tacit.mechanisms._grid_noise import SMALLEST_SCALE, out_of_range
 from tacit.mechanisms._input_values import read_integers
 from tacit.mechanisms._integer_mechanism import IntegerMechanism, half_width_of_sum
-from tacit.mechanisms._mechanism import Adjacency, confidence_level, figure, read_adjacency, show
+from tacit.mechanisms._mechanism import confidence_level, figure, read_adjacency, show
 from tacit.mechanisms._noise_laws import LaplaceLaw, check_width
 
 if TYPE_CHECKING:
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tacit.accounting import Cost
-
-__all__ = ["SplittingTree"]
+    from tacit.accounting import Adjacency, Cost
 
 DEEPEST = 12  # the finest grid then has 2^24 cells
 _DIGITS = 60  # of the decimal arithmetic behind decay and price; half of them are certain

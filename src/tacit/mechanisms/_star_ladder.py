@@ -16,7 +16,7 @@ from tacit.fixes import Set
 from tacit.mechanisms._grid_noise import SMALLEST_SCALE, out_of_range
 from tacit.mechanisms._ladder_law import RATE_SLACK, RungLaw, decimal, digits_for, search_rate
 from tacit.mechanisms._ladder_noise import LadderNoise
-from tacit.mechanisms._mechanism import Adjacency, figure, read_adjacency, show
+from tacit.mechanisms._mechanism import figure, read_adjacency, show
 from tacit.mechanisms._noise_laws import check_width
 from tacit.mechanisms._width_noise import WidthNoise
 
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from tacit.accounting import Adjacency
     from tacit.exact import Number
-
-__all__ = ["StarLadder", "StarLadderLaw"]
 
 _STEPS = 100  # of the search for the largest ratio of normalisers
 

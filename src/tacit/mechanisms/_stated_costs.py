@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Adjacency, Cost
 
-__all__ = ["cost_is_too_small"]
-
 _ROUNDED = 1 - Fraction(1, 10**8)  # the cost of replaced rows is rounded up from floats, by less than this
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.strategies import RangeStrategy, Workload
 
-__all__ = ["StrategyNoise", "weighted_half_widths"]
-
 _LARGEST = 12  # Laplace terms that keep their own law; the others join the normal
 _ROOM = 2**62
 _AT_ONCE = 2**22  # weights in one block

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from tacit.accounting import Cost
     from tacit.mechanisms._discrete_laplace import DiscreteLaplace
 
-__all__ = ["StreamNoise", "read_days", "whole"]
-
 _LARGEST = 12  # Laplace terms that keep their own law; the others join the normal
 _ROOM = 2**62
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
 
-__all__ = ["Subsampled"]
-
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
 class Subsampled(RowMechanism):

@@ -11,8 +11,6 @@ from tacit import noise
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["subsets"]
-
 _CELLS = 1 << 20  # of a table of rows and answers: small enough for the cache
 
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
 
-__all__ = ["SubsetSelection"]
-
 _BLOCK = 1 << 21
 _MOST_ANSWERS = 2**31 - 1
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from tacit.exact import Number
 
-__all__ = ["ToeplitzNoise"]
-
 _SCALE = 256
 
 

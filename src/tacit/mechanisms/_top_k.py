@@ -20,10 +20,7 @@ from tacit.mechanisms._selection import shortened
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tacit.accounting import Cost
-    from tacit.mechanisms._mechanism import Adjacency
-
-__all__ = ["TopK"]
+    from tacit.accounting import Adjacency, Cost
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)

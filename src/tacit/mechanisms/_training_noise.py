@@ -11,8 +11,6 @@ from tacit import noise
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["generator_seed", "random_slots", "training_noise"]
-
 _SEED_BITS = 64
 _GRID = 2**20
 

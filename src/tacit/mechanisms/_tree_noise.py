@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from tacit.exact import Number
 
-__all__ = ["TreeNoise"]
-
 
 @dataclass(frozen=True, init=False, repr=False)
 class TreeNoise(StreamNoise):

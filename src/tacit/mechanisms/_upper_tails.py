@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tacit.mechanisms._discrete_laplace import DiscreteLaplace
 
-__all__ = ["chance_above"]
-
 _SLACK = 1e-9  # relative; far above the rounding errors of the sums below
 _ROUNDS = 60
 

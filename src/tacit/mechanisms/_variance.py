@@ -15,8 +15,6 @@ from tacit.mechanisms._row_mechanism import Clipped, IntegerRange, counted
 if TYPE_CHECKING:
     from tacit.exact import Number
 
-__all__ = ["Variance", "VarianceAndCount"]
-
 _CELLS = 2**20  # squares of steps, summed over 2^20 rows, still fit into 64 bits
 
 

@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["walsh_hadamard"]
-
 
 def walsh_hadamard(table: NDArray[np.int64]) -> None:
     """Replace H[r] by the sum over r of (-1)^parity(r AND v) H[r], for every v; the length is 2^m.

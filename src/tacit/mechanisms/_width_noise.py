@@ -13,16 +13,14 @@ from tacit.exact import count
 from tacit.fixes import Code, Set
 from tacit.mechanisms._input_values import read_integers
 from tacit.mechanisms._integer_mechanism import IntegerMechanism
-from tacit.mechanisms._mechanism import Adjacency, confidence_level
+from tacit.mechanisms._mechanism import confidence_level
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tacit.accounting import Cost
+    from tacit.accounting import Adjacency, Cost
     from tacit.exact import Number
     from tacit.mechanisms._ladder_law import RungLaw
-
-__all__ = ["WidthNoise", "read_pair"]
 
 
 class WidthNoise(IntegerMechanism):

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["ExhaustedError", "feed", "fill", "word", "words"]
-
 _PER_KEY = 1 << 20  # bytes of output under one key
 _STOCK = 256  # words kept ready for scalar draws
 _ZEROS = memoryview(bytes(_PER_KEY))

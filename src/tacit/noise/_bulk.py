@@ -28,8 +28,6 @@ from tacit.noise._parameters import does_not_fit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Strips", "strips"]
-
 _CELLS = 1 << 16
 _FINE = 48  # boxes are measured in 2^-48 cells
 _BLOCK = 1 << 16  # draws that stay in the cache together

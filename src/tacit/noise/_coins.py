@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.noise._parameters import DrawShape, NumberOrArray
 
-__all__ = ["alike_coins", "bernoulli", "bernoulli_exp", "each_coin", "exp_coin", "exp_coins", "one_coin"]
-
 _MARGIN = 2.0**-40  # far above the error of a chance computed in doubles
 
 

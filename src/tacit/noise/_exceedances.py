@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     #: Where the exceedances lie among all draws, from 0 and in order, and what they are.
     Exceedances = tuple[NDArray[np.int64], NDArray[np.int64]]
 
-__all__ = ["gaussian_exceedances", "laplace_exceedances", "successes"]
-
 _MOST = 2**48
 _HIGHEST = 2**62
 _LARGEST_INTEGER = 2**63 - 1

@@ -19,8 +19,6 @@ from tacit.noise._intervals import minus_log as exact_minus_log
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["FAR", "exp_minus", "exp_minus_one", "log", "minus_log_uniform"]
-
 FAR = 64  # beyond it exp(-x) counts as exp(-64), which is below 2^-92
 _PARTS = 32  # table entries per unit of x
 _EXP = (1 / 5040, 1 / 720, 1 / 120, 1 / 24, 1 / 6, 1 / 2, 1.0)  # Taylor coefficients of exp, from the highest

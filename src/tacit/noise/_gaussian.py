@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.noise._parameters import DrawShape, NumberOrArray
 
-__all__ = ["discrete_gaussian"]
-
 
 def _energy(sigma: Fraction, t: int, y: int) -> Fraction:
     """Return the exponent of the acceptance coin: (|y| - sigma^2/t)^2 / (2 sigma^2)."""

@@ -8,8 +8,6 @@ from math import isqrt
 
 from tacit.noise._intervals import IntegerInterval, exp_minus_between, scaled
 
-__all__ = ["gaussian_mass", "pi"]
-
 
 @lru_cache(maxsize=64)
 def gaussian_mass(sigma: Fraction, bits: int) -> IntegerInterval:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from tacit.noise._parameters import ExactArray
 
-__all__ = ["geometric_many", "geometric_one", "laplace_from", "laplace_many", "laplace_one", "thresholds"]
-
 _REACH = 46  # exp(-46) < 2^-66: digits beyond 46 scales are almost never set
 _BLOCK = 1 << 13
 _MARGIN = 2.0**-40  # far above the error of a coin's probability computed in doubles

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from tacit.exact import Number
 
-__all__ = ["from_grid", "quantise"]
-
 _BLOCK = 1 << 15
 _EXACT = 2**53  # whole numbers up to here are doubles
 

@@ -16,17 +16,6 @@ from tacit.noise._bits import word
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = [
-    "IntegerInterval",
-    "Place",
-    "below",
-    "exp_minus",
-    "exp_minus_between",
-    "logistic",
-    "minus_log",
-    "scaled",
-]
-
 #: Integers below and above a real number times a power of two.
 IntegerInterval = tuple[int, int]
 

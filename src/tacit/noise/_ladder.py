@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.noise._parameters import DrawShape
 
-__all__ = ["ladder"]
-
 
 @overload
 def ladder(rate: Number, width: int, most: int | None = None, size: None = None) -> int: ...

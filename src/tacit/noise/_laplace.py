@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.noise._parameters import DrawShape, NumberOrArray
 
-__all__ = ["discrete_laplace", "geometric"]
-
 
 def _bulk_geometric(scale: Fraction, count: int) -> NDArray[np.int64]:
     return strips(scale.numerator, scale.denominator, 1, signed=False).draw(count, "geometric noise")

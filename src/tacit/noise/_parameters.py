@@ -18,17 +18,6 @@ from tacit.fixes import Code, Either, Say, Set
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "LARGEST_SCALE",
-    "DrawShape",
-    "ExactArray",
-    "NumberOrArray",
-    "does_not_fit",
-    "read",
-    "read_size",
-    "spread",
-]
-
 #: One number, or one per element: an array of doubles or integers, or a (nested) sequence of numbers.
 NumberOrArray = Number | Sequence[Any] | np.ndarray[Any, Any]
 #: The shape of the result: None for one Python number, a length, or the lengths of all axes.

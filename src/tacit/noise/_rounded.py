@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.noise._parameters import DrawShape, NumberOrArray
 
-__all__ = ["rounded_gaussian"]
-
 _NAME = "rounded Gaussian noise"
 _BLOCK = 1 << 16
 _SPREAD = 7  # tables are made for deviations of at least 2^6

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from tacit.noise._parameters import DrawShape
 
-__all__ = ["Sampler"]
-
 _FEW = 128  # below this, single draws are quicker than building a table
 _WORTH_A_TABLE = 1 << 12  # draws of one scale, among many scales, that pay for a table
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.noise._parameters import DrawShape, NumberOrArray
 
-__all__ = ["select", "select_top"]
-
 _BLOCK = 1 << 14
 
 

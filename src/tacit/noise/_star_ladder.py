@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.noise._parameters import DrawShape
 
-__all__ = ["star_ladder"]
-
 
 @overload
 def star_ladder(rate: Number, width: int, power: int, size: None = None) -> int: ...

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from tacit.noise._parameters import DrawShape
 
-__all__ = ["permutation", "uniform_below"]
-
 _BLOCK = 1 << 15
 _NONE = np.empty(0, np.intp)
 

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from tacit.service._settings import ServiceSettings
 
-__all__ = ["OPERATION_MODULES", "all_operations", "create_app", "route_templates"]
-
 API: Final = "/api/v1"
 #: The areas of the service; each has a tuple OPERATIONS.
 OPERATION_MODULES: Final = ("access", "curation", "plans", "drawer", "pages", "operation")

@@ -25,11 +25,6 @@ from tacit.service._refusals import body_too_large, body_unreadable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "MOST_BYTES", "MOST_QUESTION", "UNREADABLE", "Body", "DatasetName", "ExactNumber", "Name", "Words",
-    "json_field", "read_body", "read_document", "read_form", "read_json",
-]  # fmt: skip
-
 #: The most bytes of a body.
 MOST_BYTES: Final = 64 * 1024
 #: The most bytes of a question, and of the certificate of its answer: both hold the keys of its groups.

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ROLES", "SCOPES", "Caller", "Role", "TokenScope"]
-
 Role: TypeAlias = Literal["admin", "owner", "curator", "analyst", "auditor"]
 ROLES: Final[tuple[Role, ...]] = ("admin", "owner", "curator", "analyst", "auditor")
 #: What a token may be used for; a session may do all that its person may.

@@ -11,11 +11,6 @@ from tacit.service._svg import SvgElement, element
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "ACCENT", "AXIS", "LINE_HEIGHT", "RIGHT", "WIDTH", "Chart", "ChartLine", "days_panel", "drawing",
-    "horizontal_grid", "lines_panel", "vertical_labels",
-]  # fmt: skip
-
 WIDTH: Final = 720.0
 _LABELS: Final = 200.0
 RIGHT: Final = 30.0

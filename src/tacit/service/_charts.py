@@ -24,16 +24,11 @@ from tacit.service._chart_panels import (
     lines_panel,
     vertical_labels,
 )  # fmt: skip
-from tacit.service._interval_charts import MOST_MARKS, intervals_chart
 from tacit.service._scales import days_scale, number_scale, read_moment, shown, shown_moment
 from tacit.service._svg import element
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-__all__ = [
-    "MOST_MARKS", "Chart", "attack_chart", "budget_bar", "burn_down_chart", "intervals_chart", "odds_chart",
-]  # fmt: skip
 
 
 def burn_down_chart(points: Sequence[Mapping[str, Any]], budget: object, unit: str = "epsilon") -> Chart:

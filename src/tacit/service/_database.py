@@ -19,8 +19,6 @@ from tacit.service._migrations import MIGRATIONS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["Change", "Database", "ServiceRow"]
-
 #: One row of the service's database, by column.
 ServiceRow: TypeAlias = dict[str, Any]
 R = TypeVar("R")

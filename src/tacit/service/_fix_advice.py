@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["OPERATOR", "SERVICE_ADVICE"]
-
 #: What helps where only the operator can help.
 OPERATOR: Final = "the operator of the service has to act; give them the number of the request"
 

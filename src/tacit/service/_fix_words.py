@@ -30,8 +30,6 @@ from tacit.service._fix_advice import OPERATOR, SERVICE_ADVICE
 if TYPE_CHECKING:
     from tacit.errors import TacitError
 
-__all__ = ["WORDS_OF_SERVICE_ACTIONS", "fix_data", "fix_words", "speaks_code"]
-
 #: What the fields of a question are called on the page.
 _FIELDS: Final = {
     "epsilon": "epsilon", "delta": "delta", "rho": "rho", "within": "the error to stay within",

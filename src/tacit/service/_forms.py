@@ -19,8 +19,6 @@ from tacit.service._times import new_secret
 if TYPE_CHECKING:
     from tacit.service._operations import ServiceCall
 
-__all__ = ["FORM_COOKIE", "check_form", "form_text", "is_own_path"]
-
 FORM_COOKIE = "tacit_form"
 _LASTS = 12 * 3600
 _OWN_PATH = re.compile(r"/(?![/\\])[^\\\x00-\x20\x7f]{0,499}", re.ASCII)

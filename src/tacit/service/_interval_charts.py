@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tacit.service._svg import SvgElement
 
-__all__ = ["MOST_MARKS", "MOST_ROWS", "intervals_chart"]
-
 #: How many groups a chart draws.
 MOST_MARKS: Final = 60
 #: How many groups the table beside it lists; a page is for reading, and downloads have all of them.

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["MIGRATIONS"]
-
 _FIRST = """
 CREATE TABLE users (
     id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, shown TEXT NOT NULL, password TEXT NOT NULL DEFAULT '',

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tacit.service._callers import Caller, Role, TokenScope
     from tacit.service._service import Service
 
-__all__ = ["ANYONE", "SIGNED_IN", "Answer", "Download", "Events", "Operation", "Rule", "ServiceCall", "needs"]
-
 T = TypeVar("T")
 
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ENDED", "FAILED", "LATE", "UNOPENED", "pause_shown"]
-
 LATE: Final = (
     "An answer was not ready at its time, so this dataset has stopped taking questions. Raise the lag of its "
     "policy, or lower its width, and resume it. Each time this happens, analysts learn that one answer took "

@@ -9,8 +9,6 @@ from tacit.service._fix_words import fix_data, fix_words
 if TYPE_CHECKING:
     from tacit.errors import TacitError
 
-__all__ = ["STATUS", "problem_of", "status_of"]
-
 #: The status of each code; all others are refusals of planning (422).
 STATUS: Final[dict[str, int]] = {
     "bad-parameter": 400, "bad-sql": 400, "bad-certificate": 400, "bad-release": 400, "body-unreadable": 400,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tacit.errors import TacitError
 
-__all__ = ["body_unreadable", "form_expired", "not_found", "not_permitted", "not_signed_in"]
-
 
 def not_signed_in() -> TacitError:
     """Refuse somebody whom the service does not know."""

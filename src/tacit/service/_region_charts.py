@@ -11,8 +11,6 @@ from tacit.service._svg import element, number
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["MOST_REGIONS", "region_chart"]
-
 #: How many regions a map draws; a surface with more has no picture here, only its values.
 MOST_REGIONS: Final = 4096
 _LISTED = 20

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from tacit.service._database import Change, Database
 
-__all__ = ["CHARGE_WORDS", "registration_of"]
-
 #: What the service says of the charge of a registered release.
 CHARGE_WORDS: Final = {
     "bound": (

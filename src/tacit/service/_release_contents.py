@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tacit.service._chart_panels import Chart
 
-__all__ = ["chart_of", "kind_words", "lines_of", "text_of", "value_tables"]
-
 _MOST_LINES: Final = 500  # of a page; downloads have all
 _MOST_TABLES: Final = 40  # of a page
 _MOST_TEXT: Final = 20_000

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from tacit.core import Value
 
-__all__ = ["joined", "tables_of"]
-
 
 def tables_of(content: Any) -> Iterator[tuple[str, AnswerTable]]:
     """Yield the tables of a content with what each of them is; nothing, if it has none.

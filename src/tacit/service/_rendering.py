@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from tacit.service import _charts
+from tacit.service._interval_charts import intervals_chart
 from tacit.service._release_contents import chart_of
 from tacit.service._scales import read_moment, shown, shown_moment
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tacit.service._operations import ServiceCall
-
-__all__ = ["environment", "render"]
 
 
 @cache
@@ -47,7 +46,7 @@ def environment() -> Environment:
         attack=_charts.attack_chart,
         budget=_charts.budget_bar,
         burn_down=_charts.burn_down_chart,
-        intervals=_charts.intervals_chart,
+        intervals=intervals_chart,
         odds=_charts.odds_chart,
         release=chart_of,
     )

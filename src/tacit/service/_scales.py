@@ -10,11 +10,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "Scale1D", "days_scale", "number_scale", "read_moment", "short_number", "shown",
-    "shown_moment", "with_zero",
-]  # fmt: skip
-
 _FEW: Final = 5
 _DAY: Final = 86_400.0
 

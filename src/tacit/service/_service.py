@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tacit.core import Dataset
     from tacit.service._settings import ServiceSettings
 
-__all__ = ["OpenDataset", "Service"]
-
 _JOB_WAIT = 60.0  # seconds that a curator waits for the drawer to read a schema
 
 

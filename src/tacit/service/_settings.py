@@ -14,8 +14,6 @@ from typing import Any, Self
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational
 
-__all__ = ["ListedSource", "ServiceSettings"]
-
 
 @dataclass(frozen=True, slots=True)
 class ListedSource:

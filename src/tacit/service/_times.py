@@ -6,8 +6,6 @@ import base64
 import os
 from datetime import UTC, datetime, timedelta
 
-__all__ = ["later_text", "moment_text", "new_id", "new_secret", "now_text"]
-
 
 def now_text() -> str:
     """Return this moment in UTC as text that sorts by time."""

@@ -15,8 +15,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["dial_coefficients", "inverse_series", "window_series"]
-
 
 @lru_cache(maxsize=1024)
 def dial_coefficients(

@@ -21,8 +21,6 @@ from tacit.errors import bad_parameter
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MOST_CELLS", "Factorisation", "factorise", "whole_factor"]
-
 MOST_CELLS = 1024
 _GAP = 1e-6  # between the bounds on the variance
 _STEPS = 60

@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["nonnegative_counts", "whole_counts"]
-
 
 def nonnegative_counts(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the nearest counts that are not negative and have the same total; all 0 if that is negative.

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["ColumnSet", "ResidualSets", "replace_cost", "tables_up_to"]
-
 #: Columns of a table, by their numbers, rising.
 ColumnSet: TypeAlias = "tuple[int, ...]"
 _Numbers: TypeAlias = "NDArray[np.float64]"

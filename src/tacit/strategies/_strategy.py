@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from tacit.strategies._workloads import Workload
 
-__all__ = ["RangeStrategy", "factored", "tree_of_cells", "trees_for"]
-
 _BRANCHINGS = (2, 3, 4, 6, 8, 10, 16)
 _FEW = (2, 4, 8, 16)
 _LARGEST, _EXACT = (

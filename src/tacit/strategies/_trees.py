@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "alike", "consistent", "level_shares", "variances_of", "weights_of", "whole_down",
-]  # fmt: skip
-
 _PARTS = 200  # shares of levels are whole numbers of this part
 _SHARP = 32  # the power mean that stands for the largest error
 

@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Workload"]
-
 _SINGLE = 1e-3  # the weight of each cell by itself, beside given ranges
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tacit.streams._folder import StreamFolder
     from tacit.streams._horizon import Horizon
 
-__all__ = ["Admission", "folder_lock"]
-
 
 @dataclass(slots=True)
 class Admission:

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON, Value
 
-__all__ = ["AlarmDays", "WatchedDay"]
-
 
 @dataclass(frozen=True, slots=True)
 class WatchedDay:

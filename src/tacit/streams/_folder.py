@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from tacit.engines import Source
 
-__all__ = ["REPORTS", "STREAM_SCHEMA", "StreamFolder", "file_digest", "rows_as_source"]
-
 STREAM_SCHEMA = "tacit/stream/1"
 #: Where a book of reports keeps the rows of days that have not closed.
 REPORTS = "reports"

@@ -9,8 +9,6 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Say, Set
 
-__all__ = ["Horizon", "read_horizon"]
-
 _MOST_DAYS = 100_000
 
 

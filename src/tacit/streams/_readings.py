@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tacit.streams._horizon import Horizon
     from tacit.tables import TableSubject
 
-__all__ = ["WindowNoise", "read_windows", "window_noise"]
-
 
 @dataclass(frozen=True, slots=True)
 class WindowNoise(StepNoise):

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from tacit.streams._stream import Stream
 
-__all__ = ["ReportBook"]
-
 
 class ReportBook:
     """Reports by the day on which they came in, for a stream whose days are the days of the events.

@@ -10,8 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-__all__ = ["RunState"]
-
 
 @dataclass(frozen=True, slots=True)
 class RunState:

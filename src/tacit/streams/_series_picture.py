@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from tacit.core import AnswerTable, Certificate
     from tacit.picture import Picture
 
-__all__ = ["plot_series"]
-
 _COLOURS = ("#0b7285", "#c25e00", "#1b7f4b", "#b3261e", "#5f3dc4", "#555555", "#a61e4d", "#7a5c00")
 
 

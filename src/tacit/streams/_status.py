@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tacit.streams._horizon import Horizon
 
-__all__ = ["StreamStatus"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StreamStatus:

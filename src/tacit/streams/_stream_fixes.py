@@ -9,8 +9,6 @@ from tacit.core import fixes_of
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-__all__ = ["fixes_of_streams"]
-
 
 def fixes_of_streams() -> AbstractContextManager[None]:
     """Let refusals of a day's table say what to write for a stream."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tacit.surveys._survey import Survey
     from tacit.surveys._survey_questions import SurveyQuestion
 
-__all__ = ["collect"]
-
 _NUMBER = re.compile(r"[0-9./]{1,400}([eE][-+]?[0-9]{1,3})?")  # an epsilon that a report may state
 
 

@@ -15,17 +15,6 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.mechanisms import LocalRandomizer
 
-__all__ = [
-    "MOST_LABELS",
-    "AnswerFormat",
-    "AnswerLabel",
-    "AnswersGiven",
-    "DeclaredQuestion",
-    "are_labels",
-    "question",
-    "read_question",
-]  # fmt: skip
-
 #: What a question asks for: one of a list, a number, a point of an ordered scale, two lists together.
 AnswerFormat: TypeAlias = Literal["choice", "number", "scale", "pair"]
 #: An answer of a list, as it is shown and written.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from tacit.exact import Number
 
-__all__ = ["survey"]
-
 _STRATEGIES = ("auto", "one", "split")
 #: A question as it is asked: its title, and the declared question or two of a pair.
 _Group: TypeAlias = tuple[str, tuple[tuple[str, DeclaredQuestion], ...]]

@@ -18,19 +18,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = [
-    "EstimatedMean",
-    "EstimatedShares",
-    "liar_bound",
-    "margin",
-    "margin_variance",
-    "mean",
-    "mean_scores",
-    "share_variance",
-    "shares",
-    "side_liar_bound",
-]
-
 
 class EstimatedShares(NamedTuple):
     """Shares with the ends of their intervals, not cut to [0, 1], and the rates of reports behind them."""

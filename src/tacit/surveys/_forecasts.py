@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tacit.surveys._survey import Survey
     from tacit.surveys._survey_questions import SurveyQuestion
 
-__all__ = ["SurveyForecast", "forecast_of", "respondents_of"]
-
 _WHOLE = 0.5  # an interval of this half-width says nothing about a share
 
 

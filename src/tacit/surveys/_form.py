@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.surveys._survey import Survey
     from tacit.surveys._survey_questions import SurveyQuestion
 
-__all__ = ["form_page"]
-
 _WORD = 32  # bits of a word of a seed that the page can draw
 _FOOT = "This page loads nothing from the network and stores nothing. Its source shows every step."
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["HeavyHitters", "HeavyRow", "find_heavy", "heavy_rows", "least_support"]
-
 _MOST_SHOWN = 40
 
 

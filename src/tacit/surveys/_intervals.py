@@ -18,8 +18,6 @@ from tacit.fixes import Choose, Set
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Covers", "ShareVariance", "normal_quantile", "read_covers", "score_interval", "variance_of"]
-
 #: What an interval covers: a population from which the respondents are a sample, or these respondents only.
 Covers: TypeAlias = Literal["population", "respondents"]
 

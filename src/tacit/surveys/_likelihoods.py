@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["AnswerMixture", "climb", "logistic_parts"]
-
 _STEPS = 200
 _SMALL = 1e-12
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.accounting import Cost
     from tacit.surveys._survey_questions import SurveyQuestion
 
-__all__ = ["MEMORY_SCHEMA", "MemoisedAnswer", "Memory", "SequenceLoss", "sequence_loss"]
-
 MEMORY_SCHEMA = "tacit/memory/1"
 
 

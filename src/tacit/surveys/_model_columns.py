@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.surveys._reports import Reports
     from tacit.surveys._survey_questions import SurveyQuestion
 
-__all__ = ["fit_linear_on", "fit_logistic_on"]
-
 _MOST_VALUES = 50
 
 

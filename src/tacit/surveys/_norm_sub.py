@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["BIAS", "norm_sub"]
-
 #: What is said beside shares that were adjusted.
 BIAS = (
     "norm-sub: the shares were shifted to be at least 0 and to add up to 1; this makes small shares too "

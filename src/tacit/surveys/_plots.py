@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from tacit.surveys._results import CrossTable, MeanTable, ShareRow, ShareTable
 
-__all__ = ["plot_cells", "plot_means", "plot_shares"]
-
 _MOST = 40  # bars in one picture; more cannot be read
 _COLOURS = ("#0b7285", "#c25e00", "#1b7f4b", "#b3261e", "#5f3dc4", "#555555", "#a61e4d", "#7a5c00")
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tacit.surveys._reports import Reports
     from tacit.surveys._survey_questions import SurveyQuestion
 
-__all__ = ["pool"]
-
 
 def pool(*reports: Reports, question: str | None = None, confidence: float = 0.95) -> ShareTable | MeanTable:
     """Estimate one question from surveys that differ in epsilon, such as one in which people chose their own.

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Regression", "fit_linear", "fit_logistic", "fit_unbiased"]
-
 _LARGEST = 1e3  # log odds: beyond, a coefficient runs away
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tacit.surveys._estimates import EstimatedShares
     from tacit.surveys._survey_questions import SurveyQuestion
 
-__all__ = ["caution"]
-
 _CHANCE = 1e-3  # of a caution about a table of shares whose reports are right, at most
 _FAR = 6.0  # standard errors
 _FALSE = (

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.surveys._reports import Reports
     from tacit.surveys._survey_questions import SurveyQuestion
 
-__all__ = ["documents_of", "frame_of", "save"]
-
 
 def documents_of(reports: Reports) -> list[SurveyReport]:
     """Return one document for each respondent."""

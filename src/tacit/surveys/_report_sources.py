@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from tacit.surveys._survey import Survey
 
-__all__ = ["ReportColumns", "bad_report_at", "read_source"]
-
 _KINDS = Choose(("a file .jsonl, .csv or .parquet", "a data frame", "a list of reports"))
 _FACTS = ("survey", "invitation", "epsilon")
 

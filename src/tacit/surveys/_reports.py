@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from tacit.surveys._survey import Survey
     from tacit.surveys._survey_questions import SurveyQuestion
 
-__all__ = ["AnsweredQuestion", "Reports"]
-
-
 _MISSING = "(missing)"
 
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from tacit.surveys._survey_questions import SurveyQuestion
 
-__all__ = ["gives_away", "odds_factor", "report_words", "what_is_sent"]
-
 
 def what_is_sent(question: SurveyQuestion) -> str:
     """Say in plain words what the report of one question is.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tacit.fixes import Fix
     from tacit.surveys._intervals import Covers
 
-__all__ = ["CrossTable", "DifferenceTable", "MeanRow", "MeanTable", "ShareRow", "ShareTable", "cut", "people"]
-
 _MOST_ROWS = 60
 
 

@@ -12,8 +12,6 @@ from tacit.surveys._intervals import normal_quantile, variance_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["StrategyChoice", "choose_strategy", "respondents_needed", "share_half_width", "worst_share"]
-
 
 def worst_share(p: float, q: float) -> float:
     """Return the share between 0 and 1 that is hardest to estimate: at half of the reports, or nearest to it.

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.surveys._heavy_hitters import HeavyHitters
 
-__all__ = ["StringHashing"]
-
 _MOST_BYTES = 7
 _MOST_NEW_BITS = 20
 _MOST_HASH_BITS = 4  # more bits would make the collector's work longer than the answer is worth

@@ -14,8 +14,6 @@ from tacit.mechanisms import Memo
 if TYPE_CHECKING:
     from tacit.surveys._survey import Survey
 
-__all__ = ["SURVEY_SCHEMA", "check_total", "digest_of_survey", "not_a_survey", "read_survey_document"]
-
 SURVEY_SCHEMA = "tacit/survey/1"
 _STRATEGIES = ("one", "split")
 

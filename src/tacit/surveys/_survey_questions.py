@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from tacit.mechanisms import LocalRandomizer
     from tacit.surveys._declarations import AnswerFormat, AnswerLabel, DeclaredQuestion
 
-__all__ = ["DECLARED", "SurveyQuestion", "find_question", "question_from_document", "with_randomizer"]
-
 #: Why a question has its randomizer, where its declaration names one.
 DECLARED = "the declared randomizer"
 _FINE = 1000  # steps between the middle and an end of a number's bounds, at least

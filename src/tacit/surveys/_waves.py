@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tacit.surveys._reports import Reports
     from tacit.surveys._survey import Survey
 
-__all__ = ["change", "randomize_waves"]
-
 
 def change(
     before: Reports, after: Reports, *, question: str | None = None, confidence: float = 0.95

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from tacit.synth._model import Columns, GraphicalModel
     from tacit.tables import CodedRows
 
-__all__ = ["SteppedTables", "steps_of"]
-
 TableStepper: TypeAlias = "Generator[MeasureTable | ChooseTable, tuple[Any, Fraction], None]"
 
 _QUICK = 60  # steps of the fit after a round

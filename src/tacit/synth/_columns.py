@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from tacit.core import JSON, Value
     from tacit.tables import Axis
 
-__all__ = ["SyntheticColumn"]
-
 
 @dataclass(frozen=True, slots=True)
 class SyntheticColumn:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from tacit.synth._model import Columns
 
-__all__ = ["product_of", "summed"]
-
 _EINSUM: Any = np.einsum  # quicker than a sum over axes; its types do not know lists of axes
 
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["csv_text"]
-
 
 def csv_text(columns: Mapping[str, NDArray[Any]]) -> str:
     r"""Return columns as CSV; a missing value is an empty field.

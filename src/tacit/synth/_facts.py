@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tacit.synth._model import Columns
     from tacit.synth._task import SynthMechanism
 
-__all__ = ["METHODS", "plan_facts", "plan_forecast", "table_name"]
-
 METHODS = {
     "aim": "AIM: the table that the model misses most is chosen privately and measured, round after round",
     "mst": "MST: a tree of pairs of columns is chosen privately, then measured",

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from tacit.synth._model import Columns
 
-__all__ = ["LONG", "FittedModel", "NoisyTable", "fit", "together", "total_of"]
-
 LONG = 500  # the steps of a last fit; more of them fit the noise
 _TINY = 1e-7  # a fall of the loss by less, of its size, ends a fit
 

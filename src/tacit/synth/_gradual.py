@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["gradual_codes", "nonnegative"]
-
 _SWEEPS = 40
 _FIRST = 1.0  # the share of the excess that moves in the first sweep
 _SHRINK = 0.84 ** (1 / 2)

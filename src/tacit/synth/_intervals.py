@@ -9,8 +9,6 @@ import numpy as np
 
 from tacit.mechanisms import DiscreteGaussian, GaussianLaw
 
-__all__ = ["covering", "half_width", "interval_level"]
-
 _FIRST = Fraction(19, 20)  # of the allowed error, for the first measurement of a table
 
 

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["JunctionTree", "junction_tree", "tree_cells"]
-
 
 @dataclass(frozen=True)
 class JunctionTree:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Columns", "GraphicalModel", "model_of", "spread"]
-
 #: The numbers of some columns, rising.
 Columns: TypeAlias = "tuple[int, ...]"
 _NOTHING = 1e-280  # expected counts below it are none: one over them would leave the floats

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.synth._model import Columns
     from tacit.synth._synthetic_table import SyntheticTable
 
-__all__ = ["plot_tables"]
-
 _COLOUR = "#0b7285"
 _MOST = 9  # charts in one picture
 _LETTERS = 14  # of a label

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tacit.synth._fit import NoisyTable
     from tacit.synth._synthetic_table import SyntheticTable
 
-__all__ = ["distance", "report_of", "summary_of"]
-
 _FAR = 1.5  # a model that is further from a measurement, in units of its noise, is too small
 _LISTED = 60
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tacit.synth._model import GraphicalModel
 
-__all__ = ["draw_codes"]
-
 
 def draw_codes(model: GraphicalModel, rows: int, by: np.random.Generator) -> NDArray[np.int32]:
     """Draw rows as places on each column.

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from tacit.report import Report
     from tacit.synth._model import GraphicalModel
 
-__all__ = ["SyntheticTable"]
-
 _MOST_ROWS = 10_000_000  # where nobody says how many: beyond it, the total is noise
 
 

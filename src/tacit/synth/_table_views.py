@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tacit.synth._model import Columns
     from tacit.synth._synthetic_table import SyntheticTable
 
-__all__ = ["CoveredTable", "MeasuredViews", "source_of"]
-
 
 class MeasuredViews:
     """Tables by their columns, in any order: ``tables["age"]``, ``tables[("age", "sex")]``.

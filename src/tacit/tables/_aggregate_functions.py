@@ -41,12 +41,6 @@ if TYPE_CHECKING:
 
     from tacit.tables._aggregates import Range
 
-__all__ = [
-    "best", "correlation", "count", "count_distinct", "count_units", "covariance", "histogram", "intercept",
-    "max", "mean", "median", "min", "most_common", "quantile", "quantiles", "r_squared", "slope", "std",
-    "sum", "variance",
-]  # fmt: skip
-
 #: The bounds of two columns; None where they are declared with the dataset.
 PairBounds: TypeAlias = "tuple[Sequence[Number] | None, Sequence[Number] | None]"
 

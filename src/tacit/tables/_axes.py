@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tacit.core import Kind, Value
     from tacit.tables._rows import Rows
 
-__all__ = ["MOST_PLACES", "Axis", "BinsGiven", "in_order", "read_axes"]
-
 #: For each column a number of equally wide cells between its bounds, or the cuts themselves.
 BinsGiven: TypeAlias = "Mapping[str, int | Sequence[object]] | None"
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.algebra import Bins
     from tacit.tables._aggregates import Range
 
-__all__ = ["CandidateEnds", "candidate_ends", "rounding_in_words"]
-
 #: The lower and the upper end of every candidate's cell.
 CandidateEnds = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
 

@@ -37,17 +37,6 @@ if TYPE_CHECKING:
     from tacit.tables._lowering import ReleasedColumn
     from tacit.tables._steps import PaidStep
 
-__all__ = [
-    "facts_of",
-    "facts_of_blocks",
-    "left_out",
-    "limits_in_words",
-    "limits_of",
-    "rows_beyond",
-    "selected_sizes",
-    "without_unit",
-]
-
 _SUMMED = "sums of the smallest groups, free; a sum of k groups has about sqrt(k) times the noise"
 _TOGETHER = (
     "planned together with the groups, so that the widest of all lines is as narrow as it can be; groups and "

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from tacit.engines import EngineTransaction
     from tacit.tables._axes import Axis
 
-__all__ = ["CodedRows", "coded_question", "coded_rows"]
-
 _MANY = 10_000  # kinds of rows
 
 

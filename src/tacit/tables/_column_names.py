@@ -5,8 +5,6 @@ from __future__ import annotations
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Declare
 
-__all__ = ["check_name", "names_needed"]
-
 
 def check_name(name: str) -> None:
     """Refuse names that the emitted SQL keeps for itself."""

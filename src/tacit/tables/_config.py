@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tacit.ledger import Ledger
     from tacit.tables._dataset import TableDataset
 
-__all__ = ["Config", "load_config", "open_config", "read_config"]
-
 _KNOWN = {
     "source", "unit", "version", "bounds", "keys", "types", "never_null", "limits", "public",
     "adjacency", "budget", "parent", "record", "blocks", "block", "engine", *READING_FACTS,

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.picture import Picture
     from tacit.tables._cross_tables import CrossTables, PlacedAxis, TableName
 
-__all__ = ["cross_html", "cross_text", "plot_cross", "table_words"]
-
 _LISTED = 40
 _HATCHED = 10_000
 _WRITTEN = 400  # cells of a heat map that have room for their number

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tacit.core import JSON
     from tacit.strategies import ColumnSet
 
-__all__ = ["CrossNoise"]
-
 _TINY = 1e-12
 
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tacit.strategies import ColumnSet
     from tacit.tables._axes import Axis
 
-__all__ = ["CrossTables", "PlacedAxis", "TableName"]
-
 #: The columns of a table, in any order; one name for a table of one column.
 TableName: TypeAlias = "str | tuple[str, ...] | list[str]"
 

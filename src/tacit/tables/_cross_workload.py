@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tacit.algebra import Contribution
     from tacit.strategies import ColumnSet
 
-__all__ = ["Aim", "CrossWorkload", "PaidNoise"]
-
 Aim = Literal["largest", "sum"]
 
 _MARGIN = 1 - 1e-6  # sigmas are rounded up by less than this

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tacit.core import AnswerTable, Cells, Release
     from tacit.tables._dataset import TableDataset
 
-__all__ = ["BEYOND", "OUTSIDE", "CutNote", "cut_lines", "cut_note", "percent"]
-
 #: The released columns: the share of rows beyond a limit, and of values outside bounds.
 BEYOND, OUTSIDE = "rows_beyond_limit", "values_outside_bounds"
 

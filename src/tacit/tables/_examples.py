@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["EXAMPLE_HOSPITALS", "example_visits"]
-
 EXAMPLE_HOSPITALS = ("Ahorn", "Birke", "Buche", "Eiche", "Erle", "Fichte", "Linde", "Ulme")
 
 

@@ -10,8 +10,6 @@ from tacit.fixes import Code, Fix
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["HabitError", "PandasHabits", "QuestionHabits", "column_as_table"]
-
 _NO_ROWS = "a protected dataset does not show rows; it answers questions with noise"
 _ROWS = frozenset(
     {"head", "tail", "sample", "iloc", "loc", "values", "to_pandas", "collect", "fetchall", "show",

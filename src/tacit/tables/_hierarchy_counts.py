@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tacit.core import JSON, Certificate, Value
     from tacit.picture import Picture
 
-__all__ = ["HierarchyCounts", "node_half_widths"]
-
 _WHOLE = (
     "whole numbers that are not negative and add up, from the top down: small counts are too large on "
     "average, and large ones too small"

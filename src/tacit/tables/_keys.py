@@ -21,23 +21,6 @@ if TYPE_CHECKING:
     from tacit.engines import Engine
     from tacit.tables._dataset import TableDataset
 
-__all__ = [
-    "MOST_KEYS",
-    "KeysGiven",
-    "MissingKeys",
-    "at_most_cells",
-    "at_most_groups",
-    "example_keys",
-    "from_public_tables",
-    "key_node",
-    "key_nodes",
-    "most_cells",
-    "public_column",
-    "read_column_keys",
-    "read_group_keys",
-    "typed_keys",
-]
-
 KeysGiven = Sequence[object] | Mapping[str, Sequence[object] | str] | str | None
 MissingKeys: TypeAlias = Literal["drop", "group"]
 

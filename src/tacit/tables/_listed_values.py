@@ -18,8 +18,6 @@ from tacit.fixes import Code
 if TYPE_CHECKING:
     from tacit.algebra import Scope
 
-__all__ = ["MOST_CANDIDATES", "bucket_node", "candidate_values"]
-
 MOST_CANDIDATES = 10_000
 _MOST_BUCKETS = 500
 

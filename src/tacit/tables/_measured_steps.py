@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.tables._lowering import ReleasedColumn
     from tacit.tables._readings import StepNoise
 
-__all__ = ["measured_steps"]
-
 _CARRIED = (RowCounts, UnitCounts, UnitsWith, MomentSums, ProductSums)
 
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON, Charger, Identity
 
-__all__ = ["open_facts"]
-
 _MOST = 10**9
 _LIMITS = ("rows", "groups", "per_group", "joined")
 

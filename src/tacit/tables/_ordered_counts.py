@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tacit.core import JSON, Certificate, Value
     from tacit.picture import Picture
 
-__all__ = ["OrderedCounts"]
-
 _MONOTONE = (
     "running totals were made to rise (isotonic regression): no cell is below 0, but small cells are too "
     "large on average, and large ones too small"

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.picture import Picture
     from tacit.tables._ordered_counts import OrderedCounts
 
-__all__ = ["plot_ordered"]
-
 _COLOURS = ("#0b7285", "#c25e00", "#1b7f4b", "#b3261e", "#5f3dc4", "#555555", "#a61e4d", "#7a5c00")
 _KINDS = ("distribution", "histogram")
 _MOST_NAMES = 12  # on the axis

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.core import Value
     from tacit.tables._ordered_counts import OrderedCounts
 
-__all__ = ["kept_cells", "quantile_table"]
-
 
 def kept_cells(running: NDArray[np.float64], q: float, widths: NDArray[np.float64]) -> tuple[int, int]:
     """Return the first and the last cell in which the quantile may lie.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.algebra import Node, Relation, TableQuestion
     from tacit.core import Kind, Table, Unit
 
-__all__ = ["BlockColumn", "read_block_of_dataset", "read_partition"]
-
 
 @dataclass(frozen=True, slots=True)
 class BlockColumn:

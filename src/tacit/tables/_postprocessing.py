@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from tacit.tables._release_functions import ValueWithInterval
 
-__all__ = ["PostProcessing", "Presentation"]
-
 _PLACE = ""  # of a line among those that were measured; no column has this name
 
 

@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from tacit.algebra import ProductSums
     from tacit.tables._readings import StepNoise
 
-__all__ = [
-    "PairCorrelation", "PairCovariance", "PairDetermination", "PairIntercept", "PairSlope",
-]  # fmt: skip
-
 _Parts: TypeAlias = "NDArray[np.float64]"
 #: A value of each group and the ends of its interval; a value is NaN where there is none.
 _PairEnds: TypeAlias = tuple[_Parts, _Parts, _Parts]

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from tacit.ledger import Blocks
     from tacit.tables._partition import BlockColumn
 
-__all__ = ["protect"]
-
 
 def protect(
     source: object,

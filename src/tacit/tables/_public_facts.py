@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tacit.engines import Engine
     from tacit.tables._dataset import TableDataset
 
-__all__ = ["FACTS_SCHEMA", "MOST_VALUES", "facts_document", "kinds_read"]
-
 FACTS_SCHEMA = "tacit/facts/1"
 #: A column of a public table with more different values is not in the document.
 MOST_VALUES = 10_000

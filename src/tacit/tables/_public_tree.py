@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from tacit.core import Value
 
-__all__ = ["ALL", "PublicTree", "TreeGiven", "read_tree"]
-
 #: Nested mappings that end in lists, or a public table with one column for each level.
 TreeGiven: TypeAlias = Any
 ALL = "(all)"

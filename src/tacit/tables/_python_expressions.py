@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tacit.exact import Number
 
-__all__ = ["MOST_DEPTH", "MOST_PARTS", "Expr", "as_node", "as_value", "col", "when"]
-
 _COLUMN = Code('tc.col("age")')
 
 #: The most parts (columns, constants, operators) of one expression, each as often as it is computed.

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from tacit.tables._aggregates import Range
     from tacit.tables._candidate_cells import CandidateEnds
 
-__all__ = ["BracketedQuantile", "ChosenQuantile", "QuantileFromCounts"]
-
 _KNOTS = 33
 
 

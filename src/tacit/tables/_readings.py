@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from tacit.algebra import BinCounts, MomentSums, Statistic
     from tacit.mechanisms import IntegerMechanism
 
-__all__ = [
-    "Cell", "CellReading", "ChosenValue", "NumberReading", "PartsCount", "PartsMean", "PartsSpread",
-    "PartsSum", "Reading", "StepNoise",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Cell:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tacit.core import Fact, Table
     from tacit.tables._dataset import TableDataset
 
-__all__ = ["rehearsal"]
-
 _UNITS = 1_000
 _MOST_ROWS = 12  # of one unit in one table, where its limit is larger
 _PUBLIC_ROWS = 60

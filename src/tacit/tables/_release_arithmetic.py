@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.core import Value
     from tacit.tables._release_functions import ValueWithInterval
 
-__all__ = ["check_computable", "evaluate"]
-
 _COMPARISONS: Final[dict[str, Callable[..., bool]]] = {
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le,
     "gt": operator.gt, "ge": operator.ge,

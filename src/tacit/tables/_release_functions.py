@@ -14,8 +14,6 @@ from tacit.core import Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["FUNCTIONS", "ValueWithInterval", "choose", "rounded"]
-
 #: A value and the two ends of its interval, None where there is no interval.
 ValueWithInterval: TypeAlias = tuple[Value, float | None, float | None]
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from tacit.core import Value
     from tacit.tables._release_functions import ValueWithInterval
 
-__all__ = ["ORDERED", "OVER", "looks_over_lines", "sortable", "with_totals"]
-
 _MISSING: Final[ValueWithInterval] = (None, None, None)
 _SQUARES_FROM = 0.95
 

@@ -56,8 +56,6 @@ if TYPE_CHECKING:
     from tacit.tables._dataset import TableDataset
     from tacit.tables._query import Query
 
-__all__ = ["Rows"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Rows(PandasHabits, OrderedQuestions, WorkloadQuestions):

@@ -21,11 +21,6 @@ from tacit.tables._steps import Ask
 if TYPE_CHECKING:
     from tacit.core import Unit
 
-__all__ = [
-    "MOST_SAMPLED", "amplified_ask", "check_sample", "drawn_sample", "inner_ask", "read_sample",
-    "share_of_sample",
-]  # fmt: skip
-
 MOST_SAMPLED = 2**32
 
 

@@ -62,8 +62,6 @@ if TYPE_CHECKING:
     from tacit.tables._dataset import TableDataset
     from tacit.tables._postprocessing import Presentation
 
-__all__ = ["read_post", "read_question", "read_relation"]
-
 _NODES: dict[str, type] = {
     node.__name__: node
     for node in (

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from tacit.core import Kind, Limits
     from tacit.tables._dataset import TableDataset
 
-__all__ = ["check_expression", "check_limit", "check_parts", "check_relation", "check_rows", "insist"]
-
 _WITHIN_UNIT = frozenset({"count", "sum", "mean", "min", "max", "count_distinct"})
 _MOST_LIMIT = 10**9
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tacit.algebra import Measure, Relation, TableQuestion
     from tacit.tables._aggregates import Aggregate
 
-__all__ = ["counted_in_words", "in_words", "rows_in_words", "sample_in_words"]
-
 _LONGEST = 400
 
 

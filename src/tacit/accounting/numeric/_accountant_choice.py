@@ -60,8 +60,6 @@ if TYPE_CHECKING:
     from tacit.accounting.numeric._fourier_line import Spectrum
     from tacit.accounting.numeric._loss_sum import LossSum
 
-__all__ = ["alike", "answer", "mirrored", "served"]
-
 #: Pairs of probabilities without infinite loss; with a unit added, each is its own mirror image.
 _PROPER = (
     DiscreteGaussianMgf, DiscreteLaplaceMgf, GaussianMgf, LaplaceMgf, ResponseMgf,

@@ -17,11 +17,6 @@ from tacit.accounting.numeric._renyi import renyi_delta, renyi_epsilon
 if TYPE_CHECKING:
     from tacit.accounting.numeric._curve import Curve
 
-__all__ = [
-    "Accountant", "DitheredAccountant", "GaussianAccountant", "LeakyAccountant", "RenyiAccountant",
-    "SingleLawAccountant",
-]  # fmt: skip
-
 
 class Accountant(Protocol):
     """Bounds for one sum of laws in one direction."""

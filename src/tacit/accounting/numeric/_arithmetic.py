@@ -11,11 +11,6 @@ import math
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
-__all__ = [
-    "below", "exp_down", "exp_up", "float_down", "float_up", "log_down", "log_up", "on_grid", "room",
-    "round_down", "round_up",
-]  # fmt: skip
-
 _DIGITS = 60
 _UP = Context(prec=_DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 _DOWN = Context(prec=_DIGITS, rounding=ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting.numeric._mgf import Reals
 
-__all__ = ["Atoms", "LatticeAtoms"]
-
 _MOST_STEERED = 512  # points of a lattice law that steers the search
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tacit.accounting.numeric._mgf import Reals
     from tacit.accounting.numeric._response_blanket import Blanket
 
-__all__ = ["blanket_round"]
-
 _MOST_OUTCOMES = 1 << 22
 _MOST_LISTED = 1 << 20
 _COARSE = 3e-4  # how much larger s may be made, relative to s

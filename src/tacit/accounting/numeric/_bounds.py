@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from tacit.accounting.numeric._loss_sum import LossSum
     from tacit.accounting.numeric._mgf import Reals
 
-__all__ = ["delta_bounds", "delta_of", "epsilon_bounds", "loss_exceeds", "renyi_divergence"]
-
 _FIRST = np.array([1e-9])  # a tilt at which the loss has about its own mean and spread
 _NEARLY = 1.5  # difference of log-moments
 _SPAN = np.exp(np.linspace(math.log(0.3), math.log(60.0), 16))  # tilts, times epsilon

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from fractions import Fraction
 
-__all__ = ["Bracket", "NotConverged", "U", "as_float", "down", "larger", "root", "settle", "up"]
-
 #: Unit roundoff of a double; error bounds are multiples of it (docs/proofs/accounting.md, section 1).
 U = 2.0**-53
 

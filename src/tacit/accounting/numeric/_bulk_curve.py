@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from tacit.accounting.numeric._curve import Curve
     from tacit.accounting.numeric._mgf import Complexes, Reals
 
-__all__ = ["LatticePair", "bulk_upper", "lowest", "reach_of", "tilted"]
-
 _POINTS = 1 << 16
 _TARGETS = (0.5, 0.1, 1e-2, 1e-4, 1e-6, 1e-9, 1e-12, 1e-16, 1e-21, 1e-28, 1e-36)
 _REACH = 600.0

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.accounting.numeric._lattice_laws import Pmf
     from tacit.accounting.numeric._mgf import Reals
 
-__all__ = ["ComposedLosses", "TopLosses", "convolved"]
-
 _TOPS = (64, 512)  # how many of the largest losses are tried first
 
 

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting.numeric._mgf import Reals
 
-__all__ = ["Curve", "both_sides", "closed_curve", "curve", "curve_of_sum", "sampled_curve"]
-
 
 class Curve(NamedTuple):
     """Certified bounds on delta at an array of epsilons: 0 above ``high``, 1 - exp(epsilon) below ``low``."""

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["dot"]
-
 _LONG = 8192  # BLAS starts its threads a bit above this length
 
 

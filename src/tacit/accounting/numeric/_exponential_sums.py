@@ -13,8 +13,6 @@ from tacit.accounting.numeric._dot import dot
 if TYPE_CHECKING:
     from tacit.accounting.numeric._mgf import Complexes, Reals
 
-__all__ = ["transform"]
-
 _LARGE = 1 << 16  # products in one transform: beyond it, spread and FFT
 _MOST_POINTS, _MOST_LOSSES = 1 << 18, 1 << 15
 _HALF = 16

@@ -54,8 +54,6 @@ from tacit.accounting.numeric._sum_facts import gaussian_mu2, law_mu2, mixed, pl
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Factors", "factors_of"]
-
 _REACH = 600.0  # the exponential of more overflows a double; larger losses count as infinite
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tacit.accounting.numeric._curve import Curve
     from tacit.accounting.numeric._mgf import Reals
 
-__all__ = ["FinitePair", "connect_dots"]
-
 _LARGEST = 700.0  # the exponential of more overflows a double
 
 

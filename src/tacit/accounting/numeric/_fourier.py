@@ -24,8 +24,6 @@ from tacit.accounting.numeric._rare_losses import choose_cut, splittable, visibl
 if TYPE_CHECKING:
     from tacit.accounting.numeric._mgf import Reals
 
-__all__ = ["FourierInversion"]
-
 _T = TypeVar("_T")
 
 _FINE, _COARSE = 0.05, 8  # steps of log c

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tacit.accounting.numeric._loss_sum import LossLattice, LossSum
     from tacit.accounting.numeric._mgf import Complexes, Reals
 
-__all__ = ["SMALL", "LineChoice", "Spectrum", "evaluate"]
-
 SMALL = math.log(1e-9)  # wanted size of aliases and truncation, relative to delta
 _MOST_NODES = 1 << 16
 _KEPT = 16  # sums of a line

@@ -15,8 +15,6 @@ import numpy as np
 if TYPE_CHECKING:
     from tacit.accounting.numeric._mgf import Reals
 
-__all__ = ["ELLIPSES", "gauss_log_error", "gauss_rule"]
-
 #: Nodes and weights with 16 points on [-1, 1], the positive half.
 _GAUSS = np.array([
     (0.09501250983763744, 0.1894506104550685), (0.2816035507792589, 0.18260341504492358),

@@ -17,8 +17,6 @@ from tacit.accounting.numeric._bracket import Bracket, U, down, settle, up
 if TYPE_CHECKING:
     from tacit.accounting.numeric._mgf import Reals
 
-__all__ = ["gaussian_curve", "gaussian_delta", "gaussian_epsilon", "gaussian_tail"]
-
 _ROOT2, _SLOPE0 = math.sqrt(2), 2 / math.sqrt(math.pi)
 _SPECIAL = 2.0**-44  # granted relative error of scipy's erfcx and log_ndtr; observed 2^-49 and 2^-46
 _NARROW = 1e-4  # below this mu: the convex integral

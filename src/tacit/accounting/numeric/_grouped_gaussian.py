@@ -24,8 +24,6 @@ from tacit.accounting.numeric._sampled_gaussian import falling, stacked
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["GroupedGaussianMgf"]
-
 _LOG_TINY = 41.0  # quadrature and truncation errors stay below exp(-41) = 1.6e-18 of M(c)
 _ROOT_2PI = math.sqrt(2 * math.pi)
 _MOST_POINTS = 1 << 17

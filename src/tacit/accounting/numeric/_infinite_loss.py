@@ -12,8 +12,6 @@ from tacit.accounting._laws import ApproximateLoss, LossLaw, Parts, PureLoss, Sa
 from tacit.accounting.numeric._bracket import U, as_float
 from tacit.accounting.numeric._sum_facts import plain
 
-__all__ = ["InfiniteLossSplit", "can_be_infinite", "split_infinite_loss"]
-
 
 class InfiniteLossSplit(NamedTuple):
     """The part with finite loss, bounds on the mass of infinite loss, and a bound on the mass without any.

@@ -26,8 +26,6 @@ from tacit.accounting.numeric._lattice_laws import Pmf, exact_pmf, is_exact, lat
 from tacit.accounting.numeric._loss_sum import LossLattice, LossSum
 from tacit.accounting.numeric._mgf import DiscreteGaussianMgf, DiscreteLaplaceMgf, Factor, Reals
 
-__all__ = ["LatticeAccountant", "composed", "lattice_accountant", "listed_accountant", "two_point_accountant"]
-
 _DIRECT = 4200  # most points of a composition by convolution
 _LARGE = 1 << 15  # most points of a composition by Fourier inversion
 _FINEST = 1 << 20  # a common lattice that is this much finer than that of a law has too many nodes

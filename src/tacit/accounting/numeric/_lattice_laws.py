@@ -34,10 +34,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting.numeric._mgf import Factor, Reals
 
-__all__ = [
-    "Pmf", "discrete_gaussian", "exact_pmf", "is_exact", "lattice_pmf", "natural_lattice", "on_lattice",
-]  # fmt: skip
-
 _MOST = 1 << 15  # points of one law
 
 

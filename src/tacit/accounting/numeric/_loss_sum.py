@@ -12,8 +12,6 @@ from tacit.accounting.numeric._bracket import NotConverged, U
 if TYPE_CHECKING:
     from tacit.accounting.numeric._mgf import Factor, Reals
 
-__all__ = ["LossLattice", "LossSum", "log_moment", "peak", "spread", "steer", "tiny"]
-
 
 class LossLattice(NamedTuple):
     """The total loss lies on offset + step * Z."""

@@ -25,21 +25,6 @@ from tacit.accounting.numeric._bracket import U
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = [
-    "Complexes",
-    "DiscreteGaussianMgf",
-    "DiscreteLaplaceMgf",
-    "Factor",
-    "GaussianMgf",
-    "LaplaceMgf",
-    "MgfLine",
-    "RangeMgf",
-    "Reals",
-    "ResponseMgf",
-    "SplitLine",
-    "no_decay",
-]
-
 Reals = NDArray[np.floating[Any]]
 Complexes = NDArray[np.complexfloating[Any, Any]]
 

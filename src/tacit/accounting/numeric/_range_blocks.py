@@ -34,8 +34,6 @@ from tacit.accounting.numeric._loss_sum import LossSum
 if TYPE_CHECKING:
     from tacit.accounting.numeric._mgf import Reals
 
-__all__ = ["block_accountants"]
-
 _WORK = 7e5  # cells^2 times size^1.5 of one block: about a tenth of a second
 _CELLS = (32, 24, 16, 12, 8, 6)  # grid steps in one epsilon
 _WIDTH = 11.5  # standard deviations on either side of the grid

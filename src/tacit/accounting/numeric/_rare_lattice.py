@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from tacit.accounting.numeric._curve import Curve
     from tacit.accounting.numeric._mgf import Reals
 
-__all__ = ["RareLossAccountant", "is_rare", "rare_accountant"]
-
 _ROUGH = 513  # dots of the first, rough pair
 _RARE = 400  # dots above the level
 _MOST_RATE = 0.001  # of samples

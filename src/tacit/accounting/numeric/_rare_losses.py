@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting.numeric._mgf import Complexes, Factor, Reals
 
-__all__ = ["LossCut", "choose_cut", "difference", "difference_bound", "splittable", "visible_cuts"]
-
 _LEVELS = (0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.02, 0.01)
 _VISIBLE = (0.5, 0.35, 0.25, 0.15)
 _TILTS = (1.3, 1.7, 2.5, 4.0, 6.0, 10.0, 16.0, 25.0, 40.0, 65.0, 100.0, 160.0, 250.0, 400.0)

@@ -20,8 +20,6 @@ from tacit.accounting.numeric._mgf import MgfLine, Reals
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["RenyiCurveMgf", "renyi_delta", "renyi_epsilon"]
-
 
 @dataclass(frozen=True, slots=True)
 class RenyiCurveMgf:

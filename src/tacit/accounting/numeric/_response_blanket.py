@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting.numeric._mgf import Reals
 
-__all__ = ["Blanket", "blanket_delta", "blanket_of", "shuffled_response_delta"]
-
 _MOST_CHORDS = 1 << 15
 _SMALL = 256  # c below: a table has all probabilities of fair coins
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting.numeric._mgf import Reals
 
-__all__ = ["SampledLaplaceMgf"]
-
 _WIDEST, _TURN = 2.6, 9.0  # of a first panel: its width, and how far the phase turns in it
 _FINER, _MOST_PANELS = (1.0, 1.5, 2.5, 5.0), 100  # panels, beside the first try
 _WANTED = -37.0  # log of the wanted error of the rule, relative to the moment

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting.numeric._mgf import Reals
 
-__all__ = ["HidingCounts", "ShuffledRound", "counts_of", "log_factorials", "shuffled_delta", "tails"]
-
 _BLOCK = 32
 _MOST_LISTED = 1 << 21
 

@@ -30,8 +30,6 @@ from tacit.accounting.numeric._shuffled import ShuffledRound, counts_of
 if TYPE_CHECKING:
     from tacit.accounting._laws import LossLaw
 
-__all__ = ["response_atoms", "shuffled_accountant"]
-
 _MOST_OUTCOMES = 1 << 20
 _COARSE = 1e-2  # step of a pair that is summed with other laws, in spreads of its loss
 _FINE, _FINER = 2e-3, 6.5e-4  # step: in spreads of one loss, and in spreads of the sum

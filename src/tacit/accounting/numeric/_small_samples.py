@@ -26,8 +26,6 @@ from tacit.accounting.numeric._truncated_gaussian import Reach, TruncatedGaussia
 if TYPE_CHECKING:
     from tacit.accounting.numeric._mgf import Reals
 
-__all__ = ["SmallSampleAccountant", "small_sample_accountant"]
-
 _MOST_RATE = 0.01
 _WITHIN = 4.5  # tilt times epsilon: with more, Fourier inversion resolves the whole law
 

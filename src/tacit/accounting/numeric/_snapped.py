@@ -36,8 +36,6 @@ from tacit.accounting.numeric._sum_facts import exact_largest_loss
 if TYPE_CHECKING:
     from tacit.accounting.numeric._mgf import Reals
 
-__all__ = ["are_few", "can_snap", "snapped_accountant"]
-
 _FEW, _MANY = 4200, 16384  # points of the sum of a dozen laws, and of more
 _DOZEN = 12
 _MOST_LAWS = 256  # so that splitting masses to the lattice moves epsilon by at most about 1e-5 of itself

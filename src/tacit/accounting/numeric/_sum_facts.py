@@ -25,11 +25,6 @@ from tacit.accounting._laws import (
 )
 from tacit.accounting.numeric._bracket import U, as_float
 
-__all__ = [
-    "exact_largest_loss", "gaussian_mu2", "in_one_sample",
-    "largest_loss", "law_mu2", "mixed", "plain", "sampled_gaussian",
-]  # fmt: skip
-
 
 def plain(parts: Parts) -> Parts:
     """Replace samples of rate 1 by their parts; refuse groups and branches, which are resolved earlier.

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from tacit.accounting.numeric._mgf import Reals
     from tacit.accounting.numeric._sampled_gaussian import SampledGaussianMgf
 
-__all__ = ["Reach", "TruncatedGaussianMgf"]
-
 _LOG_ROOT_2PI = math.log(2 * math.pi) / 2
 _LEAST = -3.0  # log-moment of the part below the cut; below this the left tail may matter
 _TAIL = 41.0  # the left tail stays below exp(-41) of the moment

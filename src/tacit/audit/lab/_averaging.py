@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from tacit.exact import Number
 
-__all__ = ["AveragingAttack", "averaging_attack"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AveragingAttack(Reportable):

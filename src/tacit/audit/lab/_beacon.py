@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from tacit.exact import Number
 
-__all__ = ["BeaconAttack", "beacon"]
-
 _MISREAD: Final = 0.001  # the share of alleles that sequencing gets wrong
 _CARRIED: Final = 20_000  # alleles of one genome from which the attacker picks the rarest
 _ASKED_OF_TACIT: Final = 100

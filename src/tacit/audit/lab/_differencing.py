@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from tacit.exact import Number
 
-__all__ = ["DifferencingAttack", "differencing_attack"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DifferencingAttack(Reportable):

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     _Matrix = npt.NDArray[np.int64]
 
-__all__ = ["FriendshipAttack", "friendship"]
-
 _CLASSES: Final = 10
 
 

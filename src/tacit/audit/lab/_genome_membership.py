@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.mechanisms import DiscreteGaussian
 
-__all__ = ["GenomeMembership", "genome_membership"]
-
 _DELTA: Final = Fraction(1, 10**9)
 _CELLS: Final = 2_000_000  # noisy counts at a time
 _Z: Final = 1.6448536269514722  # a standard normal variable exceeds it with probability 5 %

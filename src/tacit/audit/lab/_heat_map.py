@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     _Grid = npt.NDArray[np.float64]
 
-__all__ = ["HeatMapAttack", "heat_map"]
-
 _SIDE: Final = 256
 _HASTE: Final = 1.8  # each round takes a longer step than the textbook; above 2 it diverges
 _TOWN: Final = 32  # cells along one side of the map with suppressed counts

@@ -15,8 +15,6 @@ from tacit.fixes import Code, Set
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Anonymised", "k_anonymise"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Anonymised:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from tacit.exact import Number
 
-__all__ = ["LinkingAttack", "linking_attack"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LinkingAttack(Reportable):

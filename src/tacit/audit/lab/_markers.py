@@ -12,8 +12,6 @@ from tacit.audit.lab._people import hashed_uniform
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["MarkerSample", "genotypes", "marker_frequencies"]
-
 _GRID: Final = 16  # steps of one allele; frequencies are centred at a sixteenth of an allele
 _BLOCK: Final = 100  # people at a time
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from tacit.exact import Number
 
-__all__ = ["MembershipAttack", "membership_attack"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MembershipAttack(Reportable):

@@ -15,8 +15,6 @@ from tacit.fixes import Set
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["DIAGNOSES", "People", "hashed_uniform", "synthetic_people", "village"]
-
 DIAGNOSES: Final = (
     "healthy", "hypertension", "back pain", "diabetes", "asthma", "depression",
     "arthritis", "migraine", "heart failure", "cancer", "HIV", "epilepsy",

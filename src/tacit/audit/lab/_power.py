@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
 
-__all__ = ["FALSE_ALARMS", "Power", "measure_power", "power_at", "strongest_power"]
-
 #: The share of outsiders whom an attacker may wrongly call members.
 FALSE_ALARMS: Final = 0.05
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from tacit.exact import Number
 
-__all__ = ["ReconstructionAttack", "reconstruction_attack"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ReconstructionAttack(Reportable):

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from tacit.exact import Number
 
-__all__ = ["SinglingOut", "singling_out"]
-
 _SURE: Final = 0.95
 _STEP: Final = 0.005  # of the logarithm of a probability
 _MOST_MARKERS: Final = 120

@@ -21,17 +21,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = [
-    "CONFIDENCE",
-    "Success",
-    "curve_table",
-    "from_means",
-    "from_trials",
-    "noisy_counts",
-    "read_epsilons",
-    "read_trials",
-]
-
 #: Each interval misses the true value with probability at most 1 - CONFIDENCE.
 CONFIDENCE = 0.999
 

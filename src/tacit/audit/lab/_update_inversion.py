@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     _Reals = npt.NDArray[np.float64]
 
-__all__ = ["UpdateInversion", "update_inversion"]
-
 _CLOSE: Final = 0.02  # the largest difference of a pixel in a picture that counts as recovered
 _SHOWN: Final = 8  # patients in the picture
 _SERVERS: Final = ("honest", "trap")

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.mechanisms import DiscreteGaussian
 
-__all__ = ["UpdateMembership", "update_membership"]
-
 _STREAM: Final = 4000
 _RELEASES: Final = 128  # noisy updates in each world of a run
 _ROUNDS: Final = (1, 10, 100)

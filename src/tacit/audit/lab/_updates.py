@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     _Reals = npt.NDArray[np.float64]
     _Whole = npt.NDArray[np.int64]
 
-__all__ = [
-    "DELTA", "GRID", "InsiderScores", "ScanNetwork", "Scans", "area", "attack_as_insider", "clipped",
-    "on_grid",
-]  # fmt: skip
-
 #: The delta that goes with every epsilon of the attacks on updates.
 DELTA: Final = Fraction(1, 10**5)
 #: Whole grid steps in the clipping length: gradients are clipped to length 1.

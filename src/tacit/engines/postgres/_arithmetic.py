@@ -12,10 +12,6 @@ import sys
 
 from tacit.engines.postgres._bindings import named
 
-__all__ = [
-    "added", "divided", "double", "exponential", "logarithm_2", "multiplied", "power", "remainder", "rounded",
-]  # fmt: skip
-
 _MOST = sys.float_info.max
 
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["named"]
-
 #: A column, a bound name or a number: short enough to be written several times.
 _NAME = r"""(?:[a-z_][a-z0-9_]*\.)?(?:[a-z_][a-z0-9_]*|"(?:[^"]|"")+")"""
 _SHORT = re.compile(rf"{_NAME}|\(-{_NAME}\)|{_NAME}::float8|\(?-?'[-+.0-9a-zA-Z]+'::float8\)?")

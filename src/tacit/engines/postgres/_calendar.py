@@ -7,8 +7,6 @@ import re
 from tacit.engines.postgres._arithmetic import double
 from tacit.engines.postgres._bindings import named
 
-__all__ = ["date_part", "difference", "formatted", "plus_days", "plus_months", "truncated"]
-
 _PART = re.compile(r"%-?.", re.DOTALL)
 #: A part of a format: how to_char writes it.
 _CHARS = {

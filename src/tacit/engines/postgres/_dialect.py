@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.core import Kind
     from tacit.engines._dialect import Part, StoredType
 
-__all__ = ["POSTGRES", "PostgresDialect"]
-
 _TYPES: dict[Kind, str] = {"number": "float8", "text": "text", "boolean": "boolean", "date": "timestamp"}
 _NAN = "'NaN'::float8"
 _ZERO = double(0)

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from tacit.engines._sql_statements import Statement
     from tacit.engines._values import TypeFamily
 
-__all__ = ["PostgresEngine"]
-
 _FAMILIES: dict[str, TypeFamily] = {
     "whole": "number", "float": "number", "digits": "number", "text": "text", "boolean": "boolean",
     "moment": "moment",

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tacit.core import Kind
 
-__all__ = ["PostgresOperators", "text_constant"]
-
 _NAN = "'NaN'::float8"
 _ZERO = double(0)
 #: The spaces that DuckDB trims: Unicode's separators.

@@ -9,8 +9,6 @@ from __future__ import annotations
 from tacit.engines.postgres._arithmetic import double
 from tacit.engines.postgres._bindings import named
 
-__all__ = ["boolean_of_text", "moment_of_text", "number_of_digits", "number_of_text", "whole_of_text"]
-
 _W = r"[ \t-\r]*"
 _DIGITS = r"[0-9]+(?:_[0-9]+)*"
 _SIZE = rf"(?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})"

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     Connection = psycopg.Connection[tuple[Any, ...]]
 
-__all__ = ["PostgresPlace", "Session", "open_session", "why_not"]
-
 _LEAST_VERSION = 16
 #: What decides the result of a statement, or whether it ends: refused where it cannot be set.
 _SETTINGS = {

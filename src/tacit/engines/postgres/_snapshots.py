@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.engines.postgres._tables import FoundTable
     from tacit.engines.postgres._views import TableView
 
-__all__ = ["Snapshots"]
-
 _MAY_KEEP = """SELECT has_database_privilege(current_database(), 'TEMP') AND NOT pg_is_in_recovery()
 AND current_setting('default_transaction_read_only') = 'off'"""
 _MOMENT = "SELECT pg_current_snapshot()::text"

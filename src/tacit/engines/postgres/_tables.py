@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tacit.engines.postgres._sessions import Session
     from tacit.engines.postgres._types import StoredColumn
 
-__all__ = ["FoundTable", "described_columns", "find_table", "hold_tables"]
-
 _PLACES = """SELECT c.oid, n.nspname::text, c.relname::text, c.relkind::text,
 has_schema_privilege(n.oid, 'USAGE')
 AND has_any_column_privilege(c.oid, 'SELECT'), has_table_privilege(c.oid, 'SELECT'),

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from tacit.engines._dialect import Dialect, StoredType
 
-__all__ = ["DESCRIBED", "StoredColumn", "owner_sql", "read_column", "value_sql"]
-
 #: The columns of a table that the role may read, in order: name, type as people write it, the type that it
 #: stands for (of a domain, the one below it), whether it is computed when it is read, the limits of that type
 #: (-1: none). An enumeration that has a cast of its own to text is not read: the cast runs its owner's code.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.engines._dialect import Dialect, Part, StoredType
     from tacit.engines.postgres._types import StoredColumn
 
-__all__ = ["TableView", "key_text"]
-
 
 def key_text(key: int) -> str:
     """Write the secret that orders a unit's rows, as the first part of what is hashed.

@@ -6,8 +6,6 @@ import re
 
 from tacit.engines.spark._texts import string
 
-__all__ = ["day_names", "diff_sql", "in_calendar", "micros", "month_names", "strftime_sql", "trunc_sql"]
-
 _FIRST, _LAST = "TIMESTAMP_NTZ '0001-01-01'", "TIMESTAMP_NTZ '9999-12-31 23:59:59.999999'"
 _FORMAT = re.compile(r"%-?.|[^%]+", re.DOTALL)
 _DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")

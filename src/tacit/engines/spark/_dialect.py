@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from tacit.core import Kind
     from tacit.engines._dialect import Part, StoredType
 
-__all__ = ["PORTABLE_SPARK", "SPARK", "SparkDialect"]
-
 _TYPES: dict[Kind | None, str] = {
     "number": "DOUBLE", "text": "STRING", "boolean": "BOOLEAN", "date": "TIMESTAMP_NTZ", None: "STRING",
 }  # fmt: skip

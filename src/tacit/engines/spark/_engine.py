@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from tacit.engines._sql_statements import Statement
     from tacit.engines._values import ColumnTypes, TypeFamily
 
-__all__ = ["SparkEngine", "open_engine"]
-
 _KIND_TYPES = {"number": "double", "boolean": "boolean"}
 
 

@@ -20,8 +20,6 @@ from tacit.engines.spark._texts import string
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["SparkOperators"]
-
 _LARGEST = "1.7976931348623157e308"
 _EXACT = "4503599627370496e0"  # 2^52: from here on every double is a whole number
 _MOST_DAYS = 4_000_000

@@ -17,8 +17,6 @@ from tacit.errors import TacitError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["is_connect", "is_local", "is_stopped", "open_session", "quiet"]
-
 #: Settings that decide results. Every one of them is set, and read back.
 _PINNED = {
     "spark.sql.ansi.enabled": "true",

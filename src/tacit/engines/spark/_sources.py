@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from tacit.engines._values import ColumnTypes
 
-__all__ = ["SparkSource"]
-
 _ENDS = (".parquet", ".pq")
 _OTHER_FILES = (".csv", ".tsv", ".csv.gz", ".json", ".jsonl", ".orc", ".avro", ".txt", ".xlsx", ".duckdb")
 #: How many databases of a catalog are searched for a name that was misspelled.

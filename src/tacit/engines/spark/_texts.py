@@ -9,17 +9,6 @@ from __future__ import annotations
 
 from tacit.engines._values import MOST_TEXT
 
-__all__ = [
-    "boolean_of_text",
-    "moment_of_text",
-    "number_of_text",
-    "plain_text",
-    "string",
-    "text_of_bytes",
-    "text_of_number",
-    "whole_of_text",
-]
-
 _W = r"[ \t-\r]*"
 _DIGITS = "[0-9][0-9_]*"
 _SIZE = rf"(?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})"

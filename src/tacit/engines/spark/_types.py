@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tacit.engines._dialect import StoredType
     from tacit.engines._values import ColumnTypes, TypeFamily
 
-__all__ = ["MILLISECONDS", "UNKNOWN_UNIT", "family_of", "owner_sql", "stored_type", "value_sql"]
-
 #: The type of a column on which Spark fails where one of its moments is out of range: it is never read.
 MILLISECONDS = "timestamp in milliseconds"
 #: The same, where the files that would tell cannot be seen.

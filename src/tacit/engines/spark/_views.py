@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from tacit.engines._values import ColumnTypes
     from tacit.engines.spark._dialect import SparkDialect
 
-__all__ = ["first_sql", "keys_sql", "ranked_sql", "view_sql", "view_types"]
-
 _KEY_TYPES: dict[type, str] = {str: "string", float: "double", bool: "boolean"}
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON
 
-__all__ = ["Client", "LocalLearning", "flatten", "shorten", "unflatten"]
-
 #: What a client does with the weights of a round: it returns how they should change, array by array.
 LocalLearning: TypeAlias = "Callable[[list[NDArray[np.float64]]], Sequence[Any]]"
 

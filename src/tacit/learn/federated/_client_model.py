@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tacit.core import JSON, Certificate
     from tacit.picture import Picture
 
-__all__ = ["ClientModel"]
-
 
 class ClientModel(Content):
     """The weights that clients trained with a trusted server, and the clip of each round.

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from tacit.learn.federated._coordinator import Exchange
     from tacit.mechanisms import SampledSteps
 
-__all__ = ["ClientRounds", "ClientSums", "read_state"]
-
 _LARGEST = 1e100  # weights beyond it stop moving: a public rule that keeps messages finite
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from tacit.learn.federated._hospital import Hospital
     from tacit.learn.federated._study import Study
 
-__all__ = ["Coordinator", "Exchange", "in_process"]
-
 #: Sends one message to each named hospital and returns the replies that came back, by name.
 Exchange: TypeAlias = Callable[[Mapping[str, bytes]], Mapping[str, bytes]]
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tacit.learn.federated._softmax import GradientModel
     from tacit.picture import Picture
 
-__all__ = ["FederatedModel"]
-
 
 class FederatedModel(Content):
     """What a study released: the weights of its model, and how it came about.

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from tacit.learn.federated._coordinator import Exchange
     from tacit.learn.federated._service import MessageHandler
 
-__all__ = ["FlowerGrid", "client_app", "flower_exchange", "server_app"]
-
 _RECORD: Final = "tacit"
 _WORK: Final = "train.tacit"
 _NAME: Final = "query.tacit"

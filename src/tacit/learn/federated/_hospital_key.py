@@ -12,8 +12,6 @@ from tacit.fixes import Code
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-__all__ = ["HospitalKey", "is_signed"]
-
 _LENGTH = 32
 
 

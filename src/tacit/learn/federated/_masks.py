@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tacit.core import JSON
     from tacit.learn.federated._hospital_key import HospitalKey
 
-__all__ = ["RoundKey", "SignedKey", "mask_for", "read_members"]
-
 _KEY, _SIGNATURE = 32, 64
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON
 
-__all__ = ["Message", "pack", "refusal", "unpack", "weights_digest"]
-
 _MAGIC = b"tacit/federated/1\n"
 _LENGTH = struct.Struct("<I")
 _TYPES = frozenset({"f8", "i8", "u8"})

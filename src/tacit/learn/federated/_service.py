@@ -20,8 +20,6 @@ from tacit.learn.federated._messages import MOST_BYTES, refusal
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-__all__ = ["HospitalService", "MessageHandler", "ServiceLink"]
-
 
 class MessageHandler(Protocol):
     """Whoever answers messages: a `Hospital`, a `Client`, or a `ServiceLink` to one of them."""

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON
 
-__all__ = ["GradientModel", "Softmax"]
-
 
 class GradientModel(Protocol):
     """What a study asks of a model.

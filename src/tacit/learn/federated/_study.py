@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tacit.core import JSON
     from tacit.learn.federated._softmax import GradientModel
 
-__all__ = ["Participant", "Study", "read_model", "study"]
-
 _SCHEMA = "tacit/study/1"
 _MOST_ROUNDS = 100_000
 _MOST_HOSPITALS = 50  # every pair exchanges keys in every round

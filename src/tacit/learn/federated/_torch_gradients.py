@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON
 
-__all__ = ["TorchGradients"]
-
 
 class TorchGradients:
     """A PyTorch model and its loss, for a study.

@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["CLIP_STEPS", "MOST_WEIGHTS", "clip_whole"]
-
 #: A gradient of the length of the clip is this many grid steps long.
 CLIP_STEPS = 2**20
 #: With at most so many numbers, a sum of squares fits into 64 bits.

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from tacit.service._database import Change
     from tacit.service._operations import ServiceCall
 
-__all__ = ["MOST_COUNTS", "count_try", "forget_tries", "guessed", "take_back", "wait_first"]
-
 _LONGEST = 300.0
 _FORGOTTEN = 86_400.0
 #: How many failures are free for a name, a browser or a person; and for an address.

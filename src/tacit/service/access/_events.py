@@ -11,8 +11,6 @@ from tacit.service.access._paging import cursor_of, limit_of, part
 if TYPE_CHECKING:
     from tacit.service._operations import ServiceCall
 
-__all__ = ["OPERATIONS"]
-
 _NEWEST = 2**31 - 1  # positions fit into a whole number of 32 bits
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tacit.service._callers import Caller
     from tacit.service._database import Change, Database
 
-__all__ = ["OPERATIONS", "give_role", "grants_of", "still_has"]
-
 _ADMIN = needs("admin", on="service", scope="admin")
 _OWNER = needs("owner", on="dataset", scope="curate")
 

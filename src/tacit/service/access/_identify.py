@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from tacit.service._database import Database, ServiceRow
 
-__all__ = ["SESSION_COOKIE", "digest_of_secret", "identify"]
-
 SESSION_COOKIE = "tacit_session"
 _OF_TOKEN = (
     "SELECT t.id AS token, t.scopes, t.dataset AS only_on, u.id, u.shown, g.dataset, g.role"  # noqa: S105 - a statement

@@ -19,17 +19,6 @@ if TYPE_CHECKING:
     from tacit.service._database import Change, Database, ServiceRow
     from tacit.service._service import Service
 
-__all__ = [
-    "find_link",
-    "first_link",
-    "has_admin",
-    "link_for",
-    "links_made_for",
-    "new_link",
-    "note_subject",
-    "use_link",
-]
-
 _HOURS = 24
 _CAN_SIGN_IN = (
     "SELECT u.id FROM users u JOIN grants g ON g.person = u.id WHERE g.role = 'admin' AND g.dataset = ''"

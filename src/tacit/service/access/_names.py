@@ -8,8 +8,6 @@ from typing import Annotated
 
 from pydantic import AfterValidator, StringConstraints
 
-__all__ = ["DisplayName", "MaybeDataset", "UserName", "display_name", "user_name"]
-
 #: Numbers of people (``u_...``) are not names: an erased person has only the number.
 _USER_NAME = re.compile(r"(?!u_[a-z2-7]{16}$)[a-z0-9][a-z0-9._@+-]{0,99}", re.ASCII)
 

@@ -20,8 +20,6 @@ from tacit.errors import TacitError
 if TYPE_CHECKING:
     from tacit.service._settings import ServiceSettings
 
-__all__ = ["SignOnProvider", "provider_of", "sign_on_failed", "sign_on_name", "subject_of"]
-
 _METHODS: Final = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"]
 _TIMEOUT = 10.0
 _KEPT = 3600.0  # seconds for which the provider's description is kept

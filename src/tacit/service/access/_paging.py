@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from tacit.service._database import ServiceRow
     from tacit.service._operations import ServiceCall
 
-__all__ = ["cursor_of", "limit_of", "part"]
-
 _USUAL = 50
 _MOST = 200
 _CURSOR = re.compile(r"[A-Za-z0-9_]{0,40}", re.ASCII)

@@ -21,8 +21,6 @@ from tacit.errors import TacitError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["LEAST_CHARACTERS", "check_password", "check_queue", "hash_password", "is_outdated"]
-
 LEAST_CHARACTERS: Final = 12
 _MOST_CHARACTERS = 1024
 _AT_A_TIME = 2

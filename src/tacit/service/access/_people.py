@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from tacit.service._database import Change, ServiceRow
 
-__all__ = ["ERASED", "OPERATIONS", "create_person"]
-
 _ADMIN = needs("admin", on="service", scope="admin")
 ERASED = "Erased person"
 _SELECT = (

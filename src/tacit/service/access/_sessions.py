@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from tacit.service._database import Change
     from tacit.service._operations import ServiceCall
 
-__all__ = ["DEVICE_COOKIE", "end_all_sessions", "end_session", "known_browser", "start_session"]
-
 DEVICE_COOKIE: Final = "tacit_device"
 _HOURS = 12
 _DEVICE_DAYS = 180

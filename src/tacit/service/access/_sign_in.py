@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from tacit.service._database import Change, ServiceRow
 
-__all__ = ["OPERATIONS"]
-
 _HOME = "/"
 _LINK_DAYS = 365  # for which a person sees who made a link for them
 PasswordText = Annotated[str, StringConstraints(min_length=1, max_length=4000)]

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from tacit.service._operations import ServiceCall
     from tacit.service.access._oidc import SignOnProvider
 
-__all__ = ["OPERATIONS"]
-
 _STATE_COOKIE: Final = "tacit_sign_on"
 _MINUTES = 10
 _FORM: Final = re.compile(r"([^.]+)\.(.{27})\.(.+)")

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tacit.service._callers import Caller
     from tacit.service._database import Change, Database, ServiceRow
 
-__all__ = ["OPERATIONS", "PREFIX", "tokens_of"]
-
 PREFIX = "tct_"
 _MOST_DAYS = 400
 _MOST_TOKENS = 100

@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     from tacit.service._database import ServiceRow
     from tacit.service._service import Service
 
-__all__ = [
-    "account_document", "account_documents", "accounts_below", "after_approval", "is_overbooked",
-    "smaller_left",
-]  # fmt: skip
-
 
 def accounts_below(service: Service, dataset: str) -> tuple[Account, list[Account]]:
     """Return a dataset's own account and the accounts below it, in the order in which they were opened."""

@@ -29,11 +29,6 @@ if TYPE_CHECKING:
     from tacit.service._operations import ServiceCall
     from tacit.service._service import Service
 
-__all__ = [
-    "AllotmentGiven", "LastDayGiven", "freeze_account", "give_allotment", "insert_account", "list_accounts",
-    "next_account_name", "open_child", "set_last_day", "show_account", "unfreeze_account",
-]  # fmt: skip
-
 
 class AllotmentGiven(AmountBody):
     """An allotment that a curator opens for a person."""

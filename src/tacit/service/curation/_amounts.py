@@ -16,11 +16,6 @@ if TYPE_CHECKING:
     from tacit.core import Plan
     from tacit.ledger import Account
 
-__all__ = [
-    "amount_document", "budget_document", "budget_from", "budget_text", "last_day_of", "left_document",
-    "main_name", "plan_budget", "spent_document",
-]  # fmt: skip
-
 
 def amount_document(
     epsilon: Fraction | None = None, delta: Fraction = Fraction(0), rho: Fraction | None = None

@@ -11,8 +11,6 @@ from tacit.service.curation._amounts import main_name
 if TYPE_CHECKING:
     from tacit.ledger import Ledger
 
-__all__ = ["BurnDown"]
-
 _POINTS = 120
 _LONG = 2_000  # entries of a log that takes a while to read
 _FRESH = 10.0  # seconds for which the points of a long log are not made again

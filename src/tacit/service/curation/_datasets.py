@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.service._operations import ServiceCall
     from tacit.service._service import OpenDataset
 
-__all__ = ["list_datasets", "list_policies", "show_dataset", "show_policy"]
-
 _BURN_DOWN = BurnDown()
 _OVERSEERS = frozenset({"curator", "auditor"})
 

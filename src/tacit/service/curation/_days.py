@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tacit.service._operations import ServiceCall
     from tacit.service._service import OpenDataset
 
-__all__ = ["DaysTaken", "days_again", "show_days", "take_days"]
-
 _MOST_SERIES = 200  # of a page
 
 

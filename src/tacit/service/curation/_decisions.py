@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from tacit.service._operations import ServiceCall
     from tacit.service._service import Service
 
-__all__ = ["RequestApproved", "approve", "decline"]
-
 #: Refusals of the ledger after which it is certain that nothing was written.
 _REFUSED = frozenset({"bad-parameter", "account-differs", "unknown-account"})
 

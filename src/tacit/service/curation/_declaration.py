@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from tacit.service._settings import ListedSource, ServiceSettings
     from tacit.service.curation._policies import DatasetDeclared, PolicyChanged
 
-__all__ = ["change_policy", "declare", "declare_dataset", "insert_policy", "write_change"]
-
 
 async def declare_dataset(call: ServiceCall) -> Answer:
     """Declare a dataset; whoever declares it becomes its owner.

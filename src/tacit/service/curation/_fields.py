@@ -11,8 +11,6 @@ from pydantic import AfterValidator, BeforeValidator, StringConstraints, WithJso
 from tacit.accounting import Budget
 from tacit.service._bodies import Body, ExactNumber
 
-__all__ = ["AmountBody", "LastDay", "Reason", "ReasonBody", "Sentence", "read_last_day"]
-
 _TEXT = r"^[^\x00]*$"
 
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Budget
 
-__all__ = ["budget_meaning", "promise_of", "promise_sentence"]
-
 
 def budget_meaning(
     budget: Budget, noun: str, adjacency: str, what: str = "all answers together move"

@@ -16,11 +16,6 @@ if TYPE_CHECKING:
 
     from tacit.service._operations import ServiceCall
 
-__all__ = [
-    "account_again", "allotment_again", "dataset_again", "new_request", "publish_again",
-    "request_again", "request_form_again",
-]  # fmt: skip
-
 
 def dataset_again(call: ServiceCall, written: Mapping[str, str]) -> dict[str, Any]:
     """Show the dataset again."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tacit.service._operations import ServiceCall
     from tacit.service._service import Service
 
-__all__ = ["ResumeGiven", "pause_dataset", "pauses_of", "resume_dataset"]
-
 
 def _whole(value: object) -> object:
     if isinstance(value, str):

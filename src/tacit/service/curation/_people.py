@@ -9,8 +9,6 @@ if TYPE_CHECKING:
 
     from tacit.service._database import Change, Database
 
-__all__ = ["analysts_of", "names_of", "roles_now"]
-
 
 def roles_now(change: Change | Database, person: str, dataset: str) -> frozenset[str]:
     """Return the roles that a person has on a dataset at this moment; nobody who is disabled has any.

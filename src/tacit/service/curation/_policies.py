@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from tacit.service._settings import ServiceSettings
 
-__all__ = ["DatasetDeclared", "PolicyChanged", "changed_policy", "declared_policy", "protect_arguments"]
-
 _EXACT: TypeAdapter[Fraction] = TypeAdapter(ExactNumber)
 _MOST_TICKS = 100_000
 _STREAM_TICKS = 40  # a tenth of them is enough to write down the intervals of a year

@@ -9,8 +9,6 @@ from tacit.service.curation._amounts import amount_document, budget_from
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["policy_changes"]
-
 _SINGLE = {
     "title": "title",
     "about": "description",

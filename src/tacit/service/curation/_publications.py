@@ -22,20 +22,6 @@ if TYPE_CHECKING:
     from tacit.service._database import ServiceRow
     from tacit.service._operations import ServiceCall
 
-__all__ = [
-    "PublicationMade",
-    "list_publications",
-    "list_releases",
-    "publication_certificate",
-    "publication_release",
-    "publication_values",
-    "publish",
-    "release_dataset",
-    "releases_to_publish",
-    "show_publication",
-    "withdraw",
-]  # fmt: skip
-
 _PAGE = 50
 
 

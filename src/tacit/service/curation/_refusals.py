@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from tacit.service._callers import Role
 
-__all__ = ["already_decided", "changed_meanwhile", "needs_role", "no_allotment", "own_request"]
-
 
 def needs_role(held: Collection[str], role: Role) -> None:
     """Refuse whoever does not have a role now."""

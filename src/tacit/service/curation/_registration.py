@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from tacit.ledger import Ledger
     from tacit.service._operations import ServiceCall
 
-__all__ = ["MOST_RELEASE", "ReleaseRegistered", "list_registered", "register_release", "registered_again"]
-
 #: The most bytes of a body with a release.
 MOST_RELEASE: Final = 2 * 1024 * 1024
 _PAGE = 50

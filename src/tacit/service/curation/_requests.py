@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from tacit.service._database import Change, ServiceRow
     from tacit.service._operations import ServiceCall
 
-__all__ = ["RequestMade", "list_requests", "make_request", "request_row", "show_request", "withdraw_request"]
-
 _PAGE = 50
 _MOST_OPEN = 50  # requests of one person and dataset that nobody has decided
 _STATES = ("open", "approving", "approved", "declined", "withdrawn")

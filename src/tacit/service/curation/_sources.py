@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from tacit.service._operations import ServiceCall
     from tacit.service._service import Service
 
-__all__ = ["describe_source", "described", "list_sources"]
-
 
 def list_sources(call: ServiceCall) -> dict[str, Any]:
     """List the sources that the operator offers: names and kinds. Where they are is the operator's affair."""

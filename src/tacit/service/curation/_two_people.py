@@ -17,8 +17,6 @@ from tacit.service.curation._people import names_of
 if TYPE_CHECKING:
     from tacit.service._database import Change, Database
 
-__all__ = ["check_two_people", "roles_given"]
-
 _CURATES = ("curator", "owner")
 
 

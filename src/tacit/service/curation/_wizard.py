@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
     from tacit.service._operations import Answer, ServiceCall
 
-__all__ = ["WizardForm", "begin_change", "begin_declaration", "continue_wizard", "wizard_form"]
-
 _STEPS: Final = ("source", "unit", "declared", "columns", "limits", "budget", "review")
 _CHANGE_STEPS: Final = ("columns", "limits", "answers", "review")
 _FIELDS: Final[dict[str, tuple[str, ...]]] = {

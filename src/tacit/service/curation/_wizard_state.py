@@ -14,17 +14,6 @@ if TYPE_CHECKING:
 
     from tacit.service._service import OpenDataset
 
-__all__ = [
-    "COLUMNS_PER_PAGE",
-    "KIND_FIELDS",
-    "clean_state",
-    "column_names",
-    "given_policy",
-    "read_columns",
-    "state_of_policy",
-    "unit_names",
-]
-
 COLUMNS_PER_PAGE: Final = 25  # five fields each; a form has at most 200
 #: What the kinds other than tables need to know: points on a map, then graphs, then streams.
 KIND_FIELDS: Final = (

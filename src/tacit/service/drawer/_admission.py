@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tacit.service._settings import ServiceSettings
     from tacit.service.drawer._outcomes import Flight
 
-__all__ = ["BoundaryAdmission", "WorkLimits", "check_work", "lag_of", "too_much_work"]
-
 _MOST_LAG: Final = 10_000
 
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from tacit.service._operations import ServiceCall
     from tacit.service._service import OpenDataset, Service
 
-__all__ = ["MAY_ASK", "QueryBody", "post_query"]
-
 #: Who may ask questions of a dataset.
 MAY_ASK = needs("analyst", on="dataset", scope="ask")
 _MOST_WAITING = 200  # of one person and dataset

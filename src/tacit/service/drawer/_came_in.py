@@ -16,8 +16,6 @@ from tacit.service.drawer._clock import now
 if TYPE_CHECKING:
     from tacit.service._service import OpenDataset, Service
 
-__all__ = ["came_in", "check_came_in", "files_before"]
-
 
 def came_in(service: Service, opened: OpenDataset) -> str:
     """Return the last day that has come in, as text; empty for none."""

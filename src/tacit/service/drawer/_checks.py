@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from tacit.ledger import Account, Ledger
     from tacit.service._database import Database, ServiceRow
 
-__all__ = ["check_budget", "check_days", "check_paused", "paying_account", "purpose_of"]
-
 
 def check_paused(paused: str) -> None:
     """Refuse a question to a dataset that takes none; the reason is for its curators."""

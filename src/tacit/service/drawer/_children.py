@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.service._settings import ServiceSettings
     from tacit.service.drawer._dataset_process import Opening
 
-__all__ = ["DatasetChild", "start_process", "start_thread"]
-
 
 class _Worker(Protocol):
     def kill(self) -> None: ...

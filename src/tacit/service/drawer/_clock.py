@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["Slot", "WallClock", "boundary_after", "now", "rung_after", "use_clock"]
-
 _RUNG = 8  # ticks
 _STEP = 0.2  # seconds; the wall clock may be set while somebody sleeps
 

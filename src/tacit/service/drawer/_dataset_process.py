@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from tacit.service._settings import ServiceSettings
     from tacit.service.drawer._clock import Slot
 
-__all__ = ["DaysTask", "DrawOutcome", "DrawTask", "Opening", "serve_dataset"]
-
 _OVERHEAD = 1024  # MiB beyond the limit of DuckDB: Python and its packages, stacks of threads
 
 

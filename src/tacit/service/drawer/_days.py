@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.service._service import OpenDataset
     from tacit.service._settings import ListedSource, ServiceSettings
 
-__all__ = ["day_file", "days_folder", "first_day", "kept_days", "take_listed_days", "unread_day"]
-
 _ENDINGS: Final = (".parquet", ".csv")
 _TOLD: Final = {"day-missing", "day-outside", "rows-differ", "rows-twice"}  # these name days and columns only
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from tacit.service._database import ServiceRow
     from tacit.service._settings import ServiceSettings
 
-__all__ = ["Drawer", "run_drawer"]
-
 _LOG = logging.getLogger("tacit.service.drawer")
 _POLL = 0.05  # seconds between two looks for jobs
 _SEEN = 2.0  # seconds between two signs of life

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from tacit.service._settings import ServiceSettings
 
-__all__ = ["ServerLock", "only_drawer"]
-
 _CLASS: Final = 722_306_180  # of the server's locks; the other half of the name is the schema
 _ASK: Final = 0.5  # seconds between two attempts, and between two looks whether the lock is still held
 #: Seconds after which a machine that cannot be reached counts as gone, on both sides of the connection.

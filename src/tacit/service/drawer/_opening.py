@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.service._settings import ListedSource, ServiceSettings
     from tacit.tables import TableDataset
 
-__all__ = ["describe_source", "listed_source", "open_policy"]
-
 #: The kinds of columns as policies name them, where the engine says more.
 _KINDS = {"moment": "date"}
 #: What a policy that does not say otherwise declares.

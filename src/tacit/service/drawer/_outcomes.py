@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tacit.service.drawer._clock import Slot
     from tacit.service.drawer._dataset_process import DrawOutcome
 
-__all__ = ["Flight", "Outcomes"]
-
 
 @dataclass(slots=True, eq=False)
 class Flight:

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from tacit.core import Plan
 
-__all__ = ["work_of"]
-
 # Milliseconds of one processor, measured on tables of 20,000 rows; see docs/proofs/service_timing.md.
 _MECHANISM: Final = 4.0
 _CHOICE: Final = 3.0  # more for a median and other quantiles

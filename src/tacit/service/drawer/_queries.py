@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tacit.service._database import ServiceRow
     from tacit.service._operations import ServiceCall
 
-__all__ = ["QUERY_OPERATIONS", "read_page"]
-
 _MAY_READ = needs("analyst", "curator", "auditor")
 _PAGE = 50
 _CURSOR = re.compile(r"([qr]_[a-z2-7]{16})?", re.ASCII)

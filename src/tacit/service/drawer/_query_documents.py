@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from tacit.service._database import ServiceRow
     from tacit.service._operations import ServiceCall
 
-__all__ = ["listed_query", "query_document"]
-
 _SENTENCES = {
     "waiting": "The question waits for a free slot. Nothing is charged yet.",
     "running": "The question is being answered. The answer leaves at a fixed time, however long it takes.",

@@ -14,8 +14,6 @@ from tacit.service.drawer._clock import now
 if TYPE_CHECKING:
     from tacit.service._database import Database, ServiceRow
 
-__all__ = ["ENDED", "looked_at", "problem_shown", "shown_state"]
-
 ENDED: Final = ("finished", "failed", "refused", "spent", "cancelled")
 _FAILED = TacitError(
     "release-failed",

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tacit.service._database import Change, ServiceRow
     from tacit.service._service import Service
 
-__all__ = ["keep_release", "keep_stored", "settle", "stored_document"]
-
 
 def settle(service: Service, row: ServiceRow, *, lost: str) -> str:
     """Settle a query that was running when its process ended; return its new state.

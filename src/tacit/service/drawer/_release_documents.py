@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from tacit.core import Release
     from tacit.service._database import Database
 
-__all__ = ["document_of", "has_columns", "release_words", "shown_release"]
-
 _MOST_WORDS = 10_000
 _WORDS: dict[str, dict[str, Any]] = {}
 _COVERS = "the noise; not what limits and bounds drop or clip"

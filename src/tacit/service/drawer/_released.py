@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tacit.service._database import ServiceRow
     from tacit.service._operations import ServiceCall
 
-__all__ = ["may_see", "release_document", "release_row", "stored_answer"]
-
 
 def may_see(call: ServiceCall, row: ServiceRow) -> bool:
     """Whether the caller asked, or oversees the dataset; a token for another dataset sees nothing."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.service._database import ServiceRow
     from tacit.service._operations import ServiceCall
 
-__all__ = ["RELEASE_OPERATIONS", "csv_bytes", "json_bytes", "parquet_bytes", "svg_bytes"]
-
 _MAY_READ = needs("analyst", "curator", "auditor")
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tacit.ledger import Instalment, StoredRelease
     from tacit.service.drawer._clock import Slot
 
-__all__ = ["TimedLedger", "drawing_at"]
-
 T = TypeVar("T")
 _SLOT = threading.local()
 

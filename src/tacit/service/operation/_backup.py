@@ -27,8 +27,6 @@ from tacit.service._times import now_text
 if TYPE_CHECKING:
     from tacit.service._settings import ServiceSettings
 
-__all__ = ["BackupReport", "back_up", "restore"]
-
 _MANIFEST: Final = "manifest.json"
 _DATABASE, _LEDGER, _ARTIFACTS, _KEY = (
     "service.db", "service.ledger", "service.ledger.artifacts", "service.ledger.key",

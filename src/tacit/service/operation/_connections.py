@@ -19,8 +19,6 @@ from tacit.service.operation._rates import network_of
 if TYPE_CHECKING:
     from asyncio import TimerHandle
 
-__all__ = ["HEAD_BYTES", "HEAD_SECONDS", "AddressShares", "BoundedConnection", "shared_connections"]
-
 #: The most bytes of a request before its body; of one piece of the network more are read, not kept.
 HEAD_BYTES: Final = 64 * 1024
 _BESIDE_BODY: Final = 1024 * 1024  # the most bytes between and after the pieces of a body

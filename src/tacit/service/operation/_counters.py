@@ -9,8 +9,6 @@ from tacit.errors import CODES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["CounterNames"]
-
 _CLASSES = 6  # 0xx (closed before an answer) to 5xx
 _OTHER = ""
 

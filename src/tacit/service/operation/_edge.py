@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from tacit.service.operation._counters import CounterNames
 
-__all__ = ["Edge", "LoggedRequest"]
-
 _LOG = logging.getLogger("tacit.service.requests")
 _METHODS: Final = frozenset({"GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH"})
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from tacit.service._settings import ListedSource, ServiceSettings
 
-__all__ = ["Finding", "examine_service", "start_notes"]
-
 _LITTLE = 1 << 30  # bytes that should be free
 _FAR = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "glusterfs", "ceph"})
 

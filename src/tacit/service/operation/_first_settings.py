@@ -11,8 +11,6 @@ from tacit.errors import TacitError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["SETTINGS_FILE", "write_first_settings"]
-
 SETTINGS_FILE: Final = "service.toml"
 
 _TEXT = """\

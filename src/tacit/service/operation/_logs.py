@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 if TYPE_CHECKING:
     from types import TracebackType
 
-__all__ = ["FIELDS", "LineFormatter", "place_of_error", "start_logging"]
-
 #: What a line may hold beside its time, level, event and place.
 FIELDS: Final = (
     "request", "method", "route", "status", "person", "code", "kind", "place", "part", "number", "pid",

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.service.operation._counters import CounterNames
     from tacit.service.operation._supervisor import Supervisor
 
-__all__ = ["MetricsListener", "metrics_text"]
-
 
 def metrics_text(
     names: CounterNames,

@@ -11,8 +11,6 @@ from tacit.service.access import first_link
 if TYPE_CHECKING:
     from tacit.service._settings import ServiceSettings
 
-__all__ = ["prepare"]
-
 
 def prepare(settings: ServiceSettings) -> tuple[str, str]:
     """Open the service once: its files are made and brought to their newest form, or a refusal says why not.

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from tacit.ledger import Ledger
     from tacit.service._database import Database
 
-__all__ = ["PROBES", "beat", "readiness"]
-
 #: Where the drawer notes that it is alive; and where this module tries whether the database takes a change.
 _DRAWER: Final = "drawer_seen"
 _WORKER: Final = "worker_seen"

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tacit.service._settings import ServiceSettings
     from tacit.service.operation._shared import SharedState
 
-__all__ = ["run_drawer_process", "run_web_worker"]
-
 _LOG = logging.getLogger("tacit.service")
 _CONNECTIONS = 2000  # of one worker; beyond them it answers 503
 _LAST_SECONDS = 10  # in which running requests may end when the worker stops

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-__all__ = ["check_rate", "network_of", "note_effort", "seconds_to_wait"]
-
 _BURST = 5  # seconds' worth of requests that may come at once
 _EFFORT = 0.005  # seconds of a processor that one request stands for
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-__all__ = ["CELLS", "COUNTS", "SharedState", "shared_of"]
-
 COUNTS = 4096  # counters of one worker
 CELLS = 1 << 16  # callers whose rates are told apart
 

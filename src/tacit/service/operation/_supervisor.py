@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from tacit.service._service import Service
     from tacit.service._settings import ServiceSettings
 
-__all__ = ["Supervisor", "open_socket"]
-
 _LOG = logging.getLogger("tacit.service.supervisor")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 30.0  # seconds before a dead process is started again
 _STEADY = 60.0  # seconds after which an earlier death no longer counts

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from tacit.service._operations import ServiceCall
 
-__all__ = ["ATTACKS", "attack_document", "attack_form", "attack_page", "attacks_page"]
-
 
 @dataclass(frozen=True, slots=True)
 class LabAttack:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from tacit.report import ReportTable
     from tacit.service._operations import ServiceCall
 
-__all__ = ["epsilon_document", "epsilon_form", "epsilon_page"]
-
 _LARGEST: Final = 100
 _LARGEST_DELTA: Final = Fraction(1, 100)
 _PRIORS: Final = (Fraction(1, 100), Fraction(1, 10), Fraction(1, 2), Fraction(9, 10))

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from tacit.service._operations import ServiceCall
 
-__all__ = ["error_code_page"]
-
 
 def error_code_page(call: ServiceCall) -> Mapping[str, Any]:
     """Explain one code in a line."""

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
 
     from tacit.service._operations import ServiceCall
 
-__all__ = ["GLOSSARY", "glossary_page"]
-
 #: Word by word as in docs/explanation/glossary.md; a test compares them.
 GLOSSARY: Final[dict[str, str]] = {
     "account": (

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from tacit.service._operations import ServiceCall
 
-__all__ = ["WITHOUT", "game_document", "game_form", "game_page"]
-
 #: How many patients have the condition without Sam; with Sam there is one more.
 WITHOUT: Final = 38
 _ROUNDS: Final = 1_000_000

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from tacit.service._operations import ServiceCall
 
-__all__ = ["learn_page", "robots_file", "start_page"]
-
 #: What people can do: title, words, address, roles that can. The first that fits counts for an address.
 _TASKS: Final = (
     (

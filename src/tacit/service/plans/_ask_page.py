@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tacit.service._operations import ServiceCall
     from tacit.service._service import OpenDataset, Service
 
-__all__ = ["ASK_OPERATIONS", "accounts_of", "page_document", "written_fields"]
-
 _FIELDS = ("sql", "method", "epsilon", "delta", "rho", "within", "confidence", "keys", "limits", "size")
 _SHOWN = (*_FIELDS, "arguments", "account")
 

@@ -16,8 +16,6 @@ from tacit.service.plans._plan_effort import range_cells
 if TYPE_CHECKING:
     from tacit.core import Dataset, Plan
 
-__all__ = ["exact_values", "plan_of"]
-
 _MOST_COLUMNS = 64
 _DECIMAL = re.compile(r"-?[0-9]{1,60}(\.[0-9]{1,60})?(E[+-]?[0-9]{1,3})?", re.ASCII)  # as `_asks` writes them
 _TOTALS = ("epsilon", "delta", "rho", "within", "confidence")

@@ -22,8 +22,6 @@ from tacit.service._bodies import (
     read_document,
 )
 
-__all__ = ["MOST_KEYS", "MOST_SQL", "AskBody", "ask_document", "ask_key", "read_ask"]
-
 #: The most bytes of a question in SQL.
 MOST_SQL: Final = 16 * 1024
 #: The most keys that a question brings along, in all its columns together.

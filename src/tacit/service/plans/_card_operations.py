@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tacit.service._service import OpenDataset
     from tacit.service.plans._cards import KeptPlan
 
-__all__ = ["CARD_OPERATIONS", "MAY_PLAN", "planned", "shown_card"]
-
 #: Who may see prices of a dataset.
 MAY_PLAN = needs("analyst", on="dataset", scope="plan")
 

@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     from tacit.ledger import Account, Head, Ledger
     from tacit.service._service import OpenDataset, Service
 
-__all__ = [
-    "KeptPlan", "PlanShelf", "account_part", "card_bytes", "card_of", "public_part", "shelf_of",
-]  # fmt: skip
-
 V = TypeVar("V")
 _MOST_PLANS: Final = 512
 _MOST_BYTES: Final = 32 * 1024 * 1024  # of all cards together

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tacit.ledger import Ledger
     from tacit.service._operations import ServiceCall
 
-__all__ = ["CERTIFICATE_OPERATIONS"]
-
 _MOST_MEMBERS = 50
 #: The most bytes of a body with a release.
 MOST_RELEASE: Final = 2 * 1024 * 1024

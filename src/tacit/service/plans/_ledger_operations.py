@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tacit.service._operations import ServiceCall
     from tacit.service._service import Service
 
-__all__ = ["LEDGER_OPERATIONS", "ledger_state"]
-
 _MAY_READ = needs("auditor", "curator", "owner", scope="audit")
 _MOST = 200  # entries of a page
 _STEP = 2_000  # entries that one request looks at

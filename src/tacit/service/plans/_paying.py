@@ -9,8 +9,6 @@ from tacit.errors import TacitError
 if TYPE_CHECKING:
     from tacit.service._database import Database, ServiceRow
 
-__all__ = ["own_account"]
-
 _ANSWERED = "EXISTS (SELECT 1 FROM releases r WHERE r.plan = ? AND r.account = a.name AND r.shown_from <= ?)"
 _FAILED_DAYS = (
     "EXISTS (SELECT 1 FROM queries q JOIN datasets d ON d.name = q.dataset WHERE q.plan = ?"

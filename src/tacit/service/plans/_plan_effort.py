@@ -14,8 +14,6 @@ from tacit.errors import TacitError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["range_cells"]
-
 _MOST_TABLES: Final = 500  # cross tables in one document
 _MOST_CELLS: Final = 200_000  # of all cross tables in one document
 _MOST_RANGE_CELLS: Final = 200  # of all ordered columns in one document

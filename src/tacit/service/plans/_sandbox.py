@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from tacit.service._service import OpenDataset
     from tacit.tables import TableDataset
 
-__all__ = ["INVENTED", "SANDBOX_OPERATIONS"]
-
 #: The label of every answer of a rehearsal.
 INVENTED: Final = "invented rows"
 _SECONDS = 10.0

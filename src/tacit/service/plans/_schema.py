@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from tacit.core import Fact, Table
     from tacit.tables import TableDataset
 
-__all__ = ["example_questions", "schema_of", "sql_word"]
-
 _MOST_KEYS = 40  # shown of one column
 _RESERVED = frozenset(
     (

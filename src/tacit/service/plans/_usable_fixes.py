@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from tacit.service._service import OpenDataset
 
-__all__ = ["usable_fixes"]
-
 _TRIED = 4  # candidates: each costs a plan
 _NUMBERS = frozenset({"epsilon", "delta", "rho", "within", "confidence"})
 

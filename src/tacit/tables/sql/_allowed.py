@@ -13,8 +13,6 @@ from tacit.fixes import Do, Say
 if TYPE_CHECKING:
     from tacit.fixes import Fix
 
-__all__ = ["only", "refuse", "written_as"]
-
 #: Parts of a node that change nothing: how the parser wrote it down.
 _FLAGS = {
     "safe", "typed", "big_int", "nulls_first", "coerce", "ignore_nulls", "date_part_boundary", "dialect",

@@ -24,20 +24,6 @@ if TYPE_CHECKING:
     from tacit.tables.sql._names import ColumnFinder
     from tacit.tables.sql._select_list import SelectList
 
-__all__ = [
-    "alias_of",
-    "distinct_names",
-    "filtered",
-    "groups_of",
-    "having_of",
-    "limit_of",
-    "name_of",
-    "order_of",
-    "outputs_of",
-    "unaliased",
-    "with_earlier_aliases",
-]
-
 _MOST_COPIED: Final = 2_500  # words and signs that names of the SELECT list stand for
 
 

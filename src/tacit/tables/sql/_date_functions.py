@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tacit.tables.sql._names import PartReader
 
-__all__ = ["DATE_READERS", "date_part", "from_format", "moved"]
-
 _DATE_PARTS = {
     "year", "month", "day", "hour", "minute", "second", "quarter", "weekday", "isodow", "week", "dayofyear",
 }  # fmt: skip

@@ -17,8 +17,6 @@ from tacit.tables.sql._text_functions import TEXT_READERS
 if TYPE_CHECKING:
     from tacit.tables.sql._names import ColumnFinder, PartReader
 
-__all__ = ["read_expression"]
-
 _CASTS: dict[str, frozenset[str]] = {
     "to_number": frozenset({"DOUBLE", "FLOAT", "DECIMAL"}),
     "to_whole": frozenset({

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tacit.algebra import Node
     from tacit.tables._dataset import TableDataset
 
-__all__ = ["SqlAdvice"]
-
 #: The aggregates that a fix may name, as SQL writes them.
 _AGGREGATES = {
     "count": "COUNT", "sum": "SUM", "mean": "AVG", "min": "MIN", "max": "MAX", "median": "MEDIAN",

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from tacit.core import Kind
     from tacit.tables._rows import Rows
 
-__all__ = ["from_clause", "selected_rows", "with_clauses"]
-
 
 def with_clauses(select: exp.Expr, reach: TablesInReach) -> TablesInReach:
     """Return the tables in reach after the WITH clauses of a SELECT."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tacit.fixes import Fix
     from tacit.tables._rows import Rows
 
-__all__ = ["join_public", "join_units", "kind_of_join", "move_join_conditions", "on_unit"]
-
 #: A column as written: table alias or "", name.
 _Written = tuple[str, str]
 

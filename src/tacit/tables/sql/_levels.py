@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from tacit.tables._levels import Levels
 
-__all__ = ["group_columns", "has_levels", "levels_of"]
-
 _LEVELS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 
 

@@ -22,8 +22,6 @@ from tacit.tables.sql._units import unit_columns
 if TYPE_CHECKING:
     from tacit.tables._rows import Rows
 
-__all__ = ["AskedMember", "asked_members", "with_members"]
-
 
 @dataclass(frozen=True, slots=True)
 class AskedMember:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tacit.tables._dataset import TableDataset
     from tacit.tables._rows import Rows
 
-__all__ = ["ColumnFinder", "FromClause", "PartReader", "TablesInReach", "declared_name", "sql_name"]
-
 #: Turns a column as written (table alias or "", name) into the column of the relation.
 ColumnFinder: TypeAlias = Callable[[str, str], str]
 #: Reads a part of an expression.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tacit.core import Kind, Table
     from tacit.tables.sql._names import TablesInReach
 
-__all__ = ["put_public_values"]
-
 _AGGREGATES: dict[type[exp.Expr], str] = {
     exp.Min: "min", exp.Max: "max", exp.Avg: "avg", exp.Sum: "sum", exp.Count: "count", exp.Median: "median",
 }  # fmt: skip

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from tacit.tables.sql._names import ColumnFinder
     from tacit.tables.sql._windows import OverFunction
 
-__all__ = ["SelectList", "has_aggregate"]
-
 
 def _where(condition: Node, value: Node) -> Node:
     """Keep a value where a condition holds; it is missing elsewhere, so that no aggregate counts it."""

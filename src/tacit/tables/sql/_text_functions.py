@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from tacit.tables.sql._names import PartReader
 
-__all__ = ["TEXT_READERS"]
-
 
 def _like(node: exp.Expr, read: PartReader) -> Node:
     """Read LIKE, ILIKE, NOT LIKE and NOT ILIKE."""

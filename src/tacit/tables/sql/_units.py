@@ -9,8 +9,6 @@ from tacit.algebra import Column, JoinPublic, JoinUnits, PerUnit, Project, Relat
 if TYPE_CHECKING:
     from tacit.tables._rows import Rows
 
-__all__ = ["names_whole_unit", "unit_column", "unit_columns", "unit_noun"]
-
 
 def unit_columns(rows: Rows) -> tuple[str, ...]:
     """Return the columns that name the owner of a row: one, or several together; none for single rows."""

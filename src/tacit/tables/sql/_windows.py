@@ -8,8 +8,6 @@ from sqlglot import exp
 
 from tacit.tables.sql._allowed import only, refuse
 
-__all__ = ["OverFunction", "over_function"]
-
 _FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.Sum: "over_sum", exp.Avg: "over_mean", exp.Min: "over_min", exp.Max: "over_max",
 }  # fmt: skip

@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-long lint format bench bench-long docs clean
+.PHONY: demo quick test test-long lint format bench bench-long docs clean
 
 # One stamp per extra: nothing is installed again unless pyproject.toml changed.
 $(VENV)/bin/python:
@@ -22,6 +22,9 @@ $(VENV)/.%: pyproject.toml | $(VENV)/bin/python
 
 demo: $(VENV)/.base
 	$(BIN)/tacit demo
+
+quick: $(VENV)/.test-quick
+	$(BIN)/python -m pytest --quick -n 2 --dist worksteal
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -m "not long" -n 2 --dist worksteal

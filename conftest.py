@@ -10,6 +10,19 @@ SHARING = frozenset({"test_documentation.py", "test_engine_pages.py", "test_proc
 _recognised = _process_memory._recognised  # noqa: SLF001
 
 
+def pytest_addoption(parser):
+    """Offer the tier of `make quick`."""
+    parser.addoption("--quick", action="store_true", help="only the tests that tests/quick_tier.py lists")
+
+
+def pytest_configure(config):
+    """Choose the tests of the tier if it is asked for."""
+    if config.getoption("quick"):
+        from quick_tier import QuickTier
+
+        config.pluginmanager.register(QuickTier(), "quick_tier")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
     """Forget the datasets that other tests declared without a ledger, as the end of Python does.

@@ -31,7 +31,7 @@ settings.load_profile("ci")
 
 
 def pytest_configure(config):
-    """Fix the noise of quick tests, those in the docstrings of the package among them."""
+    """Fix the noise of tests that are not long, those in the docstrings of the package among them."""
     from repeatable_noise import RepeatableNoise
 
     config.pluginmanager.register(RepeatableNoise(), "repeatable_noise")

@@ -1,7 +1,7 @@
 """The noise of a test is fixed by the test's name, so that what passes here passes everywhere.
 
 The suite has thousands of assertions about noise. Each fails by chance less than once in a million runs, we
-believe; a mistake in one such figure must not stop somebody else's change. In the quick tier, therefore, the
+believe; a mistake in one such figure must not stop somebody else's change. In tests that are not long, the
 keys that `tacit.noise` asks of the operating system come from the name of the test or fixture that runs.
 Everything behind the key is the real thing.
 

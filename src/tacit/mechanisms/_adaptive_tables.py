@@ -80,7 +80,7 @@ class ChooseTable:
     epsilon: Fraction
 
 
-TableStep: TypeAlias = MeasureTable | ChooseTable
+AdaptiveStep: TypeAlias = MeasureTable | ChooseTable
 
 
 class TableSteps(Protocol):
@@ -89,7 +89,7 @@ class TableSteps(Protocol):
     def table(self, columns: Sequence[int]) -> NDArray[np.int64]:
         """Return an exact table: each row of the data is in one of its cells."""
 
-    def next_step(self, left: Fraction) -> TableStep | None:
+    def next_step(self, left: Fraction) -> AdaptiveStep | None:
         """Return the next step, from public facts and earlier results alone; None after the last.
 
         ``left`` is the rho that is left.
@@ -181,7 +181,7 @@ class AdaptiveTables(Mechanism):
         """
         return Fraction(math.isqrt(math.floor(8 * rho * 4**60)), 2**60)
 
-    def rho_of(self, step: TableStep) -> Fraction:
+    def rho_of(self, step: AdaptiveStep) -> Fraction:
         """Return what a step costs."""
         if isinstance(step, MeasureTable):
             return self.moved_squared / (2 * step.sigma**2)
@@ -261,7 +261,7 @@ class RecordedTables:
         del columns
         return np.array([self.count], np.int64)
 
-    def next_step(self, left: Fraction) -> TableStep | None:
+    def next_step(self, left: Fraction) -> AdaptiveStep | None:
         """Choose with half of the rho, measure with the other half, then start anew."""
         far = 100 * self.mechanism.rows
         if len(self.results) == 2:

@@ -261,9 +261,13 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Anything:
-    """A value that the question reads itself, such as polygons or aggregates; Python alone can give it."""
+    """A value that the question reads itself, such as polygons or aggregates; Python alone can give it.
+
+    ``shown`` says whether its text says something to people, as "12 polygons" does.
+    """
 
     words: str
+    shown: bool = False
 
     @property
     def example(self) -> object:

@@ -18,7 +18,6 @@ from tacit.core._registry import packages_of
 from tacit.core._release import Content
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Set
-from tacit.parameters import Anything
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -226,9 +225,9 @@ class Question(Generic[C]):
 
     @property
     def words(self) -> str:
-        """The question in words, with the arguments that can be typed."""
-        typed = [one.name for one in self.kind.arguments if not isinstance(one.accepts, Anything)]
-        values = {name: self.arguments[name] for name in typed}
+        """The question in words, with the arguments whose text says something."""
+        shown = [one.name for one in self.kind.arguments if getattr(one.accepts, "shown", True)]
+        values = {name: self.arguments[name] for name in shown}
         given = ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)
         return f"{self.kind.words}{f' ({given})' if given else ''}"
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from importlib.metadata import distribution, entry_points, packages_distributions, version
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import Budget
@@ -65,12 +64,16 @@ class DatasetKind:
 @cache
 def _built_in() -> dict[str, EntryPoint]:
     """Return what Tacit's own rooms add, by name."""
+    from importlib.metadata import distribution
+
     return {one.name: one for one in distribution("tacit").entry_points if one.group == GROUP}
 
 
 @cache
 def _outside() -> dict[str, EntryPoint]:
     """Return what other packages add, by name; a name of Tacit's own is never replaced."""
+    from importlib.metadata import entry_points
+
     return {one.name: one for one in entry_points(group=GROUP) if one.name not in _built_in()}
 
 
@@ -152,6 +155,8 @@ def packages_of(*modules: str) -> tuple[str, ...]:
     >>> packages_of("tacit.graphs._counts"), packages_of("my_notebook")
     ((), ('my_notebook, which no package installed',))
     """
+    from importlib.metadata import packages_distributions, version
+
     found = []
     for top in dict.fromkeys(module.partition(".")[0] for module in modules):
         if top != "tacit":

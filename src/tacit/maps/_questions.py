@@ -116,7 +116,7 @@ GRID = QuestionKind(
 )  # fmt: skip
 DISTRICTS = QuestionKind(
     name="districts", words="Count points in public polygons", draft=draft_districts,
-    arguments=(Argument("districts", Anything("public polygons, as they were read"), needed=True),),
+    arguments=(Argument("districts", Anything("public polygons, as they were read", shown=True), needed=True),),
     served=False,
     wire=_named_by(
         "districts",
@@ -185,7 +185,7 @@ def _flows_read(trips: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any],
 
 FLOWS = QuestionKind(
     name="flows", words="Count trips from each zone to each zone", draft=draft_flows, served=False,
-    arguments=(Argument("zones", Anything("public zones, as they were read"), needed=True),),
+    arguments=(Argument("zones", Anything("public zones, as they were read", shown=True), needed=True),),
     wire=WireForm(
         lambda question, goal: {"flows": {"zones": question.arguments["zones"].to_json(), **goal.to_json()}},
         _flows_read,

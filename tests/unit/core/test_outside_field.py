@@ -97,12 +97,12 @@ print(seen)
 def test_nothing_of_tacit_itself_can_be_replaced(installed):
     said = installed(
         """
-import importlib.metadata as m
+import importlib.metadata
 from tacit.core import _registry
 class Fake:
     name, group = "dataset.graph", "tacit.fields"
     def load(self): raise AssertionError("replaced")
-_registry.entry_points = lambda group: [Fake()]
+importlib.metadata.entry_points = lambda group: [Fake()]
 _registry._outside.cache_clear()
 print(_registry.registered("dataset.graph").label)
 """

@@ -116,7 +116,9 @@ GRID = QuestionKind(
 )  # fmt: skip
 DISTRICTS = QuestionKind(
     name="districts", words="Count points in public polygons", draft=draft_districts,
-    arguments=(Argument("districts", Anything("public polygons, as they were read", shown=True), needed=True),),
+    arguments=(
+        Argument("districts", Anything("public polygons, as they were read", shown=True), needed=True),
+    ),
     served=False,
     wire=_named_by(
         "districts",

@@ -132,7 +132,7 @@ def test_the_estimate_grows_with_columns_groups_and_cells() -> None:
     assert work_of(visits.synthesize(columns=["hospital"]).plan(epsilon=1, delta=1e-6)) > 40 * plain
     tables = visits.crosstabs(["hospital", "age"], bins={"age": 100}).plan(epsilon=1)
     friends = tc.graph([("ana", "ben")], unit="edge", nodes=3, degree_bound=2, budget=tc.Budget(epsilon=1))
-    assert work_of(friends.triangles(epsilon=1)) > 20 * plain
+    assert work_of(friends.triangles().plan(epsilon=1)) > 20 * plain
     batch = tc.batch(a=visits.agg(n=tc.count()), b=visits.agg(m=tc.median("age"))).plan(epsilon=1)
     assert work_of(tables) > 20
     assert work_of(batch) > work("SELECT MEDIAN(age) AS a FROM visits")

@@ -165,7 +165,7 @@ def test_every_sum_of_days_of_a_stream_holds_the_quantile():
         None, name="flu", level="event", start="2026-01-01", days=9, bounds={"x": (0, 500)},
         budget=tc.Budget(epsilon=10_000),
     )  # fmt: skip
-    flu.begin(flu.plan(q=tc.quantiles("x", [0.5], candidates=EVEN), epsilon=500))
+    flu.begin(flu.daily(q=tc.quantiles("x", [0.5], candidates=EVEN)).plan(epsilon=500))
     for day in range(1, 10):
         flu.append(flu.horizon.name(day), pd.DataFrame({"x": np.full(300, 37.0)}))
     release = flu.release(flu.horizon.last)

@@ -324,14 +324,14 @@ class TestFilesThatChange:
         self.write(path, {"u": ["a", "b", "c", "c"], "x": ["1", "2", "3", "4"]})
         assert asked(data, "SELECT COUNT(*) AS n FROM data") == [3]
 
-    def test_other_columns_are_one_opaque_error(self, path: Any) -> None:
+    def test_other_columns_are_refused_before_the_charge(self, path: Any) -> None:
         self.write(path, {"u": ["a", "b"], "x": [1, 2]})
         data = protected(path)
         asked(data, "SELECT COUNT(*) AS n FROM data")
         self.write(path, {"u": ["a", "b"], "y": [1, 2]})
         with pytest.raises(tc.TacitError) as failed:
             data.agg(n=tc.count()).plan(epsilon=2).release()
-        assert failed.value.code == "release-failed"
+        assert failed.value.code == "unknown-table"
         self.write(path, {"u": ["a", "b", "c"], "x": [1, 2, 3]})
         assert asked(data, "SELECT COUNT(*) AS n FROM data") == [3]
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
-from asking import HUGE, task_of
+from asking import HUGE, subject_of
 from engine_exam import exact, with_key
 from engine_places import KEY, OTHERS
 from pages import blocks
@@ -121,5 +121,5 @@ def test_questions_about_nhanes_have_duckdbs_integers(place, place_of, survey):
     known = with_key(reference._engine._tables)
     data = nhanes(place.keep({"t": survey})["t"], place.engine)
     for sql in asked:
-        plan, other = (task_of(d.sql(sql).plan(epsilon=1)).asked for d in (reference, data))
+        plan, other = (subject_of(d.sql(sql).plan(epsilon=1)).asked for d in (reference, data))
         assert exact(data._engine, other) == exact(known, plan), sql

@@ -12,6 +12,6 @@ if TYPE_CHECKING:
 __all__ = ["check_nothing"]
 
 
-def check_nothing(file: Path, dialect: CsvDialect) -> None:
+def check_nothing(file: Path, dialect: CsvDialect, *_declared: object) -> None:
     """Accept every file, in the place of `tacit.engines._csv_form.check_form`."""
     del file, dialect

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 #: The most operators of one expression, and the most levels on which they stand.
-MOST_CALLS: Final = 5_000
+MOST_CALLS: Final = 25_000
 MOST_LEVELS: Final = 150
 
 

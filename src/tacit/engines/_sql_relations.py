@@ -24,7 +24,6 @@ from tacit.algebra import (
     words_of,
 )
 from tacit.engines._dialect import STORED
-from tacit.engines._sql_expressions import MOST_SQL
 from tacit.engines._values import MOST_TEXT
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Declare, Do
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
     from tacit.engines._dialect import Part, StoredType
     from tacit.engines._sql_expressions import SqlWriter, StoredTypes
 
+#: Characters of an expression with its computed columns written out: more than random plans need on any engine.
+MOST_WRITTEN_OUT = 75_000
 #: The most bytes of text that one column of one unit's pairs holds in a join: 256 MiB.
 MOST_JOINED = 1 << 28
 
@@ -113,11 +114,11 @@ def _length(writer: SqlWriter, node: Node, below: Mapping[str, int], types: Stor
     written = writer.expression(node, types)
     computed = [(writer.dialect.quote(name), below[name]) for name in names(node) & below.keys()]
     length = len(written) + sum(written.count(column) * own for column, own in computed)
-    if length > MOST_SQL:
+    if length > MOST_WRITTEN_OUT:
         raise TacitError(
             "question-too-large",
             f"with its computed columns written out, an expression would have {length:,} characters of SQL, "
-            f"but only {MOST_SQL:,} are allowed",
+            f"but only {MOST_WRITTEN_OUT:,} are allowed",
             why="a column that uses the computed column before it twice is twice as long, at each step",
             fix="fewer steps, each of which uses the computed column before it once",
         )

@@ -35,7 +35,6 @@ from tacit.tables._cross_noise import CrossNoise
 from tacit.tables._cross_tables import CrossTables
 from tacit.tables._cross_workload import CrossWorkload
 from tacit.tables._dataset import TableDataset
-from tacit.tables._dataset_kind import TABLES
 from tacit.tables._examples import EXAMPLE_HOSPITALS, example_visits
 from tacit.tables._hierarchy_counts import HierarchyCounts
 from tacit.tables._invented import InventedTables, StepChange, TablePair
@@ -61,7 +60,6 @@ from tacit.tables._table_subject import TableSubject
 
 __all__ = [
     "EXAMPLE_HOSPITALS",
-    "TABLES",
     "AddNoise",
     "Axis",
     "BinsGiven",

@@ -21,7 +21,7 @@ def exact(query):
     """Return the exact integers of a question's only statistic, by group."""
     from tacit.core import members_of
 
-    task = members_of(query.plan(epsilon=1, delta=1e-7))[0].task
+    task = members_of(query.plan(epsilon=1, delta=1e-7))[0].task.subject
     [found] = exact_integers(task.engine, task.asked, task.statistics).values()
     return found
 

@@ -65,11 +65,15 @@ def test_the_same_plan_gives_the_stored_release():
     assert ask.plan(epsilon=0.6).release().columns != first.columns
 
 
-def test_failures_after_the_charge_are_opaque_and_stay_charged(tmp_path):
+def test_failures_after_the_charge_are_opaque_and_stay_charged(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_text("pid,x\n1,2\n")
     data = tc.protect(tmp_path / "t.csv", unit="pid", bounds={"x": (0, 5)}, budget=tc.Budget(epsilon=1))
     plan = data.agg(s=tc.sum("x")).plan(epsilon=0.5)
-    (tmp_path / "t.csv").write_text("pid,hidden\n1,2\n")
+
+    def fails(_engine):
+        raise RuntimeError("a hidden row")
+
+    monkeypatch.setattr("tacit.engines.DuckDB.transaction", fails)
     with pytest.raises(TacitError) as failed:
         plan.release()
     assert failed.value.code == "release-failed"

@@ -9,8 +9,7 @@ import pytest
 
 import tacit as tc
 from asking import subject_of
-from tacit.engines._sql_expressions import MOST_SQL
-from tacit.engines._sql_relations import MOST_JOINED
+from tacit.engines._sql_relations import MOST_JOINED, MOST_WRITTEN_OUT
 from tacit.tables._exact_integers import exact_integers
 from tacit.tables._python_expressions import MOST_DEPTH, MOST_PARTS
 
@@ -160,7 +159,7 @@ def test_computed_columns_that_double_again_and_again_are_refused_before_the_cha
 
     error = refused(ask)
     assert error.code == "question-too-large"
-    assert f"only {MOST_SQL:,} are allowed" in error.what
+    assert f"only {MOST_WRITTEN_OUT:,} are allowed" in error.what
     assert data.remaining.epsilon == HUGE.epsilon
     assert time.process_time() - started < 5
 

@@ -325,7 +325,7 @@ def test_settings_of_a_role_do_not_change_an_answer(
         data = protected(f"{schema}.odd", engine=place, limits={"rows": 1}, bounds={"x": (0, 9)})
         asked = data.group_by("t").agg(n=tc.count(), s=tc.sum("x"))
         plan = asked.plan(epsilon=10**4, delta=1e-3)
-        task = plan._members[0].task
+        task = plan._members[0].task.subject
         for _ in range(3):
             with task.engine.transaction() as reading:
                 answers.append(reading.integers(task.asked, task.statistics, {}))
@@ -343,7 +343,7 @@ def test_a_plan_reads_one_moment_while_others_write(visits: Database, postgres_u
     asked = data.group_by("h", keys=["h0", "h1", "h2"]).agg(
         n=tc.count(), m=tc.median("stay"), d=tc.count_distinct("stay")
     )
-    task = asked.plan(epsilon=10**6)._members[0].task
+    task = asked.plan(epsilon=10**6)._members[0].task.subject
     engine = task.engine
     run = engine.run
 
@@ -514,7 +514,7 @@ def test_names_of_columns_do_not_meet_names_within_a_statement(database: Databas
 
 def test_keys_that_no_database_can_hold_are_in_no_row(visits: Database) -> None:
     data = protected("visits", engine=visits, limits={"rows": 3})
-    task = data.group_by("h", keys=["h0", "h1"]).agg(n=tc.count()).plan(epsilon=1)._members[0].task
+    task = data.group_by("h", keys=["h0", "h1"]).agg(n=tc.count()).plan(epsilon=1)._members[0].task.subject
     found = []
     for keys in ([("h0",), ("h1",)], [("h0",), ("h1",), ("\x00",), ("\ud800",)]):
         with task.engine.transaction() as reading:

@@ -300,7 +300,7 @@ def _exact(engine, plan):
 
     [member] = plan._members
     with engine.transaction() as data:
-        return exact_integers(data, member.task.asked, member.task.statistics)
+        return exact_integers(data, member.task.subject.asked, member.task.subject.statistics)
 
 
 @pytest.mark.parametrize("limits", [{"rows": 4}, {"groups": 2, "per_group": 3}, {"rows": 7, "groups": 2}])
@@ -318,8 +318,8 @@ def test_integers_equal_those_of_duckdb(spark, tmp_path: Path, limits):
         want = _exact(duck, plan)
         assert _exact(mine, plan) == want
         [member] = plan._members
-        mine.check(member.task.asked, member.task.statistics)
-        assert str(KEY) not in str(mine.sql(member.task.asked, member.task.statistics))
+        mine.check(member.task.subject.asked, member.task.subject.statistics)
+        assert str(KEY) not in str(mine.sql(member.task.subject.asked, member.task.subject.statistics))
     duck.close()
     mine.close()
 
@@ -518,7 +518,7 @@ def test_a_file_that_changes_while_it_is_read_gives_no_answer(spark, tmp_path: P
     [member] = plan._members
     mine.columns("data")
     with pytest.raises(OSError, match="changed"), mine.transaction() as data:
-        data.integers(member.task.asked, member.task.statistics, {})
+        data.integers(member.task.subject.asked, member.task.subject.statistics, {})
         pq.write_table(VISITS.slice(0, 10), path)
         os.utime(path, ns=(1, 1))
     mine.close()

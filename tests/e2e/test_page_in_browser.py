@@ -114,7 +114,7 @@ def test_the_page_rounds_bounds_up(browser, tmp_path, value):
 
 
 def test_a_question_changes_the_error(browser, tmp_path):
-    question = tc.explain.Question("mean", n=5000, bounds=(80, 200))
+    question = tc.explain.ExplainedQuestion("mean", n=5000, bounds=(80, 200))
     open_page(browser, tmp_path / "mean.html", tc.explain(tc.Cost.pure(1), question=question).html_report())
     shown = float(text(browser, "error").removeprefix("+/- "))
     assert shown == pytest.approx(0.024 * math.log(20), rel=1e-3)

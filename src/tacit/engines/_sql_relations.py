@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tacit.engines._dialect import Part, StoredType
     from tacit.engines._sql_expressions import SqlWriter, StoredTypes
 
-#: Characters of an expression with its computed columns written out: more than random plans need on any engine.
+#: Characters of an expression with its computed columns written out: more than random plans need anywhere.
 MOST_WRITTEN_OUT = 75_000
 #: The most bytes of text that one column of one unit's pairs holds in a join: 256 MiB.
 MOST_JOINED = 1 << 28

@@ -76,7 +76,8 @@ def _open_file(
     path: Path, *, key: bytes | Location | None, witness: Location | None, create: bool, wait: float
 ) -> Writer:
     beside = Path(witness) if witness is not None else path.with_name(path.name + ".witness")
-    if _size(path) == 0 and _size(beside) > 0:
+    # The witness is read first: another process makes the file before its witness, maybe just now.
+    if _size(beside) > 0 and _size(path) == 0:
         _refuse_new_start(str(path), beside)
     with readable(str(path)):
         kind = ReadOnlySqliteStore if LedgerFile(path).is_read_only() else SqliteStore
@@ -155,8 +156,9 @@ def _joined(
 ) -> Writer:
     seen: Witness | None = None
     try:
+        began = witness is not None and _size(witness) > 0  # read before the store, as in `_open_file`
         identity = store.identity()
-        if identity is None and witness is not None and _size(witness) > 0:
+        if identity is None and began and witness is not None:
             _refuse_new_start(store.name, witness)
         chain = Chain(load_key(key, key_default, create=identity is None))
         identity = identity or store.create(_new_identity(chain))

@@ -12,14 +12,12 @@ from hypothesis import strategies as st
 
 import tacit as tc
 from tacit.service._charts import (
-    MOST_MARKS,
     attack_chart,
     budget_bar,
     burn_down_chart,
-    intervals_chart,
     odds_chart,
 )
-from tacit.service._interval_charts import MOST_ROWS
+from tacit.service._interval_charts import MOST_MARKS, MOST_ROWS, intervals_chart
 from tacit.service._scales import days_scale, number_scale
 from tacit.service._svg import SvgElement, element
 

@@ -41,9 +41,30 @@ class Parameter(Protocol):
     def to_json(self, value: Any) -> Any:
         """Write a value that was read, for a plan's document."""
 
+    def from_json(self, document: Any) -> Any:
+        """Return what `read` takes from what `to_json` wrote."""
+
+
+class _AsItIs:
+    """A value that is typed and written as it is."""
+
+    __slots__ = ()
+
+    def from_text(self, name: str, text: str) -> Any:
+        """Read what somebody typed."""
+        return self.read(name, text)  # type: ignore[attr-defined]
+
+    def to_json(self, value: Any) -> Any:
+        """Return the value."""
+        return value
+
+    def from_json(self, document: Any) -> Any:
+        """Return the value."""
+        return document
+
 
 @dataclass(frozen=True, slots=True)
-class Integer:
+class Integer(_AsItIs):
     """A whole number between two others, both included.
 
     Examples
@@ -86,10 +107,6 @@ class Integer:
             raise bad_parameter(name, self.words, text, fix=Set(**{name: self.example}))
         return self.read(name, int(text))
 
-    def to_json(self, value: int) -> int:
-        """Return the number."""
-        return value
-
 
 @dataclass(frozen=True, slots=True)
 class RealNumber:
@@ -130,14 +147,13 @@ class RealNumber:
         """Write the number exactly."""
         return str(value)
 
-    @staticmethod
-    def from_json(document: object) -> Any:
+    def from_json(self, document: object) -> Any:
         """Read the number back."""
         return read_fraction(document)
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Text(_AsItIs):
     """A short text."""
 
     words: str = "a text"
@@ -155,14 +171,6 @@ class Text:
             )
         return value
 
-    def from_text(self, name: str, text: str) -> str:
-        """Read what somebody typed."""
-        return self.read(name, text)
-
-    def to_json(self, value: str) -> str:
-        """Return the text."""
-        return value
-
 
 @dataclass(frozen=True, slots=True)
 class ColumnName(Text):
@@ -172,7 +180,7 @@ class ColumnName(Text):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(_AsItIs):
     """One of a few words."""
 
     choices: tuple[str, ...]
@@ -193,17 +201,9 @@ class Choice:
             raise bad_parameter(name, self.words, value, fix=Choose(self.choices, given=str(value)))
         return value
 
-    def from_text(self, name: str, text: str) -> str:
-        """Read what somebody typed."""
-        return self.read(name, text)
-
-    def to_json(self, value: str) -> str:
-        """Return the word."""
-        return value
-
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class Day(_AsItIs):
     """A day, written as 2026-01-31."""
 
     words: str = "a day such as 2026-01-31"
@@ -224,17 +224,9 @@ class Day:
                 pass
         raise bad_parameter(name, self.words, value, fix=Set(**{name: self.example}))
 
-    def from_text(self, name: str, text: str) -> str:
-        """Read what somebody typed."""
-        return self.read(name, text)
-
-    def to_json(self, value: str) -> str:
-        """Return the day."""
-        return value
-
 
 @dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(_AsItIs):
     """Yes or no."""
 
     words: str = "yes or no"
@@ -254,13 +246,9 @@ class Flag:
         """Read what somebody typed."""
         return self.read(name, {"yes": True, "true": True, "no": False, "false": False}.get(text, text))
 
-    def to_json(self, value: bool) -> bool:  # noqa: FBT001 - the value itself
-        """Return the value."""
-        return value
-
 
 @dataclass(frozen=True, slots=True)
-class Anything:
+class Anything(_AsItIs):
     """A value that the question reads itself, such as polygons or aggregates; Python alone can give it.
 
     ``shown`` says whether its text says something to people, as "12 polygons" does.
@@ -282,7 +270,3 @@ class Anything:
     def from_text(self, name: str, text: str) -> object:
         """Refuse: this cannot be typed."""
         raise bad_parameter(name, self.words, text, why="only Python can give it")
-
-    def to_json(self, value: Any) -> Any:
-        """Return the value, which must be JSON already."""
-        return value

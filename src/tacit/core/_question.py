@@ -194,12 +194,19 @@ class QuestionKind(Generic[C]):
                 given[argument.name] = None if value is None else argument.accepts.to_json(value)
         return {"ask": self.name, "goal": goal.to_json(), "given": given}
 
+    def _given(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of a question in the common form; an unknown one is a ``KeyError``."""
+        known = {argument.name: argument.accepts for argument in self.arguments}
+        return {
+            name: None if value is None else known[name].from_json(value) for name, value in document.items()
+        }
+
     def rebuilt(self, dataset: Dataset, request: Mapping[str, Any]) -> Plan[C] | None:
         """Make a plan from its request again; None if the request is of another question."""
         if self.wire is not None:
             read = self.wire.read(dataset, request)
         elif request.get("ask") == self.name:
-            read = dict(request["given"]), Goal.from_json(request["goal"], self.takes)
+            read = self._given(request["given"]), Goal.from_json(request["goal"], self.takes)
         else:
             read = None
         return None if read is None else self.ask(dataset, **read[0]).planned(read[1])

@@ -66,6 +66,10 @@ class GridShape:
         typed = re.fullmatch(r"\s*([0-9]{1,6})\s*x\s*([0-9]{1,6})\s*", text, re.ASCII)
         return self.read(name, text if typed is None else (int(typed[1]), int(typed[2])))
 
+    def from_json(self, document: Any) -> Any:
+        """Return the two numbers; `read` checks them."""
+        return tuple(document) if isinstance(document, list) else document
+
     def to_json(self, value: tuple[int, int]) -> JSON:
         """Return rows and columns as a list."""
         return list(value)

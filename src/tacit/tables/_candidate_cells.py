@@ -31,8 +31,8 @@ def candidate_ends(bins: Bins, bounds: Range | None) -> CandidateEnds:
     Examples
     --------
     >>> low, high = candidate_ends(EvenBins(0.0, 2.0, 3), (Fraction(0), Fraction(5)))
-    >>> low.round(9).tolist(), high.round(9).tolist()  # an end moves where an engine rounds the other way
-    ([0.0, 1.0, 3.0], [1.0, 3.0, 5.0])
+    >>> low.tolist(), high.tolist()  # an end moves where an engine rounds the other way
+    ([0.0, 0.9999999999999999, 3.0], [1.0, 3.0, 5.0])
     """
     values = [float(value) for value in bins.values]
     low, high = values[0], values[-1]

@@ -13,11 +13,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from toy_fields.model import LinearModel, examples
 from toy_fields.survey import survey
-from toy_fields.triangles import CountWithInterval, graph
+from toy_fields.triangles import TRIANGLES, CountWithInterval, graph
 
 import tacit as tc
 from exact_integers import exact_of_plan
 from tacit import TacitError
+from tacit.core import Argument, QuestionKind
+from tacit.parameters import Choice, Day, Flag, Integer, RealNumber, Text
 
 EDGES = [(0, 1), (1, 2), (0, 2), (2, 3), (3, 4), (2, 4)]
 
@@ -123,3 +125,25 @@ def test_a_survey_estimates_from_randomized_reports():
     estimate = smoking.estimate([smoking.answer(answer).release() for answer in answers])
     assert abs(estimate.value - 0.3) < 0.1
     assert estimate.low < estimate.value < estimate.high
+
+
+@pytest.mark.parametrize(
+    ("accepts", "value"),
+    [
+        (Integer(1, 9), 3), (RealNumber(), 0.1), (RealNumber(negative=True), -2.5), (Text(), "ana"),
+        (Choice(("a", "b")), "b"), (Day(), "2026-01-31"), (Flag(), False), (Integer(), None),
+    ],
+)  # fmt: skip
+def test_every_kind_of_argument_comes_back_from_a_plan_document(accepts, value):
+    asked = []
+
+    def draft(graph, goal, given):
+        asked.append(given)
+        return TRIANGLES.draft(graph, goal)
+
+    kind = QuestionKind(name="asked", words="Ask", draft=draft, arguments=(Argument("given", accepts),))
+    friends = graph(EDGES, nodes=5, budget=tc.Budget(epsilon=2))
+    plan = kind.ask(friends, given=value).plan(epsilon=1)
+    request = json.loads(json.dumps(plan.to_json()["request"]))
+    assert kind.rebuilt(friends, request) == plan
+    assert asked[0] == asked[1]

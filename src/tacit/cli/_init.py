@@ -246,7 +246,9 @@ def _schema(data: Path, name: str, source: Source) -> list[tuple[str, str]]:
 
 def _separator(source: Source) -> list[str]:
     """Name the separator that the header shows, if it is not the usual one, and what often comes with it."""
-    if source.kind != "csv" or source.separator or source.delimiter in {",", "\t"}:
+    from tacit.engines import CsvSource
+
+    if not isinstance(source, CsvSource) or source.separator or source.delimiter in {",", "\t"}:
         return []
     sign = {";": "semicolons", "|": "bars"}[source.delimiter]
     notes = {"3,5 is a number": ("--decimal ,", source.decimal != "."),

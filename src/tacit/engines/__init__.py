@@ -13,7 +13,7 @@ from tacit.engines._remote_files import is_remote
 from tacit.engines._row_files import KEPT, read_kept, read_note, write_rows
 from tacit.engines._source_arguments import csv_file, read_source
 from tacit.engines._source_checks import check_sources
-from tacit.engines._sources import READING_FACTS, Source, SourceTable, empty_table
+from tacit.engines._sources import READING_FACTS, CsvSource, Source, SourceTable, empty_table
 from tacit.engines._sql_expressions import grid_columns
 from tacit.engines._values import MOST_TEXT, TYPE_FAMILIES, quote
 
@@ -26,6 +26,7 @@ __all__ = [
     "TYPE_FAMILIES",
     "ColumnRole",
     "Conversion",
+    "CsvSource",
     "DeclaredColumns",
     "DeclaredTables",
     "Dialect",

@@ -11,6 +11,7 @@ from tacit.engines._csv_files import copy_with_coded_cells
 from tacit.engines._frames import register
 from tacit.engines._parquet_footers import copy_with_bytes
 from tacit.engines._remote_files import download
+from tacit.engines._sources import CsvSource, FrameSource, ParquetSource, StoredTable
 from tacit.engines._values import GENERATED, quote, string
 
 if TYPE_CHECKING:
@@ -52,26 +53,27 @@ def attach_sources(
     found: dict[str, Source] = {}
     for i, (name, table) in enumerate(tables.items()):
         source = found[name] = table.source
-        match source.kind:
-            case "parquet" if as_bytes:
+        match source:
+            case ParquetSource() if as_bytes:
                 found[name] = _with_bytes(source, folder / f"{i}.parquet")
-            case "csv":
+            case CsvSource():
                 source.check_form()
                 copy = folder / f"{i}.csv"
                 if copy_with_coded_cells(Path(source.file), copy, source.encoding, source.quote):
                     found[name] = replace(source, copy=copy)
-            case "connection":
-                found[name] = _from_connection(con, name, source, None if shared else folder / f"{i}.duckdb")
-            case "frame":
+            case FrameSource():
                 register(con, f"tacit raw {name}", source.place)
-            case "database":
-                database = quote("tacit db " + name)
-                con.execute(f"ATTACH IF NOT EXISTS {string(source.file)} AS {database} (READ_ONLY)")
+            case StoredTable(is_file=True):
+                source.attach(con, name)
                 found[name] = source.found(con, name)
+            case StoredTable():
+                found[name] = _from_connection(con, name, source, None if shared else folder / f"{i}.duckdb")
     return found
 
 
-def _from_connection(con: duckdb.DuckDBPyConnection, name: str, source: Source, copy: Path | None) -> Source:
+def _from_connection(
+    con: duckdb.DuckDBPyConnection, name: str, source: StoredTable, copy: Path | None
+) -> StoredTable:
     """Look a table up in its own connection; copy it where the connections lead to several databases."""
     own: duckdb.DuckDBPyConnection = source.place.cursor()  # type: ignore[attr-defined]
     found = source.found(own, name)
@@ -83,7 +85,7 @@ def _from_connection(con: duckdb.DuckDBPyConnection, name: str, source: Source, 
     return replace(source, within=(f"tacit db {name}", "main", "t"))
 
 
-def _with_bytes(source: Source, copy: Path) -> Source:
+def _with_bytes(source: ParquetSource, copy: Path) -> ParquetSource:
     """Copy a Parquet file, or all files of a folder, to one that has bytes in place of text.
 
     A file in object storage is fetched for it, through memory.

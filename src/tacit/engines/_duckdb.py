@@ -33,6 +33,7 @@ from tacit.engines._duckdb_dialect import DUCKDB, PORTABLE_DUCKDB
 from tacit.engines._remote_files import load_extension
 from tacit.engines._scratch import scratch_folder
 from tacit.engines._source_checks import check_width
+from tacit.engines._sources import ParquetSource
 from tacit.engines._sql_expressions import SqlWriter
 from tacit.engines._sql_statements import public_values_sql, statements
 from tacit.engines._values import MACROS, family
@@ -308,7 +309,7 @@ class DuckDB:
         on_value = isinstance(error, duckdb.Error | UnicodeError)  # its message may quote the bytes
         if self._as_bytes or elsewhere or not on_value:
             return False
-        self._as_bytes = any(t.source.kind == "parquet" for t in self._tables.values())
+        self._as_bytes = any(isinstance(t.source, ParquetSource) for t in self._tables.values())
         return self._as_bytes
 
     def _try_as_written(self, error: BaseException) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tacit.engines._csv_files import copy_with_coded_cells
 from tacit.engines._frames import register
+from tacit.engines._sources import CsvSource, FrameSource
 from tacit.engines._values import MACROS, owner_sql, quote, string
 from tacit.engines._views import as_declared
 
@@ -69,10 +70,10 @@ def write_rows(
     """
     with _instance().cursor() as con, readable_copy(source, path) as source:
         con.execute(MACROS)
-        if source.kind == "frame":
+        if isinstance(source, FrameSource):
             register(con, f"tacit raw {_NAME}", source.place)
         raw = source.sql(_NAME)
-        if source.decimal != "." or source.dates:
+        if isinstance(source, CsvSource) and (source.decimal != "." or source.dates):
             cells = ", ".join(
                 f"{as_declared(quote(c), source)} AS {quote(c)}" for c in source.columns() or ()
             )
@@ -96,7 +97,7 @@ def write_rows(
 @contextmanager
 def readable_copy(source: Source, beside: Path) -> Iterator[Source]:
     """Return a source whose file can be read as it is: for some CSV files a copy, beside another file."""
-    if source.kind != "csv":
+    if not isinstance(source, CsvSource):
         yield source
         return
     source.check_form()

@@ -11,18 +11,18 @@ from tacit.engines._csv_files import read_encoding
 from tacit.engines._packed_files import is_packed
 from tacit.engines._parquet_folders import refuse_lake
 from tacit.engines._remote_files import is_remote, read_address
-from tacit.engines._sources import Source, column_names
+from tacit.engines._sources import CsvSource, FrameSource, ParquetSource, Source, StoredTable, column_names
 from tacit.engines._views import DATE_PARTS
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Declare, Either, Say, Set
 
-_FILES = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".duckdb": "database",
-    ".db": "database",
+_FILES: dict[str, tuple[str, type[ParquetSource | CsvSource | StoredTable]]] = {
+    ".parquet": ("parquet", ParquetSource),
+    ".pq": ("parquet", ParquetSource),
+    ".csv": ("csv", CsvSource),
+    ".tsv": ("csv", CsvSource),
+    ".duckdb": ("database", StoredTable),
+    ".db": ("database", StoredTable),
 }
 
 
@@ -33,7 +33,7 @@ def read_source(source: object, *, table: str = "") -> Source:
     if isinstance(source, tuple) and len(source) == 2 and isinstance(source[1], str):
         return read_source(source[0], table=source[1])
     if is_remote(source):
-        return Source("parquet", read_address(str(source)))
+        return ParquetSource("parquet", read_address(str(source)))
     if isinstance(source, str) and source.startswith(("postgresql://", "postgres://")):
         raise TacitError(
             "bad-parameter",
@@ -51,7 +51,7 @@ def read_source(source: object, *, table: str = "") -> Source:
     if isinstance(source, str | os.PathLike):
         return _read_path(Path(source), table)
     if type(source).__name__ == "DuckDBPyConnection":
-        return Source("connection", source, table)
+        return StoredTable("connection", source, table)
     if type(source).__name__ == "LazyFrame":
         raise TacitError(
             "bad-parameter",
@@ -62,7 +62,7 @@ def read_source(source: object, *, table: str = "") -> Source:
     if is_spark_frame(source):
         raise not_a_spark_frame()
     if column_names(source) is not None:
-        return Source("frame", source)
+        return FrameSource("frame", source)
     raise TacitError(
         "bad-parameter",
         f"an object of the type {type(source).__name__} is not a source",
@@ -110,19 +110,19 @@ def _read_path(path: Path, table: str) -> Source:
             why="it is converted once, and the rows that a dataset reads then stay the same",
             fix=f"tacit convert {path.name} {path.name.partition('.')[0]}.parquet",
         )
-    is_folder = place.is_dir()
-    kind = "parquet" if is_folder else _FILES.get(path.suffix.lower())
-    if kind is None:
+    ending = ".parquet" if place.is_dir() else path.suffix.lower()
+    if ending not in _FILES:
         raise bad_parameter(
             "source",
             f"a file that ends in {', '.join(_FILES)}, or a folder of Parquet files",
             str(path),
             fix=Declare("source", "visits.parquet"),
         )
-    made = Source(kind, place, table)
-    if made.is_folder:
+    kind, form = _FILES[ending]
+    source: Source = form(kind, place, table)
+    if source.is_folder:
         refuse_lake(place)
-    return made
+    return source
 
 
 def csv_file(
@@ -133,7 +133,7 @@ def csv_file(
     encoding: str = "utf-8",
     separator: str = "",
     quote: str = '"',
-) -> Source:
+) -> CsvSource:
     """Declare how a CSV file is written, for `tacit.protect`. The file is not read.
 
     These facts are part of a question: after a change of them, the same question is a new one.
@@ -167,7 +167,7 @@ def csv_file(
     'data'
     """
     source = read_source(path)
-    if source.kind != "csv":
+    if not isinstance(source, CsvSource):
         raise bad_parameter("a CSV file", "a file that ends in .csv or .tsv", str(path), fix="visits.csv")
     if decimal not in {".", ","}:
         raise bad_parameter("decimal", "a point or a comma", decimal, fix=Set(decimal=","))

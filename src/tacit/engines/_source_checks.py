@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tacit.engines._sources import schema_reader
+from tacit.engines._sources import ParquetSource, schema_reader
 from tacit.engines._values import family
 from tacit.errors import TacitError
 from tacit.fixes import Say
@@ -78,7 +78,7 @@ def check_sole(source: Source, columns: Iterable[str]) -> None:
 
 def _written_names(source: Source) -> list[str]:
     """Return the names of columns as the source writes them; of a database none, where all differ."""
-    if source.kind != "parquet" or not source.is_there or source.is_remote:
+    if not isinstance(source, ParquetSource) or not source.is_there or source.is_remote:
         return source.written_names() or []
     import duckdb
 

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tacit.engines._dialect import numbered
+from tacit.engines._sources import CsvSource, FrameSource
 from tacit.engines._values import (
     NEVER_READ,
     family,
@@ -39,9 +40,10 @@ def view_sql(
     Rows without an owner are dropped. In a public table, and where the unit is the row (``unit`` is empty),
     the owner is 0.
     """
-    value = frame_value_sql if source.kind == "frame" else value_sql
+    value = frame_value_sql if isinstance(source, FrameSource) else value_sql
     values = [(c, value(c, t)) for c, t in types]
-    values = [(c, as_declared(sql, source)) for c, sql in values]
+    if isinstance(source, CsvSource):
+        values = [(c, as_declared(sql, source)) for c, sql in values]
     columns = ", ".join(f"{sql} AS {quote(c)}" for c, sql in values)
     readable = [quote(c) for c, t in types if t not in NEVER_READ]
     raw = source.sql(name)
@@ -57,7 +59,7 @@ def view_sql(
     return f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS {rows}"
 
 
-def as_declared(value: str, source: Source) -> str:
+def as_declared(value: str, source: CsvSource) -> str:
     """Read a cell of a CSV file as its reading facts say.
 
     A row's owner is named by the cell itself, so that ``1,5`` and ``1.5`` are different units.

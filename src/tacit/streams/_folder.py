@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.engines import KEPT, cell_text, read_note, read_source, write_rows
+from tacit.engines import KEPT, CsvSource, cell_text, read_note, read_source, write_rows
 from tacit.errors import TacitError
 from tacit.fixes import Code, Say
 
@@ -191,7 +191,7 @@ def rows_as_source(rows: object, scratch: Path) -> Source | None:
         names = dict.fromkeys(str(name) for row in rows for name in row)
         return _as_csv([{str(k): v for k, v in row.items()} for row in rows], tuple(names), scratch)
     source = read_source(rows)
-    if source.encoding or source.decimal != ".":
+    if isinstance(source, CsvSource) and (source.encoding or source.decimal != "."):
         raise TacitError(
             "bad-parameter",
             "the CSV file of a day must be in UTF-8 and have decimal points",

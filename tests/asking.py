@@ -58,7 +58,7 @@ def cells_of(plan, draws):
     ]
     return {
         column.name: column.reading.read(
-            subject.noises[column.step], noisy[column.step].tolist(), plan._level()
+            subject.noises[column.step], noisy[column.step].tolist(), plan.confidence
         )
         for column in subject.columns
     }

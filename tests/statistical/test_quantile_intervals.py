@@ -111,7 +111,7 @@ def test_the_twin_that_ends_at_candidates_is_caught(law, asked):
     [exact] = exact_of_plan(plan)
     noisy = task.mechanisms[0].release_many(np.array(exact), DRAWS).reshape(DRAWS, -1).tolist()
     honest, twin = (
-        reading.read(task.noises[0], noisy, plan._level())
+        reading.read(task.noises[0], noisy, plan.confidence)
         for reading in (column.reading, twin_of(column.reading))
     )
     assert coverage(honest, truth) >= LEAST

@@ -63,7 +63,7 @@ def _facts(made: Plan[AnswerTable]) -> dict[str, object]:
         "columns": list(made.forecast),
         "facts": dict(made.facts),
         "mechanisms": [dict(one) for one in made.mechanisms],
-        "confidence": made.confidence,
+        "confidence": float(made.confidence),
         "sql": list(made.sql),
         "hash": made.hash,
     }

@@ -226,7 +226,7 @@ def _price(plan: Plan[AnswerTable], card: Mapping[str, Any]) -> dict[str, Any]:
         "columns": [
             {
                 "name": one.column, "what": one.meaning, "noise": one.mechanism,
-                "plus_minus": one.error, "confidence": plan.confidence,
+                "plus_minus": one.error, "confidence": float(plan.confidence),
                 "note": "; ".join(text for text in (one.note, one.caution) if text),
             }
             for one in plan.forecast

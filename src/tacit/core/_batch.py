@@ -175,12 +175,12 @@ def _joined(members: Sequence[tuple[str, Plan[Any]]], promised: Mapping[str, Fra
             "bad-parameter",
             "the intervals of the plans have different confidences",
             why="a plan states its errors at one confidence",
-            fix=Set(confidence=plans[0].confidence),
+            fix=Set(confidence=float(plans[0].confidence)),
         )
     distinct = sorted({one.hash: one for one in each}.items())
     places = {digest: place for place, (digest, _) in enumerate(distinct)}
     shown = tuple(
-        ShownAnswer(name, places[one.hash], _task(one), plan._level())  # noqa: SLF001 - the core's own
+        ShownAnswer(name, places[one.hash], _task(one), plan.confidence)
         for (name, plan), one in zip(members, each, strict=True)
     )
     task = batch_task([_task(one) for _, one in distinct], shown)

@@ -55,7 +55,7 @@ class Plan(Generic[C]):
     """
 
     promised: Mapping[str, Fraction]
-    confidence: float
+    confidence: Fraction
     asked: str
     _members: tuple[Member, ...]
     _disjoint: bool = False
@@ -73,7 +73,7 @@ class Plan(Generic[C]):
         promised: Mapping[str, Fraction],
         forecast: OnDemand[Forecast] = (),
         facts: OnDemand[tuple[str, str]] = (),
-        confidence: float = 0.95,
+        confidence: Fraction = Fraction(95, 100),
         asked: str = "",
         request: Callable[[], JSON] | None = None,
         present: Callable[[Release[C]], Release[C]] | None = None,
@@ -115,7 +115,7 @@ class Plan(Generic[C]):
         promised: Mapping[str, Fraction],
         forecast: OnDemand[Forecast] = (),
         facts: OnDemand[tuple[str, str]] = (),
-        confidence: float = 0.95,
+        confidence: Fraction = Fraction(95, 100),
         asked: str = "",
     ) -> Plan[C]:
         """Make a plan that runs on the device of the person who answers.
@@ -338,15 +338,10 @@ class Plan(Generic[C]):
             certificate = Certificate.together(
                 [own for _, own in drawn], cost=self.cost, plan=self.hash, disjoint=self._disjoint
             )
-        content = _one_draw(self._members[0]).reading(noisy, self._level())
+        content = _one_draw(self._members[0]).reading(noisy, self.confidence)
         release = Release(cast("C", content), certificate)
         shown = release if self._present is None else self._present(release)
         return shown if self.is_local else shown.bound_by([member.ledger for member in self._members])
-
-    def _level(self) -> Fraction:
-        """Return the confidence as a short fraction."""
-        short = Fraction(self.confidence).limit_denominator(10**9)
-        return short if 0 < short < 1 else Fraction(self.confidence)
 
     if not TYPE_CHECKING:  # for a type checker, a plan has only what it has
 

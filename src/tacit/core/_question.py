@@ -302,7 +302,7 @@ class Question(Generic[C]):
             promised=kept.promised if draft.promised is None else draft.promised,
             forecast=draft.forecast,
             facts=draft.facts,
-            confidence=float(kept.confidence),
+            confidence=kept.confidence,
             asked=draft.asked,
             request=lambda: self.kind.written(self, kept),
             present=draft.present,

@@ -142,7 +142,7 @@ class Run(Generic[C]):
         if len(drawn.payload) <= _SHORT:
             self._known[drawn.number] = own
         noisy = NoisyInstalments(self._held, drawn.number, self._known, own)
-        content = cast("C", self._task.reading(drawn.number, noisy, self.plan._level()))  # noqa: SLF001
+        content = cast("C", self._task.reading(drawn.number, noisy, self.plan.confidence))
         kept = getattr(self._member.ledger, "kept", "")
         certificate = Certificate.of_instalment(
             drawn, self.instalments, stored.get("certificate"), self._body, kept

@@ -101,7 +101,7 @@ class BegunPlan:
         release = self._run[number]
         if release.content.days == day:
             return release
-        level = self.plan._level()  # noqa: SLF001 - the confidence, exactly
+        level = self.plan.confidence
         shown = replace(release, content=self.subject.up_to(release.content, day, level))
         return shown.bound_by([member.ledger for member in members_of(self.plan)])
 

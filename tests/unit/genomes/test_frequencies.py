@@ -93,7 +93,7 @@ def test_intervals_cover_the_frequencies_of_the_calls(public, reference):
     inside, width = [], []
     for _ in range(100):
         noisy = [mechanism.release(one) for mechanism, one in zip(task.mechanisms, exact, strict=True)]
-        cells = task.reading(noisy, plan._level()).columns["frequency"]
+        cells = task.reading(noisy, plan.confidence).columns["frequency"]
         inside.append((np.array(cells.low) <= wanted) & (wanted <= np.array(cells.high)))
         width.append(np.array(cells.high) - np.array(cells.low))
     assert np.mean(inside) > 0.948

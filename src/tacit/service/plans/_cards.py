@@ -181,7 +181,7 @@ def public_part(plan: Plan[Any], opened: OpenDataset) -> dict[str, Any]:
                 "what": one.meaning,
                 "noise": one.mechanism,
                 "plus_minus": one.error,
-                "confidence": plan.confidence,
+                "confidence": float(plan.confidence),
                 "note": "; ".join(text for text in (one.note, one.caution) if text),
             }
             for one in plan.forecast

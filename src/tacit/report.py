@@ -159,6 +159,17 @@ def percent(share: float, digits: int = 1) -> str:
     return f"{100 * share:.{digits}f} %"
 
 
+def with_article(word: str) -> str:
+    """Write a word after "a" or "an".
+
+    Examples
+    --------
+    >>> with_article("patient"), with_article("id")
+    ('a patient', 'an id')
+    """
+    return f"{'an' if word[:1].lower() in {'a', 'e', 'i', 'o'} else 'a'} {word}"
+
+
 def plain(value: object) -> object:
     """Convert dataclasses, arrays and tuples to what JSON can hold; infinities and NaN become None.
 

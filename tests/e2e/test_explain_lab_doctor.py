@@ -2,10 +2,16 @@
 
 import json
 import re
+import tomllib
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
 import command
+
+ROOT = Path(__file__).parents[2]
+NUMBERS = {13: "thirteen", 14: "fourteen", 15: "fifteen"}
 
 
 def tacit(*words, cwd=None, **environment):
@@ -81,6 +87,19 @@ def test_the_doctor_says_what_is_there():
     assert done.returncode == 0, done.stdout + done.stderr
     assert "numpy" in done.stdout
     assert "Everything works." in done.stdout
+
+
+def test_the_doctor_lists_every_extra_by_its_packages():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = json.loads(tacit("doctor", "--json").stdout)["extras"]
+    assert set(extras) == set(project["optional-dependencies"]) - {"docs", "lint", "test", "test-quick"}
+    for extra, module in (("sklearn", "sklearn"), ("service", "fastapi"), ("plot", "matplotlib")):
+        assert extras[extra] is (find_spec(module) is not None), extra
+
+
+def test_the_readme_counts_the_attacks_of_the_lab():
+    attacks = json.loads(tacit("lab", "--trials", "500", "--json").stdout)
+    assert f"{NUMBERS[len(attacks)]} attacks" in (ROOT / "README.md").read_text()
 
 
 def test_the_doctor_verifies_a_ledger(tmp_path):

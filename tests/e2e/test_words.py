@@ -113,6 +113,10 @@ def test_init_refuses_a_file_that_is_not_utf_8_with_the_option_that_reads_it(tmp
         assert "--encoding windows-1252" in words
         said(*begun, "--encoding", "windows-1252", cwd=tmp_path)
         assert 'encoding = "cp1252"' in (tmp_path / "tacit.toml").read_text()
+    (tmp_path / "good.csv").write_text("id,ward\n1,2\n")
+    assert "rows without an id will not be counted" in said(
+        "init", "good.csv", "--unit", "id", "--force", cwd=tmp_path
+    )
     rows = said("init", "good.csv", "--row", "--force", cwd=tmp_path)
     assert "will not be counted" not in rows
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import platform
+import re
 import sys
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,21 +20,9 @@ from tacit.report import Report, Reportable, ReportTable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_BASE = ("numpy", "scipy", "duckdb", "sqlglot", "rich", "typer", "cryptography")
-_EXTRAS = {
-    "plot": ("matplotlib",),
-    "pandas": ("pandas", "pyarrow"),
-    "excel": ("openpyxl",),
-    "postgres": ("psycopg",),
-    "spark": ("pyspark", "pyarrow"),
-    "maps": ("shapely", "h3", "pyarrow"),
-    "genomes": ("cyvcf2", "zarr"),
-    "torch": ("torch",),
-    "sklearn": ("sklearn",),
-    "federated": ("flwr",),
-    "service": ("fastapi", "uvicorn", "jinja2", "multipart", "authlib", "httpx", "argon2", "psycopg"),
-    "mcp": ("mcp",),
-}
+#: Extras that only serve those who work on Tacit itself.
+_FOR_CONTRIBUTORS = frozenset({"docs", "lint", "test", "test-quick"})
+_REQUIREMENT = re.compile(r"([\w.-]+)[^;]*(?:;.*extra == ['\"]([\w-]+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +70,15 @@ class Health(Reportable):
 
 def examine(ledger: str | None = None) -> Health:
     """Look at the installation, test its foundations and verify the named ledger. Touches no data."""
-    checks = dict(_CHECKS)
+    checks, needed = dict(_CHECKS), _needed()
     if ledger is not None:
         checks["ledger"] = lambda: _ledger(ledger)
     return Health(
         tacit=tacit.__version__,
         python=platform.python_version(),
         system=f"{platform.system()} {platform.machine()}",
-        packages={name: _version(name) for name in _BASE},
-        extras={extra: all(map(_version, names)) for extra, names in _EXTRAS.items()},
+        packages={name: _version(name) for name in needed.pop("", ())},
+        extras={extra: all(map(_version, names)) for extra, names in needed.items()},
         checks=tuple(_try(name, check) for name, check in checks.items()),
     )
 
@@ -113,6 +102,15 @@ def doctor(
         say(health)
     if not health.ok:
         raise typer.Exit(1)
+
+
+def _needed() -> dict[str, list[str]]:
+    """Return the packages that each extra needs, by its name; under "", those that Tacit always needs."""
+    needed: dict[str, list[str]] = {}
+    for line in requires("tacit") or ():
+        if match := _REQUIREMENT.match(line):
+            needed.setdefault(match[2] or "", []).append(match[1])
+    return {extra: names for extra, names in needed.items() if extra not in _FOR_CONTRIBUTORS}
 
 
 def _version(name: str) -> str | None:

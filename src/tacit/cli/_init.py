@@ -24,6 +24,7 @@ from tacit.cli._fact_options import (
 )
 from tacit.cli._output import JsonOption, say, show_json, typed, write_file
 from tacit.errors import TacitError
+from tacit.report import with_article
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -128,7 +129,7 @@ def _notes(unit: str | None, delta: float | None) -> list[str]:
 
     warning = warn_of_delta(delta or 0)
     return [
-        *([f"rows without a {unit} will not be counted"] if unit else []),
+        *([f"rows without {with_article(unit)} will not be counted"] if unit else []),
         *([warning] if warning else []),
     ]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli._app import app
-from tacit.cli._output import JsonOption, say, show_json
+from tacit.cli._output import JsonOption, say, show_json, typed
 from tacit.errors import TacitError
 from tacit.fixes import Do
 from tacit.progress import is_terminal
@@ -107,7 +107,7 @@ def _settings(folder: Path, config: Path | None, given: dict[str, Any], *, first
         else:
             raise TacitError(
                 "bad-parameter", f"there is no service in the folder {folder}",
-                fix="tacit serve --folder FOLDER starts one",
+                fix=f"tacit serve --folder {typed(str(folder))}",
             )  # fmt: skip
     environ = {name: value for name, value in os.environ.items() if name != "TACIT_SERVICE_FOLDER"}
     return replace(ServiceSettings.read(file, environ), **given)

@@ -47,13 +47,14 @@ def _caption(answer: AnswerTable, marks: tuple[str, ...]) -> list[str]:
     """Say what the intervals cover, and of each column what it stands for and why it may have none."""
     if not len(answer):
         return [nothing_to_show(marks), *answer.left_out]
-    without = [name for name, cells in answer.columns.items() if None in cells.low]
+    without = [name for name, cells in answer.columns.items() if cells.lack_intervals]
+    bounded = any(low is not None for cells in answer.columns.values() for low in cells.low)
     text = (
         f"value [low, high]; {answer.confidence * 100:g} % intervals for the {_COVERED[answer.covers]}; "
         "dropped rows and clipping are not included"
     )
     more = len(answer) - _LINES
-    parts = [*([text] if len(without) < len(answer.columns) else []), *marks]
+    parts = [*([text] if bounded else []), *marks]
     parts += [f"{more} more lines"] if more > 0 else []
     return [
         *(["; ".join(parts)] if parts else []),

@@ -39,6 +39,12 @@ class Cells:
     low: tuple[float | None, ...]
     high: tuple[float | None, ...]
 
+    @property
+    def lack_intervals(self) -> bool:
+        """Whether there is a value without an interval."""
+        cells = zip(self.value, self.low, strict=True)
+        return any(value is not None and low is None for value, low in cells)
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AnswerTable(Content):

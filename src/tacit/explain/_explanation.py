@@ -57,7 +57,7 @@ class Explanation(Reportable):
     epsilon, delta
         The epsilon of the cost. A pure cost has delta 0; otherwise epsilon is read at `delta`.
     advantage
-        The most by which any attacker beats blind guessing: P(says yes | in) - P(says yes | out).
+        The largest advantage of any attacker: P(says yes | in) - P(says yes | out).
     bits
         The most information about one person, in bits; None unless the cost is pure.
     beliefs
@@ -184,9 +184,10 @@ class Explanation(Reportable):
                 "else they know."
             )
         lead.append(
-            f"No attacker beats blind guessing by more than {at_most(self.advantage)}: an attacker is right "
-            f"at most {at_most((1 + self.advantage) / 2)} of the time; a coin is right half of the time."
-            + self._why_less
+            f"An attacker who guesses whether you are in the data is right at most "
+            f"{at_most((1 + self.advantage) / 2)} of the time; a coin is right half of the time. The "
+            f"attacker's advantage (the rate of true alarms minus the rate of false alarms) is at most "
+            f"{at_most(self.advantage)}." + self._why_less
         )
         if self.fits is not None:
             lead.append(f"The budget can pay for this cost {_times(self.fits)}, one after the other.")
@@ -203,8 +204,8 @@ class Explanation(Reportable):
             each = (_part(part["times"], Fraction(part["epsilon"])) for part in parts)
             why = f"the cost is made of {' and '.join(each)}"
         return (
-            f" Epsilon {number_up(self.epsilon)} alone would allow {at_most(self.any_release)}; here it is "
-            f"less because {why}."
+            f" Epsilon {number_up(self.epsilon)} alone would allow an advantage of "
+            f"{at_most(self.any_release)}; here it is less because {why}."
         )
 
     def _odds_tables(self) -> list[ReportTable]:

@@ -62,10 +62,10 @@ class LogisticDesign:
         keys = tuple(product(*(axis.values for axis in self.axes)))
         asked = TableQuestion(self.rows.relation, by, keys, (), None, None)
         mechanism = count_noise(self.rows, asked, goal)
-        noise, outcome = noise_of(mechanism), self.axes[-1].name
+        noise, outcome, event = noise_of(mechanism), self.axes[-1].name, _event(self.axes[-1])
 
         def reading(integers: list[int], level: Fraction) -> RegressionTable:
-            return RegressionTable(LogisticFit(outcome, self.columns, tuple(integers), noise, float(level)))
+            return RegressionTable(LogisticFit(event, self.columns, tuple(integers), noise, float(level)))
 
         empty = LogisticFit(outcome, self.columns, (0,) * len(keys), noise, float(goal.confidence))
         return Draft(
@@ -142,6 +142,12 @@ def _check_outcome(rows: Rows, outcome: str, given: Sequence[str]) -> None:
     )
 
 
+def _event(outcome: Axis) -> str:
+    """Name what the odds are of: the second value of the outcome, unless it is plainly yes."""
+    truths = set(outcome.values) <= {False, True}  # 0 and 1 too
+    return outcome.name if truths else f"{outcome.name} = {outcome.labels[1]}"
+
+
 def _variables(axis: Axis) -> LogisticColumn:
     """Return a column as variables: a number is the middle of its cell; text has one for each value."""
     name = axis.name
@@ -156,5 +162,5 @@ def _variables(axis: Axis) -> LogisticColumn:
         return LogisticColumn(name, (name,), places, (f"where {name} is true",))
     first, *others = axis.labels
     each = [tuple(float(label == other) for other in others) for label in axis.labels]
-    meaning = tuple(f"for {other} as for {first}" for other in others)
+    meaning = tuple(f"where {name} is {other} as where it is {first}" for other in others)
     return LogisticColumn(name, tuple(f"{name} {other}" for other in others), tuple(each), meaning)

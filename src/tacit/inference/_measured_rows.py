@@ -13,6 +13,7 @@ from tacit.algebra import RowCounts, contribution, rows_per_unit
 from tacit.errors import TacitError
 from tacit.fixes import Code, Either
 from tacit.mechanisms import DiscreteGaussian, LinearNoise
+from tacit.report import with_article
 from tacit.tables import AddNoise, MeasuredStep, TableSubject
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def check_one_row(rows: Rows, what: str) -> None:
         return
     raise TacitError(
         "not-allowed",
-        f"{what} needs one row for each {unit.noun}, and here a {unit.noun} can have several",
+        f"{what} needs one row for each {unit.noun}, and here {with_article(unit.noun)} can have several",
         why=f"the rows of one {unit.noun} resemble each other, so an interval that takes them as independent "
         "would be too short",
         fix=Either(Code('rows.per_unit(x=tc.mean("x"))'), Code("rows.limit(rows=1)")),

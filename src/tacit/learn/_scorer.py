@@ -19,6 +19,7 @@ from tacit.learn._examples import examples
 from tacit.learn._fit_names import data_digest, open_for_fit, private_parts
 from tacit.learn._whole_features import FEATURE_STEPS, as_numbers, whole_classes
 from tacit.mechanisms import DiscreteLaplace
+from tacit.report import with_article
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -128,7 +129,7 @@ class PricedScorer:
         if part.unit != "row":
             raise bad_parameter(
                 "unit", "a row for a priced score", part.unit,
-                why=f"a {part.unit} with several rows would move the score by more than one row",
+                why=f"{with_article(part.unit)} with several rows would move the score by more than one row",
                 fix=Either(
                     Code("tc.learn.search(model, grid, X, y, owners=ids, epsilon=1, delta=1e-6)"),
                     Code("tc.learn.evaluate(model, held_out, smaller_class=500).plan(epsilon=1, delta=1e-6)"),

@@ -141,7 +141,7 @@ class ServiceSettings:
                 raise TacitError(
                     "bad-parameter",
                     f"the settings {path} cannot be read: {getattr(error, 'strerror', None) or error}",
-                    fix="tacit serve --folder FOLDER writes a file of settings to start from",
+                    fix="write a file of settings to start from: tacit serve --folder FOLDER",
                 ) from None
         base = Path(path).parent if path is not None else Path()
         environ = os.environ if environ is None else environ

@@ -27,6 +27,7 @@ from tacit.algebra import (
     scope,
 )
 from tacit.mechanisms import KeySelection
+from tacit.report import with_article
 from tacit.tables._cut_notes import cut_lines
 from tacit.tables._sampling import share_of_sample
 
@@ -48,8 +49,7 @@ def without_unit(unit: Unit) -> list[str]:
     """Say that rows without a unit do not count, where they can be."""
     if not unit.columns:
         return []
-    article = "an" if unit.columns[0][:1].lower() in {"a", "e", "i", "o"} else "a"
-    return [f"rows without {article} {' or '.join(unit.columns)}"]
+    return [f"rows without {with_article(' or '.join(unit.columns))}"]
 
 
 def left_out(

@@ -14,6 +14,7 @@ from tacit.algebra import Call, Column, JoinPublic, JoinUnits, Literal, PerUnit,
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Declare, Either, Say, Set
 from tacit.ledger import Blocks
+from tacit.report import with_article
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -207,7 +208,7 @@ def _not_structural(blocks: Blocks, unit: Unit) -> TacitError:
     noun = unit.noun
     return TacitError(
         "not-allowed",
-        f"a {noun} may be in several blocks of {blocks.by!r}"
+        f"{with_article(noun)} may be in several blocks of {blocks.by!r}"
         if blocks.per_unit == 1
         else f"if a column divides a table, each {noun} is in 1 block, not in {blocks.per_unit}",
         why="blocks are charged separately only if each unit is in one block: the unit must be a single "

@@ -159,8 +159,8 @@ def _note(node: Node, cells: Cells | None) -> str:
         return ""
     said = ["computed from the lines of this answer"] if looks_over_lines(node) else []
     numbers = any(isinstance(value, int | float) for value in cells.value)
-    if numbers and None in cells.low:
-        said.append(
-            "no interval, because a part of it has none or because the noise can change which value is chosen"
-        )
+    if numbers and cells.lack_intervals:
+        some = " in some lines" if any(low is not None for low in cells.low) else ""
+        why = "a part of it has none or because the noise can change which value is chosen"
+        said.append(f"no interval{some}, because {why}")
     return "; ".join(said)

@@ -54,6 +54,13 @@ def test_the_odds_sentence():
     )
 
 
+def test_an_advantage_is_not_said_as_a_share_of_right_guesses():
+    text = " ".join(str(tc.explain(PURE)).split())
+    assert "is right at most 62.25 % of the time; a coin is right half of the time" in text
+    assert "true alarms minus the rate of false alarms) is at most 24.50 %" in text
+    assert "beats blind guessing by" not in text
+
+
 def test_a_small_epsilon_hardly_moves_the_odds():  # WORKED_EXAMPLES 2
     text = str(tc.explain(tc.Cost.pure(0.01)))
     assert "1.0101 times as likely" in text  # 1.01005, rounded up
@@ -180,8 +187,8 @@ def test_a_release_of_parts_says_why_it_gives_less_than_its_epsilon(tmp_path):
     plan = visits.agg(n=tc.count(), stay=tc.mean("stay")).plan(epsilon=1)
     meaning = tc.explain(plan.release().certificate)
     text = " ".join(str(meaning).split())
-    assert "by more than 24.21 %" in text
-    assert "Epsilon 1 alone would allow 46.22 %" in text
+    assert "is at most 24.21 %" in text
+    assert "Epsilon 1 alone would allow an advantage of 46.22 %" in text
     assert "here it is less because the noise is known" in text
     assert meaning.counts == (("number of rows", plan.forecast[0].error),)  # its own error, +/- 24
     assert "number of rows +/- 24" in text

@@ -95,7 +95,7 @@ def test_logistic_regression_without_noise_solves_the_score_equations(people, co
     errors = np.sqrt(np.diag(np.linalg.inv(x.T @ (x * (p * (1 - p))[:, None]))))
     assert (release["age"].high - release["age"].low) / 2 == pytest.approx(1.96 * errors[1], rel=1e-3)
     assert release.odds_ratios["age"].value == pytest.approx(math.exp(b[1]))
-    assert "times as high for M as for F" in release["sex M"].sentence
+    assert "times as high where sex is M as where it is F" in release["sex M"].sentence
 
 
 def test_a_logistic_regression_that_the_noise_hides_says_what_would_do(people):

@@ -78,6 +78,22 @@ def test_a_choice_has_no_interval_where_a_possible_branch_has_none():
     assert evaluate(halved, {"a": (2.0, 1.0, 5.0)}) == (2.0, 1.0, 5.0)
 
 
+def test_a_caption_does_not_deny_the_intervals_beside_it():
+    data = tc.protect(
+        tc.tables.example_visits(), name="visits", unit="patient_id", budget=tc.Budget(epsilon=99),
+        keys={"hospital": tc.tables.EXAMPLE_HOSPITALS},
+    )  # fmt: skip
+    asked = (
+        "SELECT hospital, COUNT(*) - LAG(COUNT(*)) OVER (ORDER BY hospital) AS change FROM visits GROUP BY 1"
+    )
+    release = data.sql(asked).plan(epsilon=1).release()
+    assert release["change"].low[0] is None
+    assert None not in release["change"].low[1:]
+    caption = str(release).partition("└")[2]
+    assert "intervals for the noise" in caption
+    assert "no interval" not in caption
+
+
 def test_a_computed_column_without_an_interval_says_why():
     data = tc.protect(
         tc.tables.example_visits(), name="visits", unit="patient_id", bounds={"length_of_stay": (0, 30)},

@@ -30,6 +30,24 @@ def refusal(data, sql: str) -> TacitError:
     return refused.value
 
 
+def test_a_name_that_is_a_word_of_sql_needs_double_quotes():
+    columns = ("id", "group", "select", "from")
+    data = tc.protect(
+        {"t": pa.table({name: ["1"] for name in columns})}, name="t", unit="id", limits={"rows": 1},
+        keys={"group": ["1"]}, bounds={"select": (0, 1), "from": (0, 1)}, budget=tc.Budget(epsilon=9),
+    )  # fmt: skip
+    for question, names in (
+        ("SELECT group, AVG(select) FROM t GROUP BY group", '"select"'),
+        ("SELECT COUNT(*) FROM t WHERE from > 0", '"from"'),
+    ):
+        with pytest.raises(TacitError, match="in double quotes: " + names):
+            data.sql(question)
+    with pytest.raises(TacitError) as refused:
+        data.sql("SELECT id FROM t")
+    assert "double quotes" not in str(refused.value)
+    data.sql('SELECT "group", AVG("select") FROM t GROUP BY "group"').plan(epsilon=1)
+
+
 def test_an_unknown_column_offers_names_as_sql_writes_them(data):
     fix = refusal(data, "SELECT AVG(LOSS) FROM t").fix
     assert fix == Choose(

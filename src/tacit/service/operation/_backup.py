@@ -184,7 +184,12 @@ def _checked(source: Path) -> list[str]:
 def _copy_database(source: Path, target: Path) -> None:
     """Copy an SQLite file by SQLite's own backup call, which sees one state while others write."""
     if not source.exists():
-        raise TacitError("bad-parameter", f"{source} does not exist", fix="tacit serve starts a service")
+        raise TacitError(
+            "bad-parameter",
+            f"{source} does not exist",
+            why="a service writes this file when it starts for the first time",
+            fix="name the folder of a service that has run: tacit serve --folder FOLDER backup TARGET",
+        )
     uri = f"file:{quote(str(source.absolute()))}?mode=rw"
     os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     with closing(sqlite3.connect(uri, uri=True)) as old, closing(sqlite3.connect(target)) as new:

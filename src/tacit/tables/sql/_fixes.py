@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import sqlglot
@@ -28,6 +29,11 @@ _AGGREGATES = {
     "std": "STDDEV", "variance": "VARIANCE", "count_distinct": "COUNT(DISTINCT ...)",
 }  # fmt: skip
 _QUOTED = {TokenType.IDENTIFIER, TokenType.STRING}
+#: What follows a name, but never a word such as SELECT; None is the end.
+_AFTER_NAMES = {
+    TokenType.COMMA, TokenType.R_PAREN, TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.LTE,
+    TokenType.GT, TokenType.GTE, TokenType.SEMICOLON, None,
+}  # fmt: skip
 #: The refusals after which a name with spaces or dots may be the cause.
 _MISREAD = {"bad-sql", "not-allowed", "unknown-column", "unknown-table"}
 
@@ -124,7 +130,19 @@ class SqlAdvice:
                 return Say(
                     f"write a name with spaces or special characters in double quotes: {sql_name(column)}"
                 )
+        if names := self._reserved_names():
+            return Say(f"write a name that is also a word of SQL in double quotes: {', '.join(names)}")
         return None
+
+    def _reserved_names(self) -> list[str]:
+        """Return in quotes the columns that are words of SQL and stand in the query as names."""
+        tokens = _tokens(self.text)
+        used = {
+            token.text.lower()
+            for token, end in zip_longest(tokens, (token.token_type for token in tokens[1:]))
+            if token.token_type not in {TokenType.VAR, *_QUOTED} and end in _AFTER_NAMES
+        }
+        return [f'"{column}"' for column in self.columns if column.lower() in used]
 
 
 def _clip(expression: str) -> Fix:

@@ -114,6 +114,11 @@ def test_a_backup_needs_a_new_folder(used, settings, tmp_path):
     assert refused.value.code == "cannot-write"
 
 
+def test_a_backup_of_a_service_that_never_ran_says_which_folder_it_wants(settings, tmp_path):
+    with pytest.raises(TacitError, match="has run: tacit serve --folder FOLDER backup TARGET"):
+        back_up(replace(settings, folder=tmp_path / "none"), tmp_path / "copy")
+
+
 def test_a_backup_says_how_to_copy_what_is_on_a_server(settings, tmp_path):
     place = "postgresql://tacit:S3CRET@db.example/tacit"
     report = back_up(replace(settings, database=place, ledger=place), tmp_path / "copy")

@@ -55,6 +55,16 @@ class Examples(Dataset):
         """
         return unit_rows(len(self._arrays[0]), self._owners, self.per_unit)
 
+    def refuse_untyped(self) -> None:
+        """Refuse lists and objects before the charge: one odd cell of theirs could make training fail."""
+        typed = zip(self._arrays, self._types or ((),) * len(self._arrays), strict=True)
+        if not all(types or hasattr(one, "detach") for one, types in typed):
+            raise bad_parameter(
+                "data", "arrays of numbers or tensors", "a list or an array of objects",
+                why="these have no type of their own, so one odd value could make the training fail",
+                fix=Code('np.asarray(X, dtype="float32")'),
+            )  # fmt: skip
+
 
 def examples(
     *arrays: Any,

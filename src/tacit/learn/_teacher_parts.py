@@ -64,7 +64,8 @@ def class_numbers(targets: Any, classes: tuple[object, ...]) -> NDArray[np.int64
     [1, 0, -1]
     """
     flat = np.asarray(targets)
-    flat = flat.reshape(len(flat), -1)[:, 0] if flat.ndim > 1 else flat
+    while flat.ndim > 1:  # a reshape would fail without rows
+        flat = flat[:, 0]
     found = np.full(len(flat), -1, dtype=np.int64)
     for place, one in enumerate(classes):
         same = flat == one if flat.dtype.kind != "O" else np.array([_is(value, one) for value in flat], bool)
@@ -104,4 +105,4 @@ def _plain(array: Any) -> Any:
 def _finite(features: Any) -> NDArray[np.bool_]:
     if features.dtype.kind not in "fc":
         return np.ones(len(features), dtype=bool)
-    return np.asarray(np.isfinite(features.reshape(len(features), -1)).all(axis=1))
+    return np.asarray(np.isfinite(features).all(axis=tuple(range(1, features.ndim))))

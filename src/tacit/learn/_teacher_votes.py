@@ -142,7 +142,7 @@ def _safely(work: Callable[[], Any], seed: int) -> Any:
 
 def _valid(vote: Any, queries: int, classes: int) -> NDArray[np.int64]:
     """Return a vote for each query; what is not a class becomes a vote for the first one."""
-    if vote is None or np.shape(vote) != (queries,) or not np.issubdtype(np.asarray(vote).dtype, np.number):
+    if vote is None or np.shape(vote) != (queries,) or np.asarray(vote).dtype.kind not in "iuf":
         return np.zeros(queries, dtype=np.int64)
     held = np.nan_to_num(np.asarray(vote, dtype=np.float64), nan=-1.0, posinf=-1.0, neginf=-1.0)
     return np.where((held >= 0) & (held < classes) & (held == np.floor(held)), held, 0).astype(np.int64)

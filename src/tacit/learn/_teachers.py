@@ -77,7 +77,8 @@ class Teachers:
     _tried: list[Any] = field(default_factory=list)
 
     def __init__(self, estimator: Any, *, data: Examples, teachers: int, classes: Sequence[Any]) -> None:
-        if len(getattr(data, "_arrays", ())) != 2:  # other things than examples have none
+        arrays: tuple[Any, ...] = getattr(data, "_arrays", ())  # other things than examples have none
+        if len(arrays) != 2 or 0 in np.shape(arrays[1])[1:]:
             raise bad_parameter(
                 "data", "examples with features and one target", type(data).__name__,
                 fix=Code("tc.learn.examples(X, y, unit=tc.Unit.row(), size=1000, budget=budget)"),
@@ -169,12 +170,16 @@ class Teachers:
     def _refuse_failing(self, queries: Any) -> None:
         """Try the estimator on made-up examples, once for each form of queries: public facts alone."""
         form = (type(queries), np.shape(queries)[1:])
-        if form not in self._tried:
+        if form not in self._tried and self._has_public_form():
             features = self.data._arrays[0]  # noqa: SLF001 - its shape and type are public
             kind = _plain(features[:0]).dtype
             asked = _plain(queries)[:5]
             refuse_failing(self.estimator, tuple(features.shape[1:]), kind, asked, self.classes)
             self._tried.append(form)
+
+    def _has_public_form(self) -> bool:
+        """Whether the features are stored with a type; the type of a list follows from its private values."""
+        return bool((self.data._types or ((),))[0])  # noqa: SLF001 - the types of a dataset are public
 
     def _read_check(
         self, size: int, threshold: tuple[int, Number] | None, student: Any, certain: Number

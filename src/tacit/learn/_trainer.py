@@ -311,6 +311,7 @@ def check_data(data: object) -> None:
             why="without a unit nobody knows whose influence is to be bounded",
             fix=Code("tc.learn.examples(X, y, unit=tc.Unit.row(), size=1000, budget=budget)"),
         )  # fmt: skip
+    data.refuse_untyped()
 
 
 def _goal(

@@ -215,6 +215,37 @@ def test_empty_parts_and_failures_still_vote():
     assert (broken == broken[0]).all()  # whoever fails does not look at the query
 
 
+@pytest.mark.parametrize("rows", [0, 1, 2])
+@pytest.mark.parametrize(("features", "targets"), [((2,), ()), ((3, 2), (1,)), ((), ())])
+@pytest.mark.parametrize("owned", [False, True], ids=["rows", "owners"])
+def test_teachers_label_even_if_nobody_is_in_the_data(rows, features, targets, owned):
+    data = tc.learn.examples(
+        np.zeros((rows, *features)), np.zeros((rows, *targets)), size=100,
+        unit="patient" if owned else tc.Unit.row(), owners=["ana"] * rows if owned else None,
+        per_unit=2 if owned else 1, budget=tc.Budget(rho=10**9),
+    )  # fmt: skip
+    queries = np.zeros((3, *features))
+    made = ensemble(data, estimator=lambda features, number: lambda asked: np.zeros(len(asked)))
+    for check in ({}, {"threshold": (1, SHARP)}):
+        assert made.label(queries, **check).plan(sigma=SHARP).release().labels == (0, 0, 0)
+    assert made._votes(queries).tolist() == [[20, 0]] * 3
+
+
+@pytest.mark.parametrize("cell", [0.5, "x"])
+def test_no_cell_of_a_list_decides_whether_an_estimator_is_refused(cell):
+    data = tc.learn.examples(
+        [[0.1, 0.2]] * 9 + [[0.1, cell]], [0, 1] * 5, unit=tc.Unit.row(), size=10, budget=tc.Budget(rho=1)
+    )
+    assert ensemble(data, estimator=lambda *_: 1 / 0).label(PUBLIC).plan(sigma=5).cost
+
+
+def test_targets_without_a_column_are_refused():
+    data = tc.learn.examples(
+        np.zeros((4, 2)), np.zeros((4, 0)), unit=tc.Unit.row(), size=4, budget=tc.Budget(rho=1)
+    )
+    assert "one target" in refused(lambda: ensemble(data))
+
+
 @pytest.mark.parametrize("tries", [12, pytest.param(60, marks=pytest.mark.long)])
 def test_a_teacher_with_random_numbers_does_not_shift_those_of_the_next(fixed_secret, tries):
     random = np.random.default_rng(8)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
+from hospitals import all_hospitals, small_study
 
 pytest.importorskip("sklearn")
 
@@ -77,6 +78,78 @@ def test_teachers_and_evaluations_refuse_them_too():
         tc.learn.Teachers(lambda X, y: lambda q: np.zeros(len(q)), data=data, teachers=4, classes=["0", "1"])
     with pytest.raises(tc.TacitError, match="none of them can be one of the classes"):
         tc.learn.evaluate(lambda X: X[:, 0], data, smaller_class=10, classes=["a", "b"], name="age")
+
+
+def without_types(cell):
+    return tc.learn.examples(
+        [[0.1, 0.2, 0.3]] * 9 + [[0.1, 0.2, cell]], [0, 1] * 5, unit=tc.Unit.row(), size=40, name="h0",
+        budget=tc.Budget(10**7, 1e-3),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("cell", [0.5, "x"])
+def test_no_cell_of_a_list_decides_whether_training_is_refused(cell):
+    torch = pytest.importorskip("torch")
+    model = torch.nn.Linear(3, 2)
+    moves = torch.optim.SGD(model.parameters(), lr=0.1)
+    with pytest.raises(tc.TacitError, match="arrays of numbers or tensors"):
+        tc.learn.Trainer(
+            model, torch.nn.CrossEntropyLoss(), moves, data=without_types(cell), batch=5, steps=2
+        )
+    agreed, keys = small_study(hospitals=2)
+    with pytest.raises(tc.TacitError, match="arrays of numbers or tensors"):
+        tc.learn.federated.Hospital("h0", agreed, without_types(cell), keys["h0"])
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+@pytest.mark.parametrize("value", [0.5, np.nan])
+def test_whoever_is_in_the_data_all_ways_of_learning_release_something(rows, value):
+    X, y = np.full((rows, 2), value), np.full(rows, value)
+    facts = {"epsilon": 1, "delta": 1e-6, "size": 40, "bounds": (0, 1), "budget": tc.Budget(9, 1e-3)}
+    for kind, more in {
+        "ExplainableBoostingClassifier": {"classes": [0, 1]}, "KMeans": {"n_clusters": 2},
+        "LinearRegression": {"target_bounds": (0, 1)}, "LogisticRegression": {"classes": [0, 1]},
+        "NaiveBayes": {"classes": [0, 1]}, "PCA": {"n_components": 2}, "PoissonRegressor": {"most": 5},
+        "Ridge": {"target_bounds": (0, 1)}, "Standardiser": {},
+    }.items():  # fmt: skip
+        for unit in ("row", "patient"):
+            model = getattr(tc.learn, kind)(dataset=f"{kind} {unit}", unit=unit, **facts, **more)
+            owners = {} if unit == "row" else {"owners": ["ana"] * rows}
+            assert model.fit(X, y, **owners).release_ is not None
+    searched = tc.learn.LogisticRegression(dataset="searched", classes=[0, 1], **facts)
+    assert (
+        tc.learn.search(searched, {"steps": [2, 3]}, X, y, epsilon=1, delta=1e-6, runs=3).release_ is not None
+    )
+    score = tc.learn.scorer("accuracy", epsilon=0.1)
+    assert np.isfinite(score(searched.set_params(dataset="scored").fit(X, y), X, y))
+    data = tc.learn.examples(X, y, unit=tc.Unit.row(), size=2_000, budget=tc.Budget(9, 1e-3))
+    shares = tc.learn.evaluate(lambda X: X[:, 0], data, classes=[0, 1], smaller_class=900, name="first")
+    assert shares.plan(epsilon=1, delta=1e-6).release().auc is not None
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+@pytest.mark.parametrize("given", [{}, {"noise_kind": "correlated", "bands": 2}, {"clip": "automatic"}])
+def test_whoever_is_in_the_data_a_model_is_trained(rows, given):
+    torch = pytest.importorskip("torch")
+    X, y = np.full((rows, 3), np.nan, np.float32), np.zeros(rows, np.int64)
+    data = tc.learn.examples(
+        X, y, unit="patient", owners=["ana"] * rows, per_unit=2, size=40, budget=tc.Budget(99, 1e-3)
+    )
+    model = torch.nn.Linear(3, 2)
+    moves = torch.optim.SGD(model.parameters(), lr=0.1)
+    trainer = tc.learn.Trainer(
+        model, torch.nn.CrossEntropyLoss(), moves, data=data, batch=20, steps=3, noise=1, delta=1e-4, **given
+    )
+    assert np.isfinite(trainer.plan().release().weights["bias"]).all()
+
+
+@pytest.mark.parametrize("noise", ["shared", "own"])
+@pytest.mark.parametrize("rows", [0, 1])
+def test_whoever_is_in_them_hospitals_train_together(rows, noise):
+    agreed, keys = small_study(noise, hospitals=2, rounds=2)
+    data = (np.full((rows, 3), np.nan), np.zeros(rows))
+    joined = tc.learn.federated.in_process(all_hospitals(agreed, keys, data=data))
+    assert tc.learn.federated.Coordinator(agreed, joined).train().rounds == 2
 
 
 def test_a_refused_fit_charges_nothing(tmp_path):

@@ -297,6 +297,7 @@ def _check(name: str, study: Study, data: Examples, key: HospitalKey | None) -> 
     if np.shape(data._arrays[0])[1:] != X.shape[1:] or np.shape(data._arrays[1])[1:] != y.shape[1:]:  # noqa: SLF001
         raise bad_parameter("data", f"features of the shape {X.shape[1:]} and one label for each example",
                             np.shape(data._arrays[0])[1:])  # fmt: skip  # noqa: SLF001
+    data.refuse_untyped()
     kinds = {np.asarray(one).dtype.kind for one in data._arrays}  # noqa: SLF001
     if not kinds <= set("fiub"):
         raise bad_parameter("data", "arrays of numbers", ", ".join(sorted(kinds)),

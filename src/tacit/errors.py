@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tacit.fixes import Fix
 
 __all__ = ["CODES", "TacitError", "bad_parameter"]
@@ -131,6 +133,9 @@ class TacitError(Exception):
     fix
         What would help, as data that each interface writes in its own words (`tacit.fixes`). Plain text is
         shown as it is on every interface.
+    facts
+        What the sentences are made of, for programs: what was charged, what is left, which column. No program
+        reads the sentences.
 
     Examples
     --------
@@ -142,7 +147,18 @@ class TacitError(Exception):
       code: bad-parameter
     """
 
-    def __init__(self, code: str, what: str, *, why: str = "", fix: Fix | str = "") -> None:
+    #: Whether a notebook shows the whole traceback of a refusal, and not only its four lines.
+    show_traceback: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        code: str,
+        what: str,
+        *,
+        why: str = "",
+        fix: Fix | str = "",
+        facts: Mapping[str, object] | None = None,
+    ) -> None:
         from tacit.fixes import as_fix  # only a refusal needs it
 
         if code not in CODES:
@@ -151,7 +167,31 @@ class TacitError(Exception):
         self.what: Final = what
         self.why: Final = why
         self.fix: Final = as_fix(fix)
+        self.facts: Final = dict(facts or {})
         super().__init__(what)
+
+    def but(
+        self,
+        *,
+        what: str | None = None,
+        why: str | None = None,
+        fix: Fix | str | None = None,
+        **facts: object,
+    ) -> TacitError:
+        """Return the same refusal in other words, with further facts.
+
+        Examples
+        --------
+        >>> TacitError("not-found", "no file", facts={"file": "a.csv"}).but(what="a.csv is missing").facts
+        {'file': 'a.csv'}
+        """
+        return TacitError(
+            self.code,
+            self.what if what is None else what,
+            why=self.why if why is None else why,
+            fix=self.fix if fix is None else fix,
+            facts={**self.facts, **facts},
+        )
 
     def __str__(self) -> str:
         lines = [self.what]
@@ -162,13 +202,23 @@ class TacitError(Exception):
         lines.append(f"  code: {self.code}")
         return "\n".join(lines)
 
+    def _render_traceback_(self, *_given: object) -> list[str]:
+        """Return the lines that a notebook shows: those of the refusal, unless the traceback is wanted."""
+        if not self.show_traceback:
+            return f"{type(self).__name__}: {self}".splitlines()
+        import traceback
+
+        return "".join(traceback.format_exception(self)).splitlines()
+
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (self.code, self.what, self.why, self.fix))
+        return (_rebuild, (self.code, self.what, self.why, self.fix, self.facts))
 
 
-def _rebuild(code: str, what: str, why: str, fix: Fix) -> TacitError:
+def _rebuild(
+    code: str, what: str, why: str, fix: Fix, facts: Mapping[str, object] | None = None
+) -> TacitError:
     """Rebuild a pickled error, so that refusals cross process borders intact."""
-    return TacitError(code, what, why=why, fix=fix)
+    return TacitError(code, what, why=why, fix=fix, facts=facts)
 
 
 def bad_parameter(name: str, must_be: str, got: object, *, why: str = "", fix: Fix | str = "") -> TacitError:

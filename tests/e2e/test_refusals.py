@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from command import tacit
+from python_words import speaks_python
 from tacit.cli import main
-from tacit.cli._fixes import speaks_python
 
 
 @pytest.fixture(scope="module")

@@ -67,3 +67,40 @@ def test_plain_text_is_a_fix_in_words():
 
 def test_a_huge_value_is_not_echoed_whole():
     assert len(bad_parameter("n", "small", "x" * 10**6).what) < 200
+
+
+def test_a_notebook_shows_the_four_lines_and_the_traceback_on_request(monkeypatch):
+    error = TacitError("bad-parameter", "no", why="because", fix="do this")
+    lines = ["TacitError: no", "  why: because", "  fix: do this", "  code: bad-parameter"]
+    assert error._render_traceback_() == lines
+    with pytest.raises(TacitError) as raised:
+        raise error
+    monkeypatch.setattr(TacitError, "show_traceback", True)
+    shown = raised.value._render_traceback_()
+    assert shown[0] == "Traceback (most recent call last):"
+    assert any("raise error" in line for line in shown)
+    assert shown[-4:] == ["tacit.errors.TacitError: no", *lines[1:]]
+
+
+def test_a_refusal_in_other_words_keeps_its_code_its_facts_and_what_is_not_reworded():
+    error = TacitError("bad-parameter", "no", why="because", fix="do this", facts={"column": "stay"})
+    again = pickle.loads(pickle.dumps(error.but(what="never", row=3)))
+    assert (again.code, again.what, again.why, str(again.fix)) == (
+        "bad-parameter",
+        "never",
+        "because",
+        "do this",
+    )
+    assert again.facts == {"column": "stay", "row": 3}
+
+
+def test_no_source_reads_the_sentences_of_a_refusal():
+    """What a program wants to know of a refusal is in its code, its fix and its facts."""
+    read = re.compile(r"\.(what|why)\.(partition|r?split|startswith|endswith|replace|find|index|remove\w+)\(")
+    parsed = [
+        f"{path.name}: {line.strip()}"
+        for path in (ROOT / "src").rglob("*.py")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if read.search(line)
+    ]
+    assert parsed == []

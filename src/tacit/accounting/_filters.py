@@ -164,6 +164,7 @@ class Filter:
                 f"a charge of {spend} does not fit into what is left: {left}",
                 why=self._reason(spend, left),
                 fix=self._advice(spend, left),
+                facts={"charge": spend, "left": left},
             )
         return charged
 

@@ -96,8 +96,8 @@ def _check_charge(account: Account, made: Plan[Any]) -> None:
     try:
         account.filter.after(account.filter.spend_of(made.cost))
     except TacitError as refusal:
-        what = f"account {account.name!r}: {refusal.what}"
-        raise TacitError(refusal.code, what, why=refusal.why, fix=refusal.fix) from None
+        where = f"account {account.name!r}"
+        raise refusal.but(what=f"{where}: {refusal.what}", where=where) from None
 
 
 def check_first_cost(name: str, where: str, budget: Budget, goal: Mapping[str, Any]) -> None:

@@ -6,7 +6,6 @@ a person who typed a command. Where only Python could help, it shows the advice 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, get_args
@@ -18,7 +17,6 @@ from tacit.cli._fact_options import budget_parts, fact_option
 from tacit.cli._output import typed
 from tacit.cli._sql import sql_name
 from tacit.cli._toml import has_line, line_number, number_text, toml_key, toml_value
-from tacit.errors import TacitError
 from tacit.fixes import (
     FROM_PUBLIC_KNOWLEDGE,
     MOST_NAMES,
@@ -36,6 +34,8 @@ from tacit.fixes import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tacit.errors import TacitError
 
 #: Facts that are declared for each column, limit or table, each in a section of its own.
 _SECTIONS: Final = frozenset({"bounds", "keys", "limits", "public", "types"})
@@ -61,27 +61,7 @@ _OPTIONS: Final = frozenset(
 def in_words_of_the_command(error: TacitError, context: CommandContext | None = None) -> TacitError:
     """Return a refusal whose fix can be typed; its code and its meaning stay the same."""
     words = _words(error.fix, context or current_context(), error.code)
-    if not words.strip() or speaks_python(words):
-        words = ADVICE[error.code]
-    return TacitError(error.code, error.what, why=error.why, fix=words)
-
-
-_PYTHON = re.compile(
-    r"\btc\.|\b(Ledger|Cost|Budget|Filter|Question|Unit|Fraction)[.(]|\b[a-z_]+\.[a-z_]+\(|(?<![\w-])\.\w+\("
-    r"|(?<![\w-])[a-z_]\w*=(?!=)|\w\[['\"]|\b(float|range|date)\(|\[\.\.\.\]|#|with_columns"
-)
-_TYPED = re.compile(r"--[a-z]+ (\"[^\"]*\"|\S+)|export \w+=\S+")
-
-
-def speaks_python(text: str) -> bool:
-    """Report whether text contains Python, apart from options and quoted commands.
-
-    Examples
-    --------
-    >>> speaks_python("tc.protect(..., bounds={...})"), speaks_python("--bounds stay=0:30")
-    (True, False)
-    """
-    return _PYTHON.search(_TYPED.sub("", text)) is not None
+    return error.but(fix=words if words.strip() else ADVICE[error.code])
 
 
 def _words(fix: Fix, context: CommandContext, code: str) -> str:

@@ -125,7 +125,7 @@ class Connection:
             if refusal.code != "not-found":
                 raise
             what, fix = f"there is no dataset {name!r} that you may see", Choose(self.datasets, given=name)
-            raise TacitError(refusal.code, what, why=refusal.why, fix=fix) from None
+            raise refusal.but(what=what, fix=fix) from None
 
     def __getitem__(self, name: str) -> TableDataset:
         return self.dataset(name)

@@ -86,7 +86,7 @@ class ServiceLedger:
             if refusal.code != "service-unreachable":
                 raise
             why = refusal.why or "the question may go on there"
-            raise TacitError(refusal.code, refusal.what, why=why, fix=Set(key=kept)) from None
+            raise refusal.but(why=why, fix=Set(key=kept)) from None
 
     def _asked(self, question: Mapping[str, Any], account: str | None) -> dict[str, Any]:
         paying = account or self._account

@@ -32,7 +32,7 @@ def fixes_of(function: str) -> Iterator[None]:
         yield
     except TacitError as refusal:
         fix = _declared_by(refusal.fix, function)
-        raise TacitError(refusal.code, refusal.what, why=refusal.why, fix=fix) from None
+        raise refusal.but(fix=fix) from None
 
 
 def _declared_by(fix: Fix, function: str) -> Fix:

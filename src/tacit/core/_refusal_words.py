@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tacit.errors import TacitError
+from tacit.accounting import Cost, Remaining, Spend
 from tacit.fixes import Either, Set
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from fractions import Fraction
 
+    from tacit.errors import TacitError
     from tacit.fixes import Fix
-
-_CHARGE, _REFUSED = "a charge of rho ", " does not fit"
 
 
 def promise_in_words(promised: Mapping[str, Fraction]) -> str:
@@ -37,17 +36,28 @@ def in_promised_words(refusal: TacitError, promised: Mapping[str, Fraction]) -> 
     Examples
     --------
     >>> from fractions import Fraction
-    >>> refusal = TacitError("budget-exceeded", "a charge of rho 2.2 does not fit into what is left: nothing")
-    >>> in_promised_words(refusal, {"epsilon": Fraction(1, 2)}).what
-    'a plan that promises epsilon 0.5 does not fit into what is left: nothing'
+    >>> from tacit.accounting import Budget, Filter, Spend
+    >>> from tacit.errors import TacitError
+    >>> try:
+    ...     Filter.start(Budget(epsilon=0.4)).after(Spend(rho=2.2))
+    ... except TacitError as refusal:
+    ...     in_promised_words(refusal, {"epsilon": Fraction(1, 2)}).what
+    'a plan that promises epsilon 0.5 does not fit into what is left: epsilon 0.4 of 0.4'
     """
-    where, charge, rest = refusal.what.partition(_CHARGE)
-    number, fits, left = rest.partition(_REFUSED)
-    if refusal.code != "budget-exceeded" or "epsilon" not in promised or not (charge and fits):
+    charge, left = refusal.facts.get("charge"), refusal.facts.get("left")
+    if (
+        "epsilon" not in promised
+        or not isinstance(charge, Spend)
+        or charge.epsilon is not None
+        or not charge.rho
+    ):
         return refusal
-    stated = f" and is charged with rho {number}" if " rho " in left else ""
-    what = f"{where}a plan that promises {promise_in_words(promised)}{stated}{fits}{left}"
-    return TacitError(refusal.code, what, why=refusal.why, fix=_in_epsilon(refusal.fix, promised))
+    of = left.of if isinstance(left, Remaining) else None
+    charged = "" if of is None or of.rho is None else f" and is charged with {charge}"
+    where = f"{refusal.facts['where']}: " if "where" in refusal.facts else ""
+    plan = f"a plan that promises {promise_in_words(promised)}{charged}"
+    what = f"{where}{plan} does not fit into what is left: {left}"
+    return refusal.but(what=what, fix=_in_epsilon(refusal.fix, promised))
 
 
 def _in_epsilon(fix: Fix, promised: Mapping[str, Fraction]) -> Fix:
@@ -56,8 +66,6 @@ def _in_epsilon(fix: Fix, promised: Mapping[str, Fraction]) -> Fix:
         return Either(*(_in_epsilon(one, promised) for one in fix.fixes))
     if not isinstance(fix, Set) or "rho" not in fix.values or not promised.get("delta"):
         return fix
-    from tacit.accounting import Cost
-
     sigma = (2 * float(str(fix.values["rho"]))) ** -0.5
     most = Cost.gaussian(sigma=sigma, sensitivity=1).epsilon(delta=promised["delta"])
     short = float(f"{float(most):.3g}")  # three digits, rounded down

@@ -245,9 +245,7 @@ def open_account(
 
 def _declared_before(name: str, refusal: TacitError, old: Budget, new: Budget) -> TacitError:
     """Refuse another declaration of the same data in one Python process, in a notebook's words."""
-    return TacitError(
-        refusal.code,
-        refusal.what,
+    return refusal.but(
         why=f"{name!r} was declared with the same data before in this Python process, and what was charged "
         "then still counts; without ledger=, that is remembered until Python ends",
         fix=refusal.fix if old == new else Either(Set(budget=old), Set(ledger=f"{name}.ledger")),

@@ -104,9 +104,7 @@ def _engine_meant(engine: object) -> Fix:
 
 def _engine_missing(error: TacitError) -> TacitError:
     """Refuse what is not a file, but could be a table of a server."""
-    return TacitError(
-        error.code,
-        error.what,
+    return error.but(
         why="the name of a table needs the engine where the table is: PostgreSQL or Spark",
         fix=Either(as_fix(error.fix), Set(engine="postgresql://user@host/database")),
     )

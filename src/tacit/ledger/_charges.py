@@ -46,8 +46,7 @@ class BudgetExceeded(Exception):  # noqa: N818 - becomes a refusal
         try:
             self.filter.after(self.spend)
         except TacitError as error:
-            what = f"{self.where}: {error.what}"
-            return TacitError(error.code, what, why=error.why, fix=error.fix)
+            return error.but(what=f"{self.where}: {error.what}", where=self.where)
         raise AssertionError(self.level.name)  # a filter that refuses and admits the same charge
 
 

@@ -52,16 +52,15 @@ class Rectangle:
     def read(cls, corner: object, opposite: object) -> Rectangle:
         """Read two opposite corners."""
         try:
-            box = Box.read((_this_side(corner, opposite, corner), _this_side(corner, opposite, opposite)))
-            return cls(box)
+            corners = (_this_side(corner, opposite, corner), _this_side(corner, opposite, opposite))
+            return cls(Box.read(corners, name="rectangle"))
         except TacitError as refusal:
-            what = refusal.what.replace("box", "rectangle", 1)
             fix = refusal.fix
             if isinstance(fix, Either):
                 fix = Either(*map(_as_rectangle, fix.fixes))
             elif fix is not None:
                 fix = _as_rectangle(fix)
-            raise TacitError(refusal.code, what, why=refusal.why, fix=fix) from None
+            raise refusal.but(fix=fix) from None
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:

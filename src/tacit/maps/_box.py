@@ -54,18 +54,18 @@ class Box:
     east: float
 
     @classmethod
-    def read(cls, given: object) -> Self:
+    def read(cls, given: object, *, name: str = "box") -> Self:
         """Read a box, or refuse with what is wrong in it; one that looks swapped is named as such."""
         if isinstance(given, cls):
             return given
         try:
             (south, west), (north, east) = (tuple(map(float, corner)) for corner in given)  # type: ignore[attr-defined]
         except (TypeError, ValueError, OverflowError):
-            raise bad_parameter("box", _FORM, given, fix=_EXAMPLE) from None
+            raise bad_parameter(name, _FORM, given, fix=_EXAMPLE) from None
         if not all(map(math.isfinite, (south, west, north, east))):
-            raise bad_parameter("box", "a pair of corners with finite numbers", given, fix=_EXAMPLE)
+            raise bad_parameter(name, "a pair of corners with finite numbers", given, fix=_EXAMPLE)
         if not _fits(south, west, north, east):
-            raise _refusal(given, south, west, north, east)
+            raise _refusal(name, given, south, west, north, east)
         return cls(south, west, north, east)
 
     @property
@@ -149,14 +149,14 @@ def _fits(south: float, west: float, north: float, east: float) -> bool:
     return ordered and min(north - south, east - west) >= _LEAST
 
 
-def _refusal(given: object, south: float, west: float, north: float, east: float) -> TacitError:
+def _refusal(name: str, given: object, south: float, west: float, north: float, east: float) -> TacitError:
     """Say what is wrong with four finite numbers that are not a box."""
     swapped = ((west, south), (east, north))
     if _fits(west, south, east, north):
         return TacitError(
             "bad-parameter",
-            "the box has latitude and longitude swapped",
-            why="latitudes lie between -90 and 90, and the box must be " + _FORM,
+            f"the {name} has latitude and longitude swapped",
+            why=f"latitudes lie between -90 and 90, and the {name} must be {_FORM}",
             fix=Set(box=swapped),
         )
     if _fits(north, west, south, east) or _fits(south, east, north, west) or _fits(north, east, south, west):
@@ -164,20 +164,20 @@ def _refusal(given: object, south: float, west: float, north: float, east: float
         ordered = Set(box=((low, min(west, east)), (high, max(west, east))))
         across = west > east >= -180
         return bad_parameter(
-            "box", "the south-western corner, then the north-eastern corner", given,
-            why="the eastern side of a box that crosses the 180th meridian lies above 180" if across else "",
+            name, "the south-western corner, then the north-eastern corner", given,
+            why=f"a {name} that crosses the 180th meridian has its eastern side above 180" if across else "",
             fix=Either(ordered, Set(box=((low, west), (high, east + 360)))) if across else ordered,
         )  # fmt: skip
     if abs(north - south) < _LEAST or abs(east - west) < _LEAST:
         return bad_parameter(
-            "box",
+            name,
             f"{_FORM}, at least {_LEAST:g} degrees high and wide",
             given,
             fix=Say("give the corners in degrees"),
         )
     return bad_parameter(
-        "box", _FORM, given,
-        why="latitudes lie between -90 and 90, and longitudes between -180 and 180; the eastern side of a "
-        "box that crosses the 180th meridian lies above 180",
+        name, _FORM, given,
+        why=f"latitudes lie between -90 and 90, and longitudes between -180 and 180; the eastern side of a "
+        f"{name} that crosses the 180th meridian lies above 180",
         fix=Say("give the corners in degrees; convert other coordinates first"),
     )  # fmt: skip

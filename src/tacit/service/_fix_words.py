@@ -42,12 +42,6 @@ _FACTS: Final = {
     "parent": "the shared account", "public": "a public table", "record": "what the log keeps",
     "source": "the source", "types": "the type", "unit": "who is protected", "version": "the version",
 }  # fmt: skip
-#: Python in a text that should have none; what is quoted as SQL or JSON is not Python.
-_PYTHON = re.compile(
-    r"\btc\.|\b(Ledger|Cost|Budget|Filter|Question|Unit|Fraction)[.(]|(?<![\w-])\.\w+\("
-    r"|\b(?!LEAST|GREATEST|CAST|COUNT|AVG|SUM|MAX|MIN)[a-z_]+\.[a-z_]+\("
-    r"|(?<![\w-])[a-z_]\w*=(?!=)|\w\[['\"]|\b(float|range|date)\(|\[\.\.\.\]|with_columns|--[a-z]"
-)
 
 
 def fix_words(error: TacitError) -> str:
@@ -60,7 +54,7 @@ def fix_words(error: TacitError) -> str:
     'set epsilon to 0.5 or less'
     """
     words = _words(error.fix)
-    if not words.strip() or speaks_code(words):
+    if not words.strip():
         return "" if not str(error.fix) else SERVICE_ADVICE.get(error.code, "")
     return words
 
@@ -72,22 +66,9 @@ def fix_data(error: TacitError) -> dict[str, object]:
     return to_json(_without_code(error.fix, fix_words(error)))
 
 
-def speaks_code(text: str) -> bool:
-    """Report whether text contains Python or options of a command.
-
-    Examples
-    --------
-    >>> speaks_code("tc.protect(..., bounds={...})"), speaks_code("set epsilon to 1/2")
-    (True, False)
-    """
-    return _PYTHON.search(text) is not None
-
-
 def _without_code(fix: Fix, words: str) -> Fix:
     match fix:
         case Code():
-            return Say(words)
-        case Say(text) if speaks_code(text):
             return Say(words)
         case Either(fixes):
             kept = [one for one in fixes if not isinstance(one, Code)]
@@ -114,7 +95,7 @@ def _words(fix: Fix) -> str:
             return WORDS_OF_SERVICE_ACTIONS[action](arguments)
         case Either(fixes):
             several = dict.fromkeys(_words(one) for one in fixes)
-            return ", or ".join(one for one in several if one and not speaks_code(one))
+            return ", or ".join(one for one in several if one)
 
 
 def _set(values: Mapping[str, object]) -> str:

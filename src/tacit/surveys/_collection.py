@@ -131,9 +131,7 @@ def _answered(
     except TacitError as refused:
         row = _first_bad(question, given)
         place = "" if row is None else f"{columns.place(kept[rows[row]])}, "
-        raise TacitError(
-            refused.code, f"{place}{question.name}: {refused.what}", why=refused.why, fix=refused.fix
-        ) from None
+        raise refused.but(what=f"{place}{question.name}: {refused.what}", question=question.name) from None
     if numbers is not None and isinstance(randomizer, LinearHashing):
         invited = np.array([numbers[row] is not None for row in rows], dtype=bool)
         label = seed_label(survey.digest, question.name)

@@ -111,9 +111,7 @@ def read_question(name: str, given: object) -> DeclaredQuestion:
     try:
         return question(given)  # type: ignore[arg-type]
     except TacitError as refused:
-        raise TacitError(
-            refused.code, f"question {name!r}: {refused.what}", why=refused.why, fix=refused.fix
-        ) from None
+        raise refused.but(what=f"question {name!r}: {refused.what}", question=name) from None
 
 
 def _read_answers(

@@ -199,7 +199,7 @@ def _document(one: Any, columns: ReportColumns, row: int) -> SurveyReport:
         return SurveyReport.from_json(one)
     except TacitError as refused:
         what = f"{columns.place(row)}: {refused.what}"
-        raise TacitError(refused.code, what, why=refused.why, fix=refused.fix) from None
+        raise refused.but(what=what) from None
 
 
 def _from_table(

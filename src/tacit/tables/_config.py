@@ -303,7 +303,7 @@ def _budget(name: str, parts: Any) -> Budget:
         return Budget(**parts)
     except TacitError as error:
         fix = Declare("budget", _BUDGET, column=name)
-        raise TacitError(error.code, error.what, why=error.why, fix=fix) from None
+        raise error.but(fix=fix) from None
 
 
 def _blocks(name: str, written: Any) -> Blocks | None:

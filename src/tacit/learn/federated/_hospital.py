@@ -112,7 +112,7 @@ class Hospital:
     def _in_public(self, error: TacitError | None) -> TacitError:
         """Return a refusal as the coordinator may read it: without paths, budgets or other details."""
         if error is not None and error.code in _OPEN_WORDS | _OWN_WORDS:
-            own = error.what.startswith(f"{self.name} ")
+            own = error.facts.get("hospital") == self.name
             if own or error.code in _OPEN_WORDS:
                 return error
         code = "release-failed" if error is None else error.code
@@ -203,6 +203,7 @@ class Hospital:
             raise TacitError(
                 "run-finished",
                 f"{self.name} answers {self.study.rounds} rounds and no more",
+                facts={"hospital": self.name},
                 why="it has paid for this number of rounds",
                 fix=Say("agree on a new study"),
             )
@@ -217,6 +218,7 @@ class Hospital:
             raise TacitError(
                 "instalment-lost",
                 f"{self.name} has answered round {number} before",
+                facts={"hospital": self.name},
                 why="a later round has begun since, or the hospital was restarted: the masks are gone, and "
                 "masking the same sum twice would show it",
                 fix=Say("go on without it in this round"),

@@ -11,7 +11,6 @@ from sqlglot import Token, TokenType
 from sqlglot.errors import SqlglotError
 
 from tacit.algebra import words_of
-from tacit.errors import TacitError
 from tacit.fixes import Choose, Declare, Do, Either, Fix, Say, Set
 from tacit.tables.sql._names import sql_name
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from tacit.algebra import Node
+    from tacit.errors import TacitError
     from tacit.tables._dataset import TableDataset
 
 #: The aggregates that a fix may name, as SQL writes them.
@@ -77,7 +77,7 @@ class SqlAdvice:
     def reworded(self, error: TacitError) -> TacitError:
         """Return a refusal with its fix in the words of SQL; the same refusal where nothing changes."""
         fix = (self._unquoted_name() if error.code in _MISREAD else None) or self._fix(error.fix, error.code)
-        return error if fix == error.fix else TacitError(error.code, error.what, why=error.why, fix=fix)
+        return error if fix == error.fix else error.but(fix=fix)
 
     def _fix(self, fix: Fix, code: str) -> Fix:
         match fix:

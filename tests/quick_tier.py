@@ -50,7 +50,7 @@ SLOW = {
         "shuffled_curve shuffled_lattice small_samples snapped_sums"
     ),
     "tests/unit/audit": "lab one_run plan_audit",
-    "tests/unit/core": "budget_schedule content_kinds",
+    "tests/unit/core": "budget_schedule content_kinds outside_field",
     "tests/unit/engines": "written_files",
     "tests/unit/genomes": "components",
     "tests/unit/graphs": "neighbours projection questions",
@@ -70,7 +70,8 @@ SLOW = {
     "tests/unit/service/access": "delays people secrets sign_in single_sign_on",
     "tests/unit/service/curation": "datasets pages refused_pages registration requests",
     "tests/unit/service/drawer": (
-        "admission failures further_questions other_kinds queries recovery releases streams timing"
+        "admission failures further_questions other_kinds outside_kind queries recovery releases streams "
+        "timing"
     ),
     "tests/unit/service/plans": "hostile_asks kinds ledger_operations sandbox",
     "tests/unit/strategies": "factorisation",

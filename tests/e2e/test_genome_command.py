@@ -129,7 +129,7 @@ def test_summary_statistics_are_written_and_have_an_account_of_their_own(folder)
         (("top", "cohort.vcf", "--status", "none.txt", "-e", "1"), "bad-parameter"),
         (("top", "cohort.vcf", "--status", "sites.csv", "-e", "1"), "bad-parameter"),
         (("top", "cohort.vcf", "--status", "status.txt", "-e", "1", "--test", "t"), "bad-parameter"),
-        (("top", "cohort.vcf", "--status", "status.txt"), "usage"),
+        (("top", "cohort.vcf", "--status", "status.txt"), "bad-parameter"),
         (
             ("summary", "cohort.vcf", "--phenotype", "height.txt", "-e", "1", "--trait", "170"),
             "bad-parameter",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 from tacit import core
+from tacit.engines import SourceColumns, empty_table
 from tacit.ledger import open_ledger
-from tacit.parameters import Integer
+from tacit.parameters import ColumnName, Integer
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,7 @@ def draft(graph: Any, goal: core.Goal, least: int) -> core.Draft[EdgeCount]:
         half = noise.half_width(confidence)
         return EdgeCount(noisy[0], noisy[0] - half, noisy[0] + half)
 
-    step = core.Step(noise, lambda weights, _: sum(weight >= least for weight in weights))
+    step = core.Step(noise, lambda weights, _: int((weights >= least).sum()))
     task = core.Task(
         document={"count": "edges", "least": least},
         open=lambda _: graph._weights(),
@@ -49,32 +48,41 @@ COUNT = core.QuestionKind(
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WeightedGraph(core.Dataset):
-    """Edges with weights in a CSV file: from, to, weight."""
+    """One edge in each row, with a column of weights."""
 
     kind: ClassVar[str] = "weighted-graph"
     questions: ClassVar = (COUNT,)
-    _source: Any
+    _source: SourceColumns
+    _weight: str
 
-    def prepare(self) -> None:
-        """Read nothing: each draw reads the file."""
-
-    def _weights(self) -> list[int]:
-        if isinstance(self._source, list):
-            return self._source
-        with Path(self._source).open(newline="") as file:
-            return [int(weight) for _, _, weight in list(csv.reader(file))[1:]]
+    def _weights(self) -> Any:
+        return self._source.read().numbers[self._weight]
 
 
 def declare(source: Any, *, name: str, policy: Any, facts: Any, ledger: Any) -> WeightedGraph:
-    """Declare a file of edges; one edge is protected."""
-    del facts
-    identity, store = core.read_identity(name=name, unit=core.Unit.edge()), open_ledger(ledger)
+    """Declare a table of edges; one edge is protected."""
+    weight = facts["weight"]
+    columns = SourceColumns(source, {weight: "number"})
+    identity = core.read_identity(name=name, unit=core.Unit.edge(), version=policy.get("version", 1))
+    store = open_ledger(ledger)
     core.open_account(identity, core.budget_of(policy), store)
-    return WeightedGraph(identity, store, source)
+    return WeightedGraph(identity, store, columns, weight)
+
+
+def stand_in(facts: Any) -> object:
+    """Return a table without rows that has the declared column."""
+    return empty_table({facts["weight"]: "DOUBLE"})
+
+
+def trial() -> WeightedGraph:
+    """Return an invented graph, on which a service tries the questions."""
+    facts = {"weight": "weight"}
+    policy = {"budget": {"epsilon": "9"}}
+    return declare(stand_in(facts), name="trial", policy=policy, facts=facts, ledger=None)
 
 
 WEIGHTED_GRAPH = core.DatasetKind(
     name="weighted-graph", label="a graph with weights", questions=(COUNT,), declare=declare,
-    stand_in=lambda facts: [],
-    trial=lambda: declare([1, 2], name="trial", policy={"budget": {"epsilon": "9"}}, facts={}, ledger=None),
+    facts=(core.Argument("weight", ColumnName(), needed=True, words="the column of weights"),),
+    stand_in=stand_in, trial=trial,
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tacit.cli import (  # noqa: F401 - each registers its command
+    _ask,
     _audit,
     _budget,
     _budget_changes,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from tacit.tables import Config
@@ -32,6 +33,8 @@ class CommandContext:
         Whether the budget has a delta.
     parent, unit
         The account above the dataset's, and the unit, as the config declares them.
+    options
+        The options of declared arguments and facts, by their names.
     """
 
     dataset: str = ""
@@ -42,6 +45,7 @@ class CommandContext:
     delta: bool = False
     parent: str = ""
     unit: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 _context: ContextVar[CommandContext | None] = ContextVar("command context", default=None)
@@ -64,3 +68,8 @@ def note_dataset(config: Path | None, declared: Config | None, name: str, sql: s
 def note_ledger(where: str) -> None:
     """Note which ledger the command is about."""
     _context.set(replace(current_context(), ledger=where))
+
+
+def note_options(options: Mapping[str, str]) -> None:
+    """Note the options of the arguments or facts that are read next."""
+    _context.set(replace(current_context(), options=options))

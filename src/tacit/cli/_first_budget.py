@@ -100,19 +100,6 @@ def _check_charge(account: Account, made: Plan[Any]) -> None:
         raise refusal.but(what=f"{where}: {refusal.what}", where=where) from None
 
 
-def check_first_cost(name: str, where: str, budget: Budget, goal: Mapping[str, Any]) -> None:
-    """Refuse a first question that asks for more than the whole budget before it opens an account."""
-    from tacit.accounting import Cost
-    from tacit.ledger import Ledger
-
-    if find_account(name, where) is not None:
-        return
-    with Ledger.memory() as trial:
-        trial.create_account(name, unit="row", budget=budget)
-        pure = goal["rho"] is None
-        trial.charge(name, Cost.pure(goal["epsilon"]) if pure else Cost.zcdp(goal["rho"]), plan="trial")
-
-
 def find_account(name: str, ledger: str) -> Account | None:
     """Return the account of this name, or None; makes neither a ledger nor an account."""
     from tacit.ledger import open_ledger

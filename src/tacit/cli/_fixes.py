@@ -107,10 +107,10 @@ def _parameter(name: str, value: object, context: CommandContext) -> str:
             return fact_option("keys", "COLUMN", ["A", "B"])
         case _ if name in get_args(FactName):
             return _declare(Declare(name, value), context)  # type: ignore[arg-type]
-    option = _RENAMED.get(name, name)
-    if option in _FLAGS and value is True:
+    option = context.options.get(name, "")[2:] or _RENAMED.get(name, name)
+    if value is True and (option in _FLAGS or name in context.options):
         return f"--{option}"
-    if option not in _OPTIONS:
+    if option not in _OPTIONS and name not in context.options:
         return ""
     values = list(value) if isinstance(value, list | tuple) else [value]
     if any(one is None or isinstance(one, bool) for one in values):

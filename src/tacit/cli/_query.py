@@ -14,7 +14,7 @@ from tacit.cli import _question as question
 from tacit.cli._app import app
 from tacit.cli._first_budget import check_first_charge
 from tacit.cli._output import JsonOption, PlotOption, exact_text, printable, say, show_json
-from tacit.cli._output_files import OutputFiles
+from tacit.cli._output_files import OutOption, OutputFiles
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 _MOST_PANELS = 6
 
-OutOption = Annotated[
-    Path | None, typer.Option("--out", help="Write the answer to this file (.csv, .parquet).")
-]
 CertificateToWrite = Annotated[
     Path | None, typer.Option("--certificate", help="Write the certificate to this file (.json).")
 ]
@@ -114,9 +111,7 @@ def answer(
         more = None if blocks else question.more_like_it(ledger, account or name, plan.cost)
         fresh = entry > before
         paid = f"charged as entry {entry}" if fresh else _stored(release, ledger, paying.config)
-    files.save(
-        release.content, release.certificate, lambda path: _draw(release, path)
-    )  # before anything is printed: a terminal may fail, a charge stays
+    files.save(release, lambda path: _draw(release, path))  # before printing: a terminal may fail
     if as_json:
         parts = {part: exact_text(getattr(left, part)) for part in ("epsilon", "delta", "rho")}
         show_json({**_facts(release), "fresh": fresh, "left": parts, "more": more})

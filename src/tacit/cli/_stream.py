@@ -219,7 +219,8 @@ def release(
         int | None, typer.Option("--plan", help="Which plan, by its number in tacit stream status.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write all days so far to this file (.csv, .parquet).")
+        list[Path] | None,
+        typer.Option("--out", help="Write all days so far (.csv, .parquet); may be repeated."),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Draw all days so far into this file (.png, .svg, .pdf).")
@@ -237,7 +238,7 @@ def release(
     if drawn.content.kind != "series":  # an alarm that was planned in Python: yes or no, no files
         show_json(drawn.content.to_json()) if as_json else say(repr(drawn))
         return
-    files.save(drawn.content.history, drawn.certificate, lambda path: drawn.plot().savefig(path))
+    files.save(drawn, table=drawn.content.history)
     if as_json:
         show_json({
             "day": drawn.content.day,

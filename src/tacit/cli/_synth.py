@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,7 +13,7 @@ from tacit.cli import _question as question
 from tacit.cli._app import app
 from tacit.cli._first_budget import check_first_charge, find_account
 from tacit.cli._output import JsonOption, PlotOption, exact_text, say, show_json, typed
-from tacit.cli._output_files import OutputFiles
+from tacit.cli._output_files import OutOption, OutputFiles
 from tacit.cli._query import (  # noqa: TC001 - typer reads them
     AskerOption,
     CertificateToWrite,
@@ -48,9 +48,6 @@ _SynthRows = Annotated[
 _SynthPlan = Annotated[
     bool, typer.Option("--plan", help="Show the price and what is measured; charge nothing.")
 ]
-_SynthOut = Annotated[
-    Path | None, typer.Option("--out", help="Write the rows to this file (.csv, .parquet).")
-]
 
 
 @app.command()
@@ -59,7 +56,7 @@ def synth(
     keep: _SynthKeep = None, never: _SynthNever = None, method: _SynthMethod = "auto",
     size: _SynthSize = 200_000, epsilon: question.EpsilonOption = None, delta: question.DeltaOption = 0,
     rho: question.RhoOption = None, confidence: question.ConfidenceOption = 0.95, plan: _SynthPlan = False,
-    rows: _SynthRows = None, out: _SynthOut = None, plot: PlotOption = None,
+    rows: _SynthRows = None, out: OutOption = None, plot: PlotOption = None,
     certificate: CertificateToWrite = None, who: AskerOption = "", purpose: PurposeOption = "",
     account: PayerOption = None, config: question.ConfigOption = Path("tacit.toml"),
     dataset: question.DatasetOption = None, engine: question.EngineOption = None,
@@ -101,7 +98,7 @@ def synth(
     views = SimpleNamespace(
         to_csv=partial(content.to_csv, rows=rows), to_parquet=partial(content.to_parquet, rows=rows)
     )
-    files.save(cast("Any", views), release.certificate, lambda path: release.plot().savefig(path))
+    files.save(release, table=views)
     if as_json:
         parts = {part: exact_text(getattr(left, part)) for part in ("epsilon", "delta", "rho")}
         show_json(

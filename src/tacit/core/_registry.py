@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from tacit.core._dataset import Dataset
-    from tacit.core._question import QuestionKind
+    from tacit.core._question import Argument, QuestionKind
 
 GROUP = "tacit.fields"
 
@@ -38,8 +38,9 @@ class DatasetKind:
         Its name, and what people call it.
     questions
         The questions that its own field declares.
-    needed, optional
-        The facts that must and may be declared beside unit, budget and version.
+    facts
+        What is declared beside unit, budget and version: which values each fact accepts, and whether it is
+        needed.
     declare
         Declares a source of this kind: ``declare(source, name=, policy=, facts=, ledger=)``.
     stand_in
@@ -53,8 +54,7 @@ class DatasetKind:
     name: str
     label: str
     questions: tuple[QuestionKind[Any], ...] = ()
-    needed: frozenset[str] = frozenset()
-    optional: frozenset[str] = frozenset()
+    facts: tuple[Argument, ...] = ()
     declare: Callable[..., Dataset] | None = None
     stand_in: Callable[[Mapping[str, Any]], object] | None = None
     trial: Callable[[], Dataset] | None = None

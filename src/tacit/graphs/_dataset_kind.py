@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import Budget
-from tacit.core import DatasetKind, budget_of
+from tacit.core import Argument, DatasetKind, budget_of
 from tacit.engines import empty_table
 from tacit.errors import TacitError
 from tacit.graphs._declaration import graph
 from tacit.graphs._questions import QUESTIONS
+from tacit.parameters import Anything, ColumnName, Flag, Integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,8 +52,13 @@ GRAPH = DatasetKind(
     name="graph",
     label="a graph",
     questions=QUESTIONS,
-    needed=frozenset({"source_column", "target_column"}),
-    optional=frozenset({"degree_bound", "directed", "nodes"}),
+    facts=(
+        Argument("source_column", ColumnName(), needed=True, words="the column of the first node"),
+        Argument("target_column", ColumnName(), needed=True, words="the column of the second node"),
+        Argument("degree_bound", Integer(1), words="the largest number of edges of a node"),
+        Argument("directed", Flag(), words="whether edges have a direction"),
+        Argument("nodes", Anything("the number of nodes, or their names"), served=Integer(1)),
+    ),
     declare=_declare,
     stand_in=_stand_in,
     trial=_trial,

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tacit.accounting import Budget
-from tacit.core import DatasetKind, Unit, budget_of
+from tacit.core import Argument, DatasetKind, Unit, budget_of
 from tacit.engines import empty_table
 from tacit.errors import TacitError, bad_parameter
 from tacit.maps._declaration import points
 from tacit.maps._questions import FLOWS, QUESTIONS
+from tacit.parameters import ColumnName, Text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,12 +26,33 @@ if TYPE_CHECKING:
 _DEGREES = re.compile(r"-?[0-9]{1,6}(\.[0-9]{1,20})?|-?[0-9]{1,12}/[0-9]{1,12}", re.ASCII)
 
 
-def _degrees(given: object) -> Fraction:
-    """Read a coordinate of the box; a huge exponent is refused before it becomes a huge number."""
-    text = str(given)
-    if not _DEGREES.fullmatch(text):
-        raise bad_parameter("box", "two corners of degrees, such as -23.5", "another text")
-    return Fraction(text)
+@dataclass(frozen=True, slots=True)
+class Corners(Text):
+    """The public box of a map.
+
+    Examples
+    --------
+    >>> Corners().from_text("box", "46.5 7 47 9.5") == Corners().read("box", [["46.5", "7"], [47, 9.5]])
+    True
+    """
+
+    words: str = "two corners in degrees: south, west, north and east"
+
+    def read(self, name: str, value: Any) -> Any:
+        """Return the corners; a huge exponent is refused before it becomes a huge number."""
+        try:
+            texts = [str(side) for corner in value for side in corner]
+        except TypeError:
+            texts = []
+        if len(texts) != 4 or not all(map(_DEGREES.fullmatch, texts)):
+            raise bad_parameter(name, self.words, value)
+        south, west, north, east = map(Fraction, texts)
+        return (south, west), (north, east)
+
+    def from_text(self, name: str, text: str) -> Any:
+        """Read what somebody typed: four numbers."""
+        sides = text.split()
+        return self.read(name, (sides[:2], sides[2:]))
 
 
 def _declare(
@@ -43,9 +66,8 @@ def _declare(
             "points belong to the people in one column, or each point is protected by itself",
             fix="choose one column, or single rows",
         )
-    box: Any = tuple((_degrees(a), _degrees(b)) for a, b in facts["box"])
     return points(
-        source, facts["lat"], facts["lon"], unit=unit, box=box, budget=budget_of(policy), name=name,
+        source, facts["lat"], facts["lon"], unit=unit, box=facts["box"], budget=budget_of(policy), name=name,
         version=int(policy.get("version", 1)), limits=policy.get("limits") or None,
         adjacency=policy.get("adjacency", "add/remove"), ledger=ledger,
     )  # fmt: skip
@@ -67,7 +89,11 @@ POINTS = DatasetKind(
     name="points",
     label="points on a map",
     questions=QUESTIONS,
-    needed=frozenset({"box", "lat", "lon"}),
+    facts=(
+        Argument("box", Corners(), needed=True),
+        Argument("lat", ColumnName(), needed=True, words="the column of latitudes"),
+        Argument("lon", ColumnName(), needed=True, words="the column of longitudes"),
+    ),
     declare=_declare,
     stand_in=_stand_in,
     trial=_trial,

@@ -19,6 +19,7 @@ from tacit.fixes import Choose
 if TYPE_CHECKING:
     from tacit.core import Dataset, DatasetKind, Plan, QuestionKind
     from tacit.ledger import Ledger
+    from tacit.parameters import Parameter
 
 KIND_SCHEMA: Final = "tacit/kind/1"
 #: What a question's `plan` may take beside epsilon and the confidence, by its name in a request.
@@ -196,22 +197,29 @@ def plan_of_question(
 
 def _read(question: QuestionKind[Any], arguments: Mapping[str, object]) -> dict[str, object]:
     """Check the arguments of a request, of which services accept fewer values; none is repeated."""
-    known = {one.name: one for one in question.arguments}
+    known = [one.name for one in question.arguments]
     if not set(arguments) <= set(known):
-        named = ", ".join(known) or "none"
         raise TacitError(
-            "bad-parameter", f"the method {question.name} has other arguments", why=f"it has: {named}"
-        )
+            "bad-parameter", f"the method {question.name} has other arguments",
+            why=f"it has: {', '.join(known) or 'none'}",
+        )  # fmt: skip
     for one in question.arguments:
-        value, accepts = arguments.get(one.name), one.served or one.accepts
-        if value is None and one.needed:
+        if one.needed and arguments.get(one.name) is None:
             raise TacitError("bad-parameter", f"the method {question.name} needs {one.name}")
-        if value is not None:
-            try:
-                accepts.read(one.name, value)
-            except TacitError:
-                raise TacitError("bad-parameter", f"{one.name} must be {accepts.words}") from None
+    _read_values({one.name: one.served or one.accepts for one in question.arguments}, arguments)
     return dict(arguments)
+
+
+def _read_values(known: Mapping[str, Parameter], given: Mapping[str, object]) -> dict[str, Any]:
+    """Read declared values by name; a refusal does not repeat the value."""
+    read = {}
+    for name, accepts in known.items():
+        if given.get(name) is not None:
+            try:
+                read[name] = accepts.read(name, given[name])
+            except TacitError:
+                raise TacitError("bad-parameter", f"{name} must be {accepts.words}") from None
+    return read
 
 
 def _kind(kind: str) -> DatasetKind:
@@ -224,18 +232,20 @@ def _kind(kind: str) -> DatasetKind:
 
 
 def _declared(kind: DatasetKind, policy: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts of a kind; unknown and missing ones are refused."""
+    """Return the facts of a kind; unknown, missing and wrong ones are refused."""
     facts = dict(policy.get("declared") or {})
-    lacking, unknown = kind.needed - set(facts), set(facts) - kind.needed - kind.optional
+    needed = {one.name for one in kind.facts if one.needed}
+    optional = {one.name for one in kind.facts} - needed
+    lacking, unknown = needed - set(facts), set(facts) - needed - optional
     if lacking or unknown:
         what = f"lacks {min(lacking)}" if lacking else f"has no fact {min(unknown)}"
         raise TacitError(
             "bad-parameter",
             f"a dataset of the kind {kind.name} {what}",
-            fix=f"declare: {', '.join(sorted(kind.needed))}; "
-            f"possible too: {', '.join(sorted(kind.optional)) or 'nothing'}",
+            fix=f"declare: {', '.join(sorted(needed))}; "
+            f"possible too: {', '.join(sorted(optional)) or 'nothing'}",
         )
-    return facts
+    return _read_values({one.name: one.accepts for one in kind.facts}, facts)
 
 
 def _with_unit(policy: Mapping[str, Any]) -> dict[str, Any]:

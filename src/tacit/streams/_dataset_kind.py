@@ -10,9 +10,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import Budget
-from tacit.core import DatasetKind, Unit, budget_of
-from tacit.errors import TacitError, bad_parameter
-from tacit.parameters import Day
+from tacit.core import Argument, DatasetKind, Unit, budget_of
+from tacit.errors import TacitError
+from tacit.parameters import Day, Integer
 from tacit.streams._hosted import hosted_stream
 from tacit.streams._questions import QUESTIONS
 
@@ -46,22 +46,6 @@ def _level(policy: Mapping[str, Any]) -> tuple[Level, str | None]:
     return ("person-day" if unit.per else "person"), unit.column
 
 
-def _days(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Read which days there are and how often people count; what cannot be read is not repeated."""
-    try:
-        found: dict[str, Any] = {"start": Day().read("start", facts["start"])}
-    except TacitError:
-        raise bad_parameter("start", Day().words, "another text") from None
-    for name in ("days", "most_days", "apart"):
-        value = facts.get(name)
-        if value is None and name != "days":
-            continue
-        if type(value) is not int or not 1 <= value <= MOST_DAYS:
-            raise bad_parameter(name, f"a whole number from 1 to {MOST_DAYS:,}", "something else")
-        found[name] = value
-    return found
-
-
 def _columns(policy: Mapping[str, Any]) -> dict[str, Any]:
     """Read the public facts about columns, whose numbers are text."""
     return {
@@ -82,7 +66,7 @@ def _declare(
     try:
         return hosted_stream(
             source, name=name, level=level, unit=unit, version=policy.get("version", 1),
-            budget=budget_of(policy), **_days(facts), **_columns(policy),
+            budget=budget_of(policy), **facts, **_columns(policy),
         )  # fmt: skip
     except TacitError as refusal:
         if refusal.code != "stream-differs":
@@ -108,8 +92,12 @@ STREAM = DatasetKind(
     name="stream",
     label="a stream of days",
     questions=QUESTIONS,
-    needed=frozenset({"start", "days"}),
-    optional=frozenset({"most_days", "apart"}),
+    facts=(
+        Argument("start", Day(), needed=True, words="the first day"),
+        Argument("days", Integer(1, MOST_DAYS), needed=True, words="how many days there are"),
+        Argument("most_days", Integer(1, MOST_DAYS), words="on how many days one person counts"),
+        Argument("apart", Integer(1, MOST_DAYS), words="how many days lie between two days of one person"),
+    ),
     declare=_declare,
     stand_in=lambda _facts: None,
     trial=_trial,

@@ -1,0 +1,324 @@
+"""Commands that ask one kind of dataset: options from the declarations of its field, and one way to pay.
+
+A field declares each question once (`tacit.core.QuestionKind`). Its arguments become options, which are read
+and refused by the declaration, with the codes that Python and services use. What all these commands take
+beside (the cost, the budget, files) is `Terms`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, fields
+from functools import cache, cached_property
+from pathlib import Path  # noqa: TC003 - typer reads it
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_type_hints
+
+import typer
+from typer.core import TyperArgument, TyperCommand, TyperOption
+
+from tacit.cli._context import note_dataset, note_ledger, note_options
+from tacit.cli._first_budget import check_first_charge, given_budget, left_now, whole_budget
+from tacit.cli._output import JsonOption, exact_text, say, show_json
+from tacit.cli._output_files import OutOption, OutputFiles
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Choose, Say, Set
+from tacit.parameters import Anything, Flag
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tacit.core import Argument, Dataset, DatasetKind, Plan, Question, QuestionKind, Release
+    from tacit.parameters import Parameter
+
+#: How the names of declared arguments and facts begin among the parameters of a command.
+_ASKED, _FACT = "ask_", "fact_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What every such command takes: what the answer may cost, who pays, and the files to write."""
+
+    epsilon: Annotated[float | None, typer.Option("--epsilon", "-e", help="What the answer costs.")] = None
+    delta: Annotated[float, typer.Option(help="Allow Gaussian noise, with this delta.")] = 0
+    rho: Annotated[float | None, typer.Option(help="Instead of epsilon: the cost in rho (zCDP).")] = None
+    confidence: Annotated[float, typer.Option(help="How often intervals cover the noise.")] = 0.95
+    budget: Annotated[
+        float | None,
+        typer.Option(help="The whole budget, in epsilon (or in rho, with --rho); needed the first time."),
+    ] = None
+    budget_delta: Annotated[
+        float, typer.Option(help="The budget's delta; by default that of the question.")
+    ] = 0
+    ledger: Annotated[str, typer.Option(help="Where the budget is kept.")] = "tacit.ledger"
+    name: Annotated[str | None, typer.Option(help="By default the name of the file.")] = None
+    plan: Annotated[bool, typer.Option("--plan", help="Show the cost and the error; charge nothing.")] = False
+    out: OutOption = None
+    plot: Annotated[Path | None, typer.Option(help="Draw it here (.png, .svg, .pdf).")] = None
+    certificate: Annotated[Path | None, typer.Option(help="Write the certificate here (.json).")] = None
+    who: Annotated[str, typer.Option(help="Who asks; recorded in the ledger.")] = ""
+    purpose: Annotated[str, typer.Option(help="For which purpose; recorded too.")] = ""
+    as_json: JsonOption = False
+
+    def begin(
+        self, source: Path, ends: tuple[str, ...] = (".csv", ".parquet"), name: str = ""
+    ) -> tuple[str, OutputFiles]:
+        """Return the dataset's name and the files to write, which are checked."""
+        called = self.name or name or source.stem
+        note_dataset(None, None, called)
+        note_ledger(self.ledger)
+        files = OutputFiles(self.out, self.plot, self.certificate, ends)
+        files.check()
+        return called, files
+
+    def answer(
+        self, called: str, declare: Callable[..., Dataset], asked: Callable[[Any], Question[Any]],
+        files: OutputFiles, figures: Callable[[Release[Any]], Mapping[str, object]],
+    ) -> None:  # fmt: skip
+        """Show the plan of a question; or charge the budget, answer, and show what is left.
+
+        Parameters
+        ----------
+        called, declare
+            The dataset's name, and how it is declared: ``declare(ledger=, budget=)``.
+        asked
+            Asks the question of the declared dataset.
+        files, figures
+            The files to write, and what ``--json`` shows of a release.
+        """
+        from tacit.ledger import Ledger
+
+        goal: dict[str, Any] = {
+            "epsilon": self.epsilon, "delta": self.delta, "rho": self.rho, "confidence": self.confidence
+        }  # fmt: skip
+        with Ledger.memory() as trial:  # a wrong question is refused before a ledger is made
+            tried = given_budget(self.budget or 1, goal, self.budget_delta)
+            made = asked(declare(ledger=trial, budget=tried)).plan(**goal)
+            if self.plan:
+                _show_plan(made, left_now(called, self.ledger), as_json=self.as_json)
+                return
+            if made.instalments is not None:
+                raise TacitError(
+                    "release-or-run", "the answer comes in instalments", fix=Say("add --plan, or use Python")
+                )
+            whole = whole_budget(called, self.ledger, self.budget, goal, self.budget_delta)
+            check_first_charge(called, self.ledger, made, trial)
+        with Ledger.open(self.ledger) as ledger:
+            opened = declare(ledger=ledger, budget=whole)
+            release = asked(opened).plan(**goal).release(who=self.who, purpose=self.purpose)
+            left, notes = opened.remaining, opened.account_notes
+        files.save(release)
+        if self.as_json:
+            show_json({
+                **_plan_facts(made), **figures(release), "certificate": dict(release.certificate.fields),
+                "files": [str(path) for _, path, _ in files.asked],
+                "left": {part: exact_text(getattr(left, part)) for part in ("epsilon", "delta", "rho")},
+            })  # fmt: skip
+            return
+        say(repr(release), f"left: {left}", *notes)
+        files.report()
+
+
+def _show_plan(made: Plan[Any], left: list[str], *, as_json: bool) -> None:
+    from tacit.core import plan_text
+
+    show_json(_plan_facts(made)) if as_json else say(plan_text(made, left=False), *left)
+
+
+def _plan_facts(made: Plan[Any]) -> dict[str, object]:
+    return {
+        "asked": made.asked,
+        "columns": list(made.forecast),
+        "promised": {name: float(value) for name, value in made.promised.items()},
+        "facts": dict(made.facts),
+        "mechanisms": [dict(one) for one in made.mechanisms],
+        "hash": made.hash,
+    }
+
+
+def rows_of(release: Release[Any]) -> dict[str, object]:
+    """Return the rows of a table of answers for ``--json``."""
+    return {"rows": list(release.content), "confidence": release.content.confidence}
+
+
+def with_terms(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command that takes ``terms`` be typed with the options that make them.
+
+    A command that takes ``given`` gets the declared arguments that were typed; `asks` adds their options.
+    """
+    own = dict(inspect.signature(command, eval_str=True).parameters)
+    takes_arguments = own.pop("given", None) is not None
+    del own["terms"]
+    hints = get_type_hints(Terms, include_extras=True)
+    shared = {
+        one.name: inspect.Parameter(
+            one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name]
+        )
+        for one in fields(Terms)
+    }
+
+    def run(context: typer.Context, **values: Any) -> None:
+        terms = Terms(**{name: values.pop(name) for name in shared})
+        further = {name: values.pop(name) for name in tuple(values) if name not in own}
+        if takes_arguments:
+            values["given"] = Given(context.command, further)
+        command(**values, terms=terms)
+
+    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    parameters = [*own.values(), *shared.values(), context]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    return run
+
+
+class DeclaredOptions(TyperCommand):
+    """A command that takes the arguments of declared questions; their field is loaded when it is used."""
+
+    kind: ClassVar[str]
+    #: The only question that the command asks; empty text for all.
+    question: ClassVar[str] = ""
+    #: What may be named beside declared questions.
+    also: ClassVar[tuple[str, ...]] = ()
+    #: The options of arguments whose own name the command uses for something else.
+    renamed: ClassVar[Mapping[str, str]] = {}
+    #: Whether the command is made of declarations alone: it takes the facts of the dataset as options, and
+    #: asks what services offer, questions of other packages too.
+    declared: ClassVar[bool] = False
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the declared options, and those of every such command."""
+        own = super().get_params(ctx)
+        for one in own:
+            if isinstance(one, TyperArgument) and one.name == "ask":
+                one.help = f"One of: {', '.join([*self.questions, *self.also])}."
+        return [*self._options, *own]
+
+    @cached_property
+    def questions(self) -> dict[str, QuestionKind[Any]]:
+        """The questions that can be typed, by their names in the command."""
+        from tacit.core import questions_of
+
+        known = questions_of(self.kind) if self.declared else declared_kind(self.kind).questions
+        return {
+            one.name.replace("_", "-"): one
+            for one in known
+            if self.question in {"", one.name} and (one.served or not self.declared)
+            if all(_typed(argument) for argument in one.arguments if argument.needed)
+        }
+
+    @cached_property
+    def arguments(self) -> dict[str, tuple[Argument, str]]:
+        """Each declared argument or fact that can be typed, with its option, by its name as a parameter."""
+        taken = {option for one in self.params for option in one.opts} | {"--help"}
+        found: dict[str, tuple[Argument, str]] = {}
+        facts = declared_kind(self.kind).facts if self.declared else ()
+        asked = [one for question in self.questions.values() for one in question.arguments]
+        for start, argument in [(_FACT, one) for one in facts] + [(_ASKED, one) for one in asked]:
+            name = start + argument.name
+            if name not in found and _typed(argument) is not None:
+                option = "--" + self.renamed.get(argument.name, argument.name).replace("_", "-")
+                found[name] = argument, f"--{name.replace('_', '-')}" if option in taken else option
+                taken.add(found[name][1])
+        return found
+
+    @cached_property
+    def _options(self) -> list[TyperOption]:
+        return [_option(name, *found) for name, found in self.arguments.items()]
+
+
+def _typed(argument: Argument) -> Parameter | None:
+    """Return how an argument is read that somebody typed; None if Python alone can give it."""
+    return next(
+        (one for one in (argument.accepts, argument.served) if not isinstance(one, Anything | None)), None
+    )
+
+
+def _option(name: str, argument: Argument, option: str) -> TyperOption:
+    accepts: Any = _typed(argument)
+    flag = isinstance(accepts, Flag)
+    what = argument.words or accepts.words
+    more = "" if flag or not argument.words else f" ({accepts.words})"
+    return TyperOption(
+        param_decls=[
+            name,
+            f"{option}/--no-{option[2:]}" if flag else option,
+            *([option[1:]] * (len(option) == 3)),
+        ],
+        help=f"{what[0].upper()}{what[1:]}{more}.",
+        type=bool if flag else str,
+        default=None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The declared arguments and facts that were typed."""
+
+    command: Any
+    values: Mapping[str, str | bool | None]
+
+    def question(self, name: str = "", **defaults: object) -> Callable[[Any], Question[Any]]:
+        """Read the arguments of a question; return what asks it of a dataset.
+
+        Parameters
+        ----------
+        name
+            The question that was named, if the command asks several.
+        defaults
+            Arguments that the command gives where they were left out.
+        """
+        known: dict[str, QuestionKind[Any]] = self.command.questions
+        if name and name not in known:
+            named = (*known, *self.command.also)
+            raise bad_parameter("QUESTION", "one of those below", name, fix=Choose(named, given=name))
+        kind = known[name] if name else next(iter(known.values()))
+        arguments = {**defaults, **self._read(_ASKED, kind.arguments, f"with {name}")}
+        kind.read(arguments)  # refuses what is missing
+        return lambda dataset: getattr(dataset, kind.name)(**arguments)
+
+    def facts(self) -> dict[str, Any]:
+        """Read the facts of the dataset."""
+        facts = declared_kind(self.command.kind).facts
+        read = self._read(_FACT, facts)
+        for one in facts:
+            if one.needed and one.name not in read:
+                raise bad_parameter(
+                    one.name, one.accepts.words, None, fix=Set(**{one.name: one.accepts.example})
+                )
+        return read
+
+    def _read(self, start: str, known: Sequence[Argument], where: str = "") -> dict[str, Any]:
+        """Read what was typed for these; refuse what was typed for others."""
+        every: Mapping[str, tuple[Argument, str]] = self.command.arguments
+        note_options({argument.name: option for argument, option in every.values()})
+        typed = {
+            name.removeprefix(start): value
+            for name, value in self.values.items()
+            if name.startswith(start) and value is not None
+        }
+        accepts: dict[str, Any] = {one.name: _typed(one) for one in known}
+        for name, value in typed.items():
+            if name not in accepts:
+                option = every[start + name][1]
+                raise bad_parameter(option, f"omitted {where}", value, fix=Say(f"leave {option} out"))
+        return {
+            name: (accepts[name].from_text if isinstance(value, str) else accepts[name].read)(name, value)
+            for name, value in typed.items()
+        }
+
+
+@cache
+def asks(
+    kind: str, question: str = "", *, also: tuple[str, ...] = (), declared: bool = False, **renamed: str
+) -> type[DeclaredOptions]:
+    """Return the class of a command that asks one question of a kind, or any; see `DeclaredOptions`."""
+    facts = {"kind": kind, "question": question, "also": also, "declared": declared, "renamed": renamed}
+    return type("Asks", (DeclaredOptions,), facts)
+
+
+def declared_kind(name: str) -> DatasetKind:
+    """Load the declaration of a kind of dataset."""
+    from tacit.core import registered
+
+    kind: DatasetKind = registered(f"dataset.{name}")
+    return kind

@@ -26,6 +26,7 @@ from tacit.core._facts import (
 from tacit.core._forecast import Forecast
 from tacit.core._function_fixes import fixes_of
 from tacit.core._goal import ANY_TOTAL, DELTA, RHO, RHO_WITH_DELTA, SIZE, WEIGHTS, WITHIN, Goal
+from tacit.core._hidden import HIDDEN, hidden_values, is_hidden, least_shown, swamped, without_hidden
 from tacit.core._large_delta import warn_of_delta
 from tacit.core._measured import MeasuredIntegers
 from tacit.core._plan import PLAN_SCHEMA, Plan, members_of, with_audit
@@ -69,6 +70,7 @@ __all__ = [
     "ANY_TOTAL",
     "DEFAULT_PAIRS",
     "DELTA",
+    "HIDDEN",
     "JSON",
     "KEY_KINDS",
     "KINDS",
@@ -132,8 +134,11 @@ __all__ = [
     "figure_width",
     "fixes_of",
     "for_spreadsheet",
+    "hidden_values",
     "in_promised_words",
+    "is_hidden",
     "is_writable",
+    "least_shown",
     "left_afterwards",
     "measure",
     "members_of",
@@ -154,7 +159,9 @@ __all__ = [
     "read_keys",
     "read_kind",
     "registered",
+    "swamped",
     "visible",
     "warn_of_delta",
     "with_audit",
+    "without_hidden",
 ]

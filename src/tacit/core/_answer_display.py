@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tacit.core._display import fitted, in_html, rendered, shown, shown_interval
+from tacit.core._hidden import HIDDEN, hidden_values
 from tacit.core._safe_text import visible
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ def _table(answer: AnswerTable, between: str = "  ") -> tuple[list[str], list[li
         for cells in answer.columns.values():
             low, high = cells.low[i], cells.high[i]
             interval = "" if low is None or high is None else f"{between}{shown_interval(low, high)}"
-            line.append(visible(shown(cells.value[i])) + interval)
+            hidden = cells.value[i] is None and low is not None
+            line.append((HIDDEN if hidden else visible(shown(cells.value[i]))) + interval)
         lines.append(line)
     return head, lines
 
@@ -59,9 +61,17 @@ def _caption(answer: AnswerTable, marks: tuple[str, ...]) -> list[str]:
     return [
         *(["; ".join(parts)] if parts else []),
         *answer.left_out,
+        *_hidden(answer),
         *_below_zero(answer),
         *_notes(answer, without),
     ]
+
+
+def _hidden(answer: AnswerTable) -> list[str]:
+    """Explain a value that the noise hides, where there is one."""
+    if not any(any(hidden_values(cells)) for cells in answer.columns.values()):
+        return []
+    return [f"{HIDDEN}: the number of rows behind the value may be noise alone; its interval holds"]
 
 
 def _below_zero(answer: AnswerTable) -> list[str]:
@@ -79,7 +89,7 @@ def _below_zero(answer: AnswerTable) -> list[str]:
 
 def _notes(answer: AnswerTable, without: list[str]) -> list[str]:
     lines = [f"{name}: {answer.notes[name]}" for name in answer.columns if name in answer.notes]
-    values = {name: answer.columns[name].value for name in without}
+    values = {name: [v for v in answer.columns[name].value if v is not None] for name in without}
     without = [name for name in without if "no interval" not in answer.notes.get(name, "")]
     numbers = [name for name in without if all(isinstance(value, int | float) for value in values[name])]
     words = [name for name in without if name not in numbers]

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tacit.core._answer_display import nothing_to_show
+from tacit.core._hidden import hidden_values
 from tacit.core._safe_text import visible
 from tacit.errors import TacitError
 from tacit.fixes import Choose
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from tacit.core._answer_table import AnswerTable, Value
+    from tacit.core._answer_table import AnswerTable, Cells, Value
     from tacit.core._certificate import Certificate
     from tacit.picture import Picture
 
@@ -38,16 +39,21 @@ class _Point:
 
     place: str
     series: str
-    value: float
+    value: float | None
     low: float | None
     high: float | None
+
+    @property
+    def middle(self) -> float:
+        """Where the bar is drawn from: the value, or the middle of an interval whose value is hidden."""
+        return ((self.low or 0.0) + (self.high or 0.0)) / 2 if self.value is None else self.value
 
 
 def plots_of(answer: AnswerTable) -> list[str]:
     """List what can be drawn: columns of numbers, the cells of a histogram as one picture."""
     found: dict[str, None] = {}
     for name, cells in answer.columns.items():
-        if all(_is_number(value) for value in cells.value):
+        if _is_drawn(cells):
             cell = _CELL.fullmatch(name)
             found[cell[1] if cell and len(_cells_of(answer, cell[1])) > 1 else name] = None
     return list(found)
@@ -105,7 +111,7 @@ def _points(answer: AnswerTable, column: str | None) -> tuple[str, list[_Point]]
     name = known[0] if column is None else column
     cells = _cells_of(answer, name)
     if not cells:
-        if any(not _is_number(value) for value in answer[name].value[:_MOST]):
+        if not _is_drawn(answer[name], _MOST):
             raise TacitError(
                 "bad-parameter", f"{name} has no numbers to draw", fix=Choose(tuple(known), given=name)
             )
@@ -122,9 +128,9 @@ def _points(answer: AnswerTable, column: str | None) -> tuple[str, list[_Point]]
 def _of(answer: AnswerTable, column: str, places: Sequence[tuple[str, str]]) -> list[_Point]:
     cells = answer[column]
     return [
-        _Point(place, series, float(value), cells.low[i], cells.high[i])
+        _Point(place, series, None if value is None else float(value), cells.low[i], cells.high[i])
         for i, ((place, series), value) in enumerate(zip(places, cells.value, strict=False))
-        if isinstance(value, int | float)
+        if isinstance(value, int | float) or (value is None and cells.low[i] is not None)
     ]
 
 
@@ -151,16 +157,20 @@ def _draw(axes: Axes, points: list[_Point]) -> None:
     for i, one in enumerate(series):
         own = [point for point in points if point.series == one]
         shift = gap * (i - (len(series) - 1) / 2)
-        axes.errorbar(
-            [at[point.place] + shift for point in own],
-            [point.value for point in own],
-            yerr=_bars(own),
-            fmt="o" if days is None else ".-",
-            linewidth=None if days is None else 0.8,
-            capsize=4 if len(own) <= _MOST else 0,
-            color=_COLOURS[i % len(_COLOURS)],
-            label=_plain(one),
-        )
+        for fmt in ("o" if days is None else ".-", "none"):  # a value that the noise hides has only its bar
+            part = [point for point in own if (point.value is None) == (fmt == "none")]
+            if not part:
+                continue
+            axes.errorbar(
+                [at[point.place] + shift for point in part],
+                [point.middle for point in part],
+                yerr=_bars(part),
+                fmt=fmt,
+                linewidth=None if days is None else 0.8,
+                capsize=4 if len(own) <= _MOST else 0,
+                color=_COLOURS[i % len(_COLOURS)],
+                label=_plain(one) if fmt != "none" else None,
+            )
     if days is None:
         _name_places(axes, places)
     else:
@@ -171,7 +181,7 @@ def _draw(axes: Axes, points: list[_Point]) -> None:
 
 def _bars(points: list[_Point]) -> list[list[float]] | None:
     """Return how far the interval of each point reaches down and up; None where one has no interval."""
-    ends = [(p.value, p.low, p.high) for p in points]
+    ends = [(p.middle, p.low, p.high) for p in points]
     known = [(value - low, high - value) for value, low, high in ends if low is not None and high is not None]
     return [list(side) for side in zip(*known, strict=True)] if len(known) == len(ends) else None
 
@@ -213,6 +223,12 @@ def _cells_of(answer: AnswerTable, name: str) -> list[str]:
         return []
     found = [(column, _CELL.fullmatch(column)) for column in answer.columns]
     return [column for column, cell in found if cell and cell[1] == name]
+
+
+def _is_drawn(cells: Cells, most: int | None = None) -> bool:
+    """Whether the first values of a column are numbers, or hidden ones that have an interval."""
+    hidden = hidden_values(cells)
+    return all(_is_number(one) or gone for one, gone in zip(cells.value[:most], hidden, strict=False))
 
 
 def _is_number(value: Value) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from tacit.core._extras import needs
+from tacit.core._hidden import refuse_hidden
 from tacit.core._measured import MeasuredIntegers
 from tacit.core._release import Content
 from tacit.errors import TacitError
@@ -59,7 +60,7 @@ class AnswerTable(Content):
     keys
         The groups, by name of the key column.
     columns
-        The released columns by name.
+        The released columns by name. A value is None where the noise hides it; its interval is not.
     confidence
         How often each interval covers the noise.
     notes
@@ -91,6 +92,8 @@ class AnswerTable(Content):
     totals: bool = False
     measured: tuple[MeasuredIntegers, ...] = ()
     covers: str = "noise"
+    #: The columns without what the noise hides, and as a file has them that an older version wrote.
+    _written: tuple[Mapping[str, Cells], Mapping[str, Cells]] | None = field(default=None, compare=False)
 
     def __len__(self) -> int:
         return max((len(cells.value) for cells in self.columns.values()), default=0)
@@ -115,8 +118,10 @@ class AnswerTable(Content):
 
     @property
     def value(self) -> Value:
-        """The one number of an answer with one cell."""
-        return self._only().value[0]
+        """The one number of an answer with one cell; refused where the noise hides it."""
+        cells = self._only()
+        refuse_hidden(next(iter(self.columns)), cells)
+        return cells.value[0]
 
     @property
     def low(self) -> float | None:
@@ -156,11 +161,13 @@ class AnswerTable(Content):
 
     def to_json(self) -> JSON:
         """Return the answer as JSON."""
+        kept = self._written
+        columns = kept[1] if kept is not None and kept[0] is self.columns else self.columns
         return {
             "keys": {name: list(values) for name, values in self.keys.items()},
             "columns": {
                 name: {"value": list(cells.value), "low": list(cells.low), "high": list(cells.high)}
-                for name, cells in self.columns.items()
+                for name, cells in columns.items()
             },
             "confidence": self.confidence,
             "notes": dict(self.notes),
@@ -202,7 +209,19 @@ class AnswerTable(Content):
         for cells in read.columns.values():
             _check_interval(cells)
         read._dates()  # raises where a date is none
-        return read
+        return read._without_hidden()
+
+    def _without_hidden(self) -> Self:
+        """Return the answer without values that the noise hides, as an older version released them."""
+        hidden = {
+            name: cells for one in self.measured for name, cells in one.without_hidden(self.columns).items()
+        }
+        columns = {**self.columns, **hidden}
+        return (
+            self
+            if columns == self.columns
+            else replace(self, columns=columns, _written=(columns, self.columns))
+        )
 
     def to_dict(self) -> dict[str, list[Value]]:
         """Return columns by name: keys, then ``name``, ``name_low``, ``name_high``."""

@@ -8,17 +8,22 @@ whoever sees them learns nothing that the certificate does not cover.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
+from tacit.core._hidden import is_hidden, without_hidden
 from tacit.exact import read_fraction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from fractions import Fraction
 
+    from tacit.core._answer_table import Cells
     from tacit.core._protocols import JSON
 
 _LAWS = ("laplace", "gaussian")
+#: What is divided by the sum of a line's integers, but for these columns.
+_DIVIDED = frozenset({"moments", "squares", "products"})
+_TOTALS = frozenset({"count", "sum"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,19 @@ class MeasuredIntegers:
         columns = {new: self.columns[old] for old in self.columns for new in names.get(old, ())}
         kept = tuple(self.integers[i] for i in lines)
         return replace(self, columns=columns, integers=kept) if columns else None
+
+    def without_hidden(self, columns: Mapping[str, Cells]) -> dict[str, Cells]:
+        """Return the columns that are read off these integers without the values that the noise hides."""
+        read = {name: columns[name] for name, (word, _) in self.columns.items() if word not in _TOTALS}
+        if self.statistic not in _DIVIDED or not read:
+            return {}
+        return {name: without_hidden(cells, self.hidden) for name, cells in read.items()}
+
+    @property
+    def hidden(self) -> list[bool]:
+        """Return of each line whether the noise hides what is divided by the sum of its integers."""
+        each = sum((scale**2 * (1 if law == "gaussian" else 2) for law, scale in self.noise), Fraction(0))
+        return [is_hidden(sum(line), len(line) * each) for line in self.integers]
 
     def to_json(self) -> dict[str, JSON]:
         """Return the integers and what they are as JSON."""

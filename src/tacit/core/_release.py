@@ -152,6 +152,16 @@ class Release(Generic[C]):
     def __dir__(self) -> list[str]:
         return sorted({*super(Release, self).__dir__(), *(n for n in dir(self.content) if n[0] != "_")})
 
+    def __float__(self) -> float:
+        value = getattr(self.content, "value", None)
+        if isinstance(value, int | float):
+            return float(value)
+        raise TacitError(
+            "bad-parameter",
+            "this release is not one number",
+            fix=Code('release["n"].value') if hasattr(self.content, "columns") else Code("release.content"),
+        )
+
     def __len__(self) -> int:
         return len(self._listed())
 

@@ -32,9 +32,13 @@ def plot_frequencies(table: AlleleFrequencies, ax: Axes | None, certificate: Cer
     for number, (colour, cluster) in enumerate(zip(_COLOURS, clusters, strict=False)):
         own = [i for i, label in enumerate(labels) if label == cluster][:shown]
         at = [place + 0.3 * (number - (len(clusters) - 1) / 2) for place in range(1, len(own) + 1)]
-        value = [float(cells.value[i] or 0) for i in own]
-        below = [v - (cells.low[i] or 0) for v, i in zip(value, own, strict=True)]
-        above = [(cells.high[i] or 0) - v for v, i in zip(value, own, strict=True)]
+        ends = [((cells.low[i] or 0), (cells.high[i] or 0)) for i in own]
+        value = [
+            (low + high) / 2 if cells.value[i] is None else float(cells.value[i])  # type: ignore[arg-type]
+            for i, (low, high) in zip(own, ends, strict=True)
+        ]
+        below = [v - low for v, (low, _) in zip(value, ends, strict=True)]
+        above = [high - v for v, (_, high) in zip(value, ends, strict=True)]
         ax.errorbar(at, value, yerr=[below, above], fmt="o", markersize=3, elinewidth=1.2, color=colour,
                     label=cluster.replace("$", r"\$") or None)  # fmt: skip
     more = "" if shown * max(1, len(clusters)) == len(table) else f" of the first {shown} variants"

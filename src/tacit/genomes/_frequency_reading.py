@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.core import Cells
+from tacit.core import Cells, is_hidden, without_hidden
 from tacit.genomes._frequency_table import AlleleFrequencies
 
 if TYPE_CHECKING:
@@ -72,9 +72,11 @@ def read_frequencies(allele: AlleleSums, noisy: Sequence[Any], confidence: Fract
     value = middle + sums[:, 0] / (2 * np.maximum(called, 1))
     cut = [np.clip(part, 0, 1).T.ravel() for part in (value, middle + low / 2, middle + high / 2)]
     notes = {"frequency": _note(allele)} if _note(allele) else {}
+    hidden = hidden_groups(sizes, allele.counting, len(allele.cohort.sites))
+    cells = without_hidden(Cells(*(tuple(part.tolist()) for part in cut)), hidden)
     return AlleleFrequencies(
         site_keys(allele.cohort, allele.clusters),
-        {"frequency": Cells(*(tuple(part.tolist()) for part in cut))},
+        {"frequency": cells},
         float(confidence),
         notes,
         spent=allele.spent,
@@ -107,6 +109,13 @@ def read_sizes(
         public = cohort.cluster_sizes if clusters else (cohort.people,)
         return np.asarray(public, np.float64), 0.0
     return np.asarray(noisy[0], np.float64), float(counting.half_width(confidence))
+
+
+def hidden_groups(sizes: NDArray[np.float64], counting: Any, sites: int) -> list[bool]:
+    """Return of each line, variants first, whether the noise hides what is divided by its group's people."""
+    if counting is None:
+        return [False] * (sites * len(sizes))
+    return [is_hidden(one, counting.variance) for one in sizes.tolist()] * sites
 
 
 def site_keys(cohort: Cohort, clusters: tuple[str, ...] = ()) -> dict[str, tuple[Value, ...]]:

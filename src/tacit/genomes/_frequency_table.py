@@ -13,7 +13,7 @@ from tacit.fixes import Code, Say
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from tacit.core import JSON, Certificate
+    from tacit.core import JSON, Certificate, Value
     from tacit.picture import Picture
 
 
@@ -100,7 +100,7 @@ class AlleleFrequencies(AnswerTable):
                 ends = zip(
                     (tag, f"{tag}_LOW", f"{tag}_HIGH"), (cells.value, cells.low, cells.high), strict=True
                 )
-                info += [f"{name}={values[i]:.6g}" for name, values in ends]
+                info += [f"{name}={_number(values[i])}" for name, values in ends]
             place = [_cell(self.keys[name][start]) for name in names]
             found.append("\t".join([*place, ".", ".", ";".join([*info, *spent])]))
         return found
@@ -112,6 +112,11 @@ class AlleleFrequencies(AnswerTable):
         if what not in {None, "frequency"} or "frequency" not in self.columns:
             return AnswerTable.plot(self, what, ax, certificate)
         return plot_frequencies(self, ax, certificate)
+
+
+def _number(value: Value) -> str:
+    """Return a number of a VCF field; a dot where the noise hides it."""
+    return f"{value:.6g}" if isinstance(value, int | float) else "."
 
 
 def _cell(value: object) -> str:

@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.core import AnswerTable, Cells, Forecast
+from tacit.core import AnswerTable, Cells, Forecast, without_hidden
 from tacit.genomes._cohort_draft import draft_sums, people_noise
-from tacit.genomes._frequency_reading import error_of_shares, plain_cells, read_sizes, site_keys
+from tacit.genomes._frequency_reading import (
+    error_of_shares,
+    hidden_groups,
+    plain_cells,
+    read_sizes,
+    site_keys,
+)
 from tacit.genomes._protection import check_unit
 from tacit.genomes._sums import clipped_sums
 
@@ -92,11 +98,14 @@ def _read_test(
     half = adding.half_width(level) / 2 / calls
     shares = np.clip((both / calls + 1) / 2, 0, 1)
     ends = np.clip(shares - half, 0, 1), np.clip(shares + half, 0, 1)
+    hidden = hidden_groups(sizes, counting, len(cohort.sites))
     return AnswerTable(
         site_keys(cohort),
         {
-            "heterozygotes": Cells(*(tuple(part.tolist()) for part in (shares, *ends))),
-            "expected": plain_cells(2 * p * (1 - p), None),
+            "heterozygotes": without_hidden(
+                Cells(*(tuple(part.tolist()) for part in (shares, *ends))), hidden
+            ),
+            "expected": without_hidden(plain_cells(2 * p * (1 - p), None), hidden),
             "chi_square": plain_cells(square, None),
             "p_value": plain_cells(chance, None),
         },

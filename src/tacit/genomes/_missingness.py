@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.core import AnswerTable, Cells, Forecast
+from tacit.core import AnswerTable, Cells, Forecast, without_hidden
 from tacit.genomes._cohort_draft import draft_sums, people_noise
 from tacit.genomes._frequencies import GRID
-from tacit.genomes._frequency_reading import error_of_shares, read_sizes, site_keys
+from tacit.genomes._frequency_reading import error_of_shares, hidden_groups, read_sizes, site_keys
 from tacit.genomes._protection import check_unit
 from tacit.genomes._sums import clipped_sums
 
@@ -56,7 +56,8 @@ def draft_missingness(cohort: Cohort, goal: Goal, clip: Fraction | None) -> Draf
         low, high = (sums - half) / most, (sums + half) / least
         shares = [np.clip(one, 0, 1).tolist() for one in (sums / max(1.0, sizes[0]), low, high)]
         clipped = {"missing": "people above the limit count less"} if grid > 1 else {}
-        return AnswerTable(site_keys(cohort), {"missing": Cells(*map(tuple, shares))}, float(level), clipped)
+        cells = without_hidden(Cells(*map(tuple, shares)), hidden_groups(sizes, counting, sites))
+        return AnswerTable(site_keys(cohort), {"missing": cells}, float(level), clipped)
 
     half = adding.half_width(goal.confidence) / grid
     limit_words = "nobody can exceed it" if grid == 1 else "a person with more counts less"

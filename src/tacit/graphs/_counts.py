@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.core import AnswerTable, Cells, Forecast
+from tacit.core import AnswerTable, Cells, Forecast, swamped, without_hidden
 from tacit.errors import TacitError
 from tacit.fixes import Say, Set
 from tacit.graphs._edge_weights import WEIGHT_STEPS
@@ -178,8 +178,9 @@ def draft_reciprocity(graph: Graph, goal: Goal) -> Draft[AnswerTable]:
     def reading(noisy: Any, level: Fraction) -> AnswerTable:
         edges, mutual = noisy[0]
         half = noise.half_width(1 - (1 - level) / 2)
-        share = ratio_cells((2 * mutual, 2 * half), (edges, half))
         one = noise.half_width(level)
+        share = ratio_cells((2 * mutual, 2 * half), (edges, half))
+        share = without_hidden(share, [swamped(edges, one, float(level))])
         columns = {
             "edges": Cells((edges,), (edges - one,), (edges + one,)),
             "mutual": Cells((mutual,), (mutual - one,), (mutual + one,)),

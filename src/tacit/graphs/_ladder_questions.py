@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import comb
 from typing import TYPE_CHECKING, Any
 
-from tacit.core import AnswerTable, Cells, Forecast
+from tacit.core import AnswerTable, Cells, Forecast, swamped, without_hidden
 from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
@@ -248,7 +248,8 @@ def draft_clustering(graph: Graph, goal: Goal) -> Draft[AnswerTable]:
         own = noisy[:cut], noisy[cut:]
         found = [(part.value(n), part.half(n, both)) for part, n in zip(parts, own, strict=True)]
         (t, wide), (w, deep) = found
-        columns = {"clustering": ratio_cells((3 * t, 3 * wide), (w, deep))}
+        share = ratio_cells((3 * t, 3 * wide), (w, deep))
+        columns = {"clustering": without_hidden(share, [swamped(w, deep, float(both))])}
         for part, n in zip(parts, own, strict=True):
             value, half = part.value(n), part.half(n, level)
             columns[part.ladder.name] = Cells((value,), (value - half,), (value + half,))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.core import HIDDEN, is_hidden
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Set
 from tacit.inference._caution import caution_words
@@ -66,15 +67,17 @@ def mean(release: Release[Any], group: Any = None, *, column: str | None = None)
     at = line_of(lines, group)
     value, low, high = (float(end[at]) for end in mean_ends(lines))
     where = "" if group is None else f" with {_shown(group)}"
+    hidden = lines.measured.hidden[at]
+    said = HIDDEN if hidden else _number(value, low, high)
     return Estimate(
-        value,
+        None if hidden else value,
         low,
         high,
         lines.level,
         NOISE_AND_SAMPLING,
         _method(lines, [at], "score interval of a mean"),
         None,
-        f"The mean of {lines.name}{where} was {_number(value, low, high)} {_interval(lines, low, high)}.",
+        f"The mean of {lines.name}{where} was {said} {_interval(lines, low, high)}.",
     )
 
 
@@ -110,6 +113,7 @@ def proportion(
     at = line_of(lines, group)
     if lines.measured.statistic == "moments":
         yes, no, others, what = *lines.values[at, ::-1], 1, f"of yes in {lines.name}"
+        hidden = lines.measured.hidden[at]
     else:
         totals = lines.values.sum(axis=1)
         cells = lines.values.shape[1]
@@ -117,6 +121,7 @@ def proportion(
         if cells > 1:
             raise _cells_have_no_share()
         others = len(totals) - 1
+        hidden = is_hidden(float(totals.sum()), lines.noise.variance * len(totals))
     if against is not None and not 0 < against < 1:
         raise bad_parameter("against", "between 0 and 1", against, fix=Set(against=0.5))
     pair = np.array([yes]), np.array([no])
@@ -124,15 +129,16 @@ def proportion(
     value, low, high = (float(end[0]) for end in found)
     p = None if against is None else float(proportion_p(*pair, against, lines.noise, max(others, 1))[0])
     tested = "" if p is None else f"; {p_words(p)} against {100 * (against or 0):.3g} %"
+    said = HIDDEN if hidden else f"{100 * value:.3g} %"
     return Estimate(
-        value,
+        None if hidden else value,
         low,
         high,
         lines.level,
         NOISE_AND_SAMPLING,
         "score interval of a proportion, binomial where there are few cases",
         p,
-        f"The proportion {what} was {100 * value:.3g} % ({percent_words(lines.level)} confidence interval "
+        f"The proportion {what} was {said} ({percent_words(lines.level)} confidence interval "
         f"{100 * low:.3g} to {100 * high:.3g} %, {COVERED}){tested}.",
     )
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.core import AnswerTable, Cells, Draft, Goal, Step, Task, Unit
+from tacit.core import AnswerTable, Cells, Draft, Goal, Step, Task, Unit, is_hidden, without_hidden
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Choose, Code, Either, Set
@@ -96,7 +97,9 @@ def draft_score(
         share, low, high = (
             min(1.0, max(0.0, one / total)) for one in (reached, reached - width, reached + width)
         )
-        return AnswerTable({}, {"score": Cells((share,), (low,), (high,))}, float(confidence))
+        hidden = is_hidden(sum(int(one) for one in noisy[0]), 2 * 2 * noise.scale**2)
+        cells = without_hidden(Cells((share,), (low,), (high,)), [hidden])
+        return AnswerTable({}, {"score": cells}, float(confidence))
 
     task = Task(
         document={"score": measure, "data": digest},
@@ -152,7 +155,8 @@ class PricedScorer:
                 digest=data_digest(ledger, X, y, [repr(estimator), *models]),
                 scores=lambda: whole_scores(self.measure, predictions_of(estimator, X), y, bounds),
             )
-            share = float(question.plan(epsilon=self.epsilon).release().value)
+            [value] = question.plan(epsilon=self.epsilon).release()["score"].value
+            share = math.nan if value is None else float(value)  # scikit-learn knows NaN as "no score"
         finally:
             if part.ledger is not None:
                 ledger.close()

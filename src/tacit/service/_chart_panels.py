@@ -92,7 +92,7 @@ def lines_panel(
 def _interval(line: ChartLine, x: Scale1D, y: float) -> list[SvgElement]:
     """Draw one value with its interval; an end that is open goes to the edge and has no bar across it."""
     parts = [_text(_short(line.label), _LABELS - 14, y + 4.5, text_anchor="end", class_="c-text")]
-    if line.value is None:
+    if line.value is None and line.low is None:
         return [*parts, _text("no value", _LABELS + 8, y + 4.5, class_="c-soft", fill=_SOFT)]
     low = x.at(x.low if line.low is None else line.low)
     high = x.at(x.high if line.high is None else line.high)
@@ -104,7 +104,8 @@ def _interval(line: ChartLine, x: Scale1D, y: float) -> list[SvgElement]:
     if line.limit is not None:
         at = x.at(line.limit)
         parts.append(_rule(at, y - 9, at, y + 9, "c-bad", _BAD, 2))
-    parts.append(_dot(x.at(line.value), y))
+    if line.value is not None:  # the noise hides it
+        parts.append(_dot(x.at(line.value), y))
     return parts
 
 
@@ -117,8 +118,9 @@ def days_panel(
     y = number_scale(with_zero(ends), top + LINE_HEIGHT - 34, top + 34)
     parts = [_text(name, 64.0, top + 17, class_="c-text", font_weight=600)]
     parts += [*horizontal_grid(y, 64.0), *vertical_labels(x, top + LINE_HEIGHT - 14)]
-    known = [(x.at(at), line) for at, line in zip(moments, lines, strict=True) if line.value is not None]
-    route = " ".join(f"{at:.1f},{y.at(line.value or 0):.1f}" for at, line in known)
+    drawn = [(x.at(at), line) for at, line in zip(moments, lines, strict=True)]
+    known = [(at, line) for at, line in drawn if line.value is not None or line.low is not None]
+    route = " ".join(f"{at:.1f},{y.at(line.value):.1f}" for at, line in known if line.value is not None)
     parts.append(
         element("polyline", points=route, class_="c-line", fill="none", stroke=ACCENT, stroke_opacity="0.45")
     )
@@ -126,7 +128,8 @@ def days_panel(
         low, high = (end if end is not None else far for end, far in ((line.low, y.low), (line.high, y.high)))
         if line.low is not None or line.high is not None:
             parts.append(_rule(at, y.at(low), at, y.at(high), "c-line", ACCENT, 2))
-        parts.append(_dot(at, y.at(line.value or 0), 3.4))
+        if line.value is not None:  # the noise hides it
+            parts.append(_dot(at, y.at(line.value), 3.4))
     return element("g", *parts), LINE_HEIGHT + 8
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tacit.core import AnswerTable, Release
+from tacit.core import HIDDEN, AnswerTable, Release, hidden_values
 from tacit.service._interval_charts import intervals_chart
 from tacit.service._region_charts import region_chart
 from tacit.service._release_tables import joined, tables_of
@@ -101,7 +101,9 @@ def _page_lines(lines: AnswerTable, most: int) -> dict[str, Any]:
         for head, values in ends if any(v is not None for v in cells.low) or name != "p" else ends[:1]:
             numeric.append(len(header))
             header.append(head if head == name else f"{name}, {head}")
-            columns.append([_shown(value) for value in values[:most]])
+            hidden = hidden_values(cells) if head == name else [False] * len(values)
+            shown = [HIDDEN if gone else _shown(value) for value, gone in zip(values, hidden, strict=True)]
+            columns.append(shown[:most])
     rows = [list(line) for line in zip(*columns, strict=True)]
     return {"header": header, "rows": rows, "numeric": numeric, "more": max(0, len(lines) - most)}
 

@@ -43,6 +43,11 @@ class WindowNoise(StepNoise):
         """The law of the noise."""
         return self.law
 
+    @property
+    def variance(self) -> float:
+        """The variance of the noise in the sum of a line's numbers."""
+        return self.statistic.size * self.law.variance
+
 
 @lru_cache(maxsize=8192)
 def _half_width(law: LinearNoise, failing: float) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tacit.algebra import Column, scans_of
+from tacit.core import HIDDEN
 from tacit.errors import TacitError
 from tacit.fixes import Code
 
@@ -64,6 +65,8 @@ def percent(cells: Cells) -> str:
     ('19 % [18, 20]', '0.4 % [0, 0.9]')
     """
     value, low, high = (100 * float(end[0] or 0) for end in (cells.value, cells.low, cells.high))
+    if cells.value[0] is None:
+        return f"{HIDDEN} [{math.floor(low)}, {math.ceil(high)}] %"
     tenths = 10 if value < 10 else 1
     rounded = (round(value * tenths), math.floor(low * tenths), math.ceil(high * tenths))
     shown = [f"{number / tenths:g}" for number in rounded]

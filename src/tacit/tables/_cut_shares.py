@@ -35,6 +35,7 @@ _MOST_CAP = 10**6
 class PartsShare(Reading):
     """The part of the total that is cut."""
 
+    divided: ClassVar[bool] = True
     unknown: ClassVar[str] = "depends on the number of rows: give a size to estimate it"
 
     def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:

@@ -145,6 +145,6 @@ def read_levels(
         places = [i for i, group in enumerate(groups) if len(group) == k]
         sums = [[sum(parts) for parts in zip(*(lines[at] for at in groups[i]), strict=True)] for i in places]
         summed = StepNoise(noise.statistic, noise.mechanisms * k)
-        for i, cell in zip(places, reading.read(summed, sums, confidence), strict=True):
+        for i, cell in zip(places, reading.shown(summed, sums, confidence), strict=True):
             cells[i] = cell
     return [cell for cell in cells if cell is not None]

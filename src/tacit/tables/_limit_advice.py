@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tacit.algebra import choose_name
+from tacit.core import HIDDEN
 from tacit.errors import TacitError
 from tacit.fixes import Declare
 from tacit.tables import _aggregate_functions as ask
@@ -69,7 +70,9 @@ class LimitCaption:
         return replace(release, content=replace(answer, left_out=(*said, *answer.left_out)))
 
     def _sentence(self, name: str, cells: Cells, what: str) -> str:
-        value = max(1, math.ceil(float(cells.value[0] or 0)))
+        if cells.value[0] is None:
+            return f"the {what} are {HIDDEN}: use a larger epsilon"
+        value = max(1, math.ceil(float(cells.value[0])))
         low = max(1, math.ceil(float(cells.low[0] or 1)))  # numbers of rows are whole
         high = max(1, math.floor(float(cells.high[0] or 1)))
         text = (

@@ -173,5 +173,5 @@ def _forecast(column: ReleasedColumn, noise: StepNoise, level: Fraction, size: i
         mechanism,
         expected,
         reading.note(noise, level),
-        column.aggregate.caution,
+        "; ".join(filter(None, (reading.caution(noise, size), column.aggregate.caution))),
     )

@@ -12,8 +12,8 @@ from tacit.algebra import Call, Column, Node, names
 from tacit.core import AnswerTable, Cells, MeasuredIntegers, Release, Value
 from tacit.errors import TacitError
 from tacit.fixes import Choose
-from tacit.tables._release_arithmetic import check_computable, evaluate
-from tacit.tables._release_totals import looks_over_lines, sortable, with_totals
+from tacit.tables._release_arithmetic import CONFIDENCE, check_computable, evaluate
+from tacit.tables._release_totals import looks_over_lines, sorted_lines, with_totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -90,7 +90,8 @@ class PostProcessing:
     def apply(self, release: Release[AnswerTable]) -> Release[AnswerTable]:
         """Return the release as asked for."""
         answer = release.content
-        numbered = [_line(answer, i) | {_PLACE: (i, None, None)} for i in range(len(answer))]
+        about = {CONFIDENCE: (answer.confidence, None, None)}
+        numbered = [_line(answer, i) | about | {_PLACE: (i, None, None)} for i in range(len(answer))]
         lines = self._chosen(numbered, answer.confidence)
         keys: dict[str, tuple[Value, ...]] = {}
         columns: dict[str, Cells] = {}
@@ -108,12 +109,26 @@ class PostProcessing:
         notes |= {name: note for name, node in self.outputs if (note := _note(node, columns.get(name)))}
         counts = tuple(name for name, source in shown if source in answer.counts)
         dates = tuple(name for name, source in shown if source in answer.dates)
-        marks = (*release.marks, *chosen)
+        marks = (*release.marks, *chosen, *self._dropped(numbered))
         measured = () if chosen else _measured(answer, shown, lines)
         shown_answer = replace(
             answer, keys=keys, columns=columns, notes=notes, counts=counts, dates=dates, measured=measured
         )
         return replace(release, content=shown_answer, marks=marks)
+
+    def _dropped(self, lines: list[dict[str, ValueWithInterval]]) -> list[str]:
+        """Say how many lines HAVING drops because the noise hides a value that it reads."""
+        if self.having is None:
+            return []
+        read = names(self.having)
+        hidden = [
+            line
+            for line in lines
+            if any(line[name][0] is None and line[name][1] is not None for name in read)
+        ]
+        count = sum(1 for line in hidden if evaluate(self.having, line)[0] is not True)
+        few = "1 line was dropped" if count == 1 else f"{count:,} lines were dropped"
+        return [f"{few} because the noise hides a value that HAVING reads"] if count else []
 
     def _chosen(
         self, lines: list[dict[str, ValueWithInterval]], confidence: float
@@ -124,7 +139,7 @@ class PostProcessing:
         nodes = [*(node for _, node in self.outputs), *(node for node, _ in self.order)]
         lines = with_totals(lines, nodes, confidence, evaluate)
         for node, descending in reversed(self.order):
-            lines.sort(key=lambda line, node=node: sortable(evaluate(node, line)[0]), reverse=descending)  # type: ignore[misc]
+            lines = sorted_lines(lines, [evaluate(node, line) for line in lines], descending=descending)
         return lines[: self.limit] if self.limit is not None else lines
 
 
@@ -153,12 +168,18 @@ def _line(answer: AnswerTable, i: int) -> dict[str, ValueWithInterval]:
     return line
 
 
+def _divides(node: Node) -> bool:
+    return isinstance(node, Call) and (node.op == "div" or any(_divides(one) for one in node.args))
+
+
 def _note(node: Node, cells: Cells | None) -> str:
     """Say of a computed column over which lines it is computed, and why it has no interval."""
     if not isinstance(node, Call) or cells is None:
         return ""
     said = ["computed from the lines of this answer"] if looks_over_lines(node) else []
     numbers = any(isinstance(value, int | float) for value in cells.value)
+    if _divides(node) and None in cells.value:
+        said.append("no value where the divisor may be noise alone")
     if numbers and cells.lack_intervals:
         some = " in some lines" if any(low is not None for low in cells.low) else ""
         why = "a part of it has none or because the noise can change which value is chosen"

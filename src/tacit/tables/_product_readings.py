@@ -164,6 +164,7 @@ class _PairReading(Reading):
     """A quantity of two columns."""
 
     __slots__ = ()
+    divided: ClassVar[bool] = True
     unknown: ClassVar[str] = "depends on the number of rows: give a size to estimate it"
     #: Whether x, which explains, is the first column of the statistic.
     x_first: bool
@@ -188,7 +189,7 @@ class _PairReading(Reading):
         sums = PairSums(cells, PairNoise.of(noise), float(1 - confidence))
         least, most = self.whole(x, y, grids[0].width)
         inside = (np.clip(end, least, most).tolist() for end in self.ends(sums, x, y))
-        return [Cell(None if math.isnan(v) else v, a, b) for v, a, b in zip(*inside, strict=True)]  # type: ignore[arg-type]
+        return [Cell(None if math.isnan(v) else v, a, b) for v, a, b in zip(*inside, strict=True)]
 
     def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
         """Return the half-width to expect with ``size`` rows.

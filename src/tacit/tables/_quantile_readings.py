@@ -8,27 +8,32 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.core import without_hidden
 from tacit.report import percent
 from tacit.tables._candidate_cells import candidate_ends, rounding_in_words
 from tacit.tables._readings import Cell, Reading, StepNoise
 
 if TYPE_CHECKING:
-    from fractions import Fraction
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from tacit.algebra import BinCounts
+    from tacit.core import Cells
     from tacit.mechanisms import LinearNoise, QuantileBracket, QuantileChoice
     from tacit.tables._aggregates import Range
     from tacit.tables._candidate_cells import CandidateEnds
 
 _KNOTS = 33
+#: The confidence of the rank error that hides a quantile, whatever the confidence of the release.
+_SURE = Fraction(19, 20)
 
 
 class _Quantile(Reading):
@@ -51,6 +56,10 @@ class _Quantile(Reading):
         statistic: BinCounts = noise.statistic  # type: ignore[assignment]
         values = [float(v) for v in statistic.bins.values]
         return min(self.rank_error(noise, confidence) / size, 1.0) * (values[-1] - values[0])
+
+    def hides(self, noise: StepNoise, rows: float) -> bool:
+        """Return whether a candidate may be as far as half of the rows from its position."""
+        return rows <= 2 * self.rank_error(noise, _SURE)
 
     def rows(self, noise: StepNoise, confidence: Fraction) -> str:
         """Return the rank error in words."""
@@ -178,6 +187,10 @@ class QuantileFromCounts(_Quantile):
         read = np.stack([values[chosen], lowest[first], highest[last]], axis=-1)
         return [Cell(*one) for one in read.tolist()]
 
+    def hidden_up_to(self, noise: StepNoise) -> Callable[[float], bool]:
+        """Compare the number of rows with the rank error."""
+        return lambda rows: self.hides(noise, rows)
+
     def rank_error(self, noise: StepNoise, confidence: Fraction) -> float:
         """Return how many rows of noise the test of one candidate allows for, at most."""
         return max(_rank_slacks(noise.linear, noise.statistic.size, float(self.level), float(1 - confidence)))
@@ -192,6 +205,23 @@ class QuantileFromCounts(_Quantile):
         """Say that the interval covers the rounding to candidates."""
         del confidence
         return f"{self.rounded(noise)}; the interval allows for this"
+
+
+def hide_picks(reading: Reading, noise: StepNoise, cells: Cells, rows: Sequence[Any]) -> Cells:
+    """Return a column of picked quantiles without those that the noise hides, by their noisy rows.
+
+    A pick holds no number of rows, so the count of rows that the same answer releases stands for it. Of a
+    hidden pick the interval is all that is known: the range of the candidates.
+    """
+    if not isinstance(reading, ChosenQuantile | BracketedQuantile):
+        return cells
+    hidden = [reading.hides(noise, own) for own in rows]
+    lowest, highest = reading.ends(noise, getattr(reading, "bounds", None))
+    low, high = (
+        tuple(float(end) if gone and own is None else own for own, gone in zip(part, hidden, strict=True))
+        for part, end in ((cells.low, lowest[0]), (cells.high, highest[-1]))
+    )
+    return without_hidden(replace(cells, low=low, high=high), hidden)
 
 
 @lru_cache(maxsize=256)

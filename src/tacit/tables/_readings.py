@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from tacit.core import HIDDEN, is_hidden, least_shown
 from tacit.mechanisms import DiscreteGaussian, LinearNoise, PermuteAndFlip, TopK, mean_sets, variance_sets
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from tacit.algebra import BinCounts, MomentSums, Statistic
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
 class Cell:
     """One released number (or picked value) with its interval; None where there is none."""
 
-    value: float | str | bool
+    value: float | str | bool | None
     low: float | None = None
     high: float | None = None
 
@@ -59,6 +62,12 @@ class StepNoise:
             math.sqrt(sum(float(one.scale) ** 2 for one in gaussian)),
         )
 
+    @property
+    def variance(self) -> Fraction | float:
+        """The variance of the noise in the sum of a line's integers, all members added."""
+        terms = (one.scale**2 * (1 if isinstance(one, DiscreteGaussian) else 2) for one in self.mechanisms)
+        return self.statistic.size * sum(terms, Fraction(0))
+
 
 @lru_cache(maxsize=1024)
 def _half_width_together(noise: LinearNoise, failing: float) -> int:
@@ -72,10 +81,35 @@ class Reading(ABC):
     __slots__ = ()
     #: What the plan says in place of an expected error that it cannot know.
     unknown: ClassVar[str] = ""
+    #: Whether the value is divided by a number of rows: the sum of the integers of a line.
+    divided: ClassVar[bool] = False
 
     @abstractmethod
     def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
-        """Read the value of every group, with its interval."""
+        """Read the value of every group, with its interval, also where the noise hides it."""
+
+    def shown(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
+        """Read the value of every group, with its interval; a value that the noise hides is missing."""
+        cells = zip(self.read(noise, lines, confidence), lines, strict=True)
+        limit = self.hidden_up_to(noise)
+        if limit is None:
+            return [cell for cell, _ in cells]
+        return [replace(cell, value=None) if limit(sum(line)) else cell for cell, line in cells]
+
+    def hidden_up_to(self, noise: StepNoise) -> Callable[[float], bool] | None:
+        """Return whether the noise hides a value, by the sum of the integers of its line; None: never."""
+        if not self.divided:
+            return None
+        variance = noise.variance
+        return lambda total: is_hidden(total, variance)
+
+    def caution(self, noise: StepNoise, size: int | None) -> str:
+        """Say from how many rows on the value is shown, where fewer may be asked about."""
+        if not self.divided:
+            return ""
+        rows = math.ceil(least_shown(noise.variance) / noise.statistic.weight)
+        shown = f"{HIDDEN} with fewer than about {rows:,} rows"
+        return shown if size is None or size < rows else ""
 
     @abstractmethod
     def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
@@ -194,6 +228,7 @@ class PartsSum(_LinearInParts):
 class PartsMean(_FromParts):
     """The mean of the values."""
 
+    divided: ClassVar[bool] = True
     unknown: ClassVar[str] = "depends on the number of rows: give a size to estimate it"
 
     def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
@@ -221,6 +256,7 @@ class PartsSpread(_FromParts):
 
     root: bool = False
     sample: bool = True
+    divided: ClassVar[bool] = True
     unknown: ClassVar[str] = "depends on the number of rows: give a size to estimate it"
 
     def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:

@@ -6,6 +6,7 @@ import operator
 from typing import TYPE_CHECKING, Final
 
 from tacit.algebra import Call, Column, Literal, Node, text_of
+from tacit.core import swamped
 from tacit.errors import TacitError
 from tacit.fixes import Do
 from tacit.tables._release_functions import FUNCTIONS, choose, rounded
@@ -37,6 +38,9 @@ _ARITHMETIC: Final[dict[str, Callable[[float, float], float | None]]] = {
     "abs": lambda a, _: abs(a),
     "round": rounded,
 }
+#: The name under which a line holds how often each interval covers the noise; no column has it.
+CONFIDENCE: Final = "\0"
+_USUAL: Final[ValueWithInterval] = (0.95, None, None)
 _CHOICES: Final = frozenset({"case", "coalesce"})
 _COMPUTABLE: Final = frozenset({*_COMPARISONS, *_LOGIC, *_ARITHMETIC, *_CHOICES, *FUNCTIONS, *OVER})
 
@@ -82,11 +86,22 @@ def evaluate(node: Node, line: Mapping[str, ValueWithInterval]) -> ValueWithInte
                 [(evaluate(c, line)[0], _certain(c, line), evaluate(v, line)) for c, v in pairs],
                 evaluate(args[-1], line),
             )
+        case Call("div", args) if _divisor_is_noise(found := [evaluate(a, line) for a in args], line):
+            return None, *_interval("div", found, 0.0)
         case Call("coalesce", args):
             found = [evaluate(a, line) for a in args]
             return next((one for one in found if one[0] is not None), (None, None, None))
         case Call(op, args):
             return _computed(op, [evaluate(a, line) for a in args])
+
+
+def _divisor_is_noise(args: list[ValueWithInterval], line: Mapping[str, ValueWithInterval]) -> bool:
+    """Whether the rule for hidden values hides a quotient, by the interval of its divisor."""
+    value, low, high = args[1]
+    if low is None or high is None or low == high or not isinstance(value, int | float):
+        return False
+    confidence = line.get(CONFIDENCE, _USUAL)[0]
+    return isinstance(confidence, float) and swamped(abs(value), (high - low) / 2, confidence)
 
 
 def _certain(node: Node, line: Mapping[str, ValueWithInterval]) -> bool | None:
@@ -99,7 +114,8 @@ def _certain(node: Node, line: Mapping[str, ValueWithInterval]) -> bool | None:
             parts, decides = [_certain(a, line) for a in args], op == "or"
             return decides if decides in parts else None if None in parts else not decides
         case Call("is_null", (inner,)):
-            return False if evaluate(inner, line)[1] is not None else None
+            value, low, _ = evaluate(inner, line)
+            return None if low is None else value is None
         case Call("eq" | "ne" | "lt" | "le" | "gt" | "ge" as op, (first, second)):
             return _certain_comparison(op, evaluate(first, line), evaluate(second, line))
         case _:
@@ -131,9 +147,9 @@ def _computed(op: str, args: list[ValueWithInterval]) -> ValueWithInterval:
     if op in _COMPARISONS:
         return _compared(op, values[0], values[1]), None, None
     numbers = [float(v or 0) for v in values if isinstance(v, int | float)]  # -0.0 is 0
-    if len(numbers) < len(values):
-        return None, None, None
-    a, b = (*numbers, 0.0)[:2]
+    a, b = (*numbers, 0.0)[:2] if numbers else (0.0, 0.0)
+    if len(numbers) < len(values):  # what the noise hides has an interval, and so has what is computed of it
+        return None, *_interval(op, args, b)
     return _ARITHMETIC[op](a, b), *_interval(op, args, b)
 
 

@@ -44,7 +44,8 @@ def _increasing(
         if low is None or high is None:
             return made, None, None
         ends = _safely(function, max(low, least)), _safely(function, high)
-        return (made, *ends) if None not in ends and made is not None else (made, None, None)
+        known = None not in ends and (made is not None or value is None)  # NULL, but with an interval: hidden
+        return (made, *ends) if known else (made, None, None)
 
     return computed
 

@@ -20,6 +20,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from tacit.algebra import Call, Literal, Node, text_of
+from tacit.core import swamped
 from tacit.tables._release_functions import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -197,11 +198,19 @@ def sortable(value: Value) -> tuple[int, float, str]:
     return (0, float(value), "") if isinstance(value, int | float) else (0, 0.0, value)
 
 
+def sorted_lines(lines: list[_Line], by: Sequence[ValueWithInterval], *, descending: bool) -> list[_Line]:
+    """Sort lines by a value of each; what the noise hides comes last in either direction."""
+    hidden = [value is None and low is not None for value, low, _ in by]
+    order = sorted(range(len(lines)), key=lambda i: sortable(by[i][0]), reverse=descending)
+    return [lines[i] for i in sorted(order, key=lambda i: hidden[i])]
+
+
 def _shares(values: list[ValueWithInterval], factor: float, confidence: float) -> list[ValueWithInterval]:
     """Return each value's part of their sum, times the factor."""
-    total, widths = _sum(values, confidence)[0], _half_widths(values)
+    (total, *ends), widths = _sum(values, confidence), _half_widths(values)
     if not isinstance(total, float) or not total:
         return [_MISSING] * len(values)
+    hidden = None not in ends and swamped(abs(total), (ends[1] - ends[0]) / 2, confidence)  # type: ignore[operator]
     squared = confidence >= _SQUARES_FROM
     add: Callable[[float, float], float] = math.hypot if squared else operator.add
     before = list(accumulate(widths or [], add, initial=0.0))[:-1]
@@ -214,7 +223,7 @@ def _shares(values: list[ValueWithInterval], factor: float, confidence: float) -
             rest = add(before[i], after[-1 - i])
             ends = _fieller(x, total, widths[i], rest, squared=squared)
         low, high = (None, None) if ends is None else sorted(factor * end for end in ends)
-        made.append((factor * x / total, low, high))
+        made.append((None if hidden else factor * x / total, low, high))
     return made
 
 

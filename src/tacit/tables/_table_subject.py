@@ -16,6 +16,7 @@ from tacit.tables._level_tables import level_step, read_level_tables
 from tacit.tables._levels import lines_of, read_levels
 from tacit.tables._measured_steps import measured_steps
 from tacit.tables._private_groups import PrivateGroups, private_sql
+from tacit.tables._quantile_readings import hide_picks
 from tacit.tables._rows_subject import RowsSubject
 
 if TYPE_CHECKING:
@@ -184,13 +185,24 @@ class TableSubject(RowsSubject):
             cells = (
                 read_levels(column.reading, noise, lines, groups, confidence)
                 if groups
-                else column.reading.read(noise, lines, confidence)
+                else column.reading.shown(noise, lines, confidence)
             )
             columns[column.name] = Cells(
                 tuple(c.value for c in cells), tuple(c.low for c in cells), tuple(c.high for c in cells)
             )
+        columns = self._without_hidden_picks(columns)
         measured = () if groups else measured_steps(self.columns, self.noises, noisy, self.rows_per_unit)
         return self._answer(keys, columns, confidence, measured)
+
+    def _without_hidden_picks(self, columns: dict[str, Cells]) -> dict[str, Cells]:
+        """Return the columns without picked quantiles that the noise hides, where rows are counted beside."""
+        counted = (c.name for c in self.columns if self.noises[c.step].statistic.word == "rows")
+        if (name := next(counted, None)) is None:
+            return columns
+        rows = columns[name].value
+        return {
+            c.name: hide_picks(c.reading, self.noises[c.step], columns[c.name], rows) for c in self.columns
+        }
 
     def _read_levels(self, noisy: Sequence[Any], confidence: Fraction) -> AnswerTable:
         """Read totals and groups that were measured together off the noisy residuals."""

@@ -104,4 +104,7 @@ def test_a_mean_and_its_interval_end_at_the_declared_bounds(bounds):
         )  # fmt: skip
         for epsilon in (0.01, 1, 1000):
             cells = data.agg(m=tc.mean("x")).plan(epsilon=epsilon).release()["m"]
-            assert low <= cells.low[0] <= cells.value[0] <= cells.high[0] <= high
+            shown = () if cells.value[0] is None else cells.value  # hidden by the noise of epsilon 0.01
+            ends = [low, cells.low[0], *shown, cells.high[0], high]
+            assert ends == sorted(ends)
+            assert shown or epsilon < 1000

@@ -207,10 +207,11 @@ def sorted_lines(lines: list[_Line], by: Sequence[ValueWithInterval], *, descend
 
 def _shares(values: list[ValueWithInterval], factor: float, confidence: float) -> list[ValueWithInterval]:
     """Return each value's part of their sum, times the factor."""
-    (total, *ends), widths = _sum(values, confidence), _half_widths(values)
+    (total, least, most), widths = _sum(values, confidence), _half_widths(values)
     if not isinstance(total, float) or not total:
         return [_MISSING] * len(values)
-    hidden = None not in ends and swamped(abs(total), (ends[1] - ends[0]) / 2, confidence)  # type: ignore[operator]
+    known = least is not None and most is not None
+    hidden = known and swamped(abs(total), (most - least) / 2, confidence)  # type: ignore[operator]
     squared = confidence >= _SQUARES_FROM
     add: Callable[[float, float], float] = math.hypot if squared else operator.add
     before = list(accumulate(widths or [], add, initial=0.0))[:-1]

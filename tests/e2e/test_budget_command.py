@@ -10,10 +10,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from tacit import protect
 from tacit.accounting import Budget, Cost
 from tacit.cli import main
 from tacit.errors import TacitError
 from tacit.ledger import Blocks, Ledger
+from tacit.tables import EXAMPLE_HOSPITALS, example_visits
 
 
 @pytest.fixture
@@ -86,6 +88,21 @@ def test_the_history_cuts_no_word_in_a_narrow_terminal(run, path, columns):
     assert "charged: n = count, by department, of admissions account visits; epsilon 0.125; who: bob" in words
     assert "purpose: report 2" in words
     assert "\x1b" not in shown
+
+
+def test_the_history_shows_what_an_answer_promised(run, tmp_path):
+    visits = protect(
+        example_visits(), name="visits", unit="patient_id", limits={"rows": 5},
+        keys={"hospital": EXAMPLE_HOSPITALS, "icd": list("ABCDEFGH")}, bounds={"age": (0, 90)},
+        budget=Budget(epsilon=8, delta=1e-5), ledger=tmp_path / "v.ledger",
+    )  # fmt: skip
+    visits.crosstabs(["hospital", "icd", "age"], up_to=3, bins={"age": 9}).plan(
+        epsilon=1, delta=1e-6
+    ).release()
+    visits.crosstabs(["hospital"]).plan(rho=0.01).release()
+    text = run("history", tmp_path / "v.ledger").stdout
+    assert re.search(r"7 cross tables, .* epsilon 1, delta 1e-06; charged as rho 0\.0", text), text
+    assert re.search(r"1 cross table, by hospital, .*  rho 0\.01 ", text), text
 
 
 def test_the_history_shows_a_run_as_one_line(run, path):

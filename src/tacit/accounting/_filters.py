@@ -161,7 +161,7 @@ class Filter:
             left = self.remaining
             raise TacitError(
                 "budget-exceeded",
-                f"a charge of {spend} does not fit into what is left: {left}",
+                f"a charge of {spend} does not fit into what is left: {left}{self._without_delta(spend)}",
                 why=self._reason(spend, left),
                 fix=self._advice(spend, left),
                 facts={"charge": spend, "left": left},
@@ -278,6 +278,10 @@ class Filter:
         left = budget.delta / 2 - self.delta
         return left > 0 and self.rho is not None and self.rho <= rho_cap(budget.epsilon, left)
 
+    def _without_delta(self, spend: Spend) -> str:
+        """Say that a budget has no delta where a charge needs one."""
+        return "; this budget has no delta" if spend.delta and not self.budget.delta else ""
+
     def _reason(self, spend: Spend, left: Remaining) -> str:
         """Say why a charge is refused; delta has a limit of its own that needs a word."""
         why = "every answer adds to what is known about one unit, and answers cannot be taken back"
@@ -293,7 +297,8 @@ class Filter:
             again = Say("repeat a question that was already answered, which is free")
             return Either(again, larger, Say("use data about other people"))
         if spend.delta and not of.delta:
-            return Either(Say("ask a question that needs no delta, over groups that are public"), larger)
+            with_delta = Say("ask the curator for a budget with a delta")
+            return Either(Say("ask a question that needs no delta, over groups that are public"), with_delta)
         if spend.delta > left.delta:
             return Either(Set.at_most(delta=_number(left.delta)), larger)
         if spend.epsilon is not None and left.epsilon is not None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections import Counter
+from contextlib import suppress
+from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,6 +19,7 @@ from tacit.cli._budget import AccountOption, LedgerArgument, budget, last_day, p
 from tacit.cli._fact_options import budget_text
 from tacit.cli._ledger import KeyFileOption, find_ledger, open_ledger
 from tacit.cli._output import JsonOption, printable
+from tacit.errors import TacitError
 
 if TYPE_CHECKING:
     from tacit.ledger import Entry, Ledger
@@ -54,12 +58,14 @@ def history(
     with open_ledger(find_ledger(where), key) as ledger:
         read = _latest if after is None else _following
         entries, more = read(ledger, account, limit, skipped, after or 0)
-        stored = Counter[int]() if as_json else _stored(ledger, account, entries)
-    if as_json:
-        print_json([entry.to_json() for entry in entries])
-        return
+        if as_json:
+            print_json([entry.to_json() for entry in entries])
+            return
+        stored = _stored(ledger, account, entries)
+        promises = [_promise(ledger, entry) for entry in entries]
     lines = [
-        _line(entry, stored[entry.seq] if account in {None, entry.account} else None) for entry in entries
+        _line(entry, stored[entry.seq] if account in {None, entry.account} else None, promise)
+        for entry, promise in zip(entries, promises, strict=True)
     ]
     console = Console()
     console.print(_table(lines) if console.width >= _WIDE else _below_each_other(lines, console.width))
@@ -67,14 +73,14 @@ def history(
         typer.echo(f"more: --after {entries[-1].seq}")
 
 
-def _line(entry: Entry, stored: int | None) -> dict[str, str]:
+def _line(entry: Entry, stored: int | None, promise: str) -> dict[str, str]:
     """Return the cells of an entry by their titles."""
     return {
         "entry": str(entry.seq),
         "when (UTC)": entry.at[:19].replace("T", " "),
         "what": _what(entry, stored),
         "account": entry.account or "",
-        "cost": _cost(entry),
+        "cost": promise + _cost(entry),
         "who": printable(_who(entry)),
         "purpose": printable(entry.purpose),
     }
@@ -173,6 +179,19 @@ def _change(entry: Entry) -> str:
             return f": {last_day(datetime.fromisoformat(written))}"
         case _:
             return ""
+
+
+def _promise(ledger: Ledger, entry: Entry) -> str:
+    """Return the epsilon that a stored answer promised, where it is charged in other numbers."""
+    if entry.plan is None or entry.account is None or entry.spend is None or entry.spend.epsilon is not None:
+        return ""
+    with suppress(TacitError, ValueError, LookupError, TypeError):  # no answer, or none with a certificate
+        stored = ledger.stored_release(entry.account, entry.plan, version=int(str(entry.body["version"])))
+        promised = json.loads(stored.payload)["certificate"]["promised"] if stored is not None else {}
+        if "epsilon" in promised:
+            text = ", ".join(f"{name} {float(Fraction(value)):g}" for name, value in promised.items())
+            return f"{text}; charged as "
+    return ""
 
 
 def _cost(entry: Entry) -> str:

@@ -59,7 +59,8 @@ class Estimate:
 
     def text(self) -> str:
         """Write the answer for a terminal: the sentence, then the numbers."""
-        said = [] if self.value is None else [f"estimate {self.value:.6g}"]
+        what = "estimate" if self.p_value is None or self.low is not None else "test statistic"
+        said = [] if self.value is None else [f"{what} {self.value:.6g}"]
         if self.low is not None and self.high is not None:
             ends = f"{self.low:.6g} to {self.high:.6g}"
             said.append(f"{percent_words(self.level)} interval {ends} (covers {self.covers})")

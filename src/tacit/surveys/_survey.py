@@ -346,12 +346,14 @@ class Survey(Reportable):
             (q.name, q.kind, f"{len(q.answers):,} answers" if q.answers else _between(q), what_is_sent(q))
             for q in self.questions
         )
-        wanted = tuple(f"{q.name}: {q.why}." for q in self.questions if q.why)
         return Report(
             f"survey {self.name}: epsilon {float(self.epsilon):g} for each respondent",
             (self.why[:1].upper() + self.why[1:] + ".",) if self.why else (),
             (ReportTable("", ("question", "kind", "answers", "what a respondent sends"), rows),),
-            (gives_away(self.epsilon) + ".", *wanted, f"digest {self.digest[:16]}"),
+            (
+                gives_away(self.epsilon) + ".",
+                f"This survey's fingerprint, which every report names: {self.digest[:16]}",
+            ),
         )
 
 

@@ -45,9 +45,13 @@ def _listed(tables: CrossTables) -> list[str]:
     return [*lines, *([f"and {more:,} more tables"] if more > 0 else [])]
 
 
+def how_many(tables: int) -> str:
+    """Write a number of cross tables."""
+    return "1 cross table" if tables == 1 else f"{tables:,} cross tables"
+
+
 def _head(tables: CrossTables) -> str:
-    what = "1 cross table" if len(tables) == 1 else f"{len(tables):,} cross tables"
-    return f"{what}, +/- at {tables.confidence * 100:g} % for the noise, one cell at a time"
+    return f"{how_many(len(tables))}, +/- at {tables.confidence * 100:g} % for the noise, one cell at a time"
 
 
 def _caption(tables: CrossTables, marks: tuple[str, ...]) -> list[str]:

@@ -21,7 +21,7 @@ from tacit.tables._axes import Axis, BinsGiven, read_axes
 from tacit.tables._captions import facts_of_blocks, limits_of, rows_beyond, without_unit
 from tacit.tables._coded_rows import coded_question
 from tacit.tables._counted_subject import CountedSubject, axes_document
-from tacit.tables._cross_display import table_words
+from tacit.tables._cross_display import how_many, table_words
 from tacit.tables._cross_tables import CrossTables, PlacedAxis, TableName
 from tacit.tables._cross_workload import Aim, CrossWorkload, PaidNoise
 from tacit.tables._rows_questions import read_rows, rows_document
@@ -143,7 +143,7 @@ class CrossDesign:
     def words(self) -> str:
         """The question in words."""
         names = ", ".join(axis.name for axis in self.axes)
-        return f"{len(self.tables):,} cross tables of {names}, rows {rows_in_words(self.rows.relation)}"
+        return f"{how_many(len(self.tables))} of {names}, rows {rows_in_words(self.rows.relation)}"
 
     def draft(self, goal: Goal) -> Draft[CrossTables]:
         """Draft the plan of all tables together.
@@ -180,7 +180,7 @@ class CrossDesign:
                 *facts_of_blocks(dataset, blocks),
                 *((("delta", warning),) if warning else ()),
             ],
-            asked=f"{len(self.tables):,} cross tables, {in_words(asked, shape=dataset.record == 'shape')}",
+            asked=f"{how_many(len(self.tables))}, {in_words(asked, shape=dataset.record == 'shape')}",
         )
 
     def _tolerances(self, within: PerTable) -> list[Fraction]:

@@ -533,7 +533,10 @@ def test_what_is_left_is_told_in_the_terms_that_were_declared(budget, spent, tol
 def test_a_refused_charge_says_what_would_fit(budget, spend, advice):
     with pytest.raises(TacitError) as refusal:
         Filter.start(budget).after(spend)
-    assert refusal.value.fix == Either(advice, Say("ask the curator for a larger budget"))
+    without_delta = spend.delta and not budget.delta
+    larger = "a budget with a delta" if without_delta else "a larger budget"
+    assert refusal.value.fix == Either(advice, Say(f"ask the curator for {larger}"))
+    assert ("this budget has no delta" in refusal.value.what) == bool(without_delta)
 
 
 @pytest.mark.parametrize("charged", [Spend(epsilon=F(1, 3)), Spend(epsilon=F(2, 7))])

@@ -136,6 +136,9 @@ def test_fresh_noise_is_averaged_away_and_a_stored_answer_is_not():
     assert attack.redrawn[-1].epsilon == 150
     assert len({point.advantage for point in attack.stored}) == 1
     assert attack.stored[-1].epsilon == 0.5
+    [table] = attack.report().tables
+    kept = attack.stored[0]
+    assert table.rows[0][3] == f"{kept.advantage:.3f} ({kept.low:.3f} to {kept.high:.3f})"
 
 
 def test_membership_is_certain_from_the_exact_count():

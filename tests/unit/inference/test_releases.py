@@ -195,6 +195,7 @@ def test_the_answer_without_noise_is_that_of_textbooks():
     exact = stats.ttest_ind(groups[0], groups[2], equal_var=False)
     assert found.p_value == pytest.approx(exact.pvalue, rel=0.05)
     assert (found.low, found.high) == pytest.approx(tuple(exact.confidence_interval()), abs=0.02)
+    assert "\ntest statistic " in tc.inference.anova(release).text()
     assert tc.inference.anova(release).p_value == pytest.approx(stats.f_oneway(*groups).pvalue, rel=0.05)
     histogram = data.group_by("g").agg(h=tc.histogram("x", range(0, 101, 5))).plan(epsilon=50_000).release()
     cells = [np.minimum(group // 5, 19) for group in groups]

@@ -20,6 +20,14 @@ def refused(code, call, *words, **named):
     return refusal.value
 
 
+def test_a_printed_survey_has_no_names_of_mechanisms():
+    survey = tc.survey("s", {"a": [str(i) for i in range(40)], "b": ["no", "yes"], "c": (0, 10)}, epsilon=2)
+    text = str(survey)
+    assert not any(word in text for word in ("hashing", "Duchi", "digest", "/n"))
+    assert "the true one with probability 88.1 %" in text
+    assert survey.digest[:16] in text
+
+
 def test_answers_say_what_kind_a_question_is():
     poll = tc.survey("four", FOUR, epsilon=2)
     assert [question.kind for question in poll.questions] == ["choice", "choice", "number", "scale"]

@@ -58,18 +58,17 @@ class AveragingAttack(Reportable):
         rows = tuple(
             (
                 f"{again:,}",
-                f"{fresh.advantage:.3f}",
+                f"{fresh.advantage:.3f} ({fresh.low:.3f} to {fresh.high:.3f})",
                 f"{fresh.bound:.3f} (epsilon {fresh.epsilon:g})",
-                f"{kept.advantage:.3f}",
+                f"{kept.advantage:.3f} ({kept.low:.3f} to {kept.high:.3f})",
                 f"{kept.bound:.3f} (epsilon {kept.epsilon:g})",
             )
             for again, fresh, kept in zip(self.repeats, self.redrawn, self.stored, strict=True)
         )
         header = ("times asked", "advantage, fresh noise", "bound", "advantage, stored answer", "bound")
-        widest = max(point.high - point.low for point in (*self.redrawn, *self.stored)) / 2
         note = (
-            f"Measured in {self.redrawn[0].trials:,} trials in each world. The half-width of the "
-            f"{percent(CONFIDENCE)} intervals is at most {widest:.3f}."
+            f"Measured in {self.redrawn[0].trials:,} trials in each world, each with its "
+            f"{percent(CONFIDENCE)} interval. A bound is broken only if a whole interval lies above it."
         )
         return Report("Averaging attack", lead, (ReportTable("", header, rows),), (note,))
 

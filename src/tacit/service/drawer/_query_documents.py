@@ -38,6 +38,7 @@ def listed_query(call: ServiceCall, row: ServiceRow) -> dict[str, Any]:
         "purpose": row["purpose"],
         "person": row["person"],
         "sql": json.loads(row["ask"]).get("sql") if mine else None,
+        "words": _in_short(json.loads(row["ask"])) if mine else None,
         "release": row["release"] if state == "finished" else None,
     }
 
@@ -49,12 +50,12 @@ def query_document(call: ServiceCall, row: ServiceRow) -> dict[str, Any]:
     of the ledger keeps of a question is the policy's decision.
     """
     listed = listed_query(call, row)
-    running = listed["state"] == "running"
+    running, kept = listed["state"] == "running", _card(call, row)
     return {
         **listed,
         "policy": row["policy"],
-        "ask": json.loads(row["ask"]) if row["person"] == call.person.id else None,
-        "price": _price(call, row),
+        **question_words(call, row),
+        "price": None if kept is None else kept["price"],
         "sentence": _SENTENCES[listed["state"]],
         "done": listed["state"] not in {"waiting", "running"},
         "answer_at": row["answer_at"] if running else None,
@@ -63,12 +64,32 @@ def query_document(call: ServiceCall, row: ServiceRow) -> dict[str, Any]:
     }
 
 
-def _price(call: ServiceCall, row: ServiceRow) -> dict[str, Any] | None:
-    """Return what the question costs; None if it would be another plan under the policy of today."""
+def question_words(call: ServiceCall, row: ServiceRow) -> dict[str, Any]:
+    """Return the question as it was asked, and in words; nothing of it for others than who asked it."""
+    if row["person"] != call.person.id:
+        return {"ask": None, "words": None}
+    ask, kept = json.loads(row["ask"]), _card(call, row)
+    return {"ask": ask, "words": _in_short(ask) if kept is None else kept["asked"]}
+
+
+def _in_short(ask: dict[str, Any]) -> str | None:
+    """Name a question without planning it: its SQL, its method, or the columns of a plan made elsewhere."""
+    match ask:
+        case {"sql": str(sql)}:
+            return sql
+        case {"method": str(method), **rest}:
+            given = rest.get("arguments") or {}
+            return f"{method}({', '.join(f'{name}={value}' for name, value in given.items())})"
+        case {"plan": {"request": {"question": {"aggregates": list(aggregates)}}}}:
+            return ", ".join(str(name) for name, *_ in aggregates)
+    return None
+
+
+def _card(call: ServiceCall, row: ServiceRow) -> dict[str, Any] | None:
+    """Return the card of a question's plan; None if it would be another plan under the policy of today."""
     try:
         opened = call.service.dataset(row["dataset"])
         kept = shelf_of(call.service).plan(opened, json.loads(row["ask"]), str(row["person"]))
     except TacitError:
         return None
-    price: dict[str, Any] = kept.document["price"]
-    return price if kept.hash == row["plan"] else None
+    return kept.document if kept.hash == row["plan"] else None

@@ -12,6 +12,7 @@ from tacit.service._operations import Answer, Download, Operation, needs
 from tacit.service._release_contents import chart_of, kind_words, lines_of, text_of, value_tables
 from tacit.service.drawer._clock import now
 from tacit.service.drawer._queries import read_page
+from tacit.service.drawer._query_documents import question_words
 from tacit.service.drawer._release_documents import release_words
 from tacit.service.drawer._released import release_document, release_row
 
@@ -31,11 +32,18 @@ def get_release(call: ServiceCall) -> Answer:
     if call.is_page:
         kept = document["document"]
         document |= {
+            "question": _question(call, row),
             "tables": value_tables(kept),
             "text": text_of(kept),
             "words": kind_words(document["kind"]),
         }
     return Answer(document, headers={"etag": f'"{row["id"]}"'})
+
+
+def _question(call: ServiceCall, row: ServiceRow) -> dict[str, Any] | None:
+    """Return the question that a release answers, for the person who asked it."""
+    asked = call.service.database.row("SELECT * FROM queries WHERE id = ?", row["query"])
+    return None if asked is None else question_words(call, asked)
 
 
 def get_certificate(call: ServiceCall) -> Answer:

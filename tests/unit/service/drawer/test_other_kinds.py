@@ -135,6 +135,8 @@ def test_from_the_price_to_the_published_figure(place, dataset, kind, ask):
     page = place.get(f"/releases/{release}")
     assert page.status_code == 200
     assert "Values and intervals" in page.text
+    assert "The question: " in page.text
+    assert "The question: " not in place.get(f"/releases/{release}", "cora").text  # its words are ana's
     assert place.get("/releases").status_code == 200
     assert place.get("/api/v1/releases").json()["releases"][0]["kind"] == kind
     spent = place.service.ledger.account(dataset).spent

@@ -532,6 +532,26 @@ def test_a_question_with_very_many_keys_is_priced_drawn_listed_and_its_certifica
     assert checked.json()["matches"] is True, checked.text
 
 
+def test_pages_of_a_question_and_its_answer_say_what_was_asked(ward):
+    def page(path, who="ana"):
+        return ward.call("GET", path, ward.tokens[who], headers={"accept": "text/html"}).text
+
+    plan = ward.service.dataset("visits").dataset.sql(GROUPED).plan(epsilon=0.25)
+    for form, words in (
+        ({"sql": GROUPED, "epsilon": "1/2"}, GROUPED),
+        ({"plan": plan.to_json()}, "The question: <bdi>n = count, by hospital, of visits</bdi>"),
+    ):
+        asked = ward.call("POST", "/api/v1/queries", ward.tokens["ana"], json={"dataset": "visits", **form})
+        ward.drawing.answer()
+        query = asked.json()["query"]
+        release = ward.get(f"/queries/{query}").json()["release"]
+        assert words in page(f"/queries/{query}")
+        assert words in page(f"/releases/{release}")
+        assert "n = count" not in page(f"/queries/{query}", "cem")
+        assert ward.get("/queries").json()["queries"][0]["words"] in (GROUPED, "n")
+    assert f">Question {query}" not in page("/queries")
+
+
 def test_bodies_beyond_their_limit_are_refused_with_what_to_do(ward):
     long = {"icd": ["x" * 1000] * 1100}
     head = ward.service.ledger.head

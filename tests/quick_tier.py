@@ -41,7 +41,8 @@ SLOW = {
     "src/tacit/learn/federated": "*",
     "src/tacit/mechanisms": "_band_choice",
     "tests/contract": (
-        "composite_owners database_tables engine_groups engine_plans engines frames hostile_cells values"
+        "bad_arguments composite_owners database_tables engine_groups engine_plans engines frames "
+        "hostile_cells values"
     ),
     "tests/unit": "worked_examples",
     "tests/unit/accounting": (

@@ -20,7 +20,7 @@ from tacit.errors import TacitError
 from tacit.fixes import Fix, Say, to_json
 
 #: Words that are not a command: the exception of whichever click typer carries.
-_Misuse: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+Misuse: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 #: The options that take a number with decimals.
 _NUMBERS = frozenset(
@@ -98,7 +98,7 @@ def _run() -> None:
             _end(2, error.code, error.what, error.why, str(refusal.fix), error.fix)
         typer.echo(f"error: {refusal}", err=True)
         sys.exit(2)
-    except _Misuse as error:  # arrives here only with --json; without it, typer has printed the error
+    except Misuse as error:  # arrives here only with --json; without it, typer has printed the error
         context = getattr(error, "ctx", None)
         words = getattr(error, "format_message", error.__str__)()
         where = "tacit" if context is None else context.command_path

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path  # noqa: TC003 - typer reads it
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,7 +10,9 @@ from typer.core import TyperCommand, TyperGroup
 
 from tacit.cli._app import app
 from tacit.cli._fact_options import budget_parts, read_limit_option
-from tacit.cli._field_command import Given, Terms, asks, declared_kind, with_terms
+from tacit.cli._field_command import Given, Terms, asks, declared_kind
+from tacit.cli._output_files import OutputFiles
+from tacit.cli._shared_options import with_options
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Say
 
@@ -40,7 +42,7 @@ class _Kinds(TyperGroup):
             return None
         alone = typer.Typer(add_completion=False)
         summary = f"Ask {kind.label}; the same question again is free."
-        alone.command(cmd_name, cls=asks(cmd_name, declared=True), help=summary)(with_terms(_ask))
+        alone.command(cmd_name, cls=asks(cmd_name, declared=True), help=summary)(with_options(_ask))
         made: TyperCommand = typer.main.get_command(alone)  # type: ignore[assignment]
         return made
 
@@ -57,17 +59,19 @@ app.add_typer(
 
 def _ask(
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The file with the data.")],
-    ask: Annotated[str, typer.Argument(metavar="QUESTION", help="The question.")], terms: Terms, given: Given,
+    ask: Annotated[str, typer.Argument(metavar="QUESTION", help="The question.")],
+    terms: Terms, files: OutputFiles, given: Given,
     *, unit: Annotated[str, typer.Option(help="Who is protected, as the kind names it.")] = "row",
     version: Annotated[int, typer.Option(help="The version of the data.")] = 1,
     limit: Annotated[
         list[str] | None, typer.Option("--limit", help="rows=5: how much of one unit counts; repeatable.")
     ] = None,
 ) -> None:  # fmt: skip
-    called, files = terms.begin(source, (".json",))
-    if terms.plot is not None:
+    files.check(".json")
+    called = terms.begin(source)
+    if files.plot is not None:
         raise bad_parameter(
-            "--plot", "omitted", terms.plot, fix=Say("write --out answer.json, and draw that")
+            "--plot", "omitted", files.plot, fix=Say("write --out answer.json, and draw that")
         )
     if not source.exists():
         raise TacitError("unknown-table", f"there is no file {source}", fix=Say("check its name and folder"))

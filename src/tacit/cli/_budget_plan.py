@@ -11,6 +11,7 @@ import typer
 from tacit.cli import _question as question
 from tacit.cli._app import app
 from tacit.cli._output import JsonOption, PlotOption, printable, say, show_json
+from tacit.cli._shared_options import with_options
 from tacit.errors import TacitError
 from tacit.fixes import Choose
 
@@ -30,11 +31,10 @@ ReportsArgument = Annotated[
 
 
 @app.command("budget-plan")
+@with_options
 def budget_plan(
     reports: ReportsArgument,
-    config: question.ConfigOption = Path("tacit.toml"),
-    dataset: question.DatasetOption = None,
-    engine: question.EngineOption = None,
+    place: question.Declarations,
     *,
     plot: PlotOption = None,
     as_json: JsonOption = False,
@@ -50,7 +50,7 @@ def budget_plan(
     if not isinstance(listed, list) or not listed or not all(isinstance(one, dict) for one in listed):
         raise _unreadable(reports, "it has no [[report]]")
     first = str(listed[0].get("sql", ""))
-    declared, name = question.declared_dataset(config, dataset, first, engine)
+    declared, name = place.read(first)
     with Ledger.memory() as ledger:
         opened = question.alone(declared, name).dataset(name, ledger=ledger)
         made = _schedule([_asked(one, opened, reports) for one in listed], given.get("budget"), opened)

@@ -62,7 +62,8 @@ def note_dataset(config: Path | None, declared: Config | None, name: str, sql: s
     ledger = declared.ledger if declared is not None and declared.ledger else "LEDGER"
     keyed, delta = frozenset(facts.get("keys", ())), bool(facts.get("budget", {}).get("delta"))
     parent, unit = str(facts.get("parent", "")), str(facts.get("unit", ""))
-    _context.set(CommandContext(name, config, ledger, sql, keyed, delta, parent, unit))
+    options = current_context().options
+    _context.set(CommandContext(name, config, ledger, sql, keyed, delta, parent, unit, options))
 
 
 def note_ledger(where: str) -> None:

@@ -2,31 +2,34 @@
 
 A field declares each question once (`tacit.core.QuestionKind`). Its arguments become options, which are read
 and refused by the declaration, with the codes that Python and services use. What all these commands take
-beside (the cost, the budget, files) is `Terms`.
+beside (the cost, the budget, who asks) is `Terms`.
 """
 
 from __future__ import annotations
 
-import inspect
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache, cached_property
-from pathlib import Path  # noqa: TC003 - typer reads it
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
 
+from tacit.cli._app import Misuse
 from tacit.cli._context import note_dataset, note_ledger, note_options
 from tacit.cli._first_budget import check_first_charge, given_budget, left_now, whole_budget
 from tacit.cli._output import JsonOption, exact_text, say, show_json
-from tacit.cli._output_files import OutOption, OutputFiles
+from tacit.cli._shared_options import Asker, Further, Total
+from tacit.cli._toml import number_text
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Say, Set
 from tacit.parameters import Anything, Flag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
+    from tacit.cli._output_files import OutputFiles
     from tacit.core import Argument, Dataset, DatasetKind, Plan, Question, QuestionKind, Release
     from tacit.parameters import Parameter
 
@@ -34,14 +37,10 @@ if TYPE_CHECKING:
 _ASKED, _FACT = "ask_", "fact_"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """What every such command takes: what the answer may cost, who pays, and the files to write."""
+@dataclass(frozen=True, kw_only=True)
+class Terms(Total, Asker):
+    """What every such command takes: what the answer may cost, and who pays."""
 
-    epsilon: Annotated[float | None, typer.Option("--epsilon", "-e", help="What the answer costs.")] = None
-    delta: Annotated[float, typer.Option(help="Allow Gaussian noise, with this delta.")] = 0
-    rho: Annotated[float | None, typer.Option(help="Instead of epsilon: the cost in rho (zCDP).")] = None
-    confidence: Annotated[float, typer.Option(help="How often intervals cover the noise.")] = 0.95
     budget: Annotated[
         float | None,
         typer.Option(help="The whole budget, in epsilon (or in rho, with --rho); needed the first time."),
@@ -52,23 +51,14 @@ class Terms:
     ledger: Annotated[str, typer.Option(help="Where the budget is kept.")] = "tacit.ledger"
     name: Annotated[str | None, typer.Option(help="By default the name of the file.")] = None
     plan: Annotated[bool, typer.Option("--plan", help="Show the cost and the error; charge nothing.")] = False
-    out: OutOption = None
-    plot: Annotated[Path | None, typer.Option(help="Draw it here (.png, .svg, .pdf).")] = None
-    certificate: Annotated[Path | None, typer.Option(help="Write the certificate here (.json).")] = None
-    who: Annotated[str, typer.Option(help="Who asks; recorded in the ledger.")] = ""
-    purpose: Annotated[str, typer.Option(help="For which purpose; recorded too.")] = ""
     as_json: JsonOption = False
 
-    def begin(
-        self, source: Path, ends: tuple[str, ...] = (".csv", ".parquet"), name: str = ""
-    ) -> tuple[str, OutputFiles]:
-        """Return the dataset's name and the files to write, which are checked."""
+    def begin(self, source: Path, name: str = "") -> str:
+        """Return the dataset's name, of which refusals speak from now on."""
         called = self.name or name or source.stem
         note_dataset(None, None, called)
         note_ledger(self.ledger)
-        files = OutputFiles(self.out, self.plot, self.certificate, ends)
-        files.check()
-        return called, files
+        return called
 
     def answer(
         self, called: str, declare: Callable[..., Dataset], asked: Callable[[Any], Question[Any]],
@@ -87,9 +77,7 @@ class Terms:
         """
         from tacit.ledger import Ledger
 
-        goal: dict[str, Any] = {
-            "epsilon": self.epsilon, "delta": self.delta, "rho": self.rho, "confidence": self.confidence
-        }  # fmt: skip
+        goal = self.goal
         with Ledger.memory() as trial:  # a wrong question is refused before a ledger is made
             tried = given_budget(self.budget or 1, goal, self.budget_delta)
             made = asked(declare(ledger=trial, budget=tried)).plan(**goal)
@@ -110,7 +98,7 @@ class Terms:
         if self.as_json:
             show_json({
                 **_plan_facts(made), **figures(release), "certificate": dict(release.certificate.fields),
-                "files": [str(path) for _, path, _ in files.asked],
+                "files": [str(path) for _, path in files.asked],
                 "left": {part: exact_text(getattr(left, part)) for part in ("epsilon", "delta", "rho")},
             })  # fmt: skip
             return
@@ -140,43 +128,12 @@ def rows_of(release: Release[Any]) -> dict[str, object]:
     return {"rows": list(release.content), "confidence": release.content.confidence}
 
 
-def with_terms(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command that takes ``terms`` be typed with the options that make them.
-
-    A command that takes ``given`` gets the declared arguments that were typed; `asks` adds their options.
-    """
-    own = dict(inspect.signature(command, eval_str=True).parameters)
-    takes_arguments = own.pop("given", None) is not None
-    del own["terms"]
-    hints = get_type_hints(Terms, include_extras=True)
-    shared = {
-        one.name: inspect.Parameter(
-            one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name]
-        )
-        for one in fields(Terms)
-    }
-
-    def run(context: typer.Context, **values: Any) -> None:
-        terms = Terms(**{name: values.pop(name) for name in shared})
-        further = {name: values.pop(name) for name in tuple(values) if name not in own}
-        if takes_arguments:
-            values["given"] = Given(context.command, further)
-        command(**values, terms=terms)
-
-    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    parameters = [*own.values(), *shared.values(), context]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in parameters}
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    return run
-
-
 class DeclaredOptions(TyperCommand):
     """A command that takes the arguments of declared questions; their field is loaded when it is used."""
 
     kind: ClassVar[str]
-    #: The only question that the command asks; empty text for all.
-    question: ClassVar[str] = ""
+    #: The questions that the command asks; none for all.
+    named: ClassVar[tuple[str, ...]] = ()
     #: What may be named beside declared questions.
     also: ClassVar[tuple[str, ...]] = ()
     #: The options of arguments whose own name the command uses for something else.
@@ -193,6 +150,16 @@ class DeclaredOptions(TyperCommand):
                 one.help = f"One of: {', '.join([*self.questions, *self.also])}."
         return [*self._options, *own]
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what was typed. An option that nobody declared is a bad argument, as elsewhere."""
+        try:
+            return super().parse_args(ctx, args)
+        except Misuse as misuse:
+            if not hasattr(misuse, "option_name"):
+                raise
+            words = getattr(misuse, "format_message", misuse.__str__)()
+            raise TacitError("bad-parameter", words, fix=Say(f"{ctx.command_path} --help")) from None
+
     @cached_property
     def questions(self) -> dict[str, QuestionKind[Any]]:
         """The questions that can be typed, by their names in the command."""
@@ -202,7 +169,7 @@ class DeclaredOptions(TyperCommand):
         return {
             one.name.replace("_", "-"): one
             for one in known
-            if self.question in {"", one.name} and (one.served or not self.declared)
+            if one.name in (self.named or [one.name]) and (one.served or not self.declared)
             if all(_typed(argument) for argument in one.arguments if argument.needed)
         }
 
@@ -238,6 +205,9 @@ def _option(name: str, argument: Argument, option: str) -> TyperOption:
     flag = isinstance(accepts, Flag)
     what = argument.words or accepts.words
     more = "" if flag or not argument.words else f" ({accepts.words})"
+    if isinstance(argument.default, str | int | Fraction) and not flag:
+        default = argument.default
+        more += f"; by default {default if isinstance(default, str) else number_text(default)}"
     return TyperOption(
         param_decls=[
             name,
@@ -250,12 +220,13 @@ def _option(name: str, argument: Argument, option: str) -> TyperOption:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Further):
     """The declared arguments and facts that were typed."""
 
-    command: Any
-    values: Mapping[str, str | bool | None]
+    def text(self, name: str) -> str | None:
+        """Return an argument as it was typed; None if it was not."""
+        text: str | None = self.values[_ASKED + name]
+        return text
 
     def question(self, name: str = "", **defaults: object) -> Callable[[Any], Question[Any]]:
         """Read the arguments of a question; return what asks it of a dataset.
@@ -309,10 +280,10 @@ class Given:
 
 @cache
 def asks(
-    kind: str, question: str = "", *, also: tuple[str, ...] = (), declared: bool = False, **renamed: str
+    kind: str, *named: str, also: tuple[str, ...] = (), declared: bool = False, **renamed: str
 ) -> type[DeclaredOptions]:
-    """Return the class of a command that asks one question of a kind, or any; see `DeclaredOptions`."""
-    facts = {"kind": kind, "question": question, "also": also, "declared": declared, "renamed": renamed}
+    """Return the class of a command that asks these questions of a kind, or any; see `DeclaredOptions`."""
+    facts = {"kind": kind, "named": named, "also": also, "declared": declared, "renamed": renamed}
     return type("Asks", (DeclaredOptions,), facts)
 
 

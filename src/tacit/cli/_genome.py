@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli._app import app
-from tacit.cli._field_command import Given, Terms, asks, rows_of, with_terms
+from tacit.cli._field_command import Given, Terms, asks, rows_of
+from tacit.cli._output_files import OutputFiles
+from tacit.cli._shared_options import with_options
 from tacit.errors import TacitError
 from tacit.fixes import Say
 
 if TYPE_CHECKING:
-    from tacit.cli._output_files import OutputFiles
     from tacit.genomes import Cohort
 
 genome = typer.Typer(
@@ -41,19 +42,20 @@ _GenomeNames = Annotated[
 _GenomePeople = Annotated[
     int | None, typer.Option("--people", help="How many people there are, if that is public.")
 ]
-_TABLES = (".csv", ".parquet")
 
 
 def _offer(name: str, question: str, summary: str, *more: str) -> None:
     """Make the command that asks one question about frequencies."""
 
     @genome.command(name, cls=asks("cohort", question), help=summary)
-    @with_terms
+    @with_options
     def ask(
-        cohort: GenomeSource, terms: Terms, given: Given, *, variants: GenomeVariants = None,
+        cohort: GenomeSource, terms: Terms, files: OutputFiles, given: Given, *,
+        variants: GenomeVariants = None,
         clusters: _GenomeClusters = None, cluster_names: _GenomeNames = None, people: _GenomePeople = None,
     ) -> None:  # fmt: skip
-        called, files = terms.begin(cohort, (*more, *_TABLES), cohort_name(cohort))
+        files.check(*more, ".csv", ".parquet")
+        called = terms.begin(cohort, cohort_name(cohort))
         declare = partial(
             open_cohort, cohort, files, name=called, variants=variants, people=people,
             clusters=None if clusters is None else read_labels("--clusters", clusters),

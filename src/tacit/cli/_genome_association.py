@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli._field_command import Given, Terms, asks, rows_of, with_terms
+from tacit.cli._field_command import Given, Terms, asks, rows_of
 from tacit.cli._genome import (
     GenomeSource,
     GenomeVariants,
@@ -21,6 +21,8 @@ from tacit.cli._genome import (
     read_labels,
     read_lines,
 )
+from tacit.cli._output_files import OutputFiles
+from tacit.cli._shared_options import with_options
 from tacit.errors import TacitError
 from tacit.fixes import Say
 
@@ -43,12 +45,19 @@ _Covariates = Annotated[
 
 
 @genome.command(cls=asks("cohort", "top_snps"))
-@with_terms
+@with_options
 def top(
-    cohort: GenomeSource, terms: Terms, given: Given, *, status: _Status, variants: GenomeVariants = None
+    cohort: GenomeSource,
+    terms: Terms,
+    files: OutputFiles,
+    given: Given,
+    *,
+    status: _Status,
+    variants: GenomeVariants = None,
 ) -> None:
     """Choose the SNPs with the strongest association; protects genotypes; who is a case is public."""
-    called, files = terms.begin(cohort, name=cohort_name(cohort))
+    files.check()
+    called = terms.begin(cohort, cohort_name(cohort))
     listed = read_labels("--status", status)
     declare = partial(
         open_cohort, cohort, files, name=called, variants=variants, phenotype=listed, status="public",
@@ -58,9 +67,9 @@ def top(
 
 
 @genome.command()
-@with_terms
+@with_options
 def summary(
-    cohort: GenomeSource, terms: Terms, *, phenotype: _Phenotype,
+    cohort: GenomeSource, terms: Terms, files: OutputFiles, *, phenotype: _Phenotype,
     trait: Annotated[
         str | None, typer.Option("--trait", help="For a numeric trait: public mean and deviation, 170,10.")
     ] = None,
@@ -71,7 +80,8 @@ def summary(
     variants: GenomeVariants = None,
 ) -> None:  # fmt: skip
     """Test every SNP against a phenotype; protects only phenotypes, so it has a separate account."""
-    called, files = terms.begin(cohort, (".tsv",), f"{cohort_name(cohort)} phenotypes")
+    files.check(".tsv")
+    called = terms.begin(cohort, f"{cohort_name(cohort)} phenotypes")
     declare = partial(
         open_cohort, cohort, files, name=called, variants=variants, unit="phenotype",
         phenotype=read_labels("--phenotype", phenotype),

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli._app import app
-from tacit.cli._field_command import Given, Terms, asks, rows_of, with_terms
+from tacit.cli._field_command import Given, Terms, asks, rows_of
 from tacit.cli._output import say, show_json
+from tacit.cli._output_files import OutputFiles
+from tacit.cli._shared_options import with_options
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Say
 
@@ -56,9 +58,9 @@ _GraphColumns = Annotated[
 
 
 @app.command(cls=asks("graph", also=("verdict",), group="by"))
-@with_terms
+@with_options
 def graph(
-    edges: _GraphFile, ask: _GraphAsk, terms: Terms, given: Given, *, unit: _GraphUnit,
+    edges: _GraphFile, ask: _GraphAsk, terms: Terms, files: OutputFiles, given: Given, *, unit: _GraphUnit,
     nodes: _GraphNodes = None, degree_bound: _GraphBound = None, promised: _GraphPromise = False,
     directed: _GraphDirected = False, group: _GraphGroups = None, weight: _GraphWeight = None,
     mean_degree: _GraphDegree = None, columns: _GraphColumns = None,
@@ -66,7 +68,8 @@ def graph(
     """Ask about friendships, contacts or other connections; the same question again is free."""
     import tacit as tc
 
-    called, files = terms.begin(edges)
+    files.check()
+    called = terms.begin(edges)
     if not edges.exists():
         raise TacitError("unknown-table", f"there is no file {edges}", fix=Say("check its name and folder"))
     ends = _columns(columns)

@@ -13,7 +13,7 @@ import typer
 
 from tacit.cli._app import app
 from tacit.cli._context import note_dataset
-from tacit.cli._convert import DatesOption, DecimalOption, EncodingOption, SeparatorOption  # noqa: TC001 - for typer
+from tacit.cli._convert import DatesOption, DecimalOption, EncodingOption, SeparatorOption
 from tacit.cli._declaration import Declaration
 from tacit.cli._fact_options import (
     fact_option,

@@ -11,7 +11,9 @@ import typer
 
 from tacit.cli._app import app
 from tacit.cli._fact_options import read_limit_option
-from tacit.cli._field_command import Terms, with_terms
+from tacit.cli._field_command import Terms
+from tacit.cli._output_files import OutputFiles
+from tacit.cli._shared_options import with_options
 from tacit.errors import TacitError
 from tacit.fixes import Say
 
@@ -53,9 +55,10 @@ _MapHottest = Annotated[
 
 
 @app.command("map")
-@with_terms
+@with_options
 def map_(
-    source: _MapSource, terms: Terms, *, box: _MapBox, lat: _MapLat = "lat", lon: _MapLon = "lon",
+    source: _MapSource, terms: Terms, files: OutputFiles, *, box: _MapBox, lat: _MapLat = "lat",
+    lon: _MapLon = "lon",
     unit: _MapUnit = None, limits: _MapLimits = None, grid: _MapGrid = None, tree: _MapTree = False,
     adaptive: _MapAdaptive = False, h3: _MapH3 = None, districts: _MapDistricts = None,
     district_name: _MapDistrictName = "name", hottest: _MapHottest = None,
@@ -63,7 +66,8 @@ def map_(
     """Release the points of a file as a private map. The same map again is free."""
     import tacit as tc
 
-    called, files = terms.begin(source, _FORMATS if hottest is None else (".csv", ".parquet", ".json"))
+    files.check(*(_FORMATS if hottest is None else (".csv", ".parquet", ".json")))
+    called = terms.begin(source)
     south, west, north, east = box
     declare = partial(
         tc.points, source, lat, lon, unit=tc.Unit(unit) if unit else tc.Unit.row(), name=called,

@@ -15,43 +15,35 @@ from tacit.errors import TacitError
 from tacit.fixes import Do
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from tacit.core import Release
 
-_TABLES = (".csv", ".parquet")
 _PICTURES = (".png", ".svg", ".pdf")
 
 
-OutOption = Annotated[
-    list[Path] | None,
-    typer.Option("--out", help="Write the answer to this file (.csv, .parquet); may be repeated."),
-]
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OutputFiles:
-    """The files that the user asked for."""
+    """The files that the user asked for; options of every command that answers."""
 
-    out: Sequence[Path] | None
-    plot: Path | None
-    certificate: Path | None
-    #: How the files of the answer may end.
-    ends: tuple[str, ...] = _TABLES
+    out: Annotated[
+        list[Path] | None, typer.Option(help="Write the answer to this file; may be repeated.")
+    ] = None
+    plot: Annotated[Path | None, typer.Option(help="Draw a picture (.png, .svg, .pdf).")] = None
+    certificate: Annotated[Path | None, typer.Option(help="Write the certificate (.json).")] = None
 
     @property
-    def asked(self) -> list[tuple[str, Path, tuple[str, ...]]]:
-        """The files that were asked for: option, path, and how it may end."""
-        every = [("--out", path, self.ends) for path in self.out or ()]
-        every += [("--plot", path, _PICTURES) for path in [self.plot] if path is not None]
-        return every + [
-            ("--certificate", path, (".json",)) for path in [self.certificate] if path is not None
-        ]
+    def asked(self) -> list[tuple[str, Path]]:
+        """The files that were asked for, each with its option."""
+        every: list[tuple[str, Path | None]] = [("--out", path) for path in self.out or ()]
+        every += [("--plot", self.plot), ("--certificate", self.certificate)]
+        return [(option, path) for option, path in every if path is not None]
 
-    def check(self) -> None:
-        """Refuse what cannot be written, before anything is charged."""
-        for option, path, ends in self.asked:
-            _check_file(option, path, ends)
+    def check(self, *ends: str) -> None:
+        """Refuse what cannot be written, before anything is charged; ``ends`` are those of the answer."""
+        known = {"--out": ends or (".csv", ".parquet"), "--plot": _PICTURES, "--certificate": (".json",)}
+        for option, path in self.asked:
+            _check_file(option, path, known[option])
             for package, extra, needing in (
                 ("matplotlib", "plot", _PICTURES),
                 ("pyarrow", "pandas", (".parquet",)),
@@ -85,7 +77,7 @@ class OutputFiles:
 
     def report(self) -> None:
         """Print what was written."""
-        for _, path, _ in self.asked:
+        for _, path in self.asked:
             say(f"written: {path}")
 
 

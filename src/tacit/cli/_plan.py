@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacit.cli import _question as question
@@ -10,37 +9,26 @@ from tacit.cli._app import app
 from tacit.cli._fact_options import budget_text
 from tacit.cli._kept_budget import kept_budget, times, what_helps
 from tacit.cli._output import JsonOption, say, show_json
+from tacit.cli._shared_options import with_options
 
 if TYPE_CHECKING:
     from tacit.core import AnswerTable, Plan
 
 
 @app.command()
+@with_options
 def plan(
-    sql: question.SqlArgument,
-    epsilon: question.EpsilonOption = None,
-    delta: question.DeltaOption = 0,
-    rho: question.RhoOption = None,
-    within: question.WithinOption = None,
-    confidence: question.ConfidenceOption = 0.95,
-    size: question.SizeOption = None,
-    keys: question.KeysOption = None,
-    limits: question.LimitsOption = None,
-    config: question.ConfigOption = Path("tacit.toml"),
-    dataset: question.DatasetOption = None,
-    engine: question.EngineOption = None,
-    *,
+    sql: question.SqlArgument, price: question.Price, place: question.Declarations, *,
     as_json: JsonOption = False,
-) -> None:
+) -> None:  # fmt: skip
     """Show a question's cost, its likely error, and what is left in the ledger. Charges nothing."""
     from tacit.core import plan_text
     from tacit.ledger import Ledger
 
-    declared, name = question.declared_dataset(config, dataset, sql, engine)
-    price = question.Price(epsilon, delta, rho, within, confidence, size, limits or ())
+    declared, name = place.read(sql)
     with Ledger.memory() as ledger:
         opened = question.alone(declared, name).dataset(name, ledger=ledger)
-        made = price.plan(opened, sql, question.public_keys(declared, name, keys))
+        made = price.plan(opened, sql, question.public_keys(declared, name, price.keys))
         account, fits = ledger.account(name), question.more_like_it(ledger, name, made.cost)
     kept = kept_budget(declared, name, account.budget, made)
     if as_json:

@@ -12,9 +12,11 @@ import typer
 
 from tacit.cli import _question as question
 from tacit.cli._app import app
+from tacit.cli._context import current_context
 from tacit.cli._first_budget import check_first_charge
-from tacit.cli._output import JsonOption, PlotOption, exact_text, printable, say, show_json
-from tacit.cli._output_files import OutOption, OutputFiles
+from tacit.cli._output import JsonOption, exact_text, printable, say, show_json
+from tacit.cli._output_files import OutputFiles
+from tacit.cli._shared_options import Asker, with_options
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
@@ -27,72 +29,37 @@ if TYPE_CHECKING:
 
 _MOST_PANELS = 6
 
-CertificateToWrite = Annotated[
-    Path | None, typer.Option("--certificate", help="Write the certificate to this file (.json).")
-]
-AskerOption = Annotated[str, typer.Option("--who", help="Who asks; recorded in the ledger.")]
-PurposeOption = Annotated[str, typer.Option("--purpose", help="For which purpose; recorded in the ledger.")]
-PayerOption = Annotated[
-    str | None, typer.Option("--account", "-a", help="An account below the dataset's account that also pays.")
-]
+
+@dataclass(frozen=True, kw_only=True)
+class Payer(Asker):
+    """Who asks, for which purpose, and who pays."""
+
+    account: Annotated[
+        str | None,
+        typer.Option("--account", "-a", help="An account below the dataset's account that also pays."),
+    ] = None
 
 
 @app.command()
+@with_options
 def query(
-    sql: question.SqlArgument,
-    epsilon: question.EpsilonOption = None,
-    delta: question.DeltaOption = 0,
-    rho: question.RhoOption = None,
-    within: question.WithinOption = None,
-    confidence: question.ConfidenceOption = 0.95,
-    size: question.SizeOption = None,
-    keys: question.KeysOption = None,
-    limits: question.LimitsOption = None,
-    out: OutOption = None,
-    plot: PlotOption = None,
-    certificate: CertificateToWrite = None,
-    who: AskerOption = "",
-    purpose: PurposeOption = "",
-    account: PayerOption = None,
-    config: question.ConfigOption = Path("tacit.toml"),
-    dataset: question.DatasetOption = None,
-    engine: question.EngineOption = None,
-    *,
-    as_json: JsonOption = False,
-) -> None:
+    sql: question.SqlArgument, price: question.Price, files: OutputFiles, payer: Payer,
+    place: question.Declarations, *, as_json: JsonOption = False,
+) -> None:  # fmt: skip
     """Charge the budget, answer with noise, show value, low and high. The same question again is free."""
-    files = OutputFiles(out, plot, certificate)
     files.check()
-    declared, name = question.declared_dataset(config, dataset, sql, engine)
-    price = question.Price(epsilon, delta, rho, within, confidence, size, limits or ())
-    public = question.public_keys(declared, name, keys)
-    paying = Payment(declared, name, config, who, purpose, account)
-    answer(paying, lambda asked: price.plan(asked, sql, public), files, as_json=as_json)
-
-
-@dataclass(frozen=True, slots=True)
-class Payment:
-    """Who asks which declared dataset, and which account pays."""
-
-    declared: Config
-    name: str
-    config: Path
-    who: str
-    purpose: str
-    account: str | None
+    declared, name = place.read(sql)
+    public = question.public_keys(declared, name, price.keys)
+    answer(declared, name, payer, lambda asked: price.plan(asked, sql, public), files, as_json=as_json)
 
 
 def answer(
-    paying: Payment,
-    planned: Callable[[TableDataset], Plan[AnswerTable]],
-    files: OutputFiles,
-    *,
-    as_json: bool,
-) -> None:
+    declared: Config, name: str, payer: Payer, planned: Callable[[TableDataset], Plan[AnswerTable]],
+    files: OutputFiles, *, as_json: bool,
+) -> None:  # fmt: skip
     """Release a plan, charge it, and show the answer, what it cost and what is left."""
     from tacit.ledger import Ledger
 
-    declared, name, account = paying.declared, paying.name, paying.account
     question.check_sources(declared, name)
     where = question.declared_ledger(declared)
     with Ledger.memory() as trial:  # a wrong question is refused before a ledger is made
@@ -103,14 +70,14 @@ def answer(
         before = ledger.head.count
         opened = declared.dataset(name, ledger=ledger)
         plan = planned(opened)
-        release = plan.release(who=paying.who, purpose=paying.purpose, account=account)
+        release = plan.release(who=payer.who, purpose=payer.purpose, account=payer.account)
         entry = _entry(release)
         paid_by = ledger.entry(entry)
         blocks = paid_by.blocks if paid_by else ()
         left, also = left_in_words(ledger, name, blocks)
-        more = None if blocks else question.more_like_it(ledger, account or name, plan.cost)
+        more = None if blocks else question.more_like_it(ledger, payer.account or name, plan.cost)
         fresh = entry > before
-        paid = f"charged as entry {entry}" if fresh else _stored(release, ledger, paying.config)
+        paid = f"charged as entry {entry}" if fresh else _stored(release, ledger)
     files.save(release, lambda path: _draw(release, path))  # before printing: a terminal may fail
     if as_json:
         parts = {part: exact_text(getattr(left, part)) for part in ("epsilon", "delta", "rho")}
@@ -119,7 +86,7 @@ def answer(
     say(repr(release), f"{paid}; left{also}", *opened.account_notes)
     if fresh and more:
         say(f"enough for {more:,} more {'question' if more == 1 else 'questions'} of this kind")
-    if fresh and not paying.who:
+    if fresh and not payer.who:
         say("no --who was given: recorded as unknown (tacit budget history shows who asked what)")
     files.report()
 
@@ -154,7 +121,7 @@ def left_in_words(ledger: Ledger, name: str, blocks: tuple[str, ...]) -> tuple[R
     return left, words
 
 
-def _stored(release: Release[AnswerTable], ledger: Ledger, config: Path) -> str:
+def _stored(release: Release[AnswerTable], ledger: Ledger) -> str:
     """Report the day and the version of the data of a stored answer, and how to declare new data."""
     about = release.certificate.fields["dataset"]
     name, version = (str(about["name"]), int(about["version"])) if isinstance(about, dict) else ("", 0)
@@ -162,7 +129,7 @@ def _stored(release: Release[AnswerTable], ledger: Ledger, config: Path) -> str:
     day = "" if kept is None else f"{kept.receipt.at[:10]}, "
     return (
         f"stored answer of entry {_entry(release)} ({day}version {version}): free "
-        f"(new data? write version = {version + 1} in {config})"
+        f"(new data? write version = {version + 1} in {current_context().config})"
     )
 
 

@@ -11,12 +11,13 @@ import typer
 from tacit.cli._context import note_dataset
 from tacit.cli._fact_options import read_limit_option, read_question_keys
 from tacit.cli._output import typed
+from tacit.cli._shared_options import Total
 from tacit.cli._sql import tables_in
 from tacit.errors import TacitError
 from tacit.fixes import Declare
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from tacit.accounting import Cost
     from tacit.core import AnswerTable, Plan
@@ -24,88 +25,70 @@ if TYPE_CHECKING:
     from tacit.tables import Config, TableDataset
 
 SqlArgument = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT with aggregates, in quotes.")]
-ConfigOption = Annotated[
-    Path, typer.Option("--config", "-c", envvar="TACIT_CONFIG", help="The file with the declarations.")
-]
-DatasetOption = Annotated[
-    str | None, typer.Option("--dataset", help="Which dataset, if FROM does not show it.")
-]
-EngineOption = Annotated[
-    str | None,
-    typer.Option(
-        "--engine",
-        envvar="TACIT_ENGINE",
-        help="Where the tables are: duckdb, or postgresql://... (a table's name is then the source).",
-    ),
-]
-EpsilonOption = Annotated[float | None, typer.Option("--epsilon", "-e", help="What the answer may cost.")]
-DeltaOption = Annotated[
-    float, typer.Option("--delta", help="Let Tacit select groups privately, with this delta.")
-]
 KeysOption = Annotated[
     list[str] | None,
     typer.Option("--keys", help="COLUMN=A,B,C: public groups, for this question; may be repeated."),
 ]
-LimitsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--limit", help="rows=3 or groups=2: how much of one unit counts in this question; may be repeated."
-    ),
-]
-RhoOption = Annotated[float | None, typer.Option("--rho", help="Instead of epsilon: the cost in rho (zCDP).")]
-WithinOption = Annotated[
-    float | None, typer.Option("--within", help="Instead of epsilon: the error that you accept.")
-]
-ConfidenceOption = Annotated[
-    float, typer.Option("--confidence", help="How often the intervals cover the noise.")
-]
-SizeOption = Annotated[
-    int | None,
-    typer.Option("--size", help="A public guess of the number of rows in each group, for planning only."),
-]
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
-    """What the user is ready to pay, or the error that is good enough."""
+@dataclass(frozen=True, kw_only=True)
+class Price(Total):
+    """What the user is ready to pay, or the error that is good enough; and what counts in this question."""
 
-    epsilon: float | None
-    delta: float
-    rho: float | None
-    within: float | None
-    confidence: float
-    size: int | None
-    limits: Sequence[str] = ()
+    within: Annotated[float | None, typer.Option(help="Instead of epsilon: the error that you accept.")] = (
+        None
+    )
+    size: Annotated[
+        int | None,
+        typer.Option(help="A public guess of the number of rows in each group, for planning only."),
+    ] = None
+    keys: KeysOption = None
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="rows=3 or groups=2: how much of one unit counts in this question; may be repeated."
+        ),
+    ] = None
 
     def plan(
-        self, dataset: TableDataset, sql: str, keys: Mapping[str, list[object]] | None = None
+        self, dataset: TableDataset, sql: str, keys: Mapping[str, list[object]] | None
     ) -> Plan[AnswerTable]:
         """Plan a question at this price."""
-        limits = dict(read_limit_option(text) for text in self.limits) or None
+        limits = dict(read_limit_option(text) for text in self.limit or ()) or None
         return dataset.sql(sql, keys=keys, limits=limits).plan(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            rho=self.rho,
-            within=self.within,
-            confidence=self.confidence,
-            size=self.size,
+            **self.goal, within=self.within, size=self.size
         )
 
 
-def declared_dataset(
-    file: Path, dataset: str | None, sql: str, engine: str | None = None
-) -> tuple[Config, str]:
-    """Read the config and choose the dataset: the one that was named, the only one, or that of the tables.
+@dataclass(frozen=True, kw_only=True)
+class Declarations:
+    """Which dataset of which file is asked."""
 
-    An engine that is given with the command takes the place of the declared one.
-    """
-    from tacit.tables import open_config
+    config: Annotated[
+        Path, typer.Option("--config", "-c", envvar="TACIT_CONFIG", help="The file with the declarations.")
+    ] = Path("tacit.toml")
+    dataset: Annotated[str | None, typer.Option(help="Which dataset, if FROM does not show it.")] = None
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            envvar="TACIT_ENGINE",
+            help="Where the tables are: duckdb, or postgresql://... (a table's name is then the source).",
+        ),
+    ] = None
 
-    note_dataset(file, None, dataset or "", sql)
-    config = open_config(file)
-    name = _chosen(config, dataset or _with_tables(config, sql), file)
-    note_dataset(file, config, name, sql)
-    return config if engine is None else config.on_engine(name, engine), name
+    def read(self, sql: str = "") -> tuple[Config, str]:
+        """Read the config and choose the dataset: the named one, the only one, or that of the tables.
+
+        An engine that is given with the command takes the place of the declared one.
+        """
+        from tacit.tables import open_config
+
+        file = self.config
+        note_dataset(file, None, self.dataset or "", sql)
+        config = open_config(file)
+        name = _chosen(config, self.dataset or _with_tables(config, sql), file)
+        note_dataset(file, config, name, sql)
+        return config if self.engine is None else config.on_engine(name, self.engine), name
 
 
 def _with_tables(config: Config, sql: str) -> str | None:

@@ -18,6 +18,7 @@ from tacit.cli._fact_options import (
 )
 from tacit.cli._output import JsonOption, exact_text, say, show_json, typed
 from tacit.cli._output_files import OutputFiles
+from tacit.cli._shared_options import with_options
 from tacit.cli._stream_question import read_ask_options
 from tacit.errors import TacitError
 from tacit.fixes import Say
@@ -211,27 +212,18 @@ def append(
 
 
 @stream.command()
+@with_options
 def release(
     folder: _StreamFolder,
     day: _StreamDay,
+    files: OutputFiles,
     *,
     number: Annotated[
         int | None, typer.Option("--plan", help="Which plan, by its number in tacit stream status.")
     ] = None,
-    out: Annotated[
-        list[Path] | None,
-        typer.Option("--out", help="Write all days so far (.csv, .parquet); may be repeated."),
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", help="Draw all days so far into this file (.png, .svg, .pdf).")
-    ] = None,
-    certificate: Annotated[
-        Path | None, typer.Option("--certificate", help="Write the certificate to this file (.json).")
-    ] = None,
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Release a day with noise: the day, the last 7 days, all days so far. The same day again is free."""
-    files = OutputFiles(out, plot, certificate)
     files.check()
     opened = _opened(folder)
     drawn = opened.release(day, _numbered(opened, number))

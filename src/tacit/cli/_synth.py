@@ -12,14 +12,10 @@ import typer
 from tacit.cli import _question as question
 from tacit.cli._app import app
 from tacit.cli._first_budget import check_first_charge, find_account
-from tacit.cli._output import JsonOption, PlotOption, exact_text, say, show_json, typed
-from tacit.cli._output_files import OutOption, OutputFiles
-from tacit.cli._query import (  # noqa: TC001 - typer reads them
-    AskerOption,
-    CertificateToWrite,
-    PayerOption,
-    PurposeOption,
-)
+from tacit.cli._output import JsonOption, exact_text, say, show_json, typed
+from tacit.cli._output_files import OutputFiles
+from tacit.cli._query import Payer
+from tacit.cli._shared_options import Total, with_options
 from tacit.cli._toml import toml_value
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Say
@@ -51,37 +47,31 @@ _SynthPlan = Annotated[
 
 
 @app.command()
+@with_options
 def synth(
-    columns: _SynthColumns, *, bins: _SynthBins = None, keys: question.KeysOption = None,
-    keep: _SynthKeep = None, never: _SynthNever = None, method: _SynthMethod = "auto",
-    size: _SynthSize = 200_000, epsilon: question.EpsilonOption = None, delta: question.DeltaOption = 0,
-    rho: question.RhoOption = None, confidence: question.ConfidenceOption = 0.95, plan: _SynthPlan = False,
-    rows: _SynthRows = None, out: OutOption = None, plot: PlotOption = None,
-    certificate: CertificateToWrite = None, who: AskerOption = "", purpose: PurposeOption = "",
-    account: PayerOption = None, config: question.ConfigOption = Path("tacit.toml"),
-    dataset: question.DatasetOption = None, engine: question.EngineOption = None,
-    as_json: JsonOption = False,
+    columns: _SynthColumns, total: Total, files: OutputFiles, payer: Payer, place: question.Declarations, *,
+    bins: _SynthBins = None, keys: question.KeysOption = None, keep: _SynthKeep = None,
+    never: _SynthNever = None, method: _SynthMethod = "auto", size: _SynthSize = 200_000,
+    plan: _SynthPlan = False, rows: _SynthRows = None, as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Charge the budget, measure tables with noise, write invented rows. The same question again is free."""
     from tacit.ledger import Ledger
 
-    files = OutputFiles(out, plot, certificate)
     files.check()
-    declared, name = question.declared_dataset(config, dataset, "", engine)
+    declared, name = place.read()
     listed = [part.strip() for part in columns.split(",")]
     asked: dict[str, Any] = {
         "bins": dict(_bins(text) for text in bins or ()), "keys": _keys(declared, name, keys, listed),
         "keep": [tuple(part.strip() for part in text.split(",")) for text in keep or ()],
         "never": [_never(text) for text in never or ()], "method": method, "size": size,
     }  # fmt: skip
-    goal: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence}
 
     def planned(opened: TableDataset) -> Plan[Any]:
-        return opened.synthesize(listed, **asked).plan(**goal)
+        return opened.synthesize(listed, **asked).plan(**total.goal)
 
     where = "" if plan else question.declared_ledger(declared)
     if not plan:
-        _refuse_without_delta(declared, name, config, where)
+        _refuse_without_delta(declared, name, place.config, where)
     with Ledger.memory() as trial:  # a wrong question is refused before a ledger is made
         first = planned(question.alone(declared, name).dataset(name, ledger=trial))
         if plan:
@@ -92,7 +82,7 @@ def synth(
         check_first_charge(name, where, first, trial, parent=parent)
     with Ledger.open(where) as ledger:
         opened = declared.dataset(name, ledger=ledger)
-        release = planned(opened).release(who=who, purpose=purpose, account=account)
+        release = planned(opened).release(who=payer.who, purpose=payer.purpose, account=payer.account)
         left = opened.remaining
     content = release.content
     views = SimpleNamespace(

@@ -7,7 +7,7 @@ from tacit.core._batch import BatchQuestion, batch
 from tacit.core._budget_schedule import AskedReport, BudgetSchedule, PricedReport, budget_plan
 from tacit.core._certificate import Certificate
 from tacit.core._dataset import Dataset
-from tacit.core._display import left_afterwards, odds_factor, plan_meaning, plan_text
+from tacit.core._display import left_afterwards, odds_factor, plan_meaning, plan_text, shown_cell
 from tacit.core._extras import needs
 from tacit.core._facts import (
     DEFAULT_PAIRS,
@@ -159,6 +159,7 @@ __all__ = [
     "read_keys",
     "read_kind",
     "registered",
+    "shown_cell",
     "swamped",
     "visible",
     "warn_of_delta",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from tacit.core._display import fitted, in_html, rendered, shown, shown_interval
+from tacit.core._display import fitted, in_html, rendered, shown_cell
 from tacit.core._hidden import HIDDEN, hidden_values
 from tacit.core._safe_text import visible
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 _LINES = 40
 _COVERED = {"noise": "noise", "noise and sampling": "noise and for the chance in who was included"}
+#: A long key is broken into lines, so that it does not push the values off the page.
+_KEY_STYLE = "text-align:left;max-width:24em;overflow-wrap:anywhere"
+_NUMBER_STYLE = "white-space:nowrap;text-align:right"
 _WIDE = 6  # columns of one line that stand side by side in a notebook
 
 
@@ -25,11 +28,10 @@ def _table(answer: AnswerTable, between: str = "  ") -> tuple[list[str], list[li
     keys = [answer.shown_keys(key) for key in answer.keys]
     for i in range(min(len(answer), _LINES)):
         line = [visible(values[i]) for values in keys]
-        for cells in answer.columns.values():
+        for name, cells in answer.columns.items():
             low, high = cells.low[i], cells.high[i]
-            interval = "" if low is None or high is None else f"{between}{shown_interval(low, high)}"
-            hidden = cells.value[i] is None and low is not None
-            line.append((HIDDEN if hidden else visible(shown(cells.value[i]))) + interval)
+            said, *ends = shown_cell(cells.value[i], low, high, whole=name in answer.counts)
+            line.append(visible(said) + (f"{between}[{', '.join(ends)}]" if low is not None else ""))
         lines.append(line)
     return head, lines
 
@@ -119,7 +121,8 @@ def _drawn(answer: AnswerTable, between: str) -> Table:
     table = Table()
     for i, name in enumerate(head):
         is_key = i < len(answer.keys)
-        table.add_column(Text(name), justify="left" if is_key else "right", no_wrap=not is_key)
+        side: Literal["left", "right"] = "left" if is_key else "right"
+        table.add_column(Text(name), justify=side, no_wrap=not is_key, overflow="fold")
     for line in lines:
         table.add_row(*(Text(t) for t in line))
     return table
@@ -132,11 +135,15 @@ def answer_html(answer: AnswerTable, marks: tuple[str, ...]) -> str:
     if len(lines) == 1 and len(head) > _WIDE:  # such as a histogram: one cell below the other
         lines, head, keys = [list(pair) for pair in zip(head, lines[0], strict=True)], [], 1
     sides = ["left" if i < keys else "right" for i in range(max(len(head), 2))]
-    top = "".join(f'<th style="text-align:{s}">{in_html(h)}</th>' for h, s in zip(head, sides, strict=False))
+    top = "".join(
+        f'<th style="text-align:{side}"><bdi>{in_html(name)}</bdi></th>'
+        for name, side in zip(head, sides, strict=False)
+    )
+    styles = [_KEY_STYLE if i < keys else _NUMBER_STYLE for i in range(len(sides))]
     rows = (
         "".join(
-            f'<td style="white-space:nowrap;text-align:{side}">{in_html(c)}</td>'
-            for c, side in zip(line, sides, strict=False)
+            f'<td style="{style}"><bdi>{in_html(cell)}</bdi></td>'
+            for cell, style in zip(line, styles, strict=False)
         )
         for line in lines
     )

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Value: TypeAlias = float | str | bool | None
 _ENDS = ("value", "low", "high")
+_SUFFIXES = ("", "_low", "_high")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +111,9 @@ class AnswerTable(Content):
 
     def __iter__(self) -> Iterator[dict[str, Value]]:
         """Iterate over the lines as dictionaries: keys, then value, low and high of each column."""
+        keys = {name: whole_keys(values) for name, values in self.keys.items()}
         for i in range(len(self)):
-            line: dict[str, Value] = {name: values[i] for name, values in self.keys.items()}
+            line: dict[str, Value] = {name: values[i] for name, values in keys.items()}
             for name, cells in self.columns.items():
                 line |= {name: cells.value[i], f"{name}_low": cells.low[i], f"{name}_high": cells.high[i]}
             yield line
@@ -152,6 +154,20 @@ class AnswerTable(Content):
             for name, cells in self.columns.items()
         }
         return replace(self, columns=changed), chosen
+
+    def with_lines(self, chosen: Sequence[int]) -> Self:
+        """Return the answer with these of its lines, in this order."""
+        if list(chosen) == list(range(len(self))):
+            return self
+        keys = {name: tuple(values[i] for i in chosen) for name, values in self.keys.items()}
+        columns = {
+            name: Cells(*(tuple(getattr(cells, end)[i] for i in chosen) for end in _ENDS))
+            for name, cells in self.columns.items()
+        }
+        kept = (one.shown({name: (name,) for name in one.columns}, chosen) for one in self.measured)
+        return replace(
+            self, keys=keys, columns=columns, measured=tuple(one for one in kept if one is not None)
+        )
 
     def shown_keys(self, key: str) -> list[str]:
         """Return the groups of one key as people read them: "(missing)", and "(all)" for a total."""
@@ -226,7 +242,7 @@ class AnswerTable(Content):
     def to_dict(self) -> dict[str, list[Value]]:
         """Return columns by name: keys, then ``name``, ``name_low``, ``name_high``."""
         lines = list(self)
-        names = [*self.keys, *(f"{c}{suffix}" for c in self.columns for suffix in ("", "_low", "_high"))]
+        names = [*self.keys, *(f"{c}{suffix}" for c in self.columns for suffix in _SUFFIXES)]
         return {name: [line[name] for line in lines] for name in names}
 
     def to_pandas(self) -> pd.DataFrame:
@@ -236,21 +252,36 @@ class AnswerTable(Content):
         import pandas as pd
 
         moments = {name: np.array(values, "datetime64[us]") for name, values in self._dates().items()}
-        return pd.DataFrame(self.to_dict() | moments)
+        frame = pd.DataFrame(self.to_dict() | moments)
+        whole = [name for name, values in self.keys.items() if None in values and is_whole(values)]
+        types = dict.fromkeys(self._missing(), "float64") | dict.fromkeys(whole, "Int64")
+        return frame.astype(types)  # type: ignore[arg-type]
 
     def to_polars(self) -> pl.DataFrame:
         """Return a Polars data frame (``pip install polars``)."""
         needs("to_polars", "polars", "polars")
         import polars as pl
 
-        return pl.DataFrame(self.to_dict() | self._dates(), strict=False)
+        types = dict.fromkeys(self._missing(), pl.Float64)
+        return pl.DataFrame(self.to_dict() | self._dates(), strict=False, schema_overrides=types)
 
     def to_arrow(self) -> pa.Table:
         """Return an Arrow table (extra ``pandas``)."""
         needs("to_arrow", "pyarrow", "tacit[pandas]")
         import pyarrow as pa
 
-        return pa.table(self.to_dict() | self._dates())
+        data: dict[str, Any] = self.to_dict() | self._dates()
+        return pa.table(data | {name: pa.array(data[name], pa.float64()) for name in self._missing()})
+
+    def _missing(self) -> list[str]:
+        """Return the columns of frames in which every number is missing."""
+        ends = {name: (cells.value, cells.low, cells.high) for name, cells in self.columns.items()}
+        named = (
+            (name + end, part)
+            for name, parts in ends.items()
+            for end, part in zip(_SUFFIXES, parts, strict=True)
+        )
+        return [name for name, part in named if part and all(one is None for one in part)]
 
     def _dates(self) -> dict[str, list[date | None]]:
         """Return the groups that are dates, as days or, where one has a time of day, as moments."""
@@ -273,7 +304,7 @@ class AnswerTable(Content):
         from tacit.core._digits import meaningful
         from tacit.core._safe_text import for_spreadsheet
 
-        columns = {name: [_plain_key(value) for value in values] for name, values in self.keys.items()}
+        columns = {name: list(whole_keys(values)) for name, values in self.keys.items()}
         for name, cells in self.columns.items():
             columns |= dict(zip((name, f"{name}_low", f"{name}_high"), meaningful(cells), strict=True))
         lines = (columns, *zip(*columns.values(), strict=True))
@@ -331,6 +362,14 @@ def _csv_line(cells: Sequence[object]) -> str:
     return line.getvalue()[:-2] + "\n"
 
 
-def _plain_key(value: Value) -> Value:
-    """Write a year as 2024, not 2024.0."""
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+def is_whole(keys: Sequence[Value]) -> bool:
+    """Whether the keys of a column are whole numbers, which the engine wrote with a point."""
+    known = [key for key in keys if key is not None]
+    return bool(known) and all(
+        isinstance(key, float) and key.is_integer() and abs(key) < 2**53 for key in known
+    )
+
+
+def whole_keys(keys: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Return the year 2024 as 2024, not as 2024.0."""
+    return tuple(None if key is None else int(key) for key in keys) if is_whole(keys) else keys

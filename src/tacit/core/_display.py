@@ -11,6 +11,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from tacit.core._digits import decimals, rounded_end
+from tacit.core._hidden import HIDDEN
 from tacit.core._refusal_words import promise_in_words
 from tacit.core._unit import notes_on
 from tacit.errors import TacitError
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from tacit.core._answer_table import Value
     from tacit.core._forecast import Forecast
     from tacit.core._plan import Plan
+
+
+_LONGEST = 40  # letters of a word that is not broken: a long key must not push the values off the page
 
 
 def rendered(*parts: RenderableType) -> str:
@@ -66,7 +71,9 @@ def fitted(table: Table) -> bool:
     texts = [[str(column.header), *map(str, column.cells)] for column in table.columns]
     whole = [max(cell_len(line) for text in column for line in text.splitlines() or [""]) for column in texts]
     least = [
-        full if column.no_wrap else max(cell_len(word) for text in cells for word in (text.split() or [""]))
+        full
+        if column.no_wrap
+        else min(max(cell_len(word) for text in cells for word in (text.split() or [""])), _LONGEST)
         for column, cells, full in zip(table.columns, texts, whole, strict=True)
     ]
     spare = _width() - 1 - sum(least) - 3 * len(least)  # a border and two spaces for each column
@@ -111,15 +118,43 @@ def shown(value: Value) -> str:
     return f"{value:,.0f}" if value == int(value) or abs(value) >= 10_000 else f"{value:,.4g}"
 
 
+def shown_cell(
+    value: Value, low: float | None, high: float | None, *, whole: bool = False
+) -> tuple[str, str, str]:
+    """Write a value and its interval with the decimals that the interval supports, the ends rounded outwards.
+
+    Whole numbers stay whole; with ``whole``, estimates of counts are whole too. A value that the noise hides
+    has words in its place.
+
+    Examples
+    --------
+    >>> shown_cell(29.4631, 28.4402, 30.4815), shown_cell(489, 477, 501)
+    (('29.5', '28.4', '30.5'), ('489', '477', '501'))
+    >>> shown_cell(None, 0.0, 21.26), shown_cell(12.37, 8.1, 16.6, whole=True)
+    (('hidden by the noise', '0', '22'), ('12', '8', '17'))
+    """
+    if low is None or high is None:
+        return shown(value), "", ""
+    given = [end for end in (value, low, high) if isinstance(end, int | float)]
+    is_whole = all(math.isfinite(end) and end == int(end) for end in given)
+    places = 0 if whole else None if is_whole else decimals(low, high)
+    ends = (low, ROUND_FLOOR), (high, ROUND_CEILING)
+    if places is None or not all(map(math.isfinite, given)):
+        return HIDDEN if value is None else shown(value), *(shown(_outwards(*end)) for end in ends)
+    said = f"{value:z,.{places}f}" if isinstance(value, int | float) else HIDDEN
+    return said, *(rounded_end(end, places, way) for end, way in ends)
+
+
 def shown_interval(low: float, high: float) -> str:
-    """Write an interval in as many digits, rounded outwards: it covers what it covered.
+    """Write an interval with the decimals that it supports, rounded outwards: it covers what it covered.
 
     Examples
     --------
     >>> shown_interval(1907.63, 6554.2)
     '[1,907, 6,555]'
     """
-    return f"[{shown(_outwards(low, ROUND_FLOOR))}, {shown(_outwards(high, ROUND_CEILING))}]"
+    _, *ends = shown_cell(None, low, high)
+    return f"[{', '.join(ends)}]"
 
 
 def _outwards(end: float, rounding: str) -> float:

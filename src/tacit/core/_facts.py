@@ -48,7 +48,8 @@ class Fact:
     holds the type of a column that cannot be read safely. ``stored`` is what the source declares the column
     to be: number, text, boolean or moment; it is empty where the source declares no type. Bounds that are a
     ``default`` hold where a question gives no other; values may lie outside. ``dates`` is the order in which
-    the column's CSV file writes dates, if it is not the year first.
+    the column's CSV file writes dates, if it is not the year first. ``order`` has the keys as the curator
+    listed them, if that is not their own order; answers show groups in it.
     """
 
     kind: Kind | None = None
@@ -60,6 +61,7 @@ class Fact:
     default: bool = False
     stored: str = ""
     dates: str = ""
+    order: tuple[object, ...] = ()
 
 
 _UNKNOWN = Fact()  # of a column about which nothing is declared

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from tacit.core import shown_cell
+
 if TYPE_CHECKING:
     from tacit.core import JSON
     from tacit.mechanisms import LinearNoise
@@ -59,11 +61,11 @@ class Estimate:
 
     def text(self) -> str:
         """Write the answer for a terminal: the sentence, then the numbers."""
+        value, low, high = shown_cell(self.value, self.low, self.high)
         what = "estimate" if self.p_value is None or self.low is not None else "test statistic"
-        said = [] if self.value is None else [f"{what} {self.value:.6g}"]
-        if self.low is not None and self.high is not None:
-            ends = f"{self.low:.6g} to {self.high:.6g}"
-            said.append(f"{percent_words(self.level)} interval {ends} (covers {self.covers})")
+        said = [] if self.value is None else [f"{what} {value}"]
+        if low:
+            said.append(f"{percent_words(self.level)} interval {low} to {high} (covers {self.covers})")
         if self.p_value is not None:
             said.append(p_words(self.p_value))
         numbers = "; ".join(part for part in (", ".join(said), self.method) if part)

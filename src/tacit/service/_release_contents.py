@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from tacit.core import HIDDEN, AnswerTable, Release, hidden_values
+from tacit.core import AnswerTable, Release, shown_cell, visible
 from tacit.service._interval_charts import intervals_chart
 from tacit.service._region_charts import region_chart
 from tacit.service._release_tables import joined, tables_of
@@ -94,21 +95,18 @@ def _headed(caption: str) -> str:
 
 
 def _page_lines(lines: AnswerTable, most: int) -> dict[str, Any]:
-    columns = [lines.shown_keys(name)[:most] for name in lines.keys]
-    header, numeric = list(lines.keys), []
+    columns = [[visible(key) for key in lines.shown_keys(name)[:most]] for name in lines.keys]
+    header, numeric = [visible(name) for name in lines.keys], []
     for name, cells in lines.columns.items():
-        ends = (name, cells.value), ("low", cells.low), ("high", cells.high)
-        for head, values in ends if any(v is not None for v in cells.low) or name != "p" else ends[:1]:
+        whole = name in lines.counts
+        shown = [
+            shown_cell(*cell, whole=whole)
+            for cell in islice(zip(cells.value, cells.low, cells.high, strict=True), most)
+        ]
+        ends = (name, "low", "high") if any(v is not None for v in cells.low) or name != "p" else (name,)
+        for i, head in enumerate(ends):
             numeric.append(len(header))
-            header.append(head if head == name else f"{name}, {head}")
-            hidden = hidden_values(cells) if head == name else [False] * len(values)
-            shown = [HIDDEN if gone else _shown(value) for value, gone in zip(values, hidden, strict=True)]
-            columns.append(shown[:most])
+            header.append(visible(head if head == name else f"{name}, {head}"))
+            columns.append([cell[i] or "–" for cell in shown])
     rows = [list(line) for line in zip(*columns, strict=True)]
     return {"header": header, "rows": rows, "numeric": numeric, "more": max(0, len(lines) - most)}
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return "–" if value is None else str(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
@@ -212,6 +212,13 @@ def read_column_keys(column: str, given: object) -> tuple[object, ...]:
     if given.count(None) > 1:
         read_keys(column, ["NULL", "NULL"])  # refuses a key that is listed twice
     return (*read_keys(column, [key for key in given if key is not None]), None)
+
+
+def listed_order(column: str, given: object, keys: tuple[object, ...]) -> tuple[object, ...]:
+    """Return keys in the order in which they were listed; nothing if that is their own order."""
+    assert isinstance(given, Iterable)  # noqa: S101 - they were read
+    listed = tuple(_read_key(column, one) for one in given)
+    return () if listed == keys else listed
 
 
 def read_group_keys(

@@ -155,6 +155,9 @@ def _fact(column: str, written: Mapping[str, Any]) -> Fact:
         _insist(told["kind"] == "number")
     if "keys" in told:
         told["keys"] = read_column_keys(column, [_value(key) for key in told["keys"]])
+    if "order" in told:
+        told["order"] = tuple(_value(key) for key in told["order"])
+        _insist(read_column_keys(column, list(told["order"])) == told["keys"])
     _insist(all(type(told.get(name, True)) is bool for name in ("never_null", "unit", "default")))
     _insist(type(told.get("unreadable", "")) is str)
     for name, allowed in (("kind", KINDS), ("stored", TYPE_FAMILIES)):

@@ -26,7 +26,7 @@ from tacit.fixes import Choose, Code, Declare
 from tacit.ledger import Ledger, open_books, open_ledger, source_places
 from tacit.mechanisms import ranking_secret
 from tacit.tables._dataset import TableDataset
-from tacit.tables._keys import example_keys, public_column, read_column_keys
+from tacit.tables._keys import example_keys, listed_order, public_column, read_column_keys
 from tacit.tables._partition import read_block_of_dataset, read_partition
 
 if TYPE_CHECKING:
@@ -274,7 +274,8 @@ def _read_facts(
                 )
             kind = kind or implied
         limits = read_bounds(column, bounds[column]) if column in bounds else None
-        facts[column] = Fact(kind, limits, values, column in never_null)
+        order = () if values is None else listed_order(column, keys[column], values)
+        facts[column] = Fact(kind, limits, values, column in never_null, order=order)
     return facts
 
 

@@ -79,6 +79,7 @@ def _fact(fact: Fact) -> JSON:
         "unreadable": fact.unreadable,
         "default": fact.default,
         "stored": fact.stored,
+        "order": document(fact.order) if fact.order else None,
     }
     return {name: value for name, value in told.items() if value not in (None, False, "")}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from tacit.algebra import document, kind_of
+from tacit.algebra import Column, document, kind_of, scope
 from tacit.core import AnswerTable, Cells, Step, Task
 from tacit.mechanisms import KeySelection
 from tacit.tables._exact_integers import exact_integers
@@ -223,7 +223,7 @@ class TableSubject(RowsSubject):
             name: _shown([key[i] for key in keys], dates=name in dates)
             for i, (name, _) in enumerate(self.asked.by)
         }
-        return AnswerTable(
+        answer = AnswerTable(
             shown,
             columns,
             float(confidence),
@@ -234,6 +234,37 @@ class TableSubject(RowsSubject):
             totals=bool(self.asked.levels),
             measured=measured,
         )
+        return self._in_declared_order(answer, keys)
+
+    def _in_declared_order(self, answer: AnswerTable, keys: list[list[object]]) -> AnswerTable:
+        """Return the answer with its lines in the order in which the curator listed the keys of each column.
+
+        Keys that are not listed come after those that are, as they stand; totals stay below their groups.
+        """
+        known = scope(self.asked.input)
+        orders = [
+            known[node.name].order if isinstance(node, Column) and node.name in known else ()
+            for _, node in self.asked.by
+        ]
+        if not any(orders):
+            return answer
+        totals = bool(self.asked.levels)
+        levels = list(dict.fromkeys(_level(key) for key in keys)) if totals else []
+        listed = [
+            {key: i for i, key in enumerate(dict.fromkeys((*order, *column)))}
+            for order, column in zip(orders, zip(*keys, strict=True), strict=True)
+        ]
+
+        def place(i: int) -> tuple[int, ...]:
+            level = levels.index(_level(keys[i])) if totals else 0
+            return level, *(places[key] for key, places in zip(keys[i], listed, strict=True))
+
+        return answer.with_lines(sorted(range(len(keys)), key=place))
+
+
+def _level(key: list[object]) -> tuple[bool, ...]:
+    """Return which columns of a line are summed over."""
+    return tuple(one is None for one in key)
 
 
 def _shown(keys: list[object], *, dates: bool) -> tuple[Value, ...]:

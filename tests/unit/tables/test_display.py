@@ -46,7 +46,7 @@ def test_a_notebook_shows_many_cells_of_one_line_below_each_other(visits):
     assert narrow._repr_html_().count("<tr>") == 2
     wide = visits.agg(stay=tc.histogram("length_of_stay", range(0, 31, 3))).plan(epsilon=0.1).release()
     assert wide._repr_html_().count("<tr>") == 10
-    assert "stay[3, 6)</td><td" in wide._repr_html_()
+    assert "stay[3, 6)</bdi></td><td" in wide._repr_html_()
 
 
 def test_a_plan_with_private_groups_says_how_large_a_group_must_be(visits):

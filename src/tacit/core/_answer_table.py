@@ -255,7 +255,7 @@ class AnswerTable(Content):
         frame = pd.DataFrame(self.to_dict() | moments)
         whole = [name for name, values in self.keys.items() if None in values and is_whole(values)]
         types = dict.fromkeys(self._missing(), "float64") | dict.fromkeys(whole, "Int64")
-        return frame.astype(types)  # type: ignore[arg-type]
+        return frame.astype(types)
 
     def to_polars(self) -> pl.DataFrame:
         """Return a Polars data frame (``pip install polars``)."""

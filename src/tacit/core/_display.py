@@ -7,7 +7,7 @@ import math
 import shutil
 import sys
 import textwrap
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -138,11 +138,11 @@ def shown_cell(
     given = [end for end in (value, low, high) if isinstance(end, int | float)]
     is_whole = all(math.isfinite(end) and end == int(end) for end in given)
     places = 0 if whole else None if is_whole else decimals(low, high)
-    ends = (low, ROUND_FLOOR), (high, ROUND_CEILING)
     if places is None or not all(map(math.isfinite, given)):
-        return HIDDEN if value is None else shown(value), *(shown(_outwards(*end)) for end in ends)
+        ends = shown(_outwards(low, ROUND_FLOOR)), shown(_outwards(high, ROUND_CEILING))
+        return (HIDDEN if value is None else shown(value), *ends)
     said = f"{value:z,.{places}f}" if isinstance(value, int | float) else HIDDEN
-    return said, *(rounded_end(end, places, way) for end, way in ends)
+    return said, rounded_end(low, places, ROUND_FLOOR), rounded_end(high, places, ROUND_CEILING)
 
 
 def shown_interval(low: float, high: float) -> str:
@@ -162,7 +162,7 @@ def _outwards(end: float, rounding: str) -> float:
         return end
     if 10_000 <= abs(end) < 1e15:
         return math.floor(end) if rounding == ROUND_FLOOR else math.ceil(end)
-    return float(Context(prec=4, rounding=rounding).create_decimal(Decimal(end)))
+    return float(Context(prec=4, rounding=rounding).create_decimal(repr(end)))
 
 
 def shown_key(value: Value, *, totals: bool = False) -> str:

@@ -242,7 +242,7 @@ def read_bounds(column: str, given: object) -> tuple[Fraction, Fraction]:
 
 
 def read_keys(column: str, given: object) -> tuple[object, ...]:
-    """Read a list of public keys: different plain values of one kind, in the order of the answer."""
+    """Read a list of public keys: different plain values of one kind, sorted."""
     called, fix = f"the keys of {column!r}", Declare("keys", ["A", "B"], column=column)
     if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
         raise bad_parameter(called, "a list of values", given, fix=fix)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
@@ -215,8 +215,9 @@ def read_column_keys(column: str, given: object) -> tuple[object, ...]:
 
 
 def listed_order(column: str, given: object, keys: tuple[object, ...]) -> tuple[object, ...]:
-    """Return keys in the order in which they were listed; nothing if that is their own order."""
-    assert isinstance(given, Iterable)  # noqa: S101 - they were read
+    """Return keys in the order in which a list has them; nothing if that is their own order, or for a set."""
+    if not isinstance(given, Sequence):
+        return ()
     listed = tuple(_read_key(column, one) for one in given)
     return () if listed == keys else listed
 

@@ -90,7 +90,8 @@ def protect(
         Public ranges by column; values outside are clipped.
     keys
         Public values by column, for grouping: a list, or the name of a public table (the values of its key)
-        or ``"table.column"``, which is read now, since nothing in it is private.
+        or ``"table.column"``, which is read now, since nothing in it is private. Answers show groups in the
+        order of the list.
     types
         ``number``, ``text``, ``boolean`` or ``date`` by column, where questions do not show the type.
     never_null
@@ -164,7 +165,7 @@ def protect(
     if named:  # keys that stand in a public table are read now, since nothing in it is private
         known = {n: _table(n, opened, facts, (key,)) for n, (_, key) in shared.items()}
         read = {c: public_column(v, known, opened) for c, v in named.items()}
-        facts = _read_facts(bounds, listed | read, types, never_null)
+        facts = _read_facts(bounds, {**listed, **{c: set(v) for c, v in read.items()}}, types, never_null)
     tables = {n: _table(n, opened, facts, owner, identity.unit) for n in sources}
     tables |= {n: _table(n, opened, facts, (key,)) for n, (_, key) in shared.items()}
     tables = _with_reading(tables, places)
@@ -243,7 +244,7 @@ def _sources(
 
 def _read_facts(
     bounds: Mapping[str, Sequence[Number]] | None,
-    keys: Mapping[str, Sequence[object]],
+    keys: Mapping[str, Collection[object]],
     types: Mapping[str, object] | None,
     never_null: Sequence[str],
 ) -> dict[str, Fact]:

@@ -29,12 +29,12 @@ def people(**changed):
 
 def test_a_value_has_as_many_decimals_as_its_interval_supports():
     assert shown_cell(29.4631, 28.4402, 30.4815) == ("29.5", "28.4", "30.5")
-    assert shown_cell(29.4631, 29.4602, 29.4675) == ("29.4631", "29.4602", "29.4675")
+    assert shown_cell(29.4631, 29.4602, 29.4672) == ("29.4631", "29.4602", "29.4672")
     assert shown_cell(-328.46, -1115.2, 457.3) == ("-328", "-1,116", "458")
     assert shown_cell(-0.02, -3.1, 3.0) == ("0.0", "-3.1", "3.0")
     assert shown_cell(2.0, 1.25, 2.75) == ("2.00", "1.25", "2.75")
     assert shown_cell(0.25, 0.25, 0.25) == ("0.25", "0.25", "0.25")
-    assert shown_cell(1e-9, 0.0, 2e-9) == ("1e-09", "0", "2e-09")
+    assert shown_cell(1e-9, 0.0, 2e-9) == ("1e-09", "0", "2.001e-09")
     assert shown_cell(3, None, None) == ("3", "", "")
 
 

@@ -162,7 +162,7 @@ def _outwards(end: float, rounding: str) -> float:
         return end
     if 10_000 <= abs(end) < 1e15:
         return math.floor(end) if rounding == ROUND_FLOOR else math.ceil(end)
-    return float(Context(prec=4, rounding=rounding).create_decimal(repr(end)))
+    return float(Context(prec=4, rounding=rounding).create_decimal(Decimal(end)))
 
 
 def shown_key(value: Value, *, totals: bool = False) -> str:

@@ -120,7 +120,8 @@ def test_an_interval_on_the_screen_covers_what_it_covered(low, width):
     high = low + width
     text = shown_interval(low, high)
     first, second = (Fraction(part.replace(",", "")) for part in re.split(r",[^\d.-]", text.strip("[]")))
-    low, high = (Fraction(repr(end)) for end in (low, high))  # the numbers that files and Python show
+    low = max(Fraction(low), Fraction(repr(low)))  # the number itself, or as Python and files write it
+    high = min(Fraction(high), Fraction(repr(high)))
     assert first <= low
     assert high <= second
     half = (high - low) / 2  # two digits of it are shown, or four digits of the end

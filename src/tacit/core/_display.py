@@ -7,7 +7,7 @@ import math
 import shutil
 import sys
 import textwrap
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
 from typing import TYPE_CHECKING, Any
 

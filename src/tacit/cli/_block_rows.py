@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from tacit.cli._output import exact_text, printable
+from tacit.cli._output import amount_facts, printable
 
 if TYPE_CHECKING:
     from tacit.accounting import Remaining
@@ -35,14 +35,9 @@ def block_lines(ledger: Ledger, account: Account) -> list[BlockLine]:
 def blocks_to_json(ledger: Ledger, account: Account) -> list[dict[str, object]]:
     """Return the fullest blocks of an account as JSON values, at most a thousand."""
     found = list(ledger.blocks(account).items())[:_LISTED] if account.blocks is not None else []
-    parts = ("epsilon", "delta", "rho")
     lefts = [ledger.remaining(account, block=name) for name, _ in found]
     return [
-        {
-            "block": name,
-            "spent": {part: exact_text(getattr(spend, part)) for part in parts},
-            "left": {part: exact_text(getattr(left, part)) for part in parts},
-        }
+        {"block": name, "spent": amount_facts(spend), "left": amount_facts(left)}
         for (name, spend), left in zip(found, lefts, strict=True)
     ]
 

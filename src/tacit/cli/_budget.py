@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 from tacit.cli._app import app
 from tacit.cli._block_rows import block_lines, blocks_to_json
 from tacit.cli._ledger import KeyFileOption, find_ledger, note_on_completeness, open_ledger
-from tacit.cli._output import JsonOption, exact_text, printable, write_file
+from tacit.cli._output import JsonOption, amount_facts, printable, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -192,8 +192,8 @@ def _facts(account: Account) -> dict[str, object]:
         "name": account.name,
         **account.facts(),
         "budget": account.budget.to_json(),
-        "spent": {part: exact_text(getattr(spent, part)) for part in ("epsilon", "delta", "rho")},
-        "left": {part: exact_text(getattr(left, part)) for part in ("epsilon", "delta", "rho")},
+        "spent": amount_facts(spent),
+        "left": amount_facts(left),
     }
 
 

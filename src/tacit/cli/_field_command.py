@@ -18,7 +18,7 @@ from typer.core import TyperArgument, TyperCommand, TyperOption
 from tacit.cli._app import Misuse
 from tacit.cli._context import note_dataset, note_ledger, note_options
 from tacit.cli._first_budget import check_first_charge, given_budget, left_now, whole_budget
-from tacit.cli._output import JsonOption, exact_text, say, show_json
+from tacit.cli._output import JsonOption, amount_facts, plan_facts, say, show_json
 from tacit.cli._shared_options import Asker, Further, Total
 from tacit.cli._toml import number_text
 from tacit.errors import TacitError, bad_parameter
@@ -97,9 +97,9 @@ class Terms(Total, Asker):
         files.save(release)
         if self.as_json:
             show_json({
-                **_plan_facts(made), **figures(release), "certificate": dict(release.certificate.fields),
+                **plan_facts(made), **figures(release), "certificate": dict(release.certificate.fields),
                 "files": [str(path) for _, path in files.asked],
-                "left": {part: exact_text(getattr(left, part)) for part in ("epsilon", "delta", "rho")},
+                "left": amount_facts(left),
             })  # fmt: skip
             return
         say(repr(release), f"left: {left}", *notes)
@@ -109,18 +109,7 @@ class Terms(Total, Asker):
 def _show_plan(made: Plan[Any], left: list[str], *, as_json: bool) -> None:
     from tacit.core import plan_text
 
-    show_json(_plan_facts(made)) if as_json else say(plan_text(made, left=False), *left)
-
-
-def _plan_facts(made: Plan[Any]) -> dict[str, object]:
-    return {
-        "asked": made.asked,
-        "columns": list(made.forecast),
-        "promised": {name: float(value) for name, value in made.promised.items()},
-        "facts": dict(made.facts),
-        "mechanisms": [dict(one) for one in made.mechanisms],
-        "hash": made.hash,
-    }
+    show_json(plan_facts(made)) if as_json else say(plan_text(made, left=False), *left)
 
 
 def rows_of(release: Release[Any]) -> dict[str, object]:

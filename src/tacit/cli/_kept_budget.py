@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tacit.cli import _question as question
 from tacit.cli._fact_options import budget_text
 from tacit.cli._fixes import in_words_of_the_command
-from tacit.cli._output import exact_text, printable
+from tacit.cli._output import amount_facts, printable
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
@@ -62,9 +62,12 @@ class KeptBudget:
 
     def to_json(self) -> dict[str, object]:
         """Return the same for programs."""
-        parts = ("epsilon", "delta", "rho")
-        left = None if self.left is None else {part: exact_text(getattr(self.left, part)) for part in parts}
-        return {"left": left, "fits_now": self.fits, "stored": self.stored, "trouble": self.trouble or None}
+        return {
+            "left": None if self.left is None else amount_facts(self.left),
+            "fits_now": self.fits,
+            "stored": self.stored,
+            "trouble": self.trouble or None,
+        }
 
 
 def times(count: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -15,6 +15,8 @@ from tacit.report import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tacit.core import Plan
 
 
 def _or_at_the_root(context: typer.Context, wanted: bool) -> bool:  # noqa: FBT001 - typer passes it by position
@@ -44,6 +46,23 @@ def printable(text: str) -> str:
 def exact_text(value: object) -> str | None:
     """Write an exact number for JSON, as text; None stays None."""
     return None if value is None else str(value)
+
+
+def amount_facts(amount: object) -> dict[str, str | None]:
+    """Return what is left of a budget, or what was spent, for JSON: exact numbers as text."""
+    return {part: exact_text(getattr(amount, part)) for part in ("epsilon", "delta", "rho")}
+
+
+def plan_facts(made: Plan[Any]) -> dict[str, object]:
+    """Return what a plan says, for JSON."""
+    return {
+        "asked": made.asked,
+        "columns": list(made.forecast),
+        "promised": {name: float(value) for name, value in made.promised.items()},
+        "facts": dict(made.facts),
+        "mechanisms": [dict(one) for one in made.mechanisms],
+        "hash": made.hash,
+    }
 
 
 def show_json(value: object) -> None:

@@ -8,7 +8,7 @@ from tacit.cli import _question as question
 from tacit.cli._app import app
 from tacit.cli._fact_options import budget_text
 from tacit.cli._kept_budget import kept_budget, times, what_helps
-from tacit.cli._output import JsonOption, say, show_json
+from tacit.cli._output import JsonOption, plan_facts, say, show_json
 from tacit.cli._shared_options import with_options
 
 if TYPE_CHECKING:
@@ -47,11 +47,7 @@ def plan(
 def _facts(made: Plan[AnswerTable]) -> dict[str, object]:
     return {
         "dataset": made.to_json()["dataset"],
-        "promised": {name: float(value) for name, value in made.promised.items()},
-        "columns": list(made.forecast),
-        "facts": dict(made.facts),
-        "mechanisms": [dict(one) for one in made.mechanisms],
+        **plan_facts(made),
         "confidence": float(made.confidence),
         "sql": list(made.sql),
-        "hash": made.hash,
     }

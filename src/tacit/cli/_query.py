@@ -14,7 +14,7 @@ from tacit.cli import _question as question
 from tacit.cli._app import app
 from tacit.cli._context import current_context
 from tacit.cli._first_budget import check_first_charge
-from tacit.cli._output import JsonOption, exact_text, printable, say, show_json
+from tacit.cli._output import JsonOption, amount_facts, printable, say, show_json
 from tacit.cli._output_files import OutputFiles
 from tacit.cli._shared_options import Asker, with_options
 from tacit.errors import TacitError
@@ -80,8 +80,7 @@ def answer(
         paid = f"charged as entry {entry}" if fresh else _stored(release, ledger)
     files.save(release, lambda path: _draw(release, path))  # before printing: a terminal may fail
     if as_json:
-        parts = {part: exact_text(getattr(left, part)) for part in ("epsilon", "delta", "rho")}
-        show_json({**_facts(release), "fresh": fresh, "left": parts, "more": more})
+        show_json({**_facts(release), "fresh": fresh, "left": amount_facts(left), "more": more})
         return
     say(repr(release), f"{paid}; left{also}", *opened.account_notes)
     if fresh and more:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
@@ -80,9 +80,5 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 def _options(group: Any) -> list[inspect.Parameter]:
     """Return the fields of a dataclass as parameters of a command."""
     hints = get_type_hints(group, include_extras=True)
-    return [
-        inspect.Parameter(
-            one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name]
-        )
-        for one in fields(group)
-    ]
+    declared = inspect.signature(group).parameters.values()
+    return [one.replace(annotation=hints[one.name]) for one in declared]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,9 +16,9 @@ from tacit.cli._fact_options import (
     read_limit_option,
     read_question_keys,
 )
-from tacit.cli._output import JsonOption, exact_text, say, show_json, typed
+from tacit.cli._output import JsonOption, amount_facts, plan_facts, say, show_json, typed
 from tacit.cli._output_files import OutputFiles
-from tacit.cli._shared_options import with_options
+from tacit.cli._shared_options import Asker, Total, with_options
 from tacit.cli._stream_question import read_ask_options
 from tacit.errors import TacitError
 from tacit.fixes import Say
@@ -36,39 +36,36 @@ app.add_typer(stream)
 
 _StreamFolder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the stream.")]
 _StreamDay = Annotated[str, typer.Argument(metavar="DAY", help="A day, such as 2026-01-31.")]
-_StreamAsk = Annotated[
-    list[str],
-    typer.Option(
-        "--ask", "-a", show_default=False,
-        help='What is measured each day: "cases=count", "fever=mean(temp)", also sum, variance, std, '
-        '"ages=histogram(age,0,18,65)"; may be repeated.',
-    ),
-]  # fmt: skip
-_StreamBy = Annotated[
-    list[str] | None, typer.Option("--by", help="A column with public keys; may be repeated.")
-]
-_StreamWhere = Annotated[
-    str | None, typer.Option("--where", help="Count only these rows: \"result = 'positive'\".")
-]
-_StreamEpsilon = Annotated[
-    float | None, typer.Option("--epsilon", "-e", help="What all days together may cost.")
-]
-_StreamDelta = Annotated[float, typer.Option("--delta", help="Allow Gaussian noise, with this delta.")]
-_StreamRho = Annotated[
-    float | None, typer.Option("--rho", help="Instead of epsilon: the cost in rho (zCDP).")
-]
-_StreamConfidence = Annotated[
-    float, typer.Option("--confidence", help="How often intervals cover the noise.")
-]
-_StreamFocus = Annotated[
-    str, typer.Option("--focus", help="Which error counts most: day, week, total, or balanced.")
-]
-_StreamCharge = Annotated[
-    str, typer.Option("--charge", help="run: all days at once. day: each day when it is released.")
-]
-_StreamSize = Annotated[
-    int | None, typer.Option("--size", help="A public guess of the number of rows of a day.")
-]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Daily(Total):
+    """A question for every day, and what all days together may cost."""
+
+    ask: Annotated[
+        list[str],
+        typer.Option(
+            "--ask", "-a", show_default=False,
+            help='What is measured each day: "cases=count", "fever=mean(temp)", also sum, variance, std, '
+            '"ages=histogram(age,0,18,65)"; may be repeated.',
+        ),
+    ]  # fmt: skip
+    by: Annotated[list[str] | None, typer.Option(help="A column with public keys; may be repeated.")] = None
+    where: Annotated[str | None, typer.Option(help="Count only these rows: \"result = 'positive'\".")] = None
+    focus: Annotated[str, typer.Option(help="Which error counts most: day, week, total, or balanced.")] = (
+        "balanced"
+    )
+    charge: Annotated[str, typer.Option(help="run: all days at once. day: each day when it is released.")] = (
+        "run"
+    )
+    size: Annotated[int | None, typer.Option(help="A public guess of the number of rows of a day.")] = None
+
+    def plan(self, folder: Path) -> tuple[Stream, Plan[Series]]:
+        """Open the stream and plan the question."""
+        measured, opened = read_ask_options(self.ask), _opened(folder)
+        chosen: Any = {"focus": self.focus, "charge": self.charge}
+        asked = opened.daily(by=self.by, where=self.where, **chosen, **measured)
+        return opened, asked.plan(**self.goal, size=self.size)
 
 
 @stream.command("open")
@@ -130,42 +127,22 @@ def open_(
 
 
 @stream.command()
-def plan(
-    folder: _StreamFolder, *, ask: _StreamAsk, by: _StreamBy = None, where: _StreamWhere = None,
-    epsilon: _StreamEpsilon = None, delta: _StreamDelta = 0, rho: _StreamRho = None,
-    confidence: _StreamConfidence = 0.95, focus: _StreamFocus = "balanced", charge: _StreamCharge = "run",
-    size: _StreamSize = None, as_json: JsonOption = False,
-) -> None:  # fmt: skip
+@with_options
+def plan(folder: _StreamFolder, daily: _Daily, *, as_json: JsonOption = False) -> None:
     """Show what a question for every day will cost and how exact it will be. Charges nothing."""
-    _, made = _planned(
-        folder, ask, by, where, epsilon=epsilon, delta=delta, rho=rho, confidence=confidence, focus=focus,
-        charge=charge, size=size,
-    )  # fmt: skip
-    if as_json:
-        show_json(_plan_facts(made))
-        return
-    say(repr(made))
+    _, made = daily.plan(folder)
+    show_json(plan_facts(made)) if as_json else say(repr(made))
 
 
 @stream.command()
-def begin(
-    folder: _StreamFolder, *, ask: _StreamAsk, by: _StreamBy = None, where: _StreamWhere = None,
-    epsilon: _StreamEpsilon = None, delta: _StreamDelta = 0, rho: _StreamRho = None,
-    confidence: _StreamConfidence = 0.95, focus: _StreamFocus = "balanced", charge: _StreamCharge = "run",
-    size: _StreamSize = None,
-    who: Annotated[str, typer.Option("--who", help="Who asks; recorded in the ledger.")] = "",
-    purpose: Annotated[str, typer.Option("--purpose", help="For which purpose; recorded too.")] = "",
-    as_json: JsonOption = False,
-) -> None:  # fmt: skip
+@with_options
+def begin(folder: _StreamFolder, daily: _Daily, asker: Asker, *, as_json: JsonOption = False) -> None:
     """Charge a question for every day; the folder remembers it. The same question again is free."""
-    opened, made = _planned(
-        folder, ask, by, where, epsilon=epsilon, delta=delta, rho=rho, confidence=confidence, focus=focus,
-        charge=charge, size=size,
-    )  # fmt: skip
-    opened.begin(made, who=who, purpose=purpose)
+    opened, made = daily.plan(folder)
+    opened.begin(made, who=asker.who, purpose=asker.purpose)
     number = [plan.hash for plan in opened.plans].index(made.hash) + 1
     if as_json:
-        show_json({**_plan_facts(made), "number": number, "left": _left(opened)})
+        show_json({**plan_facts(made), "number": number, "left": amount_facts(opened.remaining)})
         return
     say(
         f"plan {number} of stream {opened.name} is charged: {made.asked}",
@@ -293,7 +270,7 @@ def status(folder: _StreamFolder, *, as_json: JsonOption = False) -> None:
                 {"number": n, "asked": asked, "released": opened.horizon.name(last) if last else None}
                 for n, (asked, last) in enumerate(found.plans, 1)
             ],
-            "left": _left(opened),
+            "left": amount_facts(opened.remaining),
         })  # fmt: skip
         return
     say(repr(found))
@@ -309,15 +286,6 @@ def _opened(folder: Path) -> Stream:
     return opened
 
 
-def _planned(
-    folder: Path, ask: list[str], by: list[str] | None, where: str | None, *, focus: Any, charge: Any,
-    **goal: Any,
-) -> tuple[Stream, Plan[Series]]:  # fmt: skip
-    measured = read_ask_options(ask)
-    opened = _opened(folder)
-    return opened, opened.daily(by=by, where=where, focus=focus, charge=charge, **measured).plan(**goal)
-
-
 def _numbered(opened: Stream, number: int | None) -> Plan[Series] | None:
     """Return the plan with a number, as status counts them; None where none was named."""
     if number is None:
@@ -331,21 +299,6 @@ def _numbered(opened: Stream, number: int | None) -> Plan[Series] | None:
             fix=Say("run tacit stream status to see the plans"),
         )
     return plans[number - 1]
-
-
-def _plan_facts(made: Plan[Series]) -> dict[str, object]:
-    return {
-        "asked": made.asked,
-        "promised": {name: float(value) for name, value in made.promised.items()},
-        "columns": list(made.forecast),
-        "facts": dict(made.facts),
-        "mechanisms": [dict(one) for one in made.mechanisms],
-        "hash": made.hash,
-    }
-
-
-def _left(opened: Stream) -> dict[str, str | None]:
-    return {part: exact_text(getattr(opened.remaining, part)) for part in ("epsilon", "delta", "rho")}
 
 
 def _pair(option: str, text: str) -> tuple[str, str]:

@@ -12,7 +12,7 @@ import typer
 from tacit.cli import _question as question
 from tacit.cli._app import app
 from tacit.cli._first_budget import check_first_charge, find_account
-from tacit.cli._output import JsonOption, exact_text, say, show_json, typed
+from tacit.cli._output import JsonOption, amount_facts, say, show_json, typed
 from tacit.cli._output_files import OutputFiles
 from tacit.cli._query import Payer
 from tacit.cli._shared_options import Total, with_options
@@ -90,10 +90,11 @@ def synth(
     )
     files.save(release, table=views)
     if as_json:
-        parts = {part: exact_text(getattr(left, part)) for part in ("epsilon", "delta", "rho")}
-        show_json(
-            {"release": content.to_json(), "certificate": dict(release.certificate.fields), "left": parts}
-        )
+        show_json({
+            "release": content.to_json(),
+            "certificate": dict(release.certificate.fields),
+            "left": amount_facts(left),
+        })  # fmt: skip
         return
     say(repr(release), f"left: {left}", *opened.account_notes)
     files.report()

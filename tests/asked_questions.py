@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,69 +16,87 @@ if TYPE_CHECKING:
 
     from tacit.core import Dataset, Question
 
-__all__ = ["DATASETS", "QUESTIONS", "asked"]
+__all__ = ["BUDGET", "DATASETS", "QUESTIONS", "asked", "data_for"]
 
-_BUDGET = tc.Budget(epsilon=10**6, delta=1e-2)
+#: The budget of every dataset.
+BUDGET = tc.Budget(epsilon=10**6, delta=1e-2)
 
 
-def _table(ledger: Any) -> Dataset:
+def _facts(ledger: Any, name: str, shared: Mapping[str, Any], **own: Any) -> dict[str, Any]:
+    """Return what a dataset is declared with, where it does not share the account of another one."""
+    return {"name": name, "budget": BUDGET, "ledger": ledger, **own, **shared}
+
+
+def _table(ledger: Any, **shared: Any) -> Dataset:
+    facts = _facts(ledger, "visits", shared, unit="patient_id")
     visits = pd.read_parquet(example_visits()).groupby("patient_id").head(1)
     return tc.protect(
-        visits, name="visits", unit="patient_id", budget=_BUDGET, ledger=ledger, limits={"rows": 1},
-        bounds={"length_of_stay": (0, 30), "age": (0, 100)}, keys={"hospital": EXAMPLE_HOSPITALS},
+        visits.rename(columns={"patient_id": str(facts["unit"])}), limits={"rows": 1},
+        bounds={"length_of_stay": (0, 30), "age": (0, 100)}, keys={"hospital": EXAMPLE_HOSPITALS}, **facts,
     )  # fmt: skip
 
 
-def _graph(ledger: Any) -> Dataset:
+def _graph(ledger: Any, *, directed: bool = False, **shared: Any) -> Dataset:
     rows = pd.DataFrame(
         {"a": ["ana", "ben", "eva", "tom"], "b": ["ben", "eva", "ana", "ana"], "w": [1, 2, 3, 4]}
     )
     club = {"ana": "x", "ben": "x", "eva": "y", "tom": "y"}
     return tc.graph(
-        rows, name="friends", unit="edge", nodes=list(club), groups={"club": club}, weight=("w", (0, 5)),
-        budget=_BUDGET, ledger=ledger,
+        rows, nodes=list(club), groups={"club": club}, weight=("w", (0, 5)), directed=directed,
+        **_facts(ledger, "friends", shared, unit="edge"),
     )  # fmt: skip
 
 
-def _points(ledger: Any) -> Dataset:
-    return tc.points(
-        tc.maps.example_sites(), "lat", "lon", unit=tc.Unit.row(), name="sites", box=tc.maps.EXAMPLE_BOX,
-        budget=_BUDGET, ledger=ledger,
-    )  # fmt: skip
+def _points(ledger: Any, **shared: Any) -> Dataset:
+    facts = _facts(ledger, "sites", shared, unit="finder")
+    sites = pd.DataFrame(tc.maps.example_sites(), columns=["lat", "lon"])
+    sites[str(facts["unit"])] = range(len(sites))
+    return tc.points(sites, "lat", "lon", box=tc.maps.EXAMPLE_BOX, limits={"rows": 1}, **facts)
 
 
-def _trips(ledger: Any) -> Dataset:
-    rows = pd.DataFrame({"p": [1, 2, 3], "home": ["A", "A", "B"], "work": ["B", "B", "A"]})
-    return tc.maps.trips(
-        rows,
-        origin="home",
-        destination="work",
-        unit="p",
-        name="trips",
-        limits={"rows": 1},
-        budget=_BUDGET,
-        ledger=ledger,
-    )
+def _trips(ledger: Any, **shared: Any) -> Dataset:
+    facts = _facts(ledger, "trips", shared, unit="rider")
+    rows = {str(facts["unit"]): [1, 2, 3], "home": ["A", "A", "B"], "work": ["B", "B", "A"]}
+    return tc.maps.trips(pd.DataFrame(rows), origin="home", destination="work", limits={"rows": 1}, **facts)
 
 
-def _cohort(ledger: Any) -> Dataset:
+def _cohort(ledger: Any, **shared: Any) -> Dataset:
     calls = np.random.default_rng(3).integers(0, 3, (40, 12))
-    return tc.genotypes(calls, unit="person", name="cohort", people=40, budget=_BUDGET, ledger=ledger)
+    return tc.genotypes(calls, **_facts(ledger, "cohort", shared, unit="person"))
 
 
-def _stream(ledger: Any) -> Dataset:
-    days = tc.stream(
-        None, name="flu", level="event", start="2026-01-01", days=7, budget=_BUDGET, ledger=ledger
+def _patients(ledger: Any, **shared: Any) -> Dataset:
+    calls = np.random.default_rng(3).integers(0, 3, (40, 12))
+    facts = _facts(ledger, "patients", shared, people=40, status="public")
+    return tc.genotypes(calls, phenotype=np.arange(40) % 2, **facts)
+
+
+def _phenotypes(ledger: Any, **shared: Any) -> Dataset:
+    calls = np.random.default_rng(3).integers(0, 3, (40, 12))
+    return tc.genotypes(
+        calls, phenotype=np.arange(40) % 2, **_facts(ledger, "disease", shared, unit="phenotype")
     )
-    days.append("2026-01-01", pd.DataFrame({"ill": [1, 0, 1]}))
+
+
+def _stream(ledger: Any, **shared: Any) -> Dataset:
+    facts = _facts(ledger, "flu", {"level": "event", **shared})
+    days = tc.stream(None, start="2026-01-01", days=7, types={"ill": "number"}, **facts)
+    who = {} if facts["level"] == "event" else {facts["unit"]: [1, 2, 3]}
+    days.append("2026-01-01", pd.DataFrame({"ill": [1, 0, 1], **who}))
     return days
 
 
-#: How a dataset of each kind is declared, on a ledger.
-DATASETS: Mapping[str, Callable[[Any], Dataset]] = {
+#: How datasets are declared on a ledger, by kind; some questions need another one of their kind.
+DATASETS: Mapping[str, Callable[..., Dataset]] = {
     "table": _table, "graph": _graph, "points": _points, "trips": _trips, "cohort": _cohort,
-    "stream": _stream,
+    "stream": _stream, "directed graph": partial(_graph, directed=True), "patients": _patients,
+    "phenotypes": _phenotypes,
 }  # fmt: skip
+_OTHER = {
+    ("graph", "reciprocity"): "directed graph",
+    ("cohort", "top_snps"): "patients",
+    ("cohort", "summary_statistics"): "phenotypes",
+}
 
 _PURE: dict[str, Any] = {"epsilon": 1}
 _BOTH: dict[str, Any] = {"epsilon": 1, "delta": 1e-6}
@@ -111,6 +130,7 @@ QUESTIONS: Mapping[tuple[str, str], tuple[Callable[[Any], Question[Any]], Mappin
     ("graph", "degrees_by"): (lambda d: d.degrees_by("club", largest=2), _PURE),
     ("graph", "densest"): (lambda d: d.densest("club"), _PURE),
     ("graph", "weights"): (lambda d: d.weights(), {"rho": 1}),
+    ("graph", "reciprocity"): (lambda d: d.reciprocity(), _PURE),
     ("points", "grid"): (lambda d: d.grid(4, 5), {"rho": 1}),
     ("points", "districts"): (lambda d: d.districts(tc.maps.example_districts(), parents="region"), _PURE),
     ("points", "h3"): (lambda d: d.h3(3), _PURE),
@@ -122,19 +142,20 @@ QUESTIONS: Mapping[tuple[str, str], tuple[Callable[[Any], Question[Any]], Mappin
     ("cohort", "hardy_weinberg"): (lambda d: d.hardy_weinberg(), {"rho": 1}),
     ("cohort", "missingness"): (lambda d: d.missingness(), {"rho": 1}),
     ("cohort", "components"): (lambda d: d.components(2), {"rho": 1}),
+    ("cohort", "top_snps"): (lambda d: d.top_snps(1, threshold=0.05), _PURE),
+    ("cohort", "summary_statistics"): (lambda d: d.summary_statistics(), _PURE),
     ("stream", "daily"): (lambda d: d.daily(cases=tc.count()), _PURE),
+    ("stream", "silent_alarm"): (lambda d: d.silent_alarm(baseline=5), _PURE),
+    ("stream", "series"): (lambda d: d.series(measure="count", where="ill = 1"), _PURE),
 }  # fmt: skip
-#: Declared questions that need other data than these, and where they are tested.
-ELSEWHERE = {
-    ("graph", "reciprocity"): "tests/unit/graphs/test_questions.py, on a graph with directions",
-    ("cohort", "top_snps"): "tests/unit/genomes, on a cohort of phenotypes",
-    ("cohort", "summary_statistics"): "tests/unit/genomes, on a cohort of phenotypes",
-    ("stream", "silent_alarm"): "tests/unit/streams/test_alarms.py",
-    ("stream", "series"): "tests/unit/service/drawer/test_streams.py, as services ask it",
-}
+
+
+def data_for(kind: str, name: str) -> str:
+    """Return the name of the dataset that is asked a question."""
+    return _OTHER.get((kind, name), kind)
 
 
 def asked(kind: str, name: str, data: Any) -> tuple[Question[Any], Mapping[str, Any]]:
-    """Ask a question of a dataset of its kind; return it with a goal."""
+    """Ask a question of its dataset; return it with a goal."""
     ask, goal = QUESTIONS[kind, name]
     return ask(data), goal

@@ -94,6 +94,7 @@ SLOW_TESTS = (
     "test_a_hostile_group_stays_text",
     "test_a_model_of_fifty_megabytes_is_stored_once_and_read_back",
     "test_a_node_that_leaves_moves_the_integers_by_no_more_than_the_sensitivity",
+    "test_a_question_is_in_a_batch_with_one_of_another_field_on_the_same_account",
     "test_a_release_of_very_many_groups_shows_what_a_release_of_few_shows",
     "test_a_role_on_another_dataset_reaches_nothing_of_this_one",
     "test_a_run_that_need_not_import_everything_shows_what_the_installed_command_shows",

@@ -8,13 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tacit as tc
-from asked_questions import DATASETS, ELSEWHERE, QUESTIONS, asked
+from asked_questions import BUDGET, DATASETS, QUESTIONS, asked, data_for
 from tacit import TacitError
 from tacit.core import Question, dataset_kinds, questions_of
 from tacit.parameters import Anything, Choice, Integer
+from tacit.streams import open_stream
 
 LEARNING = {"examples", "clients"}  # their plans hold code, so no document can rebuild them
 
@@ -23,31 +25,32 @@ LEARNING = {"examples", "clients"}  # their plans hold code, so no document can 
 def data():
     opened = {}
 
-    def of(kind):
-        if kind not in opened:
-            opened[kind] = DATASETS[kind](tc.Ledger.memory())
-        return opened[kind]
+    def of(kind, name):
+        wanted = data_for(kind, name)
+        if wanted not in opened:
+            opened[wanted] = DATASETS[wanted](tc.Ledger.memory())
+        return opened[wanted]
 
     return of
 
 
-def test_every_declared_question_is_tried_here_or_elsewhere():
+def test_every_declared_question_is_tried():
     declared = {
         (kind, one.name) for kind in dataset_kinds() if kind not in LEARNING for one in questions_of(kind)
     }
-    assert declared == set(QUESTIONS) | set(ELSEWHERE)
+    assert declared == set(QUESTIONS)
 
 
 @pytest.mark.parametrize(("kind", "name"), QUESTIONS)
 def test_a_question_is_planned_sent_rebuilt_and_shown(kind, name, data):
-    question, goal = asked(kind, name, data(kind))
+    question, goal = asked(kind, name, data(kind, name))
     assert isinstance(question, Question)
     assert question.kind.name == name
     assert "not planned yet, and nothing was read" in repr(question)
     plan = question.plan(**goal)
     assert question.plan(**goal).hash == plan.hash
     document = json.loads(json.dumps(plan.to_json()))
-    again = data(kind).plan_from(document)
+    again = data(kind, name).plan_from(document)
     assert again == plan
     assert json.loads(json.dumps(again.to_json())) == document
     assert again.cost == plan.cost
@@ -55,20 +58,77 @@ def test_a_question_is_planned_sent_rebuilt_and_shown(kind, name, data):
     assert plan.name in repr(plan)
 
 
-@pytest.mark.parametrize(("kind", "name"), [one for one in QUESTIONS if one[0] != "stream"])
-def test_a_question_is_in_a_batch_with_another_of_the_same_account(kind, name, data):
-    question, goal = asked(kind, name, data(kind))
-    other = {"table": "suggest_limits", "graph": "edges", "points": "grid", "cohort": "missingness"}.get(
-        kind, name
+SMALL = {"table": "agg", "points": "grid", "trips": "flows", "cohort": "missingness"}
+ALONE = {"graph": "no other field protects single edges", "stream": "runs are drawn day by day"}
+
+
+def beside(data):
+    """Declare data of another field that has the account of this data."""
+    other = DATASETS["points" if data.kind == "table" else "table"]
+    return other(data._ledger, name=data.name, unit=data.unit, adjacency=data.adjacency)
+
+
+@pytest.mark.parametrize(("kind", "name"), [one for one in QUESTIONS if one[0] not in ALONE])
+def test_a_question_is_in_a_batch_with_one_of_another_field_on_the_same_account(kind, name):
+    own = DATASETS[data_for(kind, name)](tc.Ledger.memory())
+    other = beside(own)
+    question, _ = asked(kind, name, own)
+    second, _ = asked(other.kind, SMALL[other.kind], other)
+    batch = tc.batch(first=question, second=second).plan(epsilon=2, delta=1e-6)
+    document = json.loads(json.dumps(batch.to_json()))
+    assert own.plan_from(document, other) == batch == other.plan_from(document, own)
+    with pytest.raises(TacitError) as refused:
+        own.plan_from(document)
+    assert refused.value.code == "plan-differs"
+    release, spent = batch.release(), own._ledger.account(own.name).spent
+    assert [one.content.kind for one in release] == [
+        plan.release().content.kind
+        for plan in (question.plan(**QUESTIONS[kind, name][1]), second.plan(rho=1))
+    ]
+    assert own.budget == BUDGET
+    assert spent.rho >= batch.cost.spend.rho
+    left = own.remaining
+    again = other.plan_from(document, own).release()
+    assert again.content.to_json() == release.content.to_json()
+    assert own.remaining == left
+
+
+@pytest.mark.parametrize(("kind", "name"), [one for one in QUESTIONS if one[0] in ALONE])
+def test_a_question_that_cannot_be_in_such_a_batch_is_refused_with_the_reason(kind, name, data):
+    question, _ = asked(kind, name, data(kind, name))
+    table = DATASETS["table"](tc.Ledger.memory())
+    with pytest.raises(TacitError) as refused:
+        tc.batch(question, table.agg(n=tc.count())).plan(epsilon=2)
+    assert refused.value.code == "not-allowed"
+    assert refused.value.why
+    if kind == "graph":
+        with pytest.raises(TacitError, match="edge"):
+            beside(data(kind, name))
+        both = tc.batch(question, data(kind, name).degree_histogram(largest=2)).plan(epsilon=2)
+        assert data(kind, name).plan_from(json.loads(json.dumps(both.to_json()))) == both
+
+
+def test_datasets_of_all_fields_pay_from_one_account_above_them(tmp_path):
+    ledger = tc.Ledger.memory()
+    ledger.create_account("city", unit="person", budget=BUDGET)
+    shared = {"unit": "person", "parent": "city"}
+    for kind in ("table", "points", "trips", "cohort"):
+        question, _ = asked(kind, SMALL[kind], DATASETS[kind](ledger, **shared))
+        question.plan(epsilon=1).release()
+    days = DATASETS["stream"](ledger, level="person", most_days=2, limits={"rows": 1}, **shared)
+    days.begin(days.daily(cases=tc.count()).plan(epsilon=1))
+    facts = {"start": "2026-01-01", "days": 7, "level": "person", "most_days": 2, "limits": {"rows": 1}}
+    tc.stream(tmp_path, name="colds", budget=BUDGET, ledger=ledger, **facts, **shared)
+    assert open_stream(tmp_path, ledger=ledger).budget == BUDGET
+    people = tc.learn.examples(
+        np.zeros((3, 1)), unit="person", owners=[1, 2, 3], size=3, budget=BUDGET, ledger=ledger, parent="city"
     )
-    second, _ = asked(kind, other, data(kind))
-    total = {one: 2 * value if one != "delta" else value for one, value in goal.items()}
-    if "rho" in total and "rho" not in second.kind.takes:
-        total = {"epsilon": 2}
-    if "epsilon" in total and kind == "cohort":
-        total = {"rho": 2}
-    batch = tc.batch(first=question, second=second).plan(**total)
-    assert data(kind).plan_from(json.loads(json.dumps(batch.to_json()))) == batch
+    assert people.budget == BUDGET
+    assert ledger.account("city").spent.epsilon == 5
+    with pytest.raises(TacitError) as refused:
+        DATASETS["graph"](ledger, parent="city")
+    assert refused.value.code == "account-differs"
+    assert "must protect the same unit" in refused.value.why
 
 
 REBUILD = """
@@ -77,10 +137,10 @@ import tacit as tc
 from asked_questions import DATASETS
 documents = json.load(sys.stdin)
 opened = {}
-for kind, document in documents:
-    if kind not in opened:
-        opened[kind] = DATASETS[kind](tc.Ledger.memory())
-    assert opened[kind].plan_from(document).hash == document["plan"], document["request"]
+for wanted, document in documents:
+    if wanted not in opened:
+        opened[wanted] = DATASETS[wanted](tc.Ledger.memory())
+    assert opened[wanted].plan_from(document).hash == document["plan"], document["request"]
 print(len(documents))
 """
 
@@ -88,8 +148,8 @@ print(len(documents))
 def test_every_plan_is_rebuilt_in_a_fresh_process(data):
     documents = []
     for kind, name in QUESTIONS:
-        question, goal = asked(kind, name, data(kind))
-        documents.append([kind, question.plan(**goal).to_json()])
+        question, goal = asked(kind, name, data(kind, name))
+        documents.append([data_for(kind, name), question.plan(**goal).to_json()])
     tests = str(Path(__file__).parents[1])
     path = os.pathsep.join([tests, *filter(None, [os.environ.get("PYTHONPATH", "")])])
     done = subprocess.run(
@@ -114,9 +174,9 @@ def test_a_served_question_has_the_price_in_a_service_that_it_has_in_python(kind
 
     from tacit.service._kinds import plan_of_question
 
-    question, _ = asked(kind, name, data(kind))
+    question, _ = asked(kind, name, data(kind, name))
     given = {argument: value for argument, value in question.arguments.items() if value is not None}
-    served = plan_of_question(data(kind), name, given, {"epsilon": Fraction(1)})
+    served = plan_of_question(data(kind, name), name, given, {"epsilon": Fraction(1)})
     assert served == question.plan(epsilon=1)
 
 
@@ -124,7 +184,7 @@ def test_a_served_question_has_the_price_in_a_service_that_it_has_in_python(kind
 def test_a_bad_argument_is_refused_with_one_code_in_python_and_in_a_service(kind, name, data):
     from tacit.service._kinds import plan_of_question
 
-    question, _ = asked(kind, name, data(kind))
+    question, _ = asked(kind, name, data(kind, name))
     wrong = [{"no_such_argument": 1}]
     for argument in question.kind.arguments:
         if not isinstance(argument.accepts, Anything):
@@ -136,18 +196,18 @@ def test_a_bad_argument_is_refused_with_one_code_in_python_and_in_a_service(kind
     for one in wrong:
         given = {**question.arguments, **one}
         with pytest.raises(TacitError) as refused:
-            question.kind.ask(data(kind), **given)
+            question.kind.ask(data(kind, name), **given)
         assert refused.value.code == "bad-parameter"
         assert str(refused.value.fix)
         if question.kind.served and kind in {"table", "graph", "points"}:
             with pytest.raises(TacitError) as elsewhere:
-                plan_of_question(data(kind), name, given, {"epsilon": 1})
+                plan_of_question(data(kind, name), name, given, {"epsilon": 1})
             assert elsewhere.value.code == "bad-parameter"
 
 
 @pytest.mark.parametrize(("kind", "name"), QUESTIONS)
 def test_a_goal_that_a_question_does_not_take_is_refused(kind, name, data):
-    question, goal = asked(kind, name, data(kind))
+    question, goal = asked(kind, name, data(kind, name))
     for extra in ({"within": 5}, {"size": 100}, {"weights": {"n": 2}}):
         if next(iter(extra)) not in question.kind.takes:
             with pytest.raises(TacitError) as refused:

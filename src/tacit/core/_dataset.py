@@ -15,11 +15,16 @@ from tacit.errors import TacitError
 from tacit.fixes import Code
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tacit.accounting import Adjacency, Budget
     from tacit.core._plan import Plan
     from tacit.core._protocols import JSON, Charger
     from tacit.core._question import QuestionKind
     from tacit.core._unit import Identity, Unit
+
+#: What reading a request raises if it was written by another field, or was changed.
+_ILLEGIBLE = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -94,11 +99,18 @@ class Dataset:
         """Say what the curator should know of the account that pays."""
         return notes_on(self._ledger, self.name)
 
-    def plan_from(self, document: Mapping[str, JSON]) -> Plan[Any]:
+    def plan_from(self, document: Mapping[str, JSON], *others: Dataset) -> Plan[Any]:
         """Rebuild a plan from the document that `Plan.to_json` returned.
 
         Guarantee: the plan that comes back has the hash that the document names, so it costs the same, draws
         the same noise and finds the same stored answer. Anything else is refused.
+
+        Parameters
+        ----------
+        document
+            The document.
+        others
+            For a batch over several fields: the other datasets that it asks, which have the same account.
 
         Examples
         --------
@@ -132,16 +144,8 @@ class Dataset:
                 fix="make the plan again, with the same data and settings: it is then the same plan",
             )
         try:
-            plan = self._from_request(document["request"])
-        except (
-            KeyError,
-            TypeError,
-            ValueError,
-            AttributeError,
-            ArithmeticError,
-            RecursionError,
-            TacitError,
-        ) as e:
+            plan = self._from_request(document["request"], others)
+        except (*_ILLEGIBLE, TacitError) as e:
             if isinstance(e, TacitError) and e.code == "question-too-large":  # readable, but not here
                 raise
             raise _unreadable() from None
@@ -155,19 +159,25 @@ class Dataset:
             )
         return plan
 
-    def _from_request(self, request: Any) -> Plan[Any]:
+    def _from_request(self, request: Any, others: Sequence[Dataset]) -> Plan[Any]:
         """Make a plan from its request: of a batch, from those of its members."""
         if isinstance(request, Mapping) and "batch" in request:
             from tacit.core._batch import rebuilt_batch
 
-            return rebuilt_batch(request, self._rebuild)
+            return rebuilt_batch(request, lambda one: self._rebuild(one, *others))
         return self._rebuild(request)
 
-    def _rebuild(self, request: Any) -> Plan[Any]:
-        """Make a plan from its request: the question that recognises it does."""
-        for kind in chain(self.questions, questions_of(self.kind)):
-            if (plan := kind.rebuilt(self, request)) is not None:
-                return plan
+    def _rebuild(self, request: Any, *others: Dataset) -> Plan[Any]:
+        """Make a plan from its request: the question that recognises it does, here or in the others."""
+        try:
+            for kind in chain(self.questions, questions_of(self.kind)):
+                if (plan := kind.rebuilt(self, request)) is not None:
+                    return plan
+        except _ILLEGIBLE:
+            if not others:
+                raise
+        if others:
+            return others[0]._rebuild(request, *others[1:])  # noqa: SLF001 - a dataset as well
         raise _unreadable()
 
 

@@ -11,6 +11,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar, cast
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
@@ -188,6 +190,7 @@ class Task(TaskFacts, Generic[D, C_co]):
             return [noisy for part in self.parts for noisy in part.noisy(readings)]
         return measure(self.steps, self.open(readings))
 
+    @np.errstate(all="ignore")  # a warning or a failure would say something about one value
     def draw(self) -> list[Noisy]:
         """Return the noisy integers of one draw, as plain JSON. This touches the data."""
         with SharedReadings.opened(shared=bool(self.parts)) as readings:

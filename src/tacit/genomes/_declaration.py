@@ -39,6 +39,7 @@ def genotypes(
     status: Literal["protected", "public"] = "protected",
     version: int = 1,
     ledger: Ledger | str | os.PathLike[str] | None = None,
+    parent: str | None = None,
 ) -> Cohort:
     """Declare the genotypes of a cohort: who is protected, and what is public.
 
@@ -80,6 +81,8 @@ def genotypes(
         these are public or protected.
     ledger
         A `Ledger`, or where to open one. None keeps it in memory.
+    parent
+        An account that several datasets share, as in `tacit.protect`.
 
     Examples
     --------
@@ -117,7 +120,7 @@ def genotypes(
         identity, store, opened.sites, total, names, sizes, status, opened, clusters, phenotype, covariates
     )
     with fixes_of("tc.genotypes"):
-        open_account(identity, budget, store, places=source_places(source))
+        open_account(identity, budget, store, parent=parent, places=source_places(source))
     return cohort
 
 

@@ -39,6 +39,7 @@ def points(
     limits: Mapping[str, LimitGiven] | Limits | None = None,
     adjacency: Adjacency = "add/remove",
     ledger: Ledger | str | os.PathLike[str] | None = None,
+    parent: str | None = None,
 ) -> PointMap:
     """Declare points on a map.
 
@@ -70,6 +71,8 @@ def points(
         Whether neighbours have one unit more or less, or one replaced.
     ledger
         A `Ledger`, or where to open one; None keeps it in memory.
+    parent
+        An account that several datasets share, as in `tacit.protect`.
 
     Examples
     --------
@@ -98,7 +101,7 @@ def points(
     books = open_books(ledger, identity.name, source)
     made = PointMap(identity, books, declared, bounded, opened)
     with fixes_of("tc.points"):
-        open_account(identity, budget, books, places=source_places(source))
+        open_account(identity, budget, books, parent=parent, places=source_places(source))
     return made
 
 

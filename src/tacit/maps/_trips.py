@@ -51,6 +51,7 @@ def trips(
     version: int = 1,
     adjacency: Adjacency = "add/remove",
     ledger: Ledger | str | os.PathLike[str] | None = None,
+    parent: str | None = None,
 ) -> Trips:
     """Declare trips, one in each row: who is protected, and how many trips of one person count.
 
@@ -74,7 +75,7 @@ def trips(
         ``{"rows": 4}``: how many trips of one unit count.
     box
         The public box, if ends are points. A trip with an end outside it does not count.
-    name, version, adjacency, ledger
+    name, version, adjacency, ledger, parent
         As in `tacit.protect`.
 
     Examples
@@ -115,7 +116,7 @@ def trips(
     books = open_books(ledger, identity.name, source)
     made = Trips(identity, books, area, most, opened)
     with fixes_of("tc.maps.trips"):
-        open_account(identity, budget, books, places=source_places(source))
+        open_account(identity, budget, books, parent=parent, places=source_places(source))
     return made
 
 

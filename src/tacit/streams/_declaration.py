@@ -49,6 +49,7 @@ def stream(
     never_null: Sequence[str] = (),
     limits: Mapping[str, LimitGiven] | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
+    parent: str | None = None,
 ) -> Stream:
     """Declare rows that come in day by day: who is protected, which days there are, and what is public.
 
@@ -81,6 +82,8 @@ def stream(
         Public facts, as in `tacit.protect`; ``limits`` bound what one person adds on one day.
     ledger
         A `Ledger`, or where to open one; needed with a folder. None keeps it in memory.
+    parent
+        An account that several datasets share, as in `tacit.protect`.
 
     Examples
     --------
@@ -126,7 +129,7 @@ def stream(
     books = open_ledger(ledger) if ledger is not None else own_memory()
     blocks = None if level == "person" else Blocks("day", kind="date")
     with fixes_of_streams():
-        open_account(identity, budget, books, blocks=blocks)
+        open_account(identity, budget, books, parent=parent, blocks=blocks)
     opened = Stream(identity, books, horizon, level, most, gap, declared, folder, made, session)
     if where is not None:
         declared["ledger"] = str(Path(where).absolute()) if "://" not in where else where
@@ -179,7 +182,8 @@ def open_stream(
     declared["bounds"] = {c: [Fraction(end) for end in pair] for c, pair in declared["bounds"].items()}
     books = open_ledger(ledger if ledger is not None else where)
     declared["bounds"] = {c: [Fraction(end) for end in ends] for c, ends in declared["bounds"].items()}
-    opened = stream(source, budget=books.account(declared["name"]).budget, ledger=books, **declared)
+    own = books.account(declared["name"])
+    opened = stream(source, budget=own.budget, ledger=books, parent=own.parent, **declared)
     if where is not None:
         opened.declared["ledger"] = where
         with opened._lock():  # noqa: SLF001 - made here

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import traceback
+import warnings
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import tacit as tc
@@ -115,6 +117,20 @@ def test_later_integers_may_depend_on_earlier_noisy_ones():
     assert numbers(plan_of(data, task).release()) == numbers(release)
     assert len(task.seen) == 1  # the stored answer does not touch the data
     assert spent(data) == 1
+
+
+class Overflows(TwoCounts):
+    """A value of the data makes NumPy warn, or fail if the user asked for that."""
+
+    def first(self, rows, _noisy):
+        return rows if np.float64(rows) / 0 > 1 else 0
+
+
+@pytest.mark.parametrize("setting", ["raise", "warn"])
+def test_no_setting_of_numpy_makes_a_release_fail_or_warn_for_a_value_of_the_data(setting):
+    with np.errstate(divide=setting), warnings.catch_warnings(record=True) as shown:
+        assert abs(numbers(plan_of(dataset(), Overflows()).release())[0] - 1000) < 200
+    assert not shown
 
 
 @pytest.mark.parametrize("broken", BROKEN)

@@ -44,7 +44,7 @@ SLOW = {
         "bad_arguments composite_owners database_tables engine_groups engine_plans engines frames "
         "hostile_cells values"
     ),
-    "tests/unit": "worked_examples",
+    "tests/unit": "worked_examples wrong_calls",
     "tests/unit/accounting": (
         "categorical_response filters_orders grouped_samples nested_samples noise_shares numeric_bounds "
         "numeric_methods rare_losses renyi_curves response_blanket rules sampled_laplace selection "

@@ -22,7 +22,13 @@ _MOST_BITS = 4096  # of a numerator or denominator; a longer number is an attack
 
 
 def rational(
-    name: str, value: Number, *, zero: bool = False, negative: bool = False, fix: Fix | None = None
+    name: str,
+    value: Number,
+    *,
+    zero: bool = False,
+    negative: bool = False,
+    fix: Fix | None = None,
+    must_be: str = "",
 ) -> Fraction:
     """Read a number as the exact rational of its decimal notation: ``0.1`` is one tenth.
 
@@ -37,6 +43,8 @@ def rational(
         Whether zero and negative numbers are allowed.
     fix
         What a refusal advises, where the number is one of several of a parameter, such as a bound.
+    must_be
+        What the number must be, where there is more to say.
 
     Examples
     --------
@@ -44,7 +52,7 @@ def rational(
     Fraction(1, 10)
     """
     kind = "finite number" if negative else "non-negative finite number" if zero else "positive finite number"
-    must_be = f"a {kind}"
+    must_be = must_be or f"a {kind}"
     exact = _read(value)
     if exact is None:
         narrow = type(value).__module__ == "numpy"

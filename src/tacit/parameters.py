@@ -7,18 +7,28 @@ JSON. So the same mistake gets the same refusal wherever it is made.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Final, Protocol, SupportsIndex
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, SupportsIndex, TypeVar
 
-from tacit.errors import bad_parameter
+from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational, read_fraction
-from tacit.fixes import Choose, Set
+from tacit.fixes import Choose, Code, Set
 
-__all__ = ["Anything", "Choice", "ColumnName", "Day", "Flag", "Integer", "Parameter", "RealNumber", "Text"]
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+__all__ = [
+    "Anything", "Choice", "ColumnName", "Day", "Delta", "Flag", "Instance", "Integer", "Listed", "Parameter",
+    "Probability", "RealNumber", "Share", "Text",
+]  # fmt: skip
 
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _MOST_LETTERS = 200
+
+
+T = TypeVar("T")
 
 
 class Parameter(Protocol):
@@ -110,31 +120,75 @@ class Integer(_AsItIs):
 
 @dataclass(frozen=True, slots=True)
 class RealNumber:
-    """A positive finite number, read exactly; zero and negative numbers where they are allowed.
+    """A positive finite number, read exactly; or one between ends that belong to it or not.
+
+    Parameters
+    ----------
+    zero, negative
+        Whether zero and negative numbers are allowed, where no ends are given.
+    least, most
+        The smallest and the largest number that is allowed.
+    above, below
+        Instead: ends that are not allowed themselves.
+    why
+        Why it has these ends.
+    instead
+        A number that is allowed, for the fix.
 
     Examples
     --------
     >>> RealNumber().read("clip", 0.1)
     Fraction(1, 10)
+    >>> RealNumber(above=0, most=1).words, RealNumber(least=0, most=1).words
+    ('a number above 0 and at most 1', 'a number from 0 to 1')
     """
 
     zero: bool = False
     negative: bool = False
+    least: Number | None = None
+    most: Number | None = None
+    above: Number | None = None
+    below: Number | None = None
+    why: str = ""
+    instead: Number = 0.5
 
     @property
     def words(self) -> str:
         """What may be given."""
+        ends = [f"above {_written(self.above)}"] if self.above is not None else []
+        if self.least is not None and self.most is not None:
+            return f"a number from {_written(self.least)} to {_written(self.most)}"
+        ends += [f"at least {_written(self.least)}"] if self.least is not None else []
+        ends += [f"below {_written(self.below)}"] if self.below is not None else []
+        ends += [f"at most {_written(self.most)}"] if self.most is not None else []
+        if ends:
+            return f"a number {' and '.join(ends)}"
         kind = "a finite" if self.negative else "a non-negative finite" if self.zero else "a positive finite"
         return f"{kind} number"
 
     @property
-    def example(self) -> float:
+    def example(self) -> Number:
         """Something that may be given."""
-        return 0.5
+        return self.instead
 
-    def read(self, name: str, value: Number) -> Any:
+    def read(self, name: str, value: Number) -> Fraction:
         """Return the exact rational, or refuse it."""
-        return rational(name, value, zero=self.zero, negative=self.negative)
+        ends = (self.least, self.most, self.above, self.below)
+        fix = Set(**{name: self.instead})
+        if ends == (None, None, None, None):
+            return rational(
+                name, value, zero=self.zero, negative=self.negative, fix=fix if self.instead != 0.5 else None
+            )
+        exact = rational(name, value, zero=True, negative=True, must_be=self.words, fix=fix)
+        inside = (
+            (self.least is None or exact >= self.least)
+            and (self.most is None or exact <= self.most)
+            and (self.above is None or exact > self.above)
+            and (self.below is None or exact < self.below)
+        )
+        if not inside:
+            raise bad_parameter(name, self.words, value, why=self.why, fix=fix)
+        return exact
 
     def from_text(self, name: str, text: str) -> Any:
         """Read what somebody typed."""
@@ -150,6 +204,24 @@ class RealNumber:
     def from_json(self, document: object) -> Any:
         """Read the number back."""
         return read_fraction(document)
+
+
+def Share(*, instead: Number = 0.5, why: str = "") -> RealNumber:  # noqa: N802 - reads like the others
+    """Return the parameter of a share above 0 and at most 1."""
+    return RealNumber(above=0, most=1, instead=instead, why=why)
+
+
+def Probability(*, instead: Number = 0.5, why: str = "") -> RealNumber:  # noqa: N802
+    """Return the parameter of a probability from 0 to 1."""
+    return RealNumber(least=0, most=1, instead=instead, why=why)
+
+
+def Delta(*, zero: bool = True) -> RealNumber:  # noqa: N802
+    """Return the parameter of a delta."""
+    why = "a delta of 1 guarantees nothing"
+    if zero:
+        return RealNumber(least=0, below=1, instead=1e-6, why=why)
+    return RealNumber(above=0, below=1, instead=1e-6, why=why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +320,122 @@ class Flag(_AsItIs):
 
 
 @dataclass(frozen=True, slots=True)
+class Instance(Generic[T]):
+    """An object of a class of this library.
+
+    Parameters
+    ----------
+    kind
+        The class.
+    example
+        A line of Python that makes one.
+    words
+        What it is, where the name of the class does not say it.
+    why
+        Why nothing else will do.
+    """
+
+    kind: type[T]
+    example: str
+    words: str = ""
+    why: str = ""
+
+    def read(self, name: str, value: object) -> T:
+        """Return the object, or refuse another one.
+
+        Examples
+        --------
+        >>> Instance(Integer, "Integer(1, 20)").read("accepts", 3)
+        Traceback (most recent call last):
+        tacit.errors.TacitError: accepts must be an Integer, got 3
+          fix: accepts=Integer(1, 20)
+          code: bad-parameter
+        """
+        if isinstance(value, self.kind):
+            return value
+        article = "an" if self.kind.__name__[0] in "AEIO" else "a"
+        words = self.words or f"{article} {self.kind.__name__}"
+        raise bad_parameter(name, words, value, why=self.why, fix=Code(f"{name}={self.example}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Several values in a list; what they are is read one by one.
+
+    Parameters
+    ----------
+    words
+        What they are, in the plural.
+    example
+        A list that may be given, as Python.
+    least, most
+        How many there must be, and how many there may be.
+    different
+        Whether no value may be there twice.
+    each
+        What each of them is.
+    why
+        Why others are refused.
+    """
+
+    words: str
+    example: str
+    least: int = 1
+    most: int | None = None
+    different: bool = False
+    each: Parameter | None = None
+    why: str = ""
+
+    @property
+    def must_be(self) -> str:
+        """What may be given."""
+        number = {0: "", 1: "at least one of "}.get(self.least, f"at least {self.least} of ")
+        different = "different " if self.different else ""
+        most = "" if self.most is None else f", at most {self.most:,}"
+        return (
+            f"a list of {different}{self.words}"
+            + (f", {number.removesuffix(' of ')}" if number else "")
+            + most
+        )
+
+    def read(self, name: str, value: Any) -> list[Any]:
+        """Return the list, or refuse it; its values are not shown, because they may be private.
+
+        Examples
+        --------
+        >>> Listed("shares", "[0.25, 0.5]", each=Probability()).read("qs", [0.5])
+        [Fraction(1, 2)]
+        >>> Listed("answers", '["yes", "no"]', least=2, different=True).read("answers", "yes")
+        Traceback (most recent call last):
+        tacit.errors.TacitError: answers must be a list of different answers, at least 2, got text
+          fix: answers=["yes", "no"]
+          code: bad-parameter
+        """
+        if isinstance(value, str | bytes | Mapping):
+            raise self._refusal(name, "text" if isinstance(value, str | bytes) else "a mapping")
+        try:
+            values = list(value)
+        except TypeError:
+            raise self._refusal(name, "one value") from None
+        if len(values) < self.least or (self.most is not None and len(values) > self.most):
+            raise self._refusal(name, f"{len(values):,}" if values else "none")
+        if self.each is not None:
+            values = [self.each.read(name, one) for one in values]
+        if self.different:
+            try:
+                twice = len(set(values)) < len(values)
+            except TypeError:
+                raise self._refusal(name, "lists or other values that cannot be compared") from None
+            if twice:
+                raise self._refusal(name, "one of them twice")
+        return values
+
+    def _refusal(self, name: str, got: str) -> TacitError:
+        fix = Code(f"{name}={self.example}")
+        return TacitError("bad-parameter", f"{name} must be {self.must_be}, got {got}", why=self.why, fix=fix)
+
+
+@dataclass(frozen=True, slots=True)
 class Anything(_AsItIs):
     """A value that the question reads itself, such as polygons or aggregates; Python alone can give it.
 
@@ -270,3 +458,8 @@ class Anything(_AsItIs):
     def from_text(self, name: str, text: str) -> object:
         """Refuse: this cannot be typed."""
         raise bad_parameter(name, self.words, text, why="only Python can give it")
+
+
+def _written(end: Number | None) -> str:
+    """Write an end of a range: a whole number with its commas, another one in a few digits."""
+    return f"{int(end):,}" if end is not None and end == int(end) else f"{float(end or 0):g}"

@@ -17,6 +17,7 @@ from tacit.accounting._genuine import genuine
 from tacit.accounting._remaining import Remaining
 from tacit.accounting._zcdp import largest_pure, pure_rho, rho_cap
 from tacit.accounting.numeric import Bracket
+from tacit.calls import refuse_wrong_calls
 
 __all__ = [
     "ADJACENCIES",
@@ -38,3 +39,5 @@ __all__ = [
     "sigma_for",
     "textbook",
 ]
+
+refuse_wrong_calls(__name__, __all__)

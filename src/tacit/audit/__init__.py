@@ -19,6 +19,7 @@ from tacit.audit._one_run import OneRunAudit, draw_canaries, one_run
 from tacit.audit._plan_audit import PlanAudit, audit_plan
 from tacit.audit._result import AuditResult, EventWitness
 from tacit.audit._training_audit import audit_training
+from tacit.calls import refuse_wrong_calls
 
 __all__ = [
     "AuditResult",
@@ -49,4 +50,5 @@ class _AuditModule(ModuleType):
         return audit(target, *inputs, **options)
 
 
+refuse_wrong_calls(__name__, __all__)
 sys.modules[__name__].__class__ = _AuditModule

@@ -1,5 +1,6 @@
 """The core, which every field shares: units, datasets, plans, releases of any content, certificates."""
 
+from tacit.calls import refuse_wrong_calls
 from tacit.core._answer_batch import AnswerBatch, BatchAnswer, BatchReleases
 from tacit.core._answer_picture import about_release, figure_width, plots_of
 from tacit.core._answer_table import AnswerTable, Cells, Value
@@ -166,3 +167,5 @@ __all__ = [
     "with_audit",
     "without_hidden",
 ]
+
+refuse_wrong_calls(__name__, __all__)

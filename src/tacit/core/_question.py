@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
+from tacit.calls import refusing
 from tacit.core._goal import ANY_TOTAL, Goal
 from tacit.core._plan import Plan
 from tacit.core._registry import packages_of
@@ -334,11 +335,11 @@ def plannable(method: Callable[P, Question[C]]) -> Callable[P, Question[C]]:
         warnings.warn(
             f"a question is planned in a second step now: .{method.__name__}(...).plan({told})",
             DeprecationWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
         return question.plan(**goal)  # type: ignore[return-value]
 
-    return asked
+    return refusing(asked)
 
 
 def questions_by_name(kinds: Sequence[QuestionKind[Any]]) -> dict[str, QuestionKind[Any]]:

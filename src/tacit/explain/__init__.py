@@ -17,6 +17,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from tacit.calls import refuse_wrong_calls
 from tacit.explain._attack_pictures import audit_curves, membership_curve, repeated_questions, success_curve
 from tacit.explain._deployments import DEPLOYMENTS, Deployment
 from tacit.explain._explain import explain
@@ -81,4 +82,5 @@ class _CallableModule(ModuleType):
     __call__: Callable[..., Explanation] = staticmethod(explain)
 
 
+refuse_wrong_calls(__name__, __all__)
 sys.modules[__name__].__class__ = _CallableModule

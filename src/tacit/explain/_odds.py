@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Set
+from tacit.parameters import Probability
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +36,7 @@ def believe(prior: float, loss: float) -> Belief:
     >>> round(believe(0.5, 0.5).at_most, 4)
     0.6225
     """
+    Probability().read("prior", prior)
     return Belief(prior, *(_moved(prior, sign * loss) for sign in (1, -1)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tacit.calls import refuse_wrong_calls
 from tacit.genomes._blocks import GenotypeBlock, GenotypeSource
 from tacit.genomes._cohort import Cohort
 from tacit.genomes._component_table import PrincipalComponents
@@ -28,3 +29,5 @@ __all__ = [
     "genotypes",
     "read_gwas_ssf",
 ]
+
+refuse_wrong_calls(__name__, __all__)

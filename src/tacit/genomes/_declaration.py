@@ -14,6 +14,7 @@ from tacit.genomes._protection import PROTECTED
 from tacit.genomes._sites import read_sites
 from tacit.genomes._sources import open_genotypes
 from tacit.ledger import open_books, source_places
+from tacit.parameters import Listed
 
 if TYPE_CHECKING:
     import os
@@ -96,7 +97,7 @@ def genotypes(
     protected = _read_unit(unit)
     if status not in _STATUS:
         raise bad_parameter("status", "protected or public", status, fix=Choose(_STATUS, given=str(status)))
-    clusters, phenotype = _kept(clusters), _kept(phenotype)
+    clusters, phenotype = _kept("clusters", clusters), _kept("phenotype", phenotype)
     names = _read_names(clusters, cluster_names)
     total, sizes = _read_people(people, names)
     known = total is not None or protected == "phenotype"
@@ -124,9 +125,13 @@ def genotypes(
     return cohort
 
 
-def _kept(values: Any) -> Any:
+def _kept(what: str, values: Any) -> Any:
     """Return values that can be read again: every release reads them, and a generator is empty then."""
-    return values if values is None or hasattr(values, "__len__") else list(values)
+    return (
+        values
+        if values is None or hasattr(values, "__len__")
+        else Listed("values, one for each person", "[0, 1, 1]").read(what, values)
+    )
 
 
 def _read_unit(unit: object) -> str:

@@ -7,8 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tacit.errors import bad_parameter
+from tacit.fixes import Set
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+
+def _codes(name: str, nodes: ArrayLike) -> NDArray[np.int64]:
+    """Read codes of nodes; they are not shown, because they may be private."""
+    try:
+        return np.asarray(nodes, dtype=np.int64)
+    except (TypeError, ValueError, OverflowError):
+        raise bad_parameter(name, "whole numbers", "others", fix=Set(**{name: [0, 1]})) from None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -45,7 +56,7 @@ class EdgeArrays:
     directed: bool = False
 
     def __init__(self, nodes: int, source: ArrayLike, target: ArrayLike, *, directed: bool = False) -> None:
-        u, v = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
+        u, v = _codes("source", source), _codes("target", target)
         if not directed:
             u, v = np.minimum(u, v), np.maximum(u, v)
         kept = (u != v) & (np.minimum(u, v) >= 0) & (np.maximum(u, v) < nodes)
@@ -92,7 +103,7 @@ class EdgeArrays:
         >>> EdgeArrays(3, [0, 1], [1, 2]).places([1, 2, 0, -1], [0, 1, 2, 0]).tolist()
         [0, 1, -1, -1]
         """
-        u, v = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
+        u, v = _codes("source", source), _codes("target", target)
         if not self.directed:
             u, v = np.minimum(u, v), np.maximum(u, v)
         if not self.size:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tacit.calls import refuse_wrong_calls
 from tacit.inference._association import fit, g_test, independence, rank_test
 from tacit.inference._correlation import correlation
 from tacit.inference._estimate import Estimate
@@ -35,3 +36,5 @@ __all__ = [
     "survival",
     "with_intervals",
 ]
+
+refuse_wrong_calls(__name__, __all__)

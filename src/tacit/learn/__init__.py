@@ -12,6 +12,7 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from tacit.calls import refuse_wrong_calls, refusing
 from tacit.learn import federated
 from tacit.learn._adaptive_clip import AdaptiveClip
 from tacit.learn._evaluation import evaluate
@@ -99,6 +100,8 @@ _LAZY = {
     "search": ("_search", "sklearn"),
 }
 
+refuse_wrong_calls(__name__, __all__)
+
 
 def __getattr__(name: str) -> object:
     if name not in _LAZY:
@@ -107,7 +110,7 @@ def __getattr__(name: str) -> object:
 
     module, package = _LAZY[name]
     needs(name, package, f"tacit[{package}]")
-    value: object = getattr(import_module(f"tacit.learn.{module}"), name)
+    value: object = refusing(getattr(import_module(f"tacit.learn.{module}"), name))
     globals()[name] = value
     return value
 

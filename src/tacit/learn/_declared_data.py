@@ -64,7 +64,7 @@ def one_column(target: Any) -> NDArray[Any]:
         from sklearn.exceptions import DataConversionWarning
 
         said = "A column-vector y was passed when a 1d array was expected."
-        warnings.warn(said, DataConversionWarning, stacklevel=4)
+        warnings.warn(said, DataConversionWarning, stacklevel=5)
         held = held[:, 0]
     if held.ndim != 1:
         raise ValueError("y must have one axis, a value for each row")

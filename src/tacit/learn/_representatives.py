@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,10 +12,10 @@ from tacit.exact import count
 from tacit.fixes import Set
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 
-def representatives(public: Any, number: int) -> NDArray[np.int64]:
+def representatives(public: ArrayLike, number: int) -> NDArray[np.int64]:
     """Return the places of public examples that lie nearest to the centres of that many clusters.
 
     The features must be public: nothing is charged. Ask teachers about these, and let the labels spread.

@@ -113,7 +113,7 @@ class Teachers:
     @plannable
     def label(
         self,
-        queries: Any,
+        queries: Sequence[Any] | NDArray[Any],
         *,
         threshold: tuple[int, Number] | None = None,
         answers: int | None = None,
@@ -167,7 +167,7 @@ class Teachers:
         }  # fmt: skip
         return LabelQuestion(self.data, LABEL, LABEL.read(arguments))
 
-    def _refuse_failing(self, queries: Any) -> None:
+    def _refuse_failing(self, queries: Sequence[Any] | NDArray[Any]) -> None:
         """Try the estimator on made-up examples, once for each form of queries: public facts alone."""
         form = (type(queries), np.shape(queries)[1:])
         if form not in self._tried and self._has_public_form():
@@ -228,7 +228,7 @@ class Teachers:
             "check": rule,
         }
 
-    def _votes(self, queries: Any) -> NDArray[np.int64]:
+    def _votes(self, queries: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
         """Train the teachers, once, and count their votes: private, called after the charge.
 
         Releases in several threads wait for each other: a second training would give each unit a second vote,
@@ -245,7 +245,7 @@ class Teachers:
         return f"Teachers({kind}, data={self.data!r}, teachers={self.teachers}, classes={list(self.classes)})"
 
 
-def _plain(queries: Any) -> Any:
+def _plain(queries: Sequence[Any] | NDArray[Any]) -> Any:
     """Return tensors as arrays."""
     return np.asarray(queries.detach().cpu() if hasattr(queries, "detach") else queries)
 

@@ -16,6 +16,7 @@ import numpy as np
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Set
+from tacit.parameters import RealNumber
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -175,6 +176,8 @@ class VoteReading:
         """
         from tacit.mechanisms import RoundedGaussian
 
+        RealNumber(above=1, instead=10).read("order", order)
+        RealNumber(instead=0.02).read("beta", beta)
         added = published_cost(order, beta, spread)
         if math.isinf(added):
             raise TacitError(

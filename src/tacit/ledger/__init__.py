@@ -6,6 +6,7 @@ transaction, and is never taken back. `docs/explanation/ledger.md` says what is 
 
 from __future__ import annotations
 
+from tacit.calls import refuse_wrong_calls
 from tacit.ledger._accounts import Account
 from tacit.ledger._blocks import Blocks
 from tacit.ledger._chain import Head
@@ -39,3 +40,5 @@ __all__ = [
     "own_memory",
     "source_places",
 ]
+
+refuse_wrong_calls(__name__, __all__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tacit.calls import refuse_wrong_calls
 from tacit.maps._box import Box
 from tacit.maps._dataset_kind import POINTS, TRIPS
 from tacit.maps._declaration import points
@@ -36,3 +37,5 @@ __all__ = [
     "points",
     "trips",
 ]
+
+refuse_wrong_calls(__name__, __all__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tacit.calls import refuse_wrong_calls
 from tacit.mechanisms._adaptive_tables import (
     AdaptiveTables,
     ChooseTable,
@@ -162,3 +163,5 @@ __all__ = [
     "walsh_hadamard",
     "weighted_half_widths",
 ]
+
+refuse_wrong_calls(__name__, __all__)

@@ -14,7 +14,7 @@ from tacit.mechanisms._input_rows import as_floats
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 
 def read_bounds(bounds: tuple[Number, Number] | None) -> tuple[Fraction, Fraction]:
@@ -71,7 +71,7 @@ def brought_within(
     return np.clip(np.where(np.isnan(numbers), float(missing), numbers), float(low), float(high))
 
 
-def truncate(released: object, low: Number, high: Number) -> Any:
+def truncate(released: ArrayLike, low: Number, high: Number) -> Any:
     """Bring released numbers into a range: what lies outside becomes the nearer end. This costs nothing.
 
     Examples
@@ -84,7 +84,7 @@ def truncate(released: object, low: Number, high: Number) -> Any:
     return float(clipped) if clipped.ndim == 0 else clipped
 
 
-def fold(released: object, low: Number, high: Number) -> Any:
+def fold(released: ArrayLike, low: Number, high: Number) -> Any:
     """Bring released numbers into a range by reflecting them at its ends. This costs nothing.
 
     Examples

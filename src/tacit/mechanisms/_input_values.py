@@ -290,5 +290,5 @@ def _not_whole() -> TacitError:
         "not-finite",
         "the value to be released is not a whole number or an array of whole numbers",
         why="this mechanism adds integer noise, and its promise holds for whole numbers only",
-        fix=Code("tc.mechanisms.Laplace(...) puts real numbers on a public grid"),
+        fix=Code("tc.mechanisms.Laplace(epsilon=0.8, sensitivity=1)"),
     )

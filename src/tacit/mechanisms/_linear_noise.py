@@ -16,6 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tacit.errors import bad_parameter
+from tacit.fixes import Set
+from tacit.parameters import RealNumber
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -95,6 +99,16 @@ class LinearNoise:
         return each.reshape(*w.shape[:-1], -1), self.normal * np.sqrt((times * w**2).sum(axis=-1))
 
 
+_FAILING = RealNumber(above=0, below=1, instead=0.05)
+
+
+def _weights(weights: ArrayLike) -> NDArray[np.float64]:
+    read = np.asarray(weights, dtype=np.float64)
+    if not read.ndim:
+        raise bad_parameter("weights", "a list of numbers", "one number", fix=Set(weights=[0.5, 0.5]))
+    return read
+
+
 def linear_tail(
     at: ArrayLike, weights: ArrayLike, normal: ArrayLike = 0.0, times: ArrayLike | None = None
 ) -> NDArray[np.float64]:
@@ -120,7 +134,7 @@ def linear_tail(
     >>> linear_tail(1.96, [], normal=1.0).round(3).item()
     0.05
     """
-    a = np.abs(np.asarray(weights, dtype=np.float64))
+    a = np.abs(_weights(weights))
     t = np.abs(np.asarray(at, dtype=np.float64))
     s = np.asarray(normal, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -149,7 +163,8 @@ def linear_half_width(
     >>> linear_half_width(0.05, [[1.0, 0.0], [0.5, 0.5]]).round(4).tolist()
     [2.9957, 2.0565]
     """
-    a, s = np.asarray(weights, dtype=np.float64), np.asarray(normal, dtype=np.float64)
+    a, s = _weights(weights), np.asarray(normal, dtype=np.float64)
+    _FAILING.read("failing", failing)
     n = np.asarray(1.0 if times is None else times, dtype=np.float64)
     spread = np.sqrt(s**2 + 2 * (n * a**2).sum(axis=-1))
     failed = math.log(failing)

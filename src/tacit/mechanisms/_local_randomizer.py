@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from fractions import Fraction
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from tacit.accounting import Cost
 
@@ -110,7 +110,7 @@ class SupportRandomizer(LocalRandomizer):
     def supports(self, reports: object) -> NDArray[np.int64]:
         """Return for each answer how many reports support it."""
 
-    def shares(self, supports: object, respondents: int) -> NDArray[np.float64]:
+    def shares(self, supports: ArrayLike, respondents: int) -> NDArray[np.float64]:
         """Return unbiased estimates of the shares; they may lie below 0 or above 1."""
         n = count("respondents", respondents, zero=False)
         p, q = self.p, self.q

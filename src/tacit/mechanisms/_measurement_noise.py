@@ -12,6 +12,7 @@ import numpy as np
 from tacit.mechanisms._discrete_gaussian import DiscreteGaussian
 from tacit.mechanisms._linear_noise import linear_half_width
 from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw
+from tacit.parameters import RealNumber
 from tacit.strategies import alike, weights_of
 
 if TYPE_CHECKING:
@@ -177,6 +178,7 @@ def half_widths_of(
     Noise is whole-numbered, and the law of continuous noise stands for it. Where every weight is 1 the
     half-width is rounded up; elsewhere half of the largest weight is added (docs/proofs/maps.md, section 6).
     """
+    RealNumber(above=0, below=1, instead=0.05).read("failing", failing)
     made: dict[tuple[Any, ...], float] = {}
     found = np.empty(len(sums))
     for i, parts in enumerate(sums):

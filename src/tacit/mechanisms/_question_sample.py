@@ -13,6 +13,7 @@ from tacit.exact import count
 from tacit.fixes import Code
 from tacit.mechanisms._local_randomizer import LocalRandomizer
 from tacit.mechanisms._mechanism import Mechanism
+from tacit.parameters import Listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,9 +87,8 @@ class QuestionSample(Mechanism):
         value
             The true answers to all questions, in their order, each as its randomizer takes it.
         """
-        answers = list(value)  # type: ignore[call-overload]
-        if len(answers) != len(self.parts):
-            raise bad_parameter("value", f"{len(self.parts)} answers", f"{len(answers)} of them")
+        asked = len(self.parts)
+        answers = Listed(f"{asked:,} answers", "[...]", least=asked, most=asked).read("value", value)
         which = int(self.draw(1)[0])
         return which, self.parts[which].release(answers[which])
 

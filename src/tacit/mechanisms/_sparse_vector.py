@@ -28,11 +28,23 @@ from tacit.mechanisms._mechanism import (
 )
 from tacit.mechanisms._memory_width import fixed_width
 from tacit.mechanisms._noise_laws import LaplaceLaw
+from tacit.parameters import Listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.accounting import Adjacency, Cost
+
+
+_NUMBERS = Listed("numbers", "[0, 1, 2]", least=0)
+
+
+def _sequence(value: object) -> NDArray[Any]:
+    """Read a sequence of numbers; the numbers are not shown, because they are private."""
+    numbers = read_numbers(value)
+    if not isinstance(numbers, np.ndarray) or numbers.ndim != 1:
+        raise bad_parameter("value", "a sequence of numbers", "something else", fix=Code("[0, 1, 2]"))
+    return numbers
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -148,9 +160,7 @@ class SparseVector(Mechanism):
 
         Returns True and False, or where values are released, the noisy value instead of True.
         """
-        numbers = read_numbers(value if isinstance(value, np.ndarray) else list(value))
-        if not isinstance(numbers, np.ndarray) or numbers.ndim != 1:
-            raise bad_parameter("value", "a sequence of numbers", "something else", fix=Code("[0, 1, 2]"))
+        numbers = _sequence(value if isinstance(value, np.ndarray) else _NUMBERS.read("value", value))
         run = self.start()  # only now: every value is read before any noise is drawn
         answers: list[Any] = []
         for one in numbers.tolist():
@@ -161,9 +171,7 @@ class SparseVector(Mechanism):
 
     def release_many(self, value: object, count: int) -> NDArray[np.float64]:
         """Return `count` independent runs as rows: 1 above, 0 below, -1 not answered (for auditors only)."""
-        numbers = read_numbers(value)
-        if not isinstance(numbers, np.ndarray) or numbers.ndim != 1:
-            raise bad_parameter("value", "a sequence of numbers", "something else", fix=Code("[0, 1, 2]"))
+        numbers = _sequence(value)
         steps = np.asarray(to_steps(numbers, self.grid))
         bar = np.asarray(
             add(np.full(count, self.steps(self.threshold), dtype=np.int64), self._laws[0].draws(count))

@@ -198,7 +198,7 @@ def weighted_half_widths(law: LinearNoise, weights: ArrayLike, failing: float) -
     >>> weighted_half_widths(LinearNoise(normal=10.0), [[0.1, 0.1]], 0.05).round(2).tolist()
     [2.82]
     """
-    w = np.abs(np.asarray(weights, dtype=np.float64))
+    w = np.abs(np.atleast_1d(np.asarray(weights, dtype=np.float64)))
     lines = w.reshape(-1, w.shape[-1])
     found = np.empty(len(lines))
     step = max(1, _AT_ONCE // max(1, lines.shape[1]))

@@ -22,6 +22,7 @@ from tacit.mechanisms._discrete_gaussian import DiscreteGaussian
 from tacit.mechanisms._linear_noise import LinearNoise
 from tacit.mechanisms._mechanism import Mechanism
 from tacit.mechanisms._memory_width import fixed_width
+from tacit.parameters import Listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _LARGEST = 12  # Laplace terms that keep their own law; the others join the normal
 _ROOM = 2**62
+_DAYS = Listed("numbers, those of a day together", "[3, 5]", least=0)
 
 
 class StreamNoise(Mechanism):
@@ -118,7 +120,7 @@ class StreamNoise(Mechanism):
             What the last call returned; empty at first. It holds true numbers of past days.
         """
         held: dict[str, Any] = json.loads(memory) if memory else {"days": 0, "past": None}
-        new = [np.asarray(one, dtype=object) for one in value]
+        new = [np.asarray(one, dtype=object) for one in _DAYS.read("value", value)]
         if held["days"] + len(new) > self.days:
             raise bad_parameter(
                 "value", f"the days that are left of {self.days}", f"{len(new)} days", fix=Set(days=self.days)

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import bad_parameter
-from tacit.exact import count, rational
+from tacit.exact import count
 from tacit.fixes import Set
 from tacit.mechanisms._discrete_gaussian import DiscreteGaussian
 from tacit.mechanisms._discrete_laplace import DiscreteLaplace
 from tacit.mechanisms._mechanism import exactly_one, figure
 from tacit.mechanisms._stream_noise import StreamNoise, read_days
+from tacit.parameters import Integer, Probability
 from tacit.strategies import dial_coefficients, inverse_series, window_series
 
 if TYPE_CHECKING:
@@ -89,9 +90,10 @@ class ToeplitzNoise(StreamNoise):
         coefficient: int | None = None,
     ) -> None:
         horizon, most, gap = read_days(days, most_days, apart)
-        dial = rational("power", power, zero=True)
-        if dial > 1:
-            raise bad_parameter("power", "between 0 and 1", power, fix=Set(power=0.35))
+        dial = Probability(instead=0.35).read("power", power)
+        for name, number in (("bands", bands), ("inverse_bands", inverse_bands)):
+            if number is not None:
+                Integer(1).read(name, number)
         first = count("coefficient", coefficient or (_SCALE if dial else 1), zero=False)
         coefficients = dial_coefficients(horizon, float(dial), first, bands, inverse_bands)
         gaussian = exactly_one(rho=rho, epsilon=epsilon) == "rho"

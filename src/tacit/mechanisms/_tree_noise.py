@@ -16,6 +16,7 @@ from tacit.fixes import Set
 from tacit.mechanisms._discrete_laplace import DiscreteLaplace
 from tacit.mechanisms._mechanism import figure
 from tacit.mechanisms._stream_noise import StreamNoise, read_days
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -138,6 +139,8 @@ class TreeNoise(StreamNoise):
         The complete blocks of a prefix are a forest of trees without common noise. So the variance of a
         window is a sum: of whole trees, v' = 1/(1 + 1/(B v)), and of the end of the tree in which it begins.
         """
+        if window is not None:
+            Integer(1).read("window", window)
         own = [1.0]
         for _ in range(1, self.levels):
             own.append(1 / (1 + 1 / (self.branching * own[-1])))

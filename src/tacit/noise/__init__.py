@@ -6,6 +6,7 @@ any size. A shape returns an array of 64-bit integers; if a draw does not fit, t
 ``does-not-fit``. If the operating system's generator fails, the call is refused with ``randomness-failed``.
 """
 
+from tacit.calls import refuse_wrong_calls
 from tacit.noise._coins import bernoulli, bernoulli_exp
 from tacit.noise._exceedances import gaussian_exceedances, laplace_exceedances
 from tacit.noise._gaussian import discrete_gaussian
@@ -35,3 +36,5 @@ __all__ = [
     "star_ladder",
     "uniform_below",
 ]
+
+refuse_wrong_calls(__name__, __all__)

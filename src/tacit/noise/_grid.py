@@ -59,7 +59,7 @@ def quantise(x: float | Fraction | Sequence[float] | NDArray[Any], grid: Number)
     if values.dtype.kind in "iu":
         return _quantise_whole(values, step) if values.ndim else _floor(Fraction(int(values)), step)
     if values.dtype.kind != "f" or values.dtype.itemsize > 8:
-        raise bad_parameter("x", _MUST_BE, values.dtype.name)
+        raise bad_parameter("x", _MUST_BE, values.dtype.name, fix=Set(x=[0.5, 2]))
     if not np.isfinite(values).all():
         raise bad_parameter(
             "x",

@@ -1,5 +1,6 @@
 """Streams: counts that grow every day, with one price for a whole year."""
 
+from tacit.calls import refuse_wrong_calls
 from tacit.streams._alarm import Alarm
 from tacit.streams._alarm_days import AlarmDays, WatchedDay
 from tacit.streams._dataset_kind import STREAM
@@ -30,3 +31,5 @@ __all__ = [
     "stream",
     "take_days",
 ]
+
+refuse_wrong_calls(__name__, __all__)

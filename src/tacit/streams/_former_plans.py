@@ -52,5 +52,5 @@ def _warn(name: str, goal: dict[str, Any]) -> None:
     warnings.warn(
         f"a stream is asked first and planned in a second step now: .{name}(...).plan({told})",
         DeprecationWarning,
-        stacklevel=3,
+        stacklevel=4,
     )

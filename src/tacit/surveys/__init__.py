@@ -1,5 +1,6 @@
 """Surveys: polls without a trusted collector; each respondent randomizes the answer on their own device."""
 
+from tacit.calls import refuse_wrong_calls
 from tacit.surveys._answering import REPORT_SCHEMA, SurveyReport
 from tacit.surveys._declarations import DeclaredQuestion, question
 from tacit.surveys._declare import survey
@@ -48,3 +49,5 @@ __all__ = [
     "randomize_waves",
     "survey",
 ]
+
+refuse_wrong_calls(__name__, __all__)

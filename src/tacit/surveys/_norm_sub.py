@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tacit.errors import bad_parameter
+from tacit.fixes import Set
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
@@ -27,7 +30,9 @@ def norm_sub(shares: ArrayLike) -> NDArray[np.float64]:
     >>> norm_sub([0.7, 0.5, -0.1]).round(6).tolist()
     [0.6, 0.4, 0.0]
     """
-    f = np.asarray(shares, dtype=float)
+    f = np.atleast_1d(np.asarray(shares, dtype=float))
+    if not f.size or not np.isfinite(f).all():
+        raise bad_parameter("shares", "finite numbers", "others", fix=Set(shares=[0.7, 0.5, -0.1]))
     ordered = np.sort(f)[::-1]
     shifts = (1 - np.cumsum(ordered)) / np.arange(1, len(f) + 1)
     kept = np.nonzero(ordered + shifts > 0)[0][-1]

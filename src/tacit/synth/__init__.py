@@ -1,5 +1,6 @@
 """Synthetic rows: invented rows that agree with measured tables. The tables are the release."""
 
+from tacit.calls import refuse_wrong_calls
 from tacit.synth._columns import SyntheticColumn
 from tacit.synth._fit import FittedModel, NoisyTable, fit
 from tacit.synth._model import GraphicalModel
@@ -16,3 +17,5 @@ __all__ = [
     "fit",
     "synthesize",
 ]
+
+refuse_wrong_calls(__name__, __all__)

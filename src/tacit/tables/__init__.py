@@ -1,6 +1,7 @@
 """Tables: SQL and fluent questions with privacy for the unit, not the row."""
 
 from tacit.algebra import Contribution
+from tacit.calls import refuse_wrong_calls
 from tacit.engines import Conversion, convert_csv, csv_file
 from tacit.tables._aggregate_functions import (
     best,
@@ -128,3 +129,5 @@ __all__ = [
     "variance",
     "when",
 ]
+
+refuse_wrong_calls(__name__, __all__)

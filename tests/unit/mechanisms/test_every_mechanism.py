@@ -120,7 +120,7 @@ def test_nothing_has_a_default_epsilon():
         m.Bounds,
         m.LadderNoise,
     ):
-        with pytest.raises(TypeError):
+        with pytest.raises(TacitError, match=r" needs .*epsilon"):
             make()
 
 

@@ -197,7 +197,7 @@ def test_a_condition_that_cannot_be_read_is_answered_with_one(data):
 def test_a_refused_plan_keeps_its_signature(data):
     answer = data.sql('SELECT COUNT(*) FROM "my visits"')
     assert "epsilon" in type(answer).plan.__doc__
-    with pytest.raises(TypeError):
+    with pytest.raises(TacitError, match="plan has no argument 'nothing'"):
         answer.plan(nothing=1)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tacit.calls import refuse_wrong_calls, refusing
 from tacit.learn.federated._client import Client
 from tacit.learn.federated._client_model import ClientModel
 from tacit.learn.federated._clients import Clients, clients
@@ -56,10 +57,12 @@ __all__ = [
 
 _FLOWER = frozenset({"FlowerGrid", "client_app", "flower_exchange", "server_app"})
 
+refuse_wrong_calls(__name__, __all__)
+
 
 def __getattr__(name: str) -> Any:
     if name in _FLOWER:
-        return getattr(import_module("tacit.learn.federated._flower"), name)
+        return refusing(getattr(import_module("tacit.learn.federated._flower"), name))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,0 +1,181 @@
+"""Every public function is called wrongly, one argument at a time: each call is refused in words.
+
+The call that works is the one in the function's own documentation. Each of its arguments is then replaced by
+something of another kind, by something out of range, and by an argument of an unknown name.
+"""
+
+import ast
+import contextlib
+import doctest
+import importlib
+import inspect
+import io
+import warnings
+
+import pytest
+
+import tacit
+from tacit.errors import CODES, TacitError
+from tacit.fixes import Choose, Code, Set
+
+ROOMS = (
+    "accounting", "audit", "client", "core", "explain", "genomes", "graphs", "inference", "ledger", "maps",
+    "mechanisms", "noise", "streams", "surveys", "synth", "tables",
+)  # fmt: skip
+#: What is handed to the caller's own function, which may fail in its own way.
+NOT_REFUSED = {"audit.audit"}
+
+
+class Wrong:
+    """No function takes this."""
+
+
+def _public():
+    """Return every public function, class and method of the rooms, with the name that its calls have."""
+    seen = set()
+    for room in ROOMS:
+        package = importlib.import_module(f"tacit.{room}")
+        for name in package.__all__:
+            made = getattr(package, name)
+            if id(made) in seen or not getattr(made, "__module__", "").startswith(f"tacit.{room}"):
+                continue
+            if room == "core" and name not in tacit.__all__:
+                continue  # for other rooms
+            seen.add(id(made))
+            if inspect.isclass(made) or inspect.isfunction(made):
+                yield f"{room}.{name}", made, (made.__doc__,)
+            if inspect.isclass(made):
+                for method, value in vars(made).items():
+                    inner = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+                    if not method.startswith("_") and inspect.isfunction(inner):
+                        yield f"{room}.{name}.{method}", inner, (inner.__doc__, made.__doc__)
+
+
+def _first_call(texts, name):
+    """Return the statements before the first documented call of a function, and the call."""
+    for text in texts:
+        before = []
+        for example in doctest.DocTestParser().get_examples(text or ""):
+            for statement in ast.parse(example.source).body:
+                for node in ast.walk(statement):
+                    is_call = isinstance(node, ast.Call)
+                    if is_call and getattr(node.func, "attr", getattr(node.func, "id", "")) == name:
+                        return before, node
+                before.append(statement)
+    return None
+
+
+def _run(before, call, module):
+    """Return the function of a documented call with its arguments; None if the example needs a place."""
+    names = dict(vars(importlib.import_module(module)))
+    names["tc"] = importlib.import_module("tacit")
+
+    def value(node):
+        return eval(compile(ast.fix_missing_locations(ast.Expression(node)), "<example>", "eval"), names)
+
+    if before:
+        exec(compile(ast.Module(before, []), "<example>", "exec"), names)
+    if any(isinstance(one, ast.Starred) for one in call.args) or any(
+        one.arg is None for one in call.keywords
+    ):
+        return None
+    return value(call.func), [value(one) for one in call.args], {k.arg: value(k.value) for k in call.keywords}
+
+
+def _out_of_range(parameter, given):
+    text = str(parameter.annotation)
+    if any(word in text for word in ("int", "Number", "float")) or isinstance(given, int | float):
+        return -1
+    return "" if "str" in text else float("nan")
+
+
+def _variants(function, args, given):
+    """Return the wrong calls: the parameter, the way, the arguments."""
+    signature = inspect.signature(function)
+    bound = signature.bind(*args, **given).arguments
+    for place, (name, parameter) in enumerate(signature.parameters.items()):
+        if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
+            continue
+        wrong = {"another kind": Wrong(), "out of range": _out_of_range(parameter, bound.get(name))}
+        for way, value in wrong.items():
+            if place < len(args) and name not in given:
+                yield name, way, [*args[:place], value, *args[place + 1 :]], given
+            else:
+                yield name, way, args, {**given, name: value}
+        if not any(one.kind is one.VAR_KEYWORD for one in signature.parameters.values()):
+            yield name, "unknown name", args, {**given, f"{name}_": 1}
+
+
+def _python(fix):
+    """Return the Python of a fix that is Python; None for other advice."""
+    match fix:
+        case Code(python):
+            return python
+        case Set(values, upper):
+            return None if upper or any(v is ... for v in values.values()) else f"f({fix})"
+        case _:
+            return None
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory):
+    """Make all wrong calls; return what came of each."""
+    found = []
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        patch.chdir(tmp_path_factory.mktemp("wrong"))
+        for label, function, texts in _public():
+            documented = _first_call(texts, label.rpartition(".")[2])
+            if documented is None or label in NOT_REFUSED:
+                continue
+            with contextlib.redirect_stdout(io.StringIO()):
+                try:
+                    made = _run(*documented, function.__module__)
+                except Exception:
+                    continue
+            try:
+                wrong = [] if made is None else list(_variants(*made))
+            except TypeError:  # the call that was found is that of another function
+                continue
+            for name, way, args, given in wrong:
+                with contextlib.redirect_stdout(io.StringIO()):
+                    try:
+                        made[0](*args, **given)
+                        outcome = None
+                    except Exception as error:
+                        outcome = error
+                found.append((f"{label}({name}) {way}", outcome))
+    return found
+
+
+def test_no_wrong_call_ends_in_a_bare_error(outcomes):
+    allowed = TacitError | OSError | None  # the operating system names the file that is wrong
+    raw = [f"{call}: {error!r}" for call, error in outcomes if not isinstance(error, allowed)]
+    assert not raw, "; ".join(raw)
+
+
+def test_at_least_twelve_hundred_wrong_calls_are_refused_with_a_code_and_a_fix(outcomes):
+    refused = [(call, error) for call, error in outcomes if isinstance(error, TacitError)]
+    assert len(refused) >= 1_200
+    assert all(error.code in CODES for _, error in refused)
+    assert [call for call, error in refused if not str(error.fix)] == []
+
+
+def test_every_unknown_name_is_refused_by_name(outcomes):
+    unknown = [(call, error) for call, error in outcomes if call.endswith("unknown name")]
+    assert len(unknown) > 500
+    assert [call for call, error in unknown if not isinstance(error, TacitError)] == []
+    named = [isinstance(error.fix, Choose) for _, error in unknown]
+    assert sum(named) / len(named) > 0.9
+
+
+def test_the_python_of_every_fix_can_be_read(outcomes):
+    lines = {_python(error.fix) for _, error in outcomes if isinstance(error, TacitError)} - {None}
+    assert len(lines) > 100
+    broken = []
+    for line in lines:
+        try:
+            ast.parse(line if "..." not in line else line.replace("(..., ", "("))
+        except SyntaxError:
+            broken.append(line)
+    assert broken == []

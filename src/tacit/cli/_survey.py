@@ -9,7 +9,6 @@ import typer
 
 from tacit.cli._app import app
 from tacit.cli._output import JsonOption, PlotOption, say, show_json, typed, write_file
-from tacit.core import visible
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Say
 
@@ -261,6 +260,8 @@ def _files(sources: list[Path], out: Path) -> list[Path]:
 
     A file without an ending is a report too, as some browsers save it.
     """
+    from tacit.core import visible
+
     kinds = {".json", ".jsonl", ".ndjson", ".csv", ".parquet", ""}
     found: list[Path] = []
     others: list[str] = []

@@ -1,23 +1,26 @@
 """Sphinx configuration; `make docs` builds with warnings as errors."""
 
+import sys
+from pathlib import Path
+
 import tacit
+
+sys.path.insert(0, str(Path(__file__).parent))  # for `outputs`
 
 project = "Tacit"
 author = "The Tacit maintainers"
 copyright = "2026, the Tacit maintainers"  # noqa: A001 - Sphinx requires this name
 release = tacit.__version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
-exclude_patterns = ["_build", "**/jupyter_execute"]
+extensions = ["myst_parser", "outputs", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"Tacit {release}"
+html_static_path = ["_static"]
+html_css_files = ["outputs.css"]
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
-nb_execution_mode = "force"
-nb_execution_raise_on_error = True
-nb_execution_timeout = 120
-nb_merge_streams = True
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "both"

@@ -1,22 +1,29 @@
-"""Draw the picture at the top of README.md: a plan, its release and its chart, from one real question.
+"""Draw the picture at the top of README.md: its ten lines, what they print, and their chart.
 
 Run: python scripts/draw_readme_picture.py
 
-The noise is fresh, so the figures differ from run to run.
+It runs the first block of README.md with the noise that the built documentation has, which is fixed.
 """
 
 from __future__ import annotations
 
+import io
 import os
+import sys
+import tempfile
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-import tacit as tc
 from tacit.picture import Picture
-from tacit.tables import EXAMPLE_HOSPITALS, example_visits
 
-TARGET = Path(__file__).parents[1] / "docs" / "images" / "plan_release_chart.png"
-QUESTION = "SELECT hospital, COUNT(*) AS n, AVG(length_of_stay) AS stay\nFROM visits GROUP BY hospital"
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from fixed_noise import noise_of  # noqa: E402
+from pages import blocks  # noqa: E402
+
+TARGET = ROOT / "docs" / "images" / "plan_release_chart.png"
 SIZE = 8.6  # of the letters, in points
 LINE = 1.1 * SIZE / 72  # the height of a line, in inches
 WIDTH, HEIGHT = 10.6, 5.1
@@ -24,39 +31,30 @@ CODE, OUTPUT = "#0b4f9c", "#222222"
 
 
 def main() -> None:
-    """Ask, and draw what came back: what one types in blue, what Tacit answers in black."""
+    """Run the block, and draw what came back: what one types in blue, what Tacit answers in black."""
     os.environ["COLUMNS"] = "78"
-    visits = tc.protect(
-        example_visits(),
-        name="visits",
-        unit="patient_id",
-        bounds={"length_of_stay": (0, 30)},
-        limits={"rows": 5},
-        keys={"hospital": EXAMPLE_HOSPITALS},
-        budget=tc.Budget(epsilon=3, delta=1e-6),
-    )
-    plan = visits.sql(QUESTION).plan(epsilon=0.5, size=1000)
-    release = plan.release()
-    asked = "\n".join(f"    {line}" for line in QUESTION.splitlines())
-    facts = str(plan).splitlines()
+    code = next(body for _, kind, body in blocks(ROOT / "README.md") if kind == "python")
+    space: dict[str, Any] = {}
+    os.chdir(tempfile.mkdtemp())
+    with noise_of("docs/index.md"), redirect_stdout(io.StringIO()):
+        exec(compile(code, "README.md", "exec"), space)  # noqa: S102 - the project's own page
+    asked = [line.partition("  #")[0] for line in code.splitlines()]
+    begin = next(i for i, line in enumerate(asked) if line.startswith("question ="))
+    typed = asked[begin:]
+    facts = str(space["plan"]).splitlines()
     shown = facts[: next(i for i, line in enumerate(facts) if line.startswith("groups")) + 1]
-    parts = [
-        (f'>>> plan = visits.sql("""\n{asked}\n""").plan(epsilon=0.5, size=1000)  # reads no data', CODE),
-        (">>> print(plan)", CODE),
-        ("\n".join(shown), OUTPUT),
-        (">>> release = plan.release()  # charges the budget, then reads", CODE),
-        (">>> print(release)", CODE),
-        (str(release), OUTPUT),
-    ]
+    answers = {"print(plan)": "\n".join(shown), "print(release)": str(space["release"])}
     picture = Picture(WIDTH, HEIGHT)
     left, right = picture.subfigures(1, 2, width_ratios=(1.35, 1))
     down = 0.1
-    for text, colour in parts:
-        _write(left, text, colour, down)
-        down += LINE * len(text.splitlines()) + (0.05 if colour == OUTPUT else 0)
-    _write(right, '>>> release.plot("stay")', CODE, 0.1)
-    release.plot("stay", ax=right.add_axes((0.1, 0.16, 0.86, 0.7)))
-    TARGET.parent.mkdir(exist_ok=True)
+    for line in typed:
+        if line.startswith(("print(visits", "release.plot")):
+            continue
+        for text, colour in ((line, CODE), (answers.get(line, ""), OUTPUT)):
+            _write(left, text, colour, down)
+            down += LINE * len(text.splitlines()) + (0.05 if text and colour == OUTPUT else 0)
+    _write(right, 'release.plot("stay")', CODE, 0.1)
+    space["release"].plot("stay", ax=right.add_axes((0.1, 0.16, 0.86, 0.7)))
     picture.savefig(TARGET, dpi=150)
 
 

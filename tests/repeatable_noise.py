@@ -12,74 +12,11 @@ a few such words after changing a statistical test.
 
 from __future__ import annotations
 
-import hashlib
-import os
-import random
-import sys
-import threading
-from contextlib import contextmanager
-
-import numpy as np
 import pytest
 
-from tacit.noise import _bits
+from fixed_noise import WORD, noise_of, rng
 
-__all__ = ["RepeatableNoise", "rng"]
-
-WORD = os.environ.get("TACIT_TEST_NOISE", "")
-
-
-class NamedGenerator:
-    """A generator of NumPy for the tests' own mechanisms, fixed by the running test like the noise."""
-
-    drawn_from = np.random.default_rng()
-
-    def __getattr__(self, name):
-        return getattr(self.drawn_from, name)
-
-
-rng = NamedGenerator()
-
-
-class NamedSystem:
-    """Stand in for `os` inside `tacit.noise._bits`: a name gives the keys, in this process only."""
-
-    getpid = staticmethod(os.getpid)
-
-    def __init__(self, name: str) -> None:
-        self.name, self.owner = name, os.getpid()
-        self.threads: dict[int, str] = {}
-        self.lock = threading.Lock()
-
-    def __getattr__(self, name):
-        return getattr(os, name)
-
-    def urandom(self, count: int) -> bytes:
-        """Return the next key of this thread; a child process asks the operating system."""
-        if os.getpid() != self.owner:
-            return os.urandom(count)
-        with self.lock:
-            last = self.threads.get(threading.get_ident(), f"{WORD}|{self.name}|{len(self.threads)}")
-            self.threads[threading.get_ident()] = key = hashlib.sha256(last.encode()).hexdigest()
-        return bytes.fromhex(key)[:count]
-
-
-@contextmanager
-def noise_of(name: str):
-    """Fix all noise of this process until the block ends; then what was drawn from before goes on."""
-    noise, generator, standard = (_bits.os, _bits._stream), rng.drawn_from, random.getstate()
-    seed = int.from_bytes(hashlib.sha256(f"{WORD}|{name}".encode()).digest()[:8], "big")
-    _bits.os, _bits._stream = NamedSystem(name), _bits._Stream()
-    rng.drawn_from = np.random.default_rng(seed)
-    random.seed(seed)
-    if torch := sys.modules.get("torch"):
-        torch.manual_seed(seed >> 1)
-    try:
-        yield
-    finally:
-        _bits.os, _bits._stream = noise
-        rng.drawn_from = generator
-        random.setstate(standard)
+__all__ = ["RepeatableNoise", "noise_of", "rng"]
 
 
 def drawn_afresh(item) -> bool:

@@ -5,11 +5,13 @@ The reference pages hold the public names, and no others. Links between pages le
 
 import ast
 import doctest
+import io
 import re
 import shlex
+from contextlib import redirect_stdout
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -28,8 +30,7 @@ LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
 
 
 def runs(kind: str) -> list[Path]:
-    wanted = {"python", "{code-cell}"} if kind == "python" else {"console"}
-    return [page for page in PAGES if any(block[1] in wanted for block in blocks(page))]
+    return [page for page in PAGES if any(block[1] == kind for block in blocks(page))]
 
 
 def name(page: Path) -> str:
@@ -58,8 +59,19 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
             assert not runner.failures, f"{name(page)}:{line}\n{''.join(report)}"
             namespace = test.globs
         else:
-            source = "\n" * (line - 1) + body
-            exec(compile(source, str(page), "exec"), namespace)
+            source, shown = "\n" * (line - 1) + body, io.StringIO()
+            with redirect_stdout(shown):
+                exec(compile(source, str(page), "exec"), namespace)
+            if kind != "check":
+                namespace["printed"] = shown.getvalue()  # for the check that follows
+
+
+@pytest.mark.parametrize("page", runs("python"), ids=name)
+def test_no_check_stands_in_code_that_people_read(page):
+    for line, kind, body in blocks(page):
+        if kind == "python" and ">>>" not in body:
+            found = [node.lineno for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Assert)]
+            assert not found, f"{name(page)}:{line}: move it into a comment <!-- check ... -->"
 
 
 @pytest.mark.parametrize("page", runs("console"), ids=name)
@@ -86,8 +98,62 @@ def test_console_lines_run(page, tmp_path):
                 pytest.fail(f"{name(page)}:{line}: only make and tacit lines are checked, not {command!r}")
 
 
+PAGE = """
+```python
+total = 1 + 1
+total
+print(total, 3)
+```
+
+<!-- check
+assert printed.split() == ["2", "2", "3"]
+-->
+
+```python
+from tacit.picture import Picture
+
+picture = Picture()
+picture.subplots().set_title("one & two")
+```
+"""
+
+
+def test_a_built_page_shows_what_its_code_prints_and_draws_but_no_checks(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    built, run_page = import_module("outputs"), import_module("run_page")
+    (tmp_path / "page.md").write_text(PAGE)
+    shown = run_page.run_python(tmp_path / "page.md")
+    source = [PAGE]
+    built._with_outputs(SimpleNamespace(tacit_outputs={"page": {"python": shown}}), "page", source)
+    text = source[0]
+    assert ":class: output\n\n2\n2 3\n" in text
+    assert '<div class="output image"><img src="data:image/svg+xml;base64,' in text
+    assert 'alt="Chart: one &amp; two">' in text
+    assert "assert" not in text
+    assert text.count("The noise of your own answers is always fresh.") == 1
+
+
+def test_a_built_page_shows_what_commands_print(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    built, run_page = import_module("outputs"), import_module("run_page")
+    page = "```console\n$ tacit explain --epsilon 0.5\n```\n"
+    (tmp_path / "page.md").write_text(page)
+    monkeypatch.setattr("sys.argv", [])
+    source = [page]
+    shown = {"console": run_page.run_console(tmp_path / "page.md")}
+    built._with_outputs(SimpleNamespace(tacit_outputs={"page": shown}), "page", source)
+    assert source[0].startswith("````console\n$ tacit explain --epsilon 0.5\nWhat epsilon 0.5 means\n")
+
+
+def test_the_front_page_has_the_ten_lines_of_the_readme():
+    first = [
+        next(b for _, kind, b in blocks(ROOT / p) if kind == "python") for p in ("README.md", "docs/index.md")
+    ]
+    assert first[0] == first[1]
+
+
 DECLARING = {"protect", "points", "trips", "graph", "genotypes", "stream"}
-SHOWN = frozenset({"python", "py", "text", "{code-cell}"})
+SHOWN = frozenset({"python", "py", "text"})
 
 
 def declarations(page: Path) -> list[ast.Call]:

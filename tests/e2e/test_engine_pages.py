@@ -61,7 +61,7 @@ def test_the_hospital_tutorial(place, tmp_path, monkeypatch):
         "tutorial/hospital.md",
         {"    example_visits(),\n": "    (engine, visits_table),\n"},
         {"engine": place.engine, "visits_table": table},
-        frozenset({"python"}),
+        frozenset({"python", "check"}),
     )
     assert namespace["visits"]._engine.dialect.name.startswith(place.name)
     assert sum(namespace["release"]["n"].value) == pytest.approx(10_100, abs=400)
@@ -94,7 +94,7 @@ def test_ten_minutes_in_python(place, tmp_path, monkeypatch):
         "tutorial/ten_minutes.md",
         {'load_config("members.toml")["members"]': 'opened("members.toml")'},
         {"opened": opened},
-        frozenset({"python"}),
+        frozenset({"python", "check"}),
     )
     assert namespace["members"]._engine.dialect.name.startswith(place.name)
 

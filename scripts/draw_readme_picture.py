@@ -15,7 +15,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from tacit.picture import Picture
+from matplotlib.figure import Figure
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -44,7 +44,7 @@ def main() -> None:
     facts = str(space["plan"]).splitlines()
     shown = facts[: next(i for i, line in enumerate(facts) if line.startswith("groups")) + 1]
     answers = {"print(plan)": "\n".join(shown), "print(release)": str(space["release"])}
-    picture = Picture(WIDTH, HEIGHT)
+    picture = Figure(figsize=(WIDTH, HEIGHT), layout="constrained", facecolor="white")
     left, right = picture.subfigures(1, 2, width_ratios=(1.35, 1))
     down = 0.1
     for line in typed:

@@ -11,6 +11,7 @@ from tacit.audit._events import clopper_pearson
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code
 from tacit.report import Report, Reportable, ReportTable, percent
+from tacit.show import Drawn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
     from tacit.core import Certificate, Plan, Release
-    from tacit.picture import Picture
+    from tacit.show import Figure
 
 _FALSE_ALARMS = (0.001, 0.01, 0.1)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class MembershipReport(Reportable):
+class MembershipReport(Drawn, Reportable):
     """How well one score tells members of the training data from others; made by `membership`.
 
     What is measured is this attack on this model: a better attack may do better. What the claimed cost
@@ -87,14 +88,14 @@ class MembershipReport(Reportable):
         shown = ("members", "others", "auc", "found", "allowed", "auc_allowed")
         return {name: getattr(self, name) for name in shown}
 
-    def plot(self) -> Picture:
-        """Draw the share of members found over the share of false alarms, and what the claim allows."""
+    def figures(self) -> tuple[Figure, ...]:
+        """Return the share of members found over the share of false alarms, and what the claim allows."""
         from tacit.explain import membership_curve
 
         alarms, hits = _curve(*self._scores)
         rates = np.linspace(0, 1, 65)
         bound = None if self._claimed is None else [1 - self._claimed.tradeoff(float(rate)) for rate in rates]
-        return membership_curve(alarms.tolist(), hits.tolist(), rates.tolist(), bound)
+        return (membership_curve(alarms.tolist(), hits.tolist(), rates.tolist(), bound),)
 
 
 def membership(

@@ -16,6 +16,7 @@ from tacit.exact import count
 from tacit.fixes import Code, Either
 from tacit.progress import progress
 from tacit.report import Report, Reportable, ReportTable
+from tacit.show import Drawn
 from tacit.tables import InventedTables, RowsSubject, TableSubject
 
 if TYPE_CHECKING:
@@ -25,14 +26,14 @@ if TYPE_CHECKING:
 
     from tacit.audit._result import AuditResult
     from tacit.core import JSON
-    from tacit.picture import Picture
+    from tacit.show import Figure
     from tacit.tables import StepChange, TablePair
 
 _NO_GROUP = -1_000_000  # stands for a group that was not shown
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class PlanAudit(Reportable):
+class PlanAudit(Drawn, Reportable):
     """What the attack on a plan found; printed as a page.
 
     Attributes
@@ -103,9 +104,9 @@ class PlanAudit(Reportable):
         table = ReportTable("", ("columns", "step", "largest change (L1)", "declared", "verdict"), rows)
         return Report(f"Attack on the plan for {self.plan.name}", (searched, attacked), (table,), notes)
 
-    def plot(self) -> Picture:
-        """Draw the proven and the claimed curve of the attack on the noisy answers."""
-        return self.found.plot()  # type: ignore[return-value]
+    def figures(self) -> tuple[Figure, ...]:
+        """Return the proven and the claimed curve of the attack on the noisy answers."""
+        return self.found.figures()
 
 
 @progress("Attacking the plan")

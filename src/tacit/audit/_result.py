@@ -13,11 +13,11 @@ from tacit.audit._events import Tally, clopper_pearson
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Set
+from tacit.show import Drawn
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from tacit.accounting import Cost
+    from tacit.show import Figure
 
 #: A claim is called broken only at this confidence, so that audits can run daily without false alarms.
 VERDICT = 1 - 1e-9
@@ -42,7 +42,7 @@ class EventWitness:
 
 
 @dataclass(frozen=True, slots=True)
-class AuditResult:
+class AuditResult(Drawn):
     """A lower bound on epsilon, proven by counting events.
 
     Guarantee: with probability at least `confidence` over the samples, every reading of this result (the
@@ -134,8 +134,8 @@ class AuditResult:
             rows.append((tally, float(low), float(high)))
         return rows
 
-    def plot(self) -> Figure:
-        """Draw the proven lower bound on delta, the claimed curve, and the events that prove most."""
+    def figures(self) -> tuple[Figure, ...]:
+        """Return the proven lower bound on delta, the claimed curve, and the events that prove most."""
         from tacit.explain import audit_curves
 
         limit = 1.2 * max(self.epsilon_lower, 0.1)
@@ -144,7 +144,7 @@ class AuditResult:
             limit = max(limit, 1.2 * promised)
         epsilons = np.linspace(0, limit, 60).tolist()
         best = sorted(self.witnesses, key=lambda one: one.epsilon_lower)[-10:]
-        return audit_curves(
+        figure = audit_curves(
             epsilons,
             [self.delta_lower(epsilon) for epsilon in epsilons],
             None if self.claimed is None else [self.claimed.delta(epsilon=epsilon) for epsilon in epsilons],
@@ -152,6 +152,7 @@ class AuditResult:
             confidence=self.confidence,
             delta=self.delta,
         )
+        return (figure,)
 
     def __repr__(self) -> str:
         found = f"epsilon >= {self.epsilon_lower:.4f} at delta {self.delta:g}"

@@ -10,7 +10,7 @@ import typer
 
 from tacit.cli import _question as question
 from tacit.cli._app import app
-from tacit.cli._output import JsonOption, PlotOption, printable, say, show_json
+from tacit.cli._output import JsonOption, PlotOption, printable, say, show_json, write_figures
 from tacit.cli._shared_options import with_options
 from tacit.errors import TacitError
 from tacit.fixes import Choose
@@ -55,7 +55,7 @@ def budget_plan(
         opened = question.alone(declared, name).dataset(name, ledger=ledger)
         made = _schedule([_asked(one, opened, reports) for one in listed], given.get("budget"), opened)
         if plot is not None:
-            made.plot().savefig(plot)  # type: ignore[union-attr]
+            write_figures(plot, made)
         _show(made, as_json=as_json)
     if not made.fits:
         raise typer.Exit(1)

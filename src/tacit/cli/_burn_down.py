@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -14,6 +15,7 @@ from tacit.cli._budget import AccountOption, LedgerArgument, bar, budget, print_
 from tacit.cli._ledger import KeyFileOption, find_ledger, open_ledger
 from tacit.cli._output import JsonOption, printable, write_file
 from tacit.report import percent
+from tacit.show import Chart, ChartAxis, ChartSeries, Figure, days_of
 
 if TYPE_CHECKING:
     from tacit.accounting import Filter
@@ -40,7 +42,7 @@ def burn_down(
         points = _points(ledger.filters(name))
         divided = bool(name) and ledger.account(name).blocks is not None
     if plot is not None:
-        write_file(plot, lambda path: _draw(name, points, path), "the picture")
+        write_file(plot, _figure(name, points).save, "the picture")
     if as_json:
         print_json([{"at": at, "left": left} for at, left in points])
         return
@@ -66,25 +68,9 @@ def _thinned(items: list[_T], about: int) -> list[_T]:
     return items[::step] if (len(items) - 1) % step == 0 else [*items[::step], items[-1]]
 
 
-def _draw(name: str, points: list[tuple[str, float]], path: Path) -> None:
-    from datetime import datetime
-
-    from tacit.core import needs
-
-    needs("--plot", "matplotlib", "tacit[plot]")
-    import matplotlib as mpl
-    import numpy as np
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
-    times = np.array([datetime.fromisoformat(at).replace(tzinfo=None) for at, _ in points], "datetime64[ms]")
-    left = np.array([100 * share for _, share in points])
-    axes.step(times, left, where="post", color="#0b7285")
-    axes.fill_between(times, left, step="post", color="#0b7285", alpha=0.15)
-    axes.set(ylim=(0, 102), ylabel="left, %", title=f"Budget of {printable(name)}".replace("$", r"\$"))
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.autofmt_xdate()
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+def _figure(name: str, points: list[tuple[str, float]]) -> Figure:
+    days = [days_of(datetime.fromisoformat(at)) for at, _ in points]
+    left = [share for _, share in points]
+    steps = ChartSeries("steps", [*days, *days[-1:]], left, [0.0] * len(left), left)
+    chart = Chart((steps,), ChartAxis(kind="dates"), ChartAxis("left", kind="shares", ends=(0.0, 1.02)))
+    return Figure(f"Budget of {printable(name)}", (chart,))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli._app import app
-from tacit.cli._output import JsonOption, PlotOption, say, show_json, write_file
+from tacit.cli._output import JsonOption, PlotOption, say, show_json, write_figures, write_file
 from tacit.errors import TacitError
 from tacit.fixes import Do
 
@@ -104,7 +104,7 @@ def explain(
 def _show(result: Explanation | Tradeoff, plot: Path | None, *, as_json: bool) -> None:
     """Draw the picture first: if that fails, nothing is printed."""
     if plot is not None:
-        write_file(plot, result.plot().savefig, "the picture")
+        write_figures(plot, result)
     if as_json:
         show_json(result)
     else:

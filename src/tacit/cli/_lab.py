@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli._app import app
-from tacit.cli._output import JsonOption, PlotOption, say, show_json, write_file
+from tacit.cli._output import JsonOption, PlotOption, say, show_json, write_figures
 from tacit.errors import TacitError
 from tacit.report import Report, ReportTable, percent
 
@@ -96,7 +96,7 @@ def lab(
         )
     result = _run(attack, epsilon, k, trials)
     if plot is not None:
-        write_file(plot, result.plot().savefig, "the picture")
+        write_figures(plot, result)
     if as_json:
         show_json(result)
     else:

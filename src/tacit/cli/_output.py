@@ -12,11 +12,12 @@ from rich.console import Console
 
 from tacit.errors import TacitError
 from tacit.report import plain
+from tacit.show import Drawn, together
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tacit.core import Plan
+    from tacit.core import Plan, Release
 
 
 def _or_at_the_root(context: typer.Context, wanted: bool) -> bool:  # noqa: FBT001 - typer passes it by position
@@ -75,6 +76,14 @@ def say(*parts: object) -> None:
     console = Console(highlight=False)
     for part in parts:
         console.print(part, markup=False)
+
+
+def write_figures(path: Path, result: Drawn | Release[Any], most: int = 1) -> None:
+    """Draw the first figures of a result into one file."""
+    figures = result.figures()
+    if not figures and not isinstance(result, Drawn):
+        raise result.content.without_figure()
+    write_file(path, together(figures[:most]).save, "the picture")
 
 
 def write_file(path: Path, write: Callable[[Path], object], what: str, option: str = "--plot") -> None:

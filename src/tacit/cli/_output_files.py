@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli._output import say, typed, write_file
+from tacit.cli._output import say, typed, write_figures, write_file
 from tacit.errors import TacitError
 from tacit.fixes import Do
+from tacit.show import needed_package
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tacit.core import Release
 
 _PICTURES = (".png", ".svg", ".pdf")
@@ -44,25 +43,23 @@ class OutputFiles:
         known = {"--out": ends or (".csv", ".parquet"), "--plot": _PICTURES, "--certificate": (".json",)}
         for option, path in self.asked:
             _check_file(option, path, known[option])
-            for package, extra, needing in (
-                ("matplotlib", "plot", _PICTURES),
-                ("pyarrow", "pandas", (".parquet",)),
-            ):
-                if path.suffix.lower() in needing and find_spec(package) is None:
-                    raise TacitError(
-                        "missing-extra", f"{path} needs {package}, which is not installed",
-                        why="nothing was charged", fix=Do("install", package=f"tacit[{extra}]"),
-                    )  # fmt: skip
+            package = "pyarrow" if path.suffix.lower() == ".parquet" else None
+            extra = "pandas"
+            if option == "--plot":
+                package, extra = needed_package(path), "plot"
+            if package is not None and find_spec(package) is None:
+                raise TacitError(
+                    "missing-extra", f"{path} needs {package}, which is not installed",
+                    why="nothing was charged", fix=Do("install", package=f"tacit[{extra}]"),
+                )  # fmt: skip
 
-    def save(
-        self, release: Release[Any], draw: Callable[[Path], object] | None = None, table: object = None
-    ) -> None:
+    def save(self, release: Release[Any], *, most: int = 1, table: object = None) -> None:
         """Write the files of a release.
 
         Parameters
         ----------
-        draw
-            Draws the picture, where it is not that of the release.
+        most
+            How many of its figures are drawn, at most.
         table
             What is written as a table, where it is not the whole release.
         """
@@ -71,7 +68,7 @@ class OutputFiles:
             name = {"tsv": "to_gwas_ssf", "json": "save"}.get(ending, f"to_{ending}")  # to_csv, to_vcf ...
             write_file(path, getattr(release if table is None else table, name), "the answer", "--out")
         if self.plot is not None:
-            write_file(self.plot, draw or (lambda path: release.plot().savefig(path)), "the picture")
+            write_figures(self.plot, release, most)
         if self.certificate is not None:
             write_file(self.certificate, release.certificate.save, "the certificate", "--certificate")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import signal
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -78,7 +77,7 @@ def answer(
         more = None if blocks else question.more_like_it(ledger, payer.account or name, plan.cost)
         fresh = entry > before
         paid = f"charged as entry {entry}" if fresh else _stored(release, ledger)
-    files.save(release, lambda path: _draw(release, path))  # before printing: a terminal may fail
+    files.save(release, most=_MOST_PANELS)  # before printing: a terminal may fail
     if as_json:
         show_json({**_facts(release), "fresh": fresh, "left": amount_facts(left), "more": more})
         return
@@ -130,21 +129,6 @@ def _stored(release: Release[AnswerTable], ledger: Ledger) -> str:
         f"stored answer of entry {_entry(release)} ({day}version {version}): free "
         f"(new data? write version = {version + 1} in {current_context().config})"
     )
-
-
-def _draw(release: Release[AnswerTable], path: Path) -> None:
-    from matplotlib.figure import Figure
-
-    from tacit.core import figure_width, plots_of
-
-    numbers = plots_of(release.content)[:_MOST_PANELS]
-    if not numbers:
-        raise ValueError("the answer holds no numbers")
-    figure = Figure(figsize=(figure_width(release.content), 3.6 * len(numbers)), layout="constrained")
-    panels = figure.subplots(len(numbers), 1, squeeze=False)
-    for name, (axes,) in zip(numbers, panels, strict=True):
-        release.plot(name, ax=axes)
-    figure.savefig(path, dpi=150)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli._app import app
-from tacit.cli._output import JsonOption, PlotOption, say, show_json, typed, write_file
+from tacit.cli._output import JsonOption, PlotOption, say, show_json, typed, write_figures, write_file
+from tacit.core import visible
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Say
 
@@ -186,7 +187,7 @@ def report(
                 "a picture shows one question, and the survey has several",
                 f"--question {typed(got.survey.questions[0].name)}",
             )
-        write_file(plot, lambda file: results[0].plot().savefig(file), "the picture")
+        write_figures(plot, results[0])
     if as_json:
         show_json([_figures(one) for one in results])
         return
@@ -260,8 +261,6 @@ def _files(sources: list[Path], out: Path) -> list[Path]:
 
     A file without an ending is a report too, as some browsers save it.
     """
-    from tacit.core import visible
-
     kinds = {".json", ".jsonl", ".ndjson", ".csv", ".parquet", ""}
     found: list[Path] = []
     others: list[str] = []

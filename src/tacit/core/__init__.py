@@ -2,7 +2,7 @@
 
 from tacit.calls import refuse_wrong_calls
 from tacit.core._answer_batch import AnswerBatch, BatchAnswer, BatchReleases
-from tacit.core._answer_picture import about_release, figure_width, plots_of
+from tacit.core._answer_figures import interval_words, placed_series
 from tacit.core._answer_table import AnswerTable, Cells, Value
 from tacit.core._batch import BatchQuestion, batch
 from tacit.core._budget_schedule import AskedReport, BudgetSchedule, PricedReport, budget_plan
@@ -60,12 +60,13 @@ from tacit.core._registry import (
     questions_of,
     registered,
 )
-from tacit.core._release import UNBOUND, Content, Release
+from tacit.core._release import UNBOUND, Content, Release, about_release, content_named
 from tacit.core._run import Run, paid_run
-from tacit.core._safe_text import for_spreadsheet, visible
+from tacit.core._safe_text import for_spreadsheet
 from tacit.core._schedule_page import Remedy
 from tacit.core._task import DrawnBefore, RunTask, SharedReadings, Step, Task, measure
 from tacit.core._unit import Identity, Unit, open_account, read_identity
+from tacit.show import visible
 
 __all__ = [
     "ANY_TOTAL",
@@ -131,12 +132,13 @@ __all__ = [
     "batch",
     "budget_of",
     "budget_plan",
+    "content_named",
     "dataset_kinds",
-    "figure_width",
     "fixes_of",
     "for_spreadsheet",
     "hidden_values",
     "in_promised_words",
+    "interval_words",
     "is_hidden",
     "is_writable",
     "least_shown",
@@ -148,10 +150,10 @@ __all__ = [
     "open_account",
     "packages_of",
     "paid_run",
+    "placed_series",
     "plan_meaning",
     "plan_text",
     "plannable",
-    "plots_of",
     "question_of",
     "questions_by_name",
     "questions_of",

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tacit.core._release import Content, Release, content_named
-from tacit.core._safe_text import visible
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError
 from tacit.fixes import Choose, Code
+from tacit.show import together, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from matplotlib.axes import Axes
-
+    from tacit.core._answer_table import AnswerTable
     from tacit.core._certificate import Certificate
     from tacit.core._protocols import JSON
-    from tacit.picture import Picture
+    from tacit.show import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +41,7 @@ class AnswerBatch(Content):
     """
 
     kind: ClassVar[str] = "batch"
+    described: ClassVar[str] = "several answers that were paid for together"
     answers: tuple[BatchAnswer, ...]
 
     @property
@@ -83,8 +83,14 @@ class AnswerBatch(Content):
         parts = [f"<h4>{escape(visible(one.name))}</h4>{one.content.html(one.marks)}" for one in self.answers]
         return "".join([*parts, *(f"<p>{escape(mark)}</p>" for mark in marks)])
 
-    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
-        """Draw the answer of this name; without a name, every answer that has a picture, one below the other.
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the tables of every answer, below its name."""
+        for answer in self.answers:
+            for caption, table in answer.content.answer_tables():
+                yield f"{answer.name}: {caption}" if caption else answer.name, table
+
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return one figure with every answer that has one, or the figure of the answer of this name.
 
         Parameters
         ----------
@@ -92,27 +98,24 @@ class AnswerBatch(Content):
             The name of an answer. For a certain column, draw that answer: ``release["stays"].plot("mean")``.
         """
         if what is not None:
-            return self.answers[self.place(what)].content.plot(None, ax, certificate)
-        if ax is not None:
-            raise bad_parameter(
-                "column", "the name of one answer, if axes are given", what, fix=Choose(self.names)
-            )
-        drawn = [one for one in self.answers if _has_picture(one.content, certificate)]
+            return self.answers[self.place(what)].content.figures()[:1]
+        drawn = [
+            replace(figure, title=f"{one.name}: {figure.title}")
+            for one in self.answers
+            for figure in one.content.figures()[:1]
+        ]
+        several = len(self.answers) > 1
         if not drawn:
-            raise TacitError(
-                "bad-parameter",
-                "no answer of this batch has a picture of its own",
-                fix=Code("release[0]"),
-            )
-        from tacit.picture import Picture
+            return ()
+        words = ("the cost is that of all answers of the batch together",) if several else ()
+        made = together(drawn)
+        return (replace(made, words=(*made.words, *words)),)
 
-        picture = Picture(7.0, 3.8 * len(drawn))
-        for one, axes in zip(drawn, picture.subplots(len(drawn), squeeze=False)[:, 0], strict=True):
-            one.content.plot(None, axes, certificate)
-            said = [f"{one.name}: {axes.get_title(loc='left')}"]
-            said += ["the cost is that of all answers of the batch together"] if len(self.answers) > 1 else []
-            axes.set_title("\n".join(said), fontsize=9, loc="left")
-        return picture
+    def without_figure(self) -> TacitError:
+        """Say that no answer has a figure."""
+        return TacitError(
+            "bad-parameter", "no answer of this batch has a picture of its own", fix=Code("release[0]")
+        )
 
     def to_json(self) -> JSON:
         """Return the batch as JSON."""
@@ -159,13 +162,3 @@ class BatchReleases:
         whole = len(self)
         mark = f"one of {whole} answers of a batch; the certificate states what they cost together"
         return Release(one.content, self.certificate, (*one.marks, *([mark] if whole > 1 else [])))
-
-
-def _has_picture(content: Content, certificate: Certificate) -> bool:
-    from tacit.picture import Picture
-
-    try:
-        content.plot(None, Picture().subplots(), certificate)
-    except TacitError:
-        return False
-    return True

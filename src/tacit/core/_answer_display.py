@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tacit.core._display import fitted, in_html, rendered, shown_cell
 from tacit.core._hidden import HIDDEN, hidden_values
-from tacit.core._safe_text import visible
+from tacit.show import visible
 
 if TYPE_CHECKING:
     from rich.table import Table

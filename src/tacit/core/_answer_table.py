@@ -22,11 +22,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
-    from matplotlib.axes import Axes
 
-    from tacit.core._certificate import Certificate
     from tacit.core._protocols import JSON
-    from tacit.picture import Picture
+    from tacit.show import Figure
 
 Value: TypeAlias = float | str | bool | None
 _ENDS = ("value", "low", "high")
@@ -82,6 +80,7 @@ class AnswerTable(Content):
     """
 
     kind: ClassVar[str] = "answer-table"
+    described: ClassVar[str] = "a table of answers"
 
     keys: Mapping[str, tuple[Value, ...]]
     columns: Mapping[str, Cells]
@@ -332,11 +331,19 @@ class AnswerTable(Content):
 
         return answer_html(self, marks)
 
-    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
-        """Draw one column, or one histogram, with error bars over its groups."""
-        from tacit.core._answer_picture import plot_answer
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the answer itself."""
+        yield "", self
 
-        return plot_answer(self, what, ax, certificate)
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return a figure for each column of numbers, with intervals over its groups."""
+        from tacit.core._answer_figures import answer_figures
+
+        return answer_figures(self, what)
+
+    def without_figure(self) -> TacitError:
+        """Say that no column has numbers."""
+        return TacitError("bad-parameter", "the answer has no numbers to draw", fix="print it instead")
 
     def __repr__(self) -> str:
         return self.text()

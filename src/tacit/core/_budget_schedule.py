@@ -11,21 +11,19 @@ from tacit.accounting import Budget, Filter
 from tacit.core._batch_split import DEFAULT_LEVEL
 from tacit.core._budget_need import charged_all, needed_budget
 from tacit.core._report_prices import plans_of
-from tacit.core._schedule_page import remedy_of, schedule_page, schedule_picture, what_it_takes
+from tacit.core._schedule_page import remedy_of, schedule_figure, schedule_page, what_it_takes
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Choose, Code, Set
 from tacit.report import Reportable
+from tacit.show import Drawn, Figure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from matplotlib.axes import Axes
-
     from tacit.core._dataset import Dataset
     from tacit.core._plan import Plan
     from tacit.core._schedule_page import Remedy
-    from tacit.picture import Picture
     from tacit.report import Report
 
 _FIELDS = ("name", "question", "within", "epsilon", "rho", "delta", "confidence", "size", "times", "priority")
@@ -212,7 +210,7 @@ class PricedReport:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class BudgetSchedule(Reportable):
+class BudgetSchedule(Drawn, Reportable):
     """What a budget can pay for: a line for each report, in the order of their priorities.
 
     Parameters
@@ -291,12 +289,9 @@ class BudgetSchedule(Reportable):
             for line in self.lines
         ]  # fmt: skip
 
-    def plot(self, *, ax: Axes | None = None) -> Axes | Picture:
-        """Draw what each report takes, and what is left after it (extra ``plot``)."""
-        from tacit.core._extras import needs
-
-        needs("plot", "matplotlib", "tacit[plot]")
-        return schedule_picture(self, ax)
+    def figures(self) -> tuple[Figure, ...]:
+        """Return what each report takes, and what is left after it."""
+        return (schedule_figure(self),)
 
 
 def _states_of(budget: Any) -> list[Filter]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tacit.core._safe_text import visible
 from tacit.errors import TacitError
 from tacit.report import Report, ReportTable
+from tacit.show import visible
 
 if TYPE_CHECKING:
     from tacit.core._certificate import Certificate

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
 from functools import partial, wraps
 from html import escape
 from pathlib import Path
@@ -20,10 +21,9 @@ from tacit.fixes import Code
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from matplotlib.axes import Axes
-
+    from tacit.core._answer_table import AnswerTable
     from tacit.core._protocols import JSON
-    from tacit.picture import Picture
+    from tacit.show import Figure
 
 RELEASE_SCHEMA = "tacit/release/1"
 ROUNDED = "non-negative whole numbers: "
@@ -47,6 +47,8 @@ class Content:
 
     __slots__ = ()
     kind: ClassVar[str] = ""
+    #: What a release of this kind holds, in words; the kind itself if they are empty.
+    described: ClassVar[str] = ""
     #: Methods that write the certificate's main facts into a file: a release passes its certificate to them.
     certified: ClassVar[frozenset[str]] = frozenset()
     #: Methods that return another content of this kind, with a note that says what was done; through a
@@ -76,10 +78,21 @@ class Content:
         """Write the content for a notebook."""
         return f"<pre>{escape(self.text(marks))}</pre>"
 
-    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
-        """Draw the content, or say that it has no picture."""
-        del what, ax, certificate
-        raise TacitError(
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the tables of the content, each with words for what it is; nothing if it has no lines."""
+        yield from ()
+
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return what the content shows as figures, the most important one first; ``what`` names one of them.
+
+        A content without numbers to draw has none.
+        """
+        del what
+        return ()
+
+    def without_figure(self) -> TacitError:
+        """Say why there is no figure."""
+        return TacitError(
             "bad-parameter",
             f"a release of the kind {self.kind!r} has no picture of its own",
             fix="draw it from its values",
@@ -212,7 +225,20 @@ class Release(Generic[C]):
         view: Release[Any] = registered("release.interval")(self, covers)
         return view
 
-    def plot(self, column: str | None = None, *, ax: Axes | None = None) -> Any:
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return what the content shows as figures: plain data, which prints, saves and shows itself.
+
+        Parameters
+        ----------
+        what
+            The name of one figure, such as a column; without it, all of them.
+        """
+        return tuple(
+            replace(one, title=about_release(one.title, self.certificate))
+            for one in self.content.figures(what)
+        )
+
+    def plot(self, column: Any = None, *, ax: Any = None) -> Any:
         """Draw the content (extra ``plot``); the title says what it shows and what it cost.
 
         Returns a picture that a notebook shows and ``savefig`` saves to a file; with ``ax``, returns these
@@ -221,7 +247,10 @@ class Release(Generic[C]):
         from tacit.core._extras import needs
 
         needs("plot", "matplotlib", "tacit[plot]")
-        return self.content.plot(column, ax, self.certificate)
+        drawn = self.figures(column)
+        if not drawn:
+            raise self.content.without_figure()
+        return drawn[0].picture(ax)
 
     def bound_by(self, ledgers: Sequence[Any]) -> Release[C]:
         """Return the release with a certificate that binds these values; the core calls it once."""
@@ -338,6 +367,14 @@ class Release(Generic[C]):
         """Return the marks, and that the charge will be forgotten."""
         kept = self.certificate.kept
         return (*self.marks, *([f"budget {kept}"] if kept else []))
+
+
+def about_release(what: str, certificate: Certificate) -> str:
+    """Return the title of a figure: which dataset it shows, what of it, and what this cost."""
+    promised = certificate.fields.get("promised")
+    spent = promised if isinstance(promised, Mapping) else {}
+    cost = ", ".join(f"{key} {float(Fraction(str(value))):g}" for key, value in spent.items())
+    return ", ".join(part for part in (f"{certificate.names}: {what}".strip(": "), cost) if part)
 
 
 def content_named(kind: str) -> type[Content] | None:

@@ -1,4 +1,4 @@
-"""The page and the picture of a year's plan for a budget, and what the rest would take, in words."""
+"""The page and the figure of a year's plan for a budget, and what the rest would take, in words."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from tacit.core._refusal_words import promise_in_words
 from tacit.core._report_prices import largest_error, most_that_fits
 from tacit.errors import TacitError
 from tacit.report import Report, ReportTable
+from tacit.show import GREY, ORANGE, RED, Chart, ChartAxis, ChartSeries, Figure, shortened
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from tacit.core._budget_schedule import BudgetSchedule, PricedReport
     from tacit.core._plan import Plan
-    from tacit.picture import Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,32 +150,23 @@ def _expected(line: PricedReport) -> str:
         return "-"
 
 
-def schedule_picture(schedule: BudgetSchedule, ax: Axes | None) -> Axes | Picture:
-    """Draw bars for what each report adds, and a line for what is left after it."""
-    if ax is None:
-        from tacit.picture import Picture
-
-        picture = Picture(max(5.5, 1.1 * len(schedule.lines) + 2), 3.8)
-        schedule_picture(schedule, picture.subplots())
-        return picture
+def schedule_figure(schedule: BudgetSchedule) -> Figure:
+    """Show bars for what each report adds, and what is left after it."""
     kind, whole = _kind(schedule), float(_whole(schedule))
-    names = [line.asked.name for line in schedule.lines]
+    names = tuple(shortened(line.asked.name, 18) for line in schedule.lines)
     so_far = [float(line.cumulative or 0) for line in schedule.lines]
-    wanted = [None if line.wanted is None else float(line.wanted) for line in schedule.lines]
-    places = list(range(len(names)))
-    before = [0.0, *so_far[:-1]]
-    ax.bar(places, [b - a for a, b in zip(before, so_far, strict=True)], bottom=before, color="#0b7285",
-           label="paid")  # fmt: skip
-    missing = [max(0.0, (w or 0.0) - max(s, whole)) for w, s in zip(wanted, so_far, strict=True)]
-    beyond = [place for place in places if missing[place]]
+    wanted = [float(line.wanted or 0) for line in schedule.lines]
+    missing = [whole + max(0.0, w - max(s, whole)) for w, s in zip(wanted, so_far, strict=True)]
+    beyond = [place for place, end in enumerate(missing) if end > whole]
+    series = [ChartSeries("bars", range(len(names)), so_far, label="paid", base=[0.0, *so_far[:-1]])]
     if beyond:
-        ax.bar(beyond, [missing[place] for place in beyond], bottom=whole, color="none", edgecolor="#b3261e",
-               hatch="//", label="does not fit")  # fmt: skip
-    ax.axhline(whole, color="#555555", linestyle="--", label=f"budget: {kind} {whole:g}")
-    ax.plot(places, [whole - one for one in so_far], color="#c25e00", marker="o", label="left afterwards")
-    ax.set_xticks(places, [name if len(name) <= 18 else name[:17] + "..." for name in names])
-    ax.set_ylabel(kind)
-    ax.set_title("What each report takes of the budget, in the order of priority", fontsize=9, loc="left")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=4, frameon=False)
-    return ax
+        ends, base = [missing[place] for place in beyond], [whole] * len(beyond)
+        series.append(
+            ChartSeries("bars", beyond, ends, label="does not fit", colour=RED, dashed=True, base=base)
+        )
+    budget = f"budget: {kind} {whole:g}"
+    series.append(ChartSeries("across", (), (whole,), label=budget, colour=GREY, dashed=True))
+    left = [whole - one for one in so_far]
+    series.append(ChartSeries("joined", range(len(names)), left, label="left afterwards", colour=ORANGE))
+    title = "What each report takes of the budget, in the order of priority"
+    return Figure(title, (Chart(tuple(series), ChartAxis("", names), ChartAxis(kind)),))

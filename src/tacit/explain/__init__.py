@@ -18,11 +18,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from tacit.calls import refuse_wrong_calls
-from tacit.explain._attack_pictures import audit_curves, membership_curve, repeated_questions, success_curve
+from tacit.explain._attack_figures import audit_curves, membership_curve, repeated_questions, success_curve
 from tacit.explain._deployments import DEPLOYMENTS, Deployment
 from tacit.explain._explain import explain
 from tacit.explain._explanation import Explanation, FamilyReading, OddsLimit
-from tacit.explain._exposure_pictures import (
+from tacit.explain._exposure_figures import (
     beacon_powers,
     friendship_curves,
     genome_powers,
@@ -36,7 +36,7 @@ from tacit.explain._small_crowd import SmallCrowd, small_crowd
 from tacit.explain._spending import Purchase, Spending, what_a_budget_buys
 from tacit.explain._subject import Priced
 from tacit.explain._tradeoff import Tradeoff, tradeoff
-from tacit.explain._update_pictures import recovered_pictures, update_areas
+from tacit.explain._update_figures import recovered_pictures, update_areas
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,6 +11,7 @@ from tacit.explain._deployments import DEPLOYMENTS
 from tacit.explain._odds import Belief, believe
 from tacit.explain._rounding import at_least, at_most, number_up, shown_factor, shown_odds
 from tacit.report import Report, Reportable, ReportTable, percent
+from tacit.show import Drawn
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from tacit.accounting import Cost
     from tacit.core import Forecast
     from tacit.explain._question import ExplainedQuestion
-    from tacit.picture import Picture
+    from tacit.show import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class FamilyReading:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Explanation(Reportable):
+class Explanation(Drawn, Reportable):
     """What a cost means; print it, show it in a notebook, `plot()` it, or `save_html` an interactive page.
 
     Attributes
@@ -150,11 +151,11 @@ class Explanation(Reportable):
         note = "Published figures protect different units; compare them only where the unit is the same."
         return Report(self._title, tuple(self._lead()), (*tables, published), (note,))
 
-    def plot(self) -> Picture:
-        """Draw the belief afterwards over the prior, the best test, and the meaning for families."""
-        from tacit.explain._cost_pictures import explanation
+    def figures(self) -> tuple[Figure, ...]:
+        """Return the belief afterwards over the prior, the best test, and the meaning for families."""
+        from tacit.explain._cost_figures import explanation
 
-        return explanation(self)
+        return (explanation(self),)
 
     def html_report(self) -> str:
         """Return a self-contained page with a slider; it needs no server and contains only public facts."""

@@ -11,11 +11,12 @@ from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Set
 from tacit.report import Report, Reportable, ReportTable
+from tacit.show import Drawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tacit.picture import Picture
+    from tacit.show import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class RatePoint:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class RateDistortion(Reportable):
+class RateDistortion(Drawn, Reportable):
     """A count as a channel: the fewer nats about one person it lets through, the larger its squared error.
 
     For small epsilon the product tends to 1 for Laplace noise. For Gaussian noise it is 1/2 at every sigma,
@@ -61,11 +62,11 @@ class RateDistortion(Reportable):
         header = ("epsilon", "KL in nats", "MSE", "product", "product, textbook")
         return Report("Rate and distortion of a count", lead, (ReportTable("", header, rows),))
 
-    def plot(self) -> Picture:
-        """Draw MSE over epsilon and MSE over KL."""
-        from tacit.explain._cost_pictures import rate_distortion_curves
+    def figures(self) -> tuple[Figure, ...]:
+        """Return MSE over epsilon and MSE over KL."""
+        from tacit.explain._cost_figures import rate_distortion_curves
 
-        return rate_distortion_curves(self)
+        return (rate_distortion_curves(self),)
 
 
 def rate_distortion(epsilons: Iterable[Number] = (0.01, 0.03, 0.1, 0.3, 1, 3)) -> RateDistortion:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from tacit import mechanisms
 from tacit.exact import Number, rational
 from tacit.report import Report, Reportable
+from tacit.show import Drawn
 
 if TYPE_CHECKING:
-    from tacit.picture import Picture
+    from tacit.show import Figure
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class SmallCrowd(Reportable):
+class SmallCrowd(Drawn, Reportable):
     """A sum over so few people that the noise hides it.
 
     Attributes
@@ -48,11 +49,11 @@ class SmallCrowd(Reportable):
         note = f"By the textbook formula exp(-epsilon x truth / bound): {self.useless_textbook:.4f}."
         return Report("Too small a crowd", lead, (), (note,))
 
-    def plot(self) -> Picture:
-        """Draw the density of the answer, with the useless part shaded."""
-        from tacit.explain._cost_pictures import small_crowd_density
+    def figures(self) -> tuple[Figure, ...]:
+        """Return the density of the answer, with the useless part shaded."""
+        from tacit.explain._cost_figures import small_crowd_density
 
-        return small_crowd_density(self)
+        return (small_crowd_density(self),)
 
 
 def small_crowd(*, truth: Number = 100, bound: Number = 100, epsilon: Number = 0.5) -> SmallCrowd:

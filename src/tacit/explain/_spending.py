@@ -11,12 +11,13 @@ from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Choose, Code
 from tacit.report import Report, Reportable, ReportTable, percent
+from tacit.show import Drawn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tacit.explain._question import ExplainedQuestion
-    from tacit.picture import Picture
+    from tacit.show import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Purchase:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Spending(Reportable):
+class Spending(Drawn, Reportable):
     """A budget divided over questions so that the sum of the weighted relative errors is smallest.
 
     Attributes
@@ -87,11 +88,11 @@ class Spending(Reportable):
         )
         return Report("What a budget buys", lead, (ReportTable("", header, rows),), (note,))
 
-    def plot(self) -> Picture:
-        """Draw the shares, and how the sum of the errors falls as the budget grows."""
-        from tacit.explain._cost_pictures import spending
+    def figures(self) -> tuple[Figure, ...]:
+        """Return the shares, and how the sum of the errors falls as the budget grows."""
+        from tacit.explain._cost_figures import spending
 
-        return spending(self)
+        return (spending(self),)
 
 
 def what_a_budget_buys(

@@ -12,13 +12,14 @@ from tacit.explain._odds import believe, read_share
 from tacit.explain._question import ExplainedQuestion
 from tacit.explain._rounding import number_up, shown_odds
 from tacit.report import Report, Reportable, ReportTable
+from tacit.show import Drawn
 
 if TYPE_CHECKING:
-    from tacit.picture import Picture
+    from tacit.show import Figure
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Tradeoff(Reportable):
+class Tradeoff(Drawn, Reportable):
     """The epsilon that a wanted error needs.
 
     Attributes
@@ -96,11 +97,11 @@ class Tradeoff(Reportable):
         x, y = zip(*((epsilon, error) for epsilon, error in self.curve if error > 0), strict=True)
         return draw_curve(x, y, xlabel="epsilon", ylabel="error", mark=(self.epsilon, self.error))
 
-    def plot(self) -> Picture:
-        """Draw error over epsilon, with the answer marked."""
-        from tacit.explain._cost_pictures import tradeoff_curve
+    def figures(self) -> tuple[Figure, ...]:
+        """Return error over epsilon, with the answer marked."""
+        from tacit.explain._cost_figures import tradeoff_curve
 
-        return tradeoff_curve(self)
+        return (tradeoff_curve(self),)
 
 
 def noise_for(

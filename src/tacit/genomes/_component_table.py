@@ -30,6 +30,7 @@ class PrincipalComponents(AnswerTable):
     """
 
     kind: ClassVar[str] = "principal-components"
+    described: ClassVar[str] = "principal components"
     shares: tuple[float, ...] = ()
     noise: float = 0.0
     agreement: tuple[float, ...] = ()

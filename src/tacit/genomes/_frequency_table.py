@@ -11,10 +11,8 @@ from tacit.errors import TacitError
 from tacit.fixes import Code, Say
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from tacit.core import JSON, Certificate, Value
-    from tacit.picture import Picture
+    from tacit.core import JSON, Value
+    from tacit.show import Figure
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -28,6 +26,7 @@ class AlleleFrequencies(AnswerTable):
     """
 
     kind: ClassVar[str] = "allele-frequencies"
+    described: ClassVar[str] = "a table of allele frequencies"
     spent: tuple[tuple[str, float], ...] = ()
 
     def to_json(self) -> JSON:
@@ -105,13 +104,13 @@ class AlleleFrequencies(AnswerTable):
             found.append("\t".join([*place, ".", ".", ";".join([*info, *spent])]))
         return found
 
-    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
-        """Draw the frequencies in the order of the variants, with their intervals; a colour per cluster."""
-        from tacit.genomes._frequency_picture import plot_frequencies
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return the frequencies in the order of the variants, with their intervals; a colour per cluster."""
+        from tacit.genomes._frequency_figure import frequency_figure
 
         if what not in {None, "frequency"} or "frequency" not in self.columns:
-            return AnswerTable.plot(self, what, ax, certificate)
-        return plot_frequencies(self, ax, certificate)
+            return AnswerTable.figures(self, what)
+        return (frequency_figure(self),)
 
 
 def _number(value: Value) -> str:

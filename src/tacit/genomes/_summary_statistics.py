@@ -8,21 +8,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from tacit.core import AnswerTable, Cells, Content, needs
-from tacit.errors import TacitError
-from tacit.fixes import Choose
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     import pandas as pd
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from tacit.core import JSON, Certificate
+    from tacit.core import JSON
     from tacit.genomes._blocks import GenotypeSource
     from tacit.genomes._sites import SiteList
-    from tacit.picture import Picture
+    from tacit.show import Figure
 
 _CELLS = 4_000_000  # numbers of a block that are in memory at once
 _SHOWN = 10
@@ -181,17 +178,15 @@ class SummaryStatistics(Content):
         )
         return head + self.top().text(marks)
 
-    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
-        """Draw a Manhattan plot ("manhattan"), a quantile plot ("qq"), or the largest effects ("effects")."""
-        del certificate
-        from tacit.genomes._gwas_plots import DRAWINGS
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the SNPs with the smallest p-values."""
+        yield "the smallest p-values", self.top()
 
-        needs("plot", "matplotlib", "tacit[plot]")
-        if (what or "manhattan") not in DRAWINGS:
-            raise TacitError("unknown-column", f"summary statistics have no picture {what!r}",
-                             fix=Choose(tuple(DRAWINGS), given=str(what)))  # fmt: skip
-        drawn: Axes | Picture = DRAWINGS[what or "manhattan"](self, ax)
-        return drawn
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return a "manhattan" plot, a quantile plot ("qq") and the largest effects ("effects")."""
+        from tacit.genomes._gwas_figures import gwas_figures
+
+        return gwas_figures(self, what)
 
     def __repr__(self) -> str:
         return self.text()

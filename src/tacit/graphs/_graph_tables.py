@@ -1,27 +1,21 @@
-"""Answers about graphs with pictures of their own: a mixing matrix, and degrees."""
+"""Answers about graphs with figures of their own: a mixing matrix, and degrees."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.core import AnswerTable, needs
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from tacit.core import Certificate
-    from tacit.picture import Picture
-
-_COLOUR = "#0b7285"
-_MOST_WRITTEN = 12  # groups up to which each cell of the heat map has its number
+from tacit.core import AnswerTable
+from tacit.show import MOST_SERIES, Chart, ChartAxis, ChartSeries, Figure, Matrix, chosen
 
 
 class MixingTable(AnswerTable):
-    """The number of edges between each two public groups; its picture is a heat map."""
+    """The number of edges between each two public groups; its figure is a matrix."""
 
     kind: ClassVar[str] = "mixing-table"
+    described: ClassVar[str] = "a table of edges between groups"
     __slots__ = ()
 
     def matrix(self) -> tuple[tuple[str, ...], np.ndarray[Any, Any]]:
@@ -34,78 +28,39 @@ class MixingTable(AnswerTable):
             cells[place[row], place[column]] = value
         return labels, np.where(np.isnan(cells), cells.T, cells)
 
-    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
-        """Draw the matrix as a heat map."""
-        needs("plot", "matplotlib", "tacit[plot]")
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return the matrix."""
+        del what
         labels, cells = self.matrix()
-        if ax is None:
-            from tacit.picture import Picture
-
-            size = min(max(4.2, 0.45 * len(labels) + 2), 12)
-            picture = Picture(size + 0.8, size)
-            self.plot(what, picture.subplots(), certificate)
-            return picture
-        image = ax.imshow(cells, cmap="Blues", vmin=min(0.0, float(cells.min())))
-        slanted = max(map(len, labels)) > 3
-        ax.set_xticks(range(len(labels)), labels, rotation=45 if slanted else 0)
-        ax.set_yticks(range(len(labels)), labels)
-        ax.set_xlabel(next(iter(self.keys)))
-        ax.set_ylabel(next(iter(self.keys)))
-        if len(labels) <= _MOST_WRITTEN:
-            dark = cells > (cells.min() + cells.max()) / 2
-            for (i, j), value in np.ndenumerate(cells):
-                ax.text(j, i, f"{value:,.0f}", ha="center", va="center", fontsize=7,
-                        color="white" if dark[i, j] else "black")  # fmt: skip
-        ends = self.columns["edges"]
+        ends, name = self.columns["edges"], next(iter(self.keys))
         half = (float(ends.high[0] or 0) - float(ends.low[0] or 0)) / 2
-        ax.set_title(_title(certificate, "edges between groups", f"each cell +/- {half:g} at "
-                                                                 f"{self.confidence * 100:g} %"),
-                     fontsize=9, loc="left")  # fmt: skip
-        ax.figure.colorbar(image, ax=ax, shrink=0.8, label="edges")
-        return ax
+        matrix = Matrix(cells, labels, labels, name, name, "edges", np.abs(cells) <= half, "z,.0f")
+        sure = f"each cell +/- {half:g} at {self.confidence * 100:g} %"
+        return (Figure("edges between groups", (matrix,), (f"{sure}; hatched: the interval contains 0",)),)
 
 
 class DegreeTable(AnswerTable):
-    """Numbers by degree, or degrees by rank; its picture has a numeric axis and a band for the intervals."""
+    """Numbers by degree, or degrees by rank; its figure has a numeric axis and a band for the intervals."""
 
     kind: ClassVar[str] = "degree-table"
+    described: ClassVar[str] = "a table of degrees"
     __slots__ = ()
 
-    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
-        """Draw a column; the first one by default, one line for each group."""
-        needs("plot", "matplotlib", "tacit[plot]")
-        from matplotlib.ticker import MaxNLocator
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return each column as steps with a band, one line for each group."""
+        return chosen(what, {name: partial(self._figure, name) for name in self.columns})
 
-        if ax is None:
-            from tacit.picture import Picture
-
-            picture = Picture(7.0, 3.8)
-            self.plot(what, picture.subplots(), certificate)
-            return picture
-        column = next(iter(self.columns)) if what is None else what
-        cells = self[column]
-        axis = list(self.keys)[-1]
+    def _figure(self, column: str) -> Figure:
+        cells, axis = self[column], list(self.keys)[-1]
         groups = self.shown_keys(next(iter(self.keys))) if len(self.keys) > 1 else [""] * len(self)
-        for number, group in enumerate(list(dict.fromkeys(groups))[:8]):
+        series = []
+        for number, group in enumerate(list(dict.fromkeys(groups))[:MOST_SERIES]):
             at = [i for i, one in enumerate(groups) if one == group]
-            x: Any = [self.keys[axis][i] for i in at]
-            y, low, high = ([getattr(cells, end)[i] for i in at] for end in ("value", "low", "high"))
-            colour = _COLOUR if len(self.keys) == 1 else f"C{number}"
-            ax.step(x, y, where="mid", color=colour, linewidth=1.4, label=group or None)
-            ax.fill_between(x, low, high, step="mid", color=colour, alpha=0.2, linewidth=0)
-        said = f"the band is the {self.confidence * 100:g} % interval for the noise"
-        ax.set_title(_title(certificate, f"{column} by {axis}", said), fontsize=9, loc="left")
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        ax.set_xlabel(axis)
-        ax.set_ylabel(column)
-        ax.set_ylim(bottom=0)
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(axis="y", alpha=0.3)
-        if len(self.keys) > 1:
-            ax.legend(fontsize=8, frameon=False, title=next(iter(self.keys)))
-        return ax
-
-
-def _title(certificate: Certificate, what: str, said: str) -> str:
-    text = f"{certificate.names}: {what}\n{said}"
-    return text.replace("$", r"\$")
+            x = np.array([self.keys[axis][i] for i in at], np.float64)
+            edges = np.concatenate([x[:1] - 0.5, (x[1:] + x[:-1]) / 2, x[-1:] + 0.5]).tolist()
+            ends = ((part[i] for i in at) for part in (cells.value, cells.low, cells.high))
+            series.append(ChartSeries.of("steps", edges, ends, label=group, colour=number))
+        words = f"the band is the {self.confidence * 100:g} % interval for the noise"
+        legend = next(iter(self.keys)) if len(self.keys) > 1 else ""
+        chart = Chart(tuple(series), ChartAxis(axis), ChartAxis(column, ends=(0.0, None)), legend=legend)
+        return Figure(f"{column} by {axis}", (chart,), (words,))

@@ -6,10 +6,13 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from tacit.core import shown_cell
+from tacit.core import AnswerTable, Cells, shown_cell
+from tacit.show import numbers
 
 if TYPE_CHECKING:
-    from tacit.core import JSON
+    from collections.abc import Sequence
+
+    from tacit.core import JSON, Value
     from tacit.mechanisms import LinearNoise
 
 #: What an interval or a p-value covers.
@@ -101,3 +104,15 @@ def check_read(noise: LinearNoise, level: float) -> None:
     scales = (*noise.laplace, noise.normal)
     if len(scales) > 20 or not all(0 <= one < 1e100 for one in scales) or not 0 < level < 1:
         raise ValueError("not the noise of a release")
+
+
+def estimate_table(keys: dict[str, tuple[Value, ...]], name: str, found: Sequence[Estimate]) -> AnswerTable:
+    """Return estimates as lines; an end that is open or hidden by the noise is empty."""
+    columns = {
+        name: Cells(*(numbers(getattr(one, end) for one in found) for end in ("value", "low", "high")))
+    }
+    if any(one.p_value is not None for one in found):
+        nothing = (None,) * len(found)
+        columns["p"] = Cells(tuple(one.p_value for one in found), nothing, nothing)
+    level, covers = (found[0].level, found[0].covers) if found else (0.95, NOISE)
+    return AnswerTable(keys, columns, float(level), covers=covers)

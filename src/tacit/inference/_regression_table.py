@@ -7,17 +7,17 @@ from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tacit.core import Content
-from tacit.inference._estimate import NOISE_AND_SAMPLING, check_read, p_words, percent_words
+from tacit.inference._estimate import NOISE_AND_SAMPLING, check_read, estimate_table, p_words, percent_words
 from tacit.inference._linear_fit import LinearFit
 from tacit.inference._logistic import LogisticFit
 from tacit.report import Report, ReportTable
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from collections.abc import Iterator
 
-    from tacit.core import JSON, Certificate
+    from tacit.core import JSON, AnswerTable
     from tacit.inference._estimate import Estimate
-    from tacit.picture import Picture
+    from tacit.show import Figure
 
 _EQUAL_ERRORS = (
     "They assume that the outcome varies equally around the fit everywhere; where it does not, they are "
@@ -38,6 +38,7 @@ class RegressionTable(Content):
     """
 
     kind: ClassVar[str] = "regression"
+    described: ClassVar[str] = "a regression table"
     model: LinearFit | LogisticFit
 
     @property
@@ -109,12 +110,17 @@ class RegressionTable(Content):
     def __repr__(self) -> str:
         return self.text()
 
-    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
-        """Draw the coefficients with their intervals."""
-        from tacit.inference._pictures import plot_coefficients
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the coefficients."""
+        named = {**self.coefficients, "(intercept)": self.intercept}
+        yield "coefficients", estimate_table({"column": tuple(named)}, "coefficient", list(named.values()))
+
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return the coefficients with their intervals."""
+        from tacit.inference._figures import coefficients_figure
 
         del what
-        return plot_coefficients(self, ax, certificate)
+        return (coefficients_figure(self),)
 
 
 def _cells(one: Estimate) -> tuple[str, str, str]:

@@ -13,17 +13,25 @@ import numpy as np
 from tacit.core import Content
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Say
-from tacit.inference._estimate import NOISE_AND_SAMPLING, Estimate, check_read, p_words, percent_words
+from tacit.inference._estimate import (
+    NOISE_AND_SAMPLING,
+    Estimate,
+    check_read,
+    estimate_table,
+    p_words,
+    percent_words,
+)
 from tacit.inference._survival import curve_sets, logrank, rows_at_start
 from tacit.mechanisms import LinearNoise
 from tacit.report import Report, ReportTable
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
-    from tacit.core import JSON, Certificate
-    from tacit.picture import Picture
+    from tacit.core import JSON, AnswerTable, Value
+    from tacit.show import Figure
 
 #: A group as its key: its name, a number or a boolean.
 GroupGiven: TypeAlias = "str | float | bool | np.generic"
@@ -59,6 +67,7 @@ class SurvivalCurves(Content):
     """
 
     kind: ClassVar[str] = "survival-curves"
+    described: ClassVar[str] = "survival curves"
     time: str
     event: str
     by: str
@@ -236,12 +245,22 @@ class SurvivalCurves(Content):
     def __repr__(self) -> str:
         return self.text()
 
-    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
-        """Draw the curves as steps with their bands."""
-        from tacit.inference._pictures import plot_curves
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the points of all curves, one line for each group and time."""
+        by, times = self.by or "group", self.cuts[1:]
+        keys: dict[str, tuple[Value, ...]] = {
+            by: tuple(group for group in self.groups for _ in times),
+            self.time if self.time != by else f"{self.time} (time)": tuple(times) * len(self.groups),
+        }
+        points = [one for group in self.groups for one in self.curves[group]]
+        yield f"share without {self.event}", estimate_table(keys, "share", points)
+
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return the curves as steps with their bands."""
+        from tacit.inference._figures import curves_figure
 
         del what
-        return plot_curves(self, ax, certificate)
+        return (curves_figure(self),)
 
     def to_json(self) -> JSON:
         """Return the noisy counts and the public facts."""

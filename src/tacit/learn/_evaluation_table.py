@@ -13,11 +13,10 @@ from tacit.report import Report, ReportTable
 
 if TYPE_CHECKING:
     import numpy as np
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from tacit.core import JSON, Certificate
-    from tacit.picture import Picture
+    from tacit.core import JSON
+    from tacit.show import Figure
 
 _MEASURES = ("accuracy", "auc", "calibration")
 
@@ -49,6 +48,7 @@ class Evaluation(Content):
     """
 
     kind: ClassVar[str] = "evaluation"
+    described: ClassVar[str] = "an evaluation of a model"
     accuracy: MeasuredShare
     auc: MeasuredShare | None
     calibration: MeasuredShare
@@ -128,11 +128,11 @@ class Evaluation(Content):
     def __repr__(self) -> str:
         return self.text()
 
-    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
-        """Draw the calibration by bin, or with ``"roc"`` the share of hits against that of false alarms."""
-        from tacit.learn._evaluation_picture import plot_evaluation
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return the ``calibration`` by bin, and the share of hits against that of false alarms (``roc``)."""
+        from tacit.learn._evaluation_figures import evaluation_figures
 
-        return plot_evaluation(self, what or "calibration", ax, certificate)
+        return evaluation_figures(self, what)
 
 
 def _numbers(one: MeasuredShare | None) -> JSON:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from tacit.core import JSON, Content
 from tacit.learn._arrays import from_document, to_document
+from tacit.show import GREY, MOST_SERIES, Chart, ChartAxis, ChartSeries, Figure, chosen, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
-
-    from tacit.core import Certificate
-    from tacit.picture import Picture
 
 _SHOWN = 8  # lines of a table that the text shows
 
@@ -43,6 +41,7 @@ class FittedNumbers(Content):
     """
 
     kind: ClassVar[str] = "fitted-numbers"
+    described: ClassVar[str] = "a fitted model"
     estimator: str
     numbers: Mapping[str, NDArray[Any]]
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -75,8 +74,19 @@ class FittedNumbers(Content):
     def __repr__(self) -> str:
         return self.text()
 
-    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
-        """Draw the coefficients, with their intervals where there are any."""
-        from tacit.learn._fitted_picture import draw_numbers
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return each learned array: a point for each number, with its interval where there is one."""
+        return chosen(what, {name: partial(self._figure, name) for name in self.numbers})
 
-        return draw_numbers(self, what, ax, certificate)
+    def _figure(self, name: str) -> Figure:
+        lines = np.atleast_2d(self.numbers[name])
+        lines = lines.reshape(-1, lines.shape[-1])
+        first = name == next(iter(self.numbers)) and {"low", "high"} <= set(self.numbers) and len(lines) == 1
+        low, high = (numbers(self.numbers[end]) for end in ("low", "high")) if first else ((), ())
+        places = range(lines.shape[-1])
+        series = tuple(
+            ChartSeries("points", places, numbers(line), low, high, colour=i) for i, line in enumerate(lines)
+        )
+        zero = ChartSeries("across", (), (0.0,), colour=GREY, dashed=True)
+        chart = Chart((zero, *series[:MOST_SERIES]), ChartAxis("place in the array"), ChartAxis(name))
+        return Figure(f"{self.estimator}, {name}", (chart,))

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tacit.core import Content, about_release, needs
+from tacit.core import Content, needs
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Set
+from tacit.show import Chart, ChartAxis, ChartSeries, Figure, chosen
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from tacit.core import JSON, Certificate
-    from tacit.picture import Picture
+    from tacit.core import JSON
 
 
 @dataclass(frozen=True, repr=False)
@@ -141,23 +140,15 @@ class NoisyLabels(Content):
         lines = [whole] + [f"  {one}: {found[one]:,}" for one in self.classes]
         return "\n".join([*lines, *marks])
 
-    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
-        """Draw how many queries got each label."""
-        needs("plot", "matplotlib", "tacit[plot]")
-        if what is not None:
-            raise bad_parameter("column", "omitted: labels have one picture", what, fix=Set(column=None))
-        if ax is None:
-            from tacit.picture import Picture
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return how many queries got each label."""
+        return chosen(what, {"labels": self._figure})
 
-            picture = Picture()
-            self.plot(None, picture.subplots(), certificate)
-            return picture
+    def _figure(self) -> Figure:
         found = Counter(one for one in self.labels if one is not None)
-        ax.bar([str(one) for one in self.classes], [found[one] for one in self.classes])
-        ax.set_ylabel("queries")
-        ax.set_title(about_release("labels", certificate).replace("$", r"\$"), fontsize=9, loc="left")
-        ax.spines[["top", "right"]].set_visible(False)
-        return ax
+        names = tuple(str(one) for one in self.classes)
+        bars = ChartSeries("bars", range(len(names)), [found[one] for one in self.classes])
+        return Figure("labels", (Chart((bars,), ChartAxis("", names), ChartAxis("queries")),))
 
     def __repr__(self) -> str:
         return self.text()

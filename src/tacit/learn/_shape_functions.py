@@ -14,11 +14,9 @@ from tacit.learn._fitted_numbers import FittedNumbers
 from tacit.report import Report, ReportTable
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from tacit.core import Certificate
-    from tacit.picture import Picture
+    from tacit.show import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +72,7 @@ class ShapeFunctions(FittedNumbers):
     """
 
     kind: ClassVar[str] = "shape-functions"
+    described: ClassVar[str] = "an explainable model"
 
     def __post_init__(self) -> None:
         bins = sum(len(cuts) + 2 for cuts in self._said("cuts"))
@@ -151,11 +150,11 @@ class ShapeFunctions(FittedNumbers):
     def __repr__(self) -> str:
         return self.text()
 
-    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
-        """Draw the shape of one feature, or those of the most important features, with their bands."""
-        from tacit.learn._shape_picture import plot_shapes
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return the shapes of the most important features with their bands, or the shape of one feature."""
+        from tacit.learn._shape_figures import shape_figures
 
-        return plot_shapes(self, what, ax, certificate)
+        return shape_figures(self, what)
 
 
 def _extreme(one: ShapeFunction, pick: Any) -> str:

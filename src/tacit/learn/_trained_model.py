@@ -6,22 +6,21 @@ import copy
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from tacit.core import Content, about_release
+from tacit.core import Content
 from tacit.errors import TacitError
 from tacit.fixes import Code, Say
 from tacit.learn._arrays import from_document, to_document
+from tacit.show import Chart, ChartAxis, ChartSeries, Figure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy as np
     import torch
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
     from torch import nn
 
-    from tacit.core import JSON, Certificate
-    from tacit.picture import Picture
+    from tacit.core import JSON
 
 
 class TrainedModel(Content):
@@ -41,6 +40,7 @@ class TrainedModel(Content):
     """
 
     kind: ClassVar[str] = "trained-model"
+    described: ClassVar[str] = "a trained model"
     __slots__ = ("_device", "_model", "_ready", "about", "weights")
 
     def __init__(
@@ -142,30 +142,24 @@ class TrainedModel(Content):
         )
         return f"trained model: {self.size:,} numbers in {len(self.weights):,} parameters{through}"
 
-    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
-        """Draw the loss of the public examples over the steps, if the training watched any."""
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return the loss of the public examples over the steps, if the training watched any."""
         del what
         watched: Any = self.about.get("watched")
         if not watched:
-            raise TacitError(
-                "bad-parameter",
-                "the training watched no public examples, so there is no loss to draw",
-                why="the loss of private examples would need its own noise and its own cost",
-                fix=Code("tc.learn.Trainer(..., watch=(public_X, public_y))"),
-            )
-        if ax is None:
-            from tacit.picture import Picture
+            return ()
+        steps, losses = zip(*watched, strict=True)
+        chart = Chart((ChartSeries("line", steps, losses),), ChartAxis("step"), ChartAxis("loss"))
+        return (Figure("loss of public examples", (chart,)),)
 
-            picture = Picture(8.0, 3.8)
-            self.plot(None, picture.subplots(), certificate)
-            return picture
-        ax.plot([step for step, _ in watched], [loss for _, loss in watched], color="#0b7285", linewidth=1.6)
-        ax.set_title(about_release("loss of public examples", certificate), fontsize=9, loc="left")
-        ax.set_xlabel("step")
-        ax.set_ylabel("loss")
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(axis="y", alpha=0.3)
-        return ax
+    def without_figure(self) -> TacitError:
+        """Say how a training watches public examples."""
+        return TacitError(
+            "bad-parameter",
+            "the training watched no public examples, so there is no loss to draw",
+            why="the loss of private examples would need its own noise and its own cost",
+            fix=Code("tc.learn.Trainer(..., watch=(public_X, public_y))"),
+        )
 
     def html(self, marks: tuple[str, ...] = ()) -> str:
         """Write the parameters and their shapes for a notebook."""

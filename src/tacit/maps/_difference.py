@@ -13,18 +13,20 @@ from tacit.fixes import Say
 from tacit.maps._area_answers import AreaEnds, AreaQuestions
 from tacit.maps._surface import Surface
 from tacit.mechanisms import half_widths_of
+from tacit.show import Drawn
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
-    from tacit.core import JSON, Certificate
+    from tacit.core import JSON
     from tacit.maps._regions import Regions
-    from tacit.picture import Picture
+    from tacit.show import Figure
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SurfaceDifference(AreaQuestions, Content):
+class SurfaceDifference(AreaQuestions, Drawn, Content):
     """One surface minus another, region by region. The two are measured with independent noise.
 
     Of a region that an area cuts, the first surface may have all its points inside and the second none, or
@@ -37,6 +39,7 @@ class SurfaceDifference(AreaQuestions, Content):
     """
 
     kind: ClassVar[str] = "surface-difference"
+    described: ClassVar[str] = "the difference of two surfaces"
 
     first: Surface
     second: Surface
@@ -111,17 +114,19 @@ class SurfaceDifference(AreaQuestions, Content):
         """Read the difference back."""
         return cls(Surface.from_json(document["first"]), Surface.from_json(document["second"]))
 
-    def plot(
-        self, what: str | None = None, ax: Axes | None = None, certificate: Certificate | None = None
-    ) -> Axes | Picture:
-        """Draw where the first surface has more (red) and where the second has (blue); extra ``plot``.
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the table of all counts."""
+        yield "", self.table
+
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return a map of where the first surface has more and where the second has.
 
         Regions whose interval contains 0 are hatched: the noise alone may explain them.
         """
-        from tacit.maps._surface_picture import plot_difference
+        from tacit.maps._surface_figures import difference_figure
 
-        del what, certificate
-        return plot_difference(self, ax)
+        del what
+        return (difference_figure(self),)
 
     def text(self, marks: tuple[str, ...] = ()) -> str:
         """Write the differences for a terminal."""

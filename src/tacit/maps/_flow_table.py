@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tacit.core import AnswerTable, Cells
+from tacit.show import Figure, Matrix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
-
-    from tacit.core import Certificate
-    from tacit.picture import Picture
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -30,6 +27,7 @@ class FlowTable(AnswerTable):
     """
 
     kind: ClassVar[str] = "flow-table"
+    described: ClassVar[str] = "a table of trips between regions"
 
     @property
     def zones(self) -> tuple[str, ...]:
@@ -41,12 +39,16 @@ class FlowTable(AnswerTable):
         size = len(self.zones)
         return np.array(self["trips"].value, dtype=np.float64).reshape(size, size)
 
-    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
-        """Draw the matrix of trips; pairs within the noise are pale."""
-        from tacit.maps._flow_picture import plot_flows
-
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return the matrix of trips: origins as rows, destinations as columns."""
         del what
-        return plot_flows(self, ax, certificate)
+        trips, cells = self.matrix(), self["trips"]
+        low, high = (np.array(end, np.float64).reshape(trips.shape) for end in (cells.low, cells.high))
+        unclear = (low <= 0) & (high >= 0)
+        matrix = Matrix(trips, self.zones, self.zones, "origin", "destination", "trips", unclear, "z,.0f")
+        half = float(trips[0, 0] - low[0, 0])
+        sure = f"each pair +/- {half:,.3g} at {self.confidence * 100:g} %"
+        return (Figure("trips", (matrix,), (f"{sure}; hatched: the interval contains 0",)),)
 
 
 def flow_table(

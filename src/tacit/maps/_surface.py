@@ -20,12 +20,11 @@ from tacit.strategies import nonnegative_counts
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from tacit.core import JSON, Certificate, Value
+    from tacit.core import JSON, Value
     from tacit.maps._difference import SurfaceDifference
-    from tacit.picture import Picture
+    from tacit.show import Figure
 
 
 _NONNEGATIVE = "counts below 0 were set to 0, and the others lowered so that the total stays"
@@ -66,6 +65,7 @@ class Surface(AreaQuestions, SurfaceFiles, SurfaceRates, Content):
     """
 
     kind: ClassVar[str] = "surface"
+    described: ClassVar[str] = "a surface over a map"
     changes: ClassVar[frozenset[str]] = frozenset({"nonnegative"})
 
     regions: Regions
@@ -252,14 +252,18 @@ class Surface(AreaQuestions, SurfaceFiles, SurfaceRates, Content):
 
         return surface_html(self, marks)
 
-    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
-        """Draw the surface as a map; regions that cannot be told from 0 are hatched.
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the table of all counts."""
+        yield "", self.table
 
-        ``what`` is ``n`` (the default) for counts, or ``density`` for points per square kilometre.
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return the counts (``n``) and the points per square kilometre (``density``) as maps.
+
+        Regions that cannot be told from 0 are hatched.
         """
-        from tacit.maps._surface_picture import plot_surface
+        from tacit.maps._surface_figures import surface_figures
 
-        return plot_surface(self, what, ax, certificate)
+        return surface_figures(self, what)
 
     def __repr__(self) -> str:
         return self.text()

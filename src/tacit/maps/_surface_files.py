@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -129,12 +129,13 @@ class SurfaceFiles:
         The second picture shows the lower end of each interval. The facts of the release stand in the text
         of the file.
         """
-        needs("to_png", "matplotlib", "tacit[plot]")
-        from tacit.maps._surface_layers import plot_layers
+        from tacit.maps._surface_figures import layers_figure
 
         facts = self._facts(certificate)
         said = {"Title": "Tacit surface", "Software": "Tacit", "Description": json.dumps(facts)}
-        plot_layers(self, facts).savefig(path, format="png", metadata=said)
+        layers_figure(cast("Any", self), facts_line(facts)).picture().savefig(
+            path, format="png", metadata=said
+        )
 
     def to_html(
         self, path: str | Path | None = None, *, title: str | None = None,

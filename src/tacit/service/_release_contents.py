@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from tacit.core import AnswerTable, Release, shown_cell, visible
-from tacit.service._interval_charts import intervals_chart
-from tacit.service._region_charts import region_chart
-from tacit.service._release_tables import joined, tables_of
+from tacit.core import AnswerTable, Release, content_named, shown_cell, visible
+from tacit.service._charts import PageChart
+from tacit.service._release_tables import joined
+from tacit.show import together
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tacit.service._chart_panels import Chart
+    from tacit.show import Figure
 
 _MOST_LINES: Final = 500  # of a page; downloads have all
 _MOST_TABLES: Final = 40  # of a page
 _MOST_TEXT: Final = 20_000
-_WORDS: Final = {
-    "answer-table": "a table of answers",
-    "batch": "several answers that were paid for together",
-    "cross-tables": "cross tables that agree with each other",
-    "degree-table": "a table of degrees",
-    "evaluation": "an evaluation of a model",
-    "fitted-numbers": "a fitted model",
-    "flow-table": "a table of trips between regions",
-    "hierarchy-counts": "counts of areas and their parts",
-    "ordered-counts": "counts along one column",
-    "regression": "a regression table",
-    "series": "a series of a stream",
-    "shape-functions": "an explainable model",
-    "surface": "a surface over a map",
-    "surface-difference": "the difference of two surfaces",
-    "survival-curves": "survival curves",
-    "synthetic-table": "the noisy tables from which synthetic rows are made",
-    "trained-model": "a trained model",
-}
+_MOST_PANELS: Final = 24  # of a chart
 
 
 def kind_words(kind: str) -> str:
@@ -47,12 +30,13 @@ def kind_words(kind: str) -> str:
     >>> kind_words("surface"), kind_words("noisy-labels")
     ('a surface over a map', 'noisy labels')
     """
-    return _WORDS.get(kind, kind.replace("-", " "))
+    content = content_named(kind)
+    return (content.described if content else "") or kind.replace("-", " ")
 
 
 def lines_of(document: Mapping[str, Any]) -> AnswerTable | None:
     """Return the lines of a release: its content, all regions of a surface, all tables of a book."""
-    return joined(tables_of(Release.from_json(document).content))
+    return joined(Release.from_json(document).content.answer_tables())
 
 
 def text_of(document: Mapping[str, Any]) -> str:
@@ -63,15 +47,29 @@ def text_of(document: Mapping[str, Any]) -> str:
     )
 
 
-def chart_of(document: Mapping[str, Any]) -> Chart | None:
-    """Draw a release: intervals of its lines, or a map of its regions; None if neither fits."""
-    content: Any = Release.from_json(document).content
-    if content.kind == "surface":
-        return region_chart(content)
-    if isinstance(content, AnswerTable):
-        return intervals_chart(content.to_json())  # type: ignore[arg-type]
-    lines = content.distribution if content.kind == "ordered-counts" else getattr(content, "daily", None)
-    return intervals_chart(lines.to_json()) if isinstance(lines, AnswerTable) else None  # type: ignore[arg-type]
+def chart_of(document: Mapping[str, Any]) -> PageChart | None:
+    """Draw a release; None if it has nothing to draw."""
+    return _chart(Release.from_json(document).figures())
+
+
+def answer_chart(content: Mapping[str, Any]) -> PageChart | None:
+    """Draw an answer that has no certificate, and list its lines beside it."""
+    answer = AnswerTable.from_json(content)
+    drawn, lines = _chart(answer.figures()), _page_lines(answer, _MOST_LINES)
+    if drawn is None:
+        return None
+    rows = tuple(map(tuple, lines["rows"]))
+    return replace(drawn, header=tuple(lines["header"]), rows=rows, numeric=tuple(lines["numeric"]))
+
+
+def _chart(figures: tuple[Figure, ...]) -> PageChart | None:
+    if not figures:
+        return None
+    whole = together(figures, f"{len(figures)} figures")
+    summary = "; ".join(dict.fromkeys(line for one in figures for line in one.words))
+    return PageChart(
+        replace(whole, panels=whole.panels[:_MOST_PANELS]), f"{summary[:1].upper()}{summary[1:]}"
+    )
 
 
 def value_tables(document: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -81,7 +79,7 @@ def value_tables(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
     shown: list[dict[str, Any]] = []
     room = _MOST_LINES
-    for caption, lines in tables_of(Release.from_json(document).content):
+    for caption, lines in Release.from_json(document).content.answer_tables():
         if room <= 0 or len(shown) == _MOST_TABLES:
             shown[-1]["tables"] = True
             break

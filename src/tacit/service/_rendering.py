@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from tacit.service import _charts
-from tacit.service._interval_charts import intervals_chart
-from tacit.service._release_contents import chart_of
-from tacit.service._scales import read_moment, shown, shown_moment
+from tacit.service._moments import read_moment, shown_moment
+from tacit.service._release_contents import answer_chart, chart_of
+from tacit.show import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def environment() -> Environment:
     """Return the templates; every text is escaped.
 
-    Templates see the drawings ``charts.intervals``, ``charts.burn_down``, ``charts.odds``, ``charts.attack``,
+    Templates see the drawings ``charts.answer``, ``charts.burn_down``, ``charts.odds``, ``charts.attack``,
     ``charts.budget`` and ``charts.release``, and the filters ``moment``, ``iso``, ``shown`` and ``percent``.
 
     Examples
@@ -43,10 +43,10 @@ def environment() -> Environment:
         auto_reload=False,
     )
     made.globals["charts"] = SimpleNamespace(
+        answer=answer_chart,
         attack=_charts.attack_chart,
         budget=_charts.budget_bar,
         burn_down=_charts.burn_down_chart,
-        intervals=intervals_chart,
         odds=_charts.odds_chart,
         release=chart_of,
     )

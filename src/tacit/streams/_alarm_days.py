@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tacit.core import Content
+from tacit.show import BLUE, RED, Chart, ChartAxis, ChartSeries, Figure, days_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,6 +54,7 @@ class AlarmDays(Content):
     """
 
     kind: ClassVar[str] = "alarm"
+    described: ClassVar[str] = "the days of an alarm"
     __slots__ = ("lines", "rate", "threshold")
 
     def __init__(self, lines: Sequence[WatchedDay], rate: float, threshold: str) -> None:
@@ -102,6 +105,21 @@ class AlarmDays(Content):
             known = (None if number is None else float(number) for number in numbers)
             lines.append(WatchedDay(str(day), tuple(group), alarm, *known))
         return cls(lines, float(document["rate"]), str(document["threshold"]))
+
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return the days as points: their noisy numbers where they are released, and which had an alarm."""
+        del what
+        watched = [line for line in self.lines if line.alarm is not None]
+        values = any(line.value is not None for line in watched)
+        series = []
+        for rang, label, colour in ((False, "no alarm", BLUE), (True, "alarm", RED)):
+            own = [line for line in watched if line.alarm is rang]
+            days = [days_of(datetime.fromisoformat(line.day[:10])) for line in own]
+            y = [line.value if values else float(rang) for line in own]
+            series.append(ChartSeries("points", days, y, label=label, colour=colour))
+        axis = ChartAxis("noisy number") if values else ChartAxis("alarm", ticks=((0.0, "no"), (1.0, "yes")))
+        rate = f"false alarms: at most {self.rate * 100:.2g} % over the whole horizon, if every day is quiet"
+        return (Figure("alarms", (Chart(tuple(series), ChartAxis(kind="dates"), axis),), (rate,)),)
 
     def __repr__(self) -> str:
         watched = len({line.day for line in self.lines if line.alarm is not None})

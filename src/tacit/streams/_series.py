@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from tacit.core import AnswerTable, Cells, Content, needs
-from tacit.errors import TacitError
-from tacit.fixes import Choose
+from tacit.core import AnswerTable, Cells, Content
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pandas as pd
-    from matplotlib.axes import Axes
 
-    from tacit.core import JSON, Certificate, Value
-    from tacit.picture import Picture
+    from tacit.core import JSON, Value
+    from tacit.show import Figure
 
 #: What stands behind the name of a column: nothing for the day itself.
 SUFFIXES = {"day": "", "week": "_7_days", "total": "_so_far"}
@@ -42,6 +39,7 @@ class Series(Content):
     """
 
     kind: ClassVar[str] = "series"
+    described: ClassVar[str] = "a series of a stream"
     __slots__ = ("_read", "_tables", "days", "rows")
 
     def __init__(
@@ -155,16 +153,12 @@ class Series(Content):
         """Write the last day for a notebook."""
         return f"<p>{self.day}, day {self.days} of the stream</p>{self.today.html(marks)}"
 
-    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
-        """Draw a column over all days, with its intervals as a band; the first column by default."""
-        from tacit.streams._series_picture import plot_series
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the table of all days."""
+        yield "", self.history
 
-        needs("plot", "matplotlib", "tacit[plot]")
-        table = self.history
-        name = next(iter(table.columns)) if what is None else what
-        if name not in table.columns:
-            raise TacitError(
-                "unknown-column", f"the release has no column {name!r}",
-                fix=Choose(tuple(table.columns), given=str(name)),
-            )  # fmt: skip
-        return plot_series(table, name, ax, certificate)
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return each column over all days, with its intervals as a band."""
+        from tacit.streams._series_figures import series_figures
+
+        return series_figures(self.history, what)

@@ -9,11 +9,11 @@ from tacit.core import needs, visible
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Say
 from tacit.report import Report, Reportable, ReportTable
+from tacit.show import Drawn, Figure
+from tacit.surveys._figures import cells_figure, means_figure, shares_figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from matplotlib.axes import Axes
 
     from tacit.fixes import Fix
     from tacit.surveys._intervals import Covers
@@ -68,7 +68,7 @@ class _Rows(Reportable):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ShareTable(_Rows):
+class ShareTable(Drawn, _Rows):
     """Estimated shares of the answers to one question; estimates are unbiased and may lie outside [0, 1].
 
     Parameters
@@ -145,15 +145,13 @@ class ShareTable(_Rows):
             return self.rows
         return sorted(self.rows, key=lambda row: -row.value)[:_MOST_ROWS]
 
-    def plot(self, *, ax: Axes | None = None) -> Any:
-        """Draw the shares as bars with their intervals, and the raw rates of reports beside them."""
-        from tacit.surveys._plots import plot_shares
-
-        return plot_shares(self, ax)
+    def figures(self) -> tuple[Figure, ...]:
+        """Return the shares as bars with their intervals, and the raw rates of reports beside them."""
+        return (shares_figure(self),)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class MeanTable(_Rows):
+class MeanTable(Drawn, _Rows):
     """Estimated means of a number or a scale, with intervals; one row for each group.
 
     Parameters
@@ -219,11 +217,9 @@ class MeanTable(_Rows):
         notes = self._notes(lie, *self.marks)
         return Report(title, _lead(self.caution), (ReportTable("", head, shown),), notes)
 
-    def plot(self, *, ax: Axes | None = None) -> Any:
-        """Draw the means with their intervals."""
-        from tacit.surveys._plots import plot_means
-
-        return plot_means(self, ax)
+    def figures(self) -> tuple[Figure, ...]:
+        """Return the means with their intervals."""
+        return (means_figure(self),)
 
 
 class DifferenceRow(NamedTuple):
@@ -294,7 +290,7 @@ class CrossRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class CrossTable(_Rows):
+class CrossTable(Drawn, _Rows):
     """Estimated shares of all pairs of answers to two questions that were asked together.
 
     Parameters
@@ -349,11 +345,9 @@ class CrossTable(_Rows):
         lead = (*_lead(self.caution), f"{people(self.respondents)}.")
         return Report(title, lead, (table,), self._notes(lie, odd, more))
 
-    def plot(self, *, ax: Axes | None = None) -> Any:
-        """Draw the cells as a heat map, each with its share."""
-        from tacit.surveys._plots import plot_cells
-
-        return plot_cells(self, ax)
+    def figures(self) -> tuple[Figure, ...]:
+        """Return the cells as a matrix, each with its share."""
+        return (cells_figure(self),)
 
 
 def cut(end: float) -> float:

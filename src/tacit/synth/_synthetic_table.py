@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tacit.core import Content, needs
+from tacit.core import AnswerTable, Content, needs
 from tacit.exact import count, read_fraction
 from tacit.synth._columns import SyntheticColumn
 from tacit.synth._design import MOST_CELLS, SynthDesign, columns_in, subsets_of
@@ -24,14 +24,15 @@ from tacit.synth._table_views import MeasuredViews
 from tacit.tables import CrossNoise
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pandas as pd
     import pyarrow as pa
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from tacit.core import JSON, Certificate
-    from tacit.picture import Picture
+    from tacit.core import JSON
     from tacit.report import Report
+    from tacit.show import Figure
     from tacit.synth._model import GraphicalModel
 
 _MOST_ROWS = 10_000_000  # where nobody says how many: beyond it, the total is noise
@@ -59,6 +60,7 @@ class SyntheticTable(Content):
     """
 
     kind: ClassVar[str] = "synthetic-table"
+    described: ClassVar[str] = "the noisy tables from which synthetic rows are made"
 
     columns: tuple[SyntheticColumn, ...]
     design: SynthDesign
@@ -206,11 +208,16 @@ class SyntheticTable(Content):
 
         return summary_of(self).html() + "".join(f"<p>{escape(mark)}</p>" for mark in marks)
 
-    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
-        """Draw measured tables with their noise: one by its name ("age x sex"), or the measured pairs."""
-        from tacit.synth._picture import plot_tables
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the measured tables."""
+        for names in self.tables:
+            yield " x ".join(names) or "all rows", self.tables[names]
 
-        return plot_tables(self, what, ax, certificate)
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return measured tables with their noise: one by its name ("age x sex"), or the measured pairs."""
+        from tacit.synth._figures import table_figures
+
+        return table_figures(self, what)
 
     def __repr__(self) -> str:
         return self.text()

@@ -1,26 +1,22 @@
-"""Cross tables in a terminal, in a notebook and as pictures."""
+"""Cross tables in a terminal, in a notebook and as figures."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.core import about_release, visible
 from tacit.errors import TacitError
 from tacit.fixes import Choose
+from tacit.show import Figure, Matrix, visible
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from tacit.core import Certificate
-    from tacit.picture import Picture
-    from tacit.tables._cross_tables import CrossTables, PlacedAxis, TableName
+    from tacit.tables._cross_tables import CrossTables, TableName
 
 _LISTED = 40
-_HATCHED = 10_000
-_WRITTEN = 400  # cells of a heat map that have room for their number
-_BRIGHT = 0.5  # how bright a cell is from which black numbers are read more easily than white ones
+_MOST = 12  # figures, if none is named
 
 
 def table_words(names: tuple[str, ...]) -> str:
@@ -84,72 +80,40 @@ def cross_html(tables: CrossTables, marks: tuple[str, ...]) -> str:
     return f"<b>{escape(_head(tables))}</b><ul>{items}</ul>{shown}{said}"
 
 
-def plot_cross(
-    tables: CrossTables, what: TableName | None, ax: Axes | None, certificate: Certificate
-) -> Axes | Picture:
-    """Draw one table: with intervals over its places, or as a heat map of two columns."""
-    wanted = list(tables)
-    table = next((one for one in wanted if len(one) == 2), wanted[0]) if what is None else what
-    columns = tables.columns_of(table)
+def cross_figures(tables: CrossTables, what: TableName | None) -> tuple[Figure, ...]:
+    """Return the tables of two columns as matrices, then those of one column; or the table of this name."""
+    sets = {
+        inner: None
+        for size in (2, 1, 0)
+        for one in tables
+        for inner in combinations(tables.columns_of(one), size)
+    }
+    if what is not None:
+        named = {table_words(tuple(tables.axes[i].name for i in one)): one for one in sets}
+        columns = named.get(what) if isinstance(what, str) else None
+        return (_figure(tables, list(columns) if columns else tables.columns_of(what)),)
+    return tuple(_figure(tables, list(one)) for one in list(sets)[:_MOST] if one or len(sets) == 1)
+
+
+def _figure(tables: CrossTables, columns: list[int]) -> Figure:
+    names = tuple(tables.axes[i].name for i in columns)
+    title = table_words(names)
     if len(columns) < 2:
-        return tables.answer(table).plot("n", ax, certificate)
+        return replace(tables.answer(names).figures("n")[0], name=title)
     if len(columns) > 2:
-        known = tuple(table_words(one) for one in wanted if len(one) <= 2)
+        known = tuple(table_words(one) for one in tables if len(one) <= 2)
         raise TacitError(
             "bad-parameter",
             "a picture shows one column, or two",
-            fix=Choose(known, given=table_words(tuple(table))) if known else "draw a table of two columns",
+            fix=Choose(known, given=title) if known else "draw a table of two columns",
         )
-    if ax is None:
-        from tacit.picture import Picture
-
-        first, second = (len(tables.axes[i].places) for i in columns)
-        picture = Picture(min(4 + 0.5 * second, 14), min(2.5 + 0.35 * first, 14))
-        _heat_map(tables, columns, picture.subplots(), certificate)
-        return picture
-    _heat_map(tables, columns, ax, certificate)
-    return ax
-
-
-def _heat_map(tables: CrossTables, columns: list[int], axes: Axes, certificate: Certificate) -> None:
-    """Colour the cells by their counts; those that cannot be told from 0 are hatched."""
-    from matplotlib.patches import Rectangle
-
-    down, across = (tables.axes[i] for i in columns)
-    names = (down.name, across.name)
     values, wide = tables.values(names), tables.half_width(names)
-    drawn = axes.pcolormesh(values, cmap="viridis", vmin=min(0.0, float(values.min())))
-    axes.figure.colorbar(drawn, ax=axes, label="rows")
-    if values.size <= _HATCHED:
-        for i, j in np.argwhere(np.abs(values) <= wide):
-            axes.add_patch(Rectangle((j, i), 1, 1, fill=False, hatch="///", edgecolor="grey", linewidth=0))
-    if values.size <= _WRITTEN:
-        bright = np.asarray(drawn.to_rgba(values))[..., :3] @ np.array([0.299, 0.587, 0.114])
-        for (i, j), value in np.ndenumerate(values):
-            colour = "black" if bright[i, j] > _BRIGHT else "white"
-            axes.text(j + 0.5, i + 0.5, f"{value:.0f}", ha="center", va="center", fontsize=7, color=colour)
-    for axis, label, ticks in (
-        (down, axes.set_ylabel, axes.set_yticks),
-        (across, axes.set_xlabel, axes.set_xticks),
-    ):
-        label(_plain(axis.name))
-        ticks(np.arange(len(axis.places)) + 0.5, _places(axis), fontsize=7)
-    axes.tick_params(axis="x", rotation=45)
-    axes.invert_yaxis()
+    down, across = ([_place(one) for one in tables.axes[i].places] for i in columns)
+    unclear = np.abs(values) <= wide
+    matrix = Matrix(values, tuple(down), tuple(across), names[0], names[1], "rows", unclear, "z,.0f")
     sure = f"each cell +/- {wide:,.4g} at {tables.confidence * 100:g} % for the noise only"
-    said = f"{sure}; hatched: not distinguishable from 0"
-    axes.set_title(
-        _plain(about_release(table_words(names), certificate)) + "\n" + said, fontsize=8, loc="left"
-    )
+    return Figure(title, (matrix,), (f"{sure}; hatched: not distinguishable from 0",), name=title)
 
 
-def _places(axis: PlacedAxis) -> list[str]:
-    return [
-        _plain("(missing)" if one is None else f"{one:g}" if isinstance(one, float) else str(one))
-        for one in axis.places
-    ]
-
-
-def _plain(text: str) -> str:
-    """Keep names from being read as formulae."""
-    return visible(text).replace("$", r"\$")
+def _place(place: object) -> str:
+    return "(missing)" if place is None else f"{place:g}" if isinstance(place, float) else str(place)

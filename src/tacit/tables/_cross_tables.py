@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from tacit.core import JSON, Certificate, Value
-    from tacit.picture import Picture
+    from tacit.core import JSON, Value
+    from tacit.show import Figure
     from tacit.strategies import ColumnSet
     from tacit.tables._axes import Axis
 
@@ -94,6 +93,7 @@ class CrossTables(Content):
     """
 
     kind: ClassVar[str] = "cross-tables"
+    described: ClassVar[str] = "cross tables that agree with each other"
     changes: ClassVar[frozenset[str]] = frozenset({"nonnegative", "whole"})
 
     axes: tuple[PlacedAxis, ...]
@@ -256,11 +256,16 @@ class CrossTables(Content):
 
         return cross_html(self, marks)
 
-    def plot(self, what: TableName | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
-        """Draw one table: bars with intervals for one column, a heat map for two."""
-        from tacit.tables._cross_display import plot_cross
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the measured tables."""
+        for names in self.tables:
+            yield " x ".join(names) or "all rows", self.tables[names]
 
-        return plot_cross(self, what, ax, certificate)
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return the tables of one or two columns: intervals for one column, a matrix for two."""
+        from tacit.tables._cross_display import cross_figures
+
+        return cross_figures(self, what)
 
     def __repr__(self) -> str:
         return self.text()

@@ -18,11 +18,10 @@ from tacit.tables._public_tree import PublicTree
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from tacit.core import JSON, Certificate, Value
-    from tacit.picture import Picture
+    from tacit.core import JSON, Value
+    from tacit.show import Figure
 
 _WHOLE = (
     "whole numbers that are not negative and add up, from the top down: small counts are too large on "
@@ -64,6 +63,7 @@ class HierarchyCounts(Content):
     """
 
     kind: ClassVar[str] = "hierarchy-counts"
+    described: ClassVar[str] = "counts of areas and their parts"
     changes: ClassVar[frozenset[str]] = frozenset({"whole"})
 
     tree: PublicTree
@@ -185,10 +185,14 @@ class HierarchyCounts(Content):
         """Write the nodes for a notebook."""
         return self.table.html(marks)
 
-    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
-        """Draw the counts of one level with error bars; the lowest one by default."""
-        level = self.level(what or self.levels[-1])
-        return level.plot("n", ax, certificate)
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the table of all counts."""
+        yield "", self.table
+
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return the counts of each level with their intervals, the lowest level first."""
+        levels = self.levels[::-1] if what is None else (what,)
+        return tuple(replace(self.level(name).figures("n")[0], name=name) for name in levels)
 
     def __repr__(self) -> str:
         return self.text()

@@ -18,11 +18,10 @@ from tacit.tables._ordered_quantiles import quantile_table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from tacit.core import JSON, Certificate, Value
-    from tacit.picture import Picture
+    from tacit.core import JSON, Value
+    from tacit.show import Figure
 
 _MONOTONE = (
     "running totals were made to rise (isotonic regression): no cell is below 0, but small cells are too "
@@ -75,6 +74,7 @@ class OrderedCounts(Content):
     """
 
     kind: ClassVar[str] = "ordered-counts"
+    described: ClassVar[str] = "counts along one column"
     changes: ClassVar[frozenset[str]] = frozenset({"monotone"})
 
     column: str
@@ -271,11 +271,16 @@ class OrderedCounts(Content):
         """Write the cells for a notebook."""
         return self.counts.html(marks)
 
-    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
-        """Draw the ``distribution`` (the default) or the ``histogram``, with the noise as a band."""
-        from tacit.tables._ordered_picture import plot_ordered
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the cells and the running totals."""
+        yield "each cell", self.counts
+        yield "running totals", self.distribution
 
-        return plot_ordered(self, what, ax, certificate)
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return the ``distribution`` and the ``histogram``, with the noise as a band."""
+        from tacit.tables._ordered_figures import ordered_figures
+
+        return ordered_figures(self, what)
 
     def __repr__(self) -> str:
         return self.text()

@@ -8,7 +8,8 @@ import io
 import pytest
 
 from tacit.core import AnswerTable, Cells
-from tacit.core._safe_text import for_spreadsheet, visible
+from tacit.core._safe_text import for_spreadsheet
+from tacit.show import visible
 
 HOSTILE = [
     "\x1b[2J\x1b[31mred",
@@ -60,10 +61,7 @@ def test_names_of_columns_and_notes_are_made_visible_too() -> None:
 
 def test_pictures_show_control_characters_written_out() -> None:
     pytest.importorskip("matplotlib")
-    from types import SimpleNamespace
-
-    certificate = SimpleNamespace(fields={}, names="visits")
-    axes = answer("\x1b[31m", "a\nb").plot("n", None, certificate)  # type: ignore[arg-type]
+    axes = answer("\x1b[31m", "a\nb").figures("n")[0].picture()
     assert [label.get_text() for label in axes.get_xticklabels()] == ["\\x1b[31m", "a\\nb"]
 
 

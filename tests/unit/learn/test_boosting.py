@@ -70,7 +70,7 @@ def test_the_picture_has_a_chart_for_each_feature_and_a_band(fitted):
     assert [axes.get_title(loc="left") for axes in picture.axes[:3]] == ["age", "smoker", "shoe size"]
     assert all(axes.collections for axes in picture.axes[:3])
     assert model.release_.plot("smoker").axes[0].get_title(loc="left") == "smoker"
-    with pytest.raises(tc.TacitError, match="features"):
+    with pytest.raises(tc.TacitError, match="no picture 'height'"):
         model.release_.plot("height")
 
 

@@ -83,13 +83,13 @@ PARTS = (
     "{{ ui.trail([('/x', doc.t)]) }}{{ ui.steps([(doc.t, doc.t)]) }}"
     "{{ ui.cards([{'href': '/x', 'title': doc.t, 'about': doc.t}], 'h2') }}"
     "{{ ui.waiting(doc.t, '/x') }}{{ ui.budget('1/2', 3, doc.t, doc.t) }}"
-    "{{ ui.chart(charts.intervals(doc.release), '/x.svg') }}{{ ui.changes([(doc.t, doc.t, doc.t)], doc.t) }}"
+    "{{ ui.chart(charts.answer(doc.release), '/x.svg') }}{{ ui.changes([(doc.t, doc.t, doc.t)], doc.t) }}"
     "{{ ui.tree({'title': doc.t, 'spent': 1, 'budget': '3/2', 'note': doc.t, 'children': ["
     "{'title': doc.t, 'href': '/x', 'spent': 0, 'budget': 1, 'unit': doc.t}]}) }}"
 )
 RELEASE = {
     "keys": {HOSTILE: [HOSTILE]}, "columns": {HOSTILE: {"value": [1], "low": [0], "high": [2]}},
-    "confidence": 0.95,
+    "confidence": 0.95, "notes": {HOSTILE: HOSTILE}, "left_out": [HOSTILE], "counts": [],
 }  # fmt: skip
 
 

@@ -12,17 +12,17 @@ from tacit.errors import bad_parameter
 from tacit.exact import count, rational
 from tacit.fixes import Set
 from tacit.report import Report, Reportable, ReportTable, percent
+from tacit.show import Drawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from matplotlib.figure import Figure
-
     from tacit.exact import Number
+    from tacit.show import Figure
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AveragingAttack(Reportable):
+class AveragingAttack(Drawn, Reportable):
     """What an attacker gains by asking again, with fresh noise and with a stored answer.
 
     Attributes
@@ -82,11 +82,11 @@ class AveragingAttack(Reportable):
         """The success against Tacit, in the order of `repeats`."""
         return self.stored
 
-    def plot(self) -> Figure:
-        """Draw the success and the bounds over the number of repetitions, for fresh and stored answers."""
+    def figures(self) -> tuple[Figure, ...]:
+        """Return the success and the bounds over the number of repetitions, for fresh and stored answers."""
         from tacit.explain import repeated_questions
 
-        return repeated_questions(self.repeats, self.redrawn, self.stored, self.epsilon)
+        return (repeated_questions(self.repeats, self.redrawn, self.stored, self.epsilon),)
 
 
 def averaging_attack(

@@ -21,14 +21,15 @@ from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
 from tacit.report import Report, Reportable, ReportTable, percent
+from tacit.show import Drawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import numpy.typing as npt
-    from matplotlib.figure import Figure
 
     from tacit.exact import Number
+    from tacit.show import Figure
 
 _MISREAD: Final = 0.001  # the share of alleles that sequencing gets wrong
 _CARRIED: Final = 20_000  # alleles of one genome from which the attacker picks the rarest
@@ -36,7 +37,7 @@ _ASKED_OF_TACIT: Final = 100
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class BeaconAttack(Reportable):
+class BeaconAttack(Drawn, Reportable):
     """Whether a beacon, which answers only yes or no, reveals that a person's genome is in its database.
 
     Attributes
@@ -92,11 +93,11 @@ class BeaconAttack(Reportable):
         """The success against Tacit, in the order of `epsilons`."""
         return self.curve
 
-    def plot(self) -> Figure:
-        """Draw the members found over the number of questions, and the success against Tacit."""
+    def figures(self) -> tuple[Figure, ...]:
+        """Return the members found over the number of questions, and the success against Tacit."""
         from tacit.explain import beacon_powers
 
-        return beacon_powers(self.random, self.rarest, self.curve, blind=FALSE_ALARMS)
+        return (beacon_powers(self.random, self.rarest, self.curve, blind=FALSE_ALARMS),)
 
 
 def beacon(

@@ -17,17 +17,17 @@ from tacit.audit.lab._success import (
     read_trials,
 )
 from tacit.report import Report, Reportable, ReportTable, percent
+from tacit.show import Drawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from matplotlib.figure import Figure
-
     from tacit.exact import Number
+    from tacit.show import Figure
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class DifferencingAttack(Reportable):
+class DifferencingAttack(Drawn, Reportable):
     """What two exact counts give away, and what two noisy counts give away.
 
     Attributes
@@ -82,11 +82,11 @@ class DifferencingAttack(Reportable):
         """The success against Tacit, in the order of `epsilons`."""
         return self.curve
 
-    def plot(self) -> Figure:
-        """Draw the success against Tacit, its bound, and the success against exact answers."""
+    def figures(self) -> tuple[Figure, ...]:
+        """Return the success against Tacit, its bound, and the success against exact answers."""
         from tacit.explain import success_curve
 
-        return success_curve(self.curve, "Differencing attack", exposed=1.0, exposed_label="exact counts")
+        return (success_curve(self.curve, "Differencing attack", exposed=1.0, exposed_label="exact counts"),)
 
 
 def differencing_attack(

@@ -23,15 +23,16 @@ from tacit.exact import count
 from tacit.fixes import Set
 from tacit.mechanisms import LadderNoise
 from tacit.report import Report, Reportable, ReportTable
+from tacit.show import Drawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from fractions import Fraction
 
     import numpy.typing as npt
-    from matplotlib.figure import Figure
 
     from tacit.exact import Number
+    from tacit.show import Figure
 
     _Matrix = npt.NDArray[np.int64]
 
@@ -39,7 +40,7 @@ _CLASSES: Final = 10
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class FriendshipAttack(Reportable):
+class FriendshipAttack(Drawn, Reportable):
     """What counts of friendships and triangles give away about one friendship.
 
     Attributes
@@ -118,13 +119,13 @@ class FriendshipAttack(Reportable):
         """The success against Tacit, in the order of `epsilons`."""
         return self.edges
 
-    def plot(self) -> Figure:
-        """Draw the success against each count, and the bound."""
+    def figures(self) -> tuple[Figure, ...]:
+        """Return the success against each count, and the bound."""
         from tacit.explain import friendship_curves
 
         scaled = "triangles, noise scaled by the data"
         curves = {"edges, Tacit": self.edges, "triangles, Tacit": self.triangles, scaled: self.scaled_by_data}
-        return friendship_curves(curves, scaled)
+        return (friendship_curves(curves, scaled),)
 
 
 def friendship(

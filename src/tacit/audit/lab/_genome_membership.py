@@ -17,16 +17,17 @@ from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
 from tacit.report import Report, Reportable, ReportTable, percent
+from tacit.show import Drawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import numpy.typing as npt
-    from matplotlib.figure import Figure
 
     from tacit.accounting import Adjacency
     from tacit.exact import Number
     from tacit.mechanisms import DiscreteGaussian
+    from tacit.show import Figure
 
 _DELTA: Final = Fraction(1, 10**9)
 _CELLS: Final = 2_000_000  # noisy counts at a time
@@ -34,7 +35,7 @@ _Z: Final = 1.6448536269514722  # a standard normal variable exceeds it with pro
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class GenomeMembership(Reportable):
+class GenomeMembership(Drawn, Reportable):
     """Whether a person's genome shows that the person took part in a study.
 
     Attributes
@@ -118,13 +119,13 @@ class GenomeMembership(Reportable):
         """The success against Tacit, in the order of `epsilons`."""
         return self.curve
 
-    def plot(self) -> Figure:
-        """Draw the members found over the number of SNPs, exact and with Tacit, and over epsilon."""
+    def figures(self) -> tuple[Figure, ...]:
+        """Return the members found over the number of SNPs, exact and with Tacit, and over epsilon."""
         from tacit.explain import genome_powers
 
         noisy = [(each.found, each.low, each.high, each.bound) for each in self.insider]
         epsilons = [point.epsilon for point in self.curve]
-        return genome_powers(self.exact, self.theory, epsilons, noisy, blind=FALSE_ALARMS)
+        return (genome_powers(self.exact, self.theory, epsilons, noisy, blind=FALSE_ALARMS),)
 
 
 _WORLDS = {

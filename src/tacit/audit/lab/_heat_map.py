@@ -20,14 +20,15 @@ from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
 from tacit.report import Report, Reportable, ReportTable, percent
+from tacit.show import Drawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import numpy.typing as npt
-    from matplotlib.figure import Figure
 
     from tacit.exact import Number
+    from tacit.show import Figure
 
     _Grid = npt.NDArray[np.float64]
 
@@ -38,7 +39,7 @@ _VISITS: Final = 4000
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class HeatMapAttack(Reportable):
+class HeatMapAttack(Drawn, Reportable):
     """What a smoothed map, a map with suppressed counts and a noisy map give away about single sites.
 
     Attributes
@@ -118,8 +119,8 @@ class HeatMapAttack(Reportable):
         """The success against Tacit, in the order of `epsilons`."""
         return self.curve
 
-    def plot(self) -> Figure:
-        """Draw the smoothed map and what sharpening shows, without noise and with it."""
+    def figures(self) -> tuple[Figure, ...]:
+        """Return the smoothed map and what sharpening shows, without noise and with it."""
         from tacit.explain import sharpened_maps
 
         epsilon = f"epsilon {list(self.found_in_tacit)[-1]:g}"
@@ -129,7 +130,7 @@ class HeatMapAttack(Reportable):
             f"Tacit at {epsilon}, smoothed",
             f"sharpened: {percent(list(self.found_in_tacit.values())[-1], 0)} found",
         )
-        return sharpened_maps(self.maps, self.places, titles)
+        return (sharpened_maps(self.maps, self.places, titles),)
 
     def to_dict(self) -> dict[str, object]:
         """Return the figures as plain data, ready for JSON, without the maps themselves."""

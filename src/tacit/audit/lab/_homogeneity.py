@@ -19,18 +19,18 @@ from tacit.audit.lab._success import (
     read_trials,
 )
 from tacit.report import Report, Reportable, ReportTable, percent
+from tacit.show import Drawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from fractions import Fraction
 
-    from matplotlib.figure import Figure
-
     from tacit.exact import Number
+    from tacit.show import Figure
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class HomogeneityAttack(Reportable):
+class HomogeneityAttack(Drawn, Reportable):
     """What an attacker knows with certainty from a k-anonymous table, and the success against Tacit.
 
     Attributes
@@ -91,13 +91,14 @@ class HomogeneityAttack(Reportable):
         """The success against Tacit, in the order of `epsilons`."""
         return self.curve
 
-    def plot(self) -> Figure:
-        """Draw the success against Tacit, its bound, and the success against the k-anonymous table."""
+    def figures(self) -> tuple[Figure, ...]:
+        """Return the success against Tacit, its bound, and the success against the k-anonymous table."""
         from tacit.explain import success_curve
 
-        return success_curve(
+        figure = success_curve(
             self.curve, "Homogeneity attack", exposed=1.0, exposed_label=f"{self.k}-anonymous class"
         )
+        return (figure,)
 
 
 def homogeneity_attack(

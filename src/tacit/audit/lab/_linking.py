@@ -19,18 +19,18 @@ from tacit.audit.lab._success import (
     read_trials,
 )
 from tacit.report import Report, Reportable, ReportTable, percent
+from tacit.show import Drawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from fractions import Fraction
 
-    from matplotlib.figure import Figure
-
     from tacit.exact import Number
+    from tacit.show import Figure
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class LinkingAttack(Reportable):
+class LinkingAttack(Drawn, Reportable):
     """What two k-anonymous tables of the same people give away together.
 
     Attributes
@@ -92,16 +92,17 @@ class LinkingAttack(Reportable):
         """The success against Tacit, in the order of `epsilons`."""
         return self.curve
 
-    def plot(self) -> Figure:
-        """Draw the success against Tacit, its bound, and the share of people re-identified by the tables."""
+    def figures(self) -> tuple[Figure, ...]:
+        """Return the success against Tacit, its bound, and the share of people whom the tables identify."""
         from tacit.explain import success_curve
 
-        return success_curve(
+        figure = success_curve(
             self.curve,
             "Linking attack",
             exposed=self.alone,
             exposed_label="re-identified by two k-anonymous tables",
         )
+        return (figure,)
 
 
 def linking_attack(

@@ -20,17 +20,17 @@ from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
 from tacit.report import Report, Reportable, ReportTable
+from tacit.show import Drawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from matplotlib.figure import Figure
-
     from tacit.exact import Number
+    from tacit.show import Figure
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class MembershipAttack(Reportable):
+class MembershipAttack(Drawn, Reportable):
     """Whether an attacker who knows everyone else can find out that the target is in the data.
 
     Attributes
@@ -82,11 +82,11 @@ class MembershipAttack(Reportable):
         """The success against Tacit, in the order of `epsilons`."""
         return self.curve
 
-    def plot(self) -> Figure:
-        """Draw the success against Tacit, its bound, and the success against the exact count."""
+    def figures(self) -> tuple[Figure, ...]:
+        """Return the success against Tacit, its bound, and the success against the exact count."""
         from tacit.explain import success_curve
 
-        return success_curve(self.curve, "Membership attack", exposed=1.0, exposed_label="exact count")
+        return (success_curve(self.curve, "Membership attack", exposed=1.0, exposed_label="exact count"),)
 
 
 def membership_attack(

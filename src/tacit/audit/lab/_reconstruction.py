@@ -23,17 +23,17 @@ from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
 from tacit.report import Report, Reportable, ReportTable, percent
+from tacit.show import Drawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from matplotlib.figure import Figure
-
     from tacit.exact import Number
+    from tacit.show import Figure
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ReconstructionAttack(Reportable):
+class ReconstructionAttack(Drawn, Reportable):
     """How much of a secret column an attacker recovers from sums over subsets.
 
     Attributes
@@ -90,13 +90,14 @@ class ReconstructionAttack(Reportable):
         """The success against Tacit, in the order of `epsilons`."""
         return self.curve
 
-    def plot(self) -> Figure:
-        """Draw the success against Tacit, its bound, and the success against exact sums."""
+    def figures(self) -> tuple[Figure, ...]:
+        """Return the success against Tacit, its bound, and the success against exact sums."""
         from tacit.explain import success_curve
 
-        return success_curve(
+        figure = success_curve(
             self.curve, "Reconstruction attack", exposed=2 * self.recovered[1] - 1, exposed_label="exact sums"
         )
+        return (figure,)
 
 
 def reconstruction_attack(

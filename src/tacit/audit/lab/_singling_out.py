@@ -21,14 +21,15 @@ from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
 from tacit.report import Report, Reportable, ReportTable, percent
+from tacit.show import Drawn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     import numpy.typing as npt
-    from matplotlib.figure import Figure
 
     from tacit.exact import Number
+    from tacit.show import Figure
 
 _SURE: Final = 0.95
 _STEP: Final = 0.005  # of the logarithm of a probability
@@ -38,7 +39,7 @@ _KINDS: Final = {"0.5": (0.5, 0.5), "0.05 to 0.5": (0.05, 0.5)}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class SinglingOut(Reportable):
+class SinglingOut(Drawn, Reportable):
     """How many genetic markers are enough to tell one person from all others.
 
     Attributes
@@ -111,11 +112,11 @@ class SinglingOut(Reportable):
         """The success against Tacit, in the order of `epsilons`."""
         return self.curve
 
-    def plot(self) -> Figure:
-        """Draw the share of unique people over the number of markers, and the success against Tacit."""
+    def figures(self) -> tuple[Figure, ...]:
+        """Return the share of unique people over the number of markers, and the success against Tacit."""
         from tacit.explain import unique_people
 
-        return unique_people(self.alone, self.simulated, self.curve)
+        return (unique_people(self.alone, self.simulated, self.curve),)
 
 
 def singling_out(

@@ -21,16 +21,17 @@ from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
 from tacit.report import Report, Reportable, ReportTable, percent
+from tacit.show import Drawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import numpy.typing as npt
-    from matplotlib.figure import Figure
 
     from tacit.audit.lab._success import Success
     from tacit.exact import Number
     from tacit.mechanisms import DiscreteGaussian
+    from tacit.show import Figure
 
     _Reals = npt.NDArray[np.float64]
 
@@ -40,7 +41,7 @@ _SERVERS: Final = ("honest", "trap")
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class UpdateInversion(Reportable):
+class UpdateInversion(Drawn, Reportable):
     """How many pictures of patients come back out of one update of a network.
 
     Attributes
@@ -120,11 +121,11 @@ class UpdateInversion(Reportable):
         """The success of the insider against Tacit, in the order of `epsilons`."""
         return tuple(one.success for one in self.insiders)
 
-    def plot(self) -> Figure:
-        """Draw patients, and the closest pictures that the attacker recovers from each kind of update."""
+    def figures(self) -> tuple[Figure, ...]:
+        """Return patients, and the closest pictures that the attacker recovers from each kind of update."""
         from tacit.explain import recovered_pictures
 
-        return recovered_pictures(self.rows)
+        return (recovered_pictures(self.rows),)
 
     def to_dict(self) -> dict[str, object]:
         """Return the figures as plain data, ready for JSON, without the pictures themselves."""

@@ -21,16 +21,17 @@ from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
 from tacit.report import Report, Reportable, ReportTable, percent
+from tacit.show import Drawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import numpy.typing as npt
-    from matplotlib.figure import Figure
 
     from tacit.audit.lab._success import Success
     from tacit.exact import Number
     from tacit.mechanisms import DiscreteGaussian
+    from tacit.show import Figure
 
 _STREAM: Final = 4000
 _RELEASES: Final = 128  # noisy updates in each world of a run
@@ -38,7 +39,7 @@ _ROUNDS: Final = (1, 10, 100)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class UpdateMembership(Reportable):
+class UpdateMembership(Drawn, Reportable):
     """Whether an update of a network reveals that a patient took part.
 
     Attributes
@@ -122,12 +123,12 @@ class UpdateMembership(Reportable):
         """The success of the insider against Tacit, in the order of `epsilons`."""
         return tuple(one.success for one in self.insiders)
 
-    def plot(self) -> Figure:
-        """Draw the areas of the simple test, and the insider's with its bound."""
+    def figures(self) -> tuple[Figure, ...]:
+        """Return the areas of the simple test, and the insider's with its bound."""
         from tacit.explain import update_areas
 
         insiders = [(one.success.epsilon, one.area, one.bound) for one in self.insiders]
-        return update_areas(self.exact, self.private, insiders)
+        return (update_areas(self.exact, self.private, insiders),)
 
 
 def update_membership(

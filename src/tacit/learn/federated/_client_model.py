@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from tacit.core import Content, needs
+from tacit.core import Content
 from tacit.learn._arrays import from_document, to_document
+from tacit.show import Chart, ChartAxis, ChartSeries, Figure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy as np
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from tacit.core import JSON, Certificate
-    from tacit.picture import Picture
+    from tacit.core import JSON
 
 
 class ClientModel(Content):
@@ -61,15 +60,9 @@ class ClientModel(Content):
         numbers = sum(one.size for one in self.weights)
         return f"model of clients: {numbers:,} weights, after {len(self.clips):,} of {self.rounds:,} rounds"
 
-    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
-        """Draw the clip over the rounds."""
-        del what, certificate
-        needs("plot", "matplotlib", "tacit[plot]")
-        from tacit.picture import Picture
-
-        picture = None if ax is not None else Picture(7.0, 4.2)
-        axes = ax if picture is None else picture.add_subplot(1, 1, 1)
-        assert axes is not None  # noqa: S101 - one of the two
-        axes.plot(range(1, len(self.clips) + 1), self.clips, "-")
-        axes.set(xlabel="round", ylabel="clip", title="Length of one client's update, at most")
-        return axes if picture is None else picture
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return the clip over the rounds."""
+        del what
+        line = ChartSeries("line", range(1, len(self.clips) + 1), self.clips)
+        title = "length of one client's update, at most"
+        return (Figure(title, (Chart((line,), ChartAxis("round"), ChartAxis("clip")),)),)

@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from tacit.core import Content, about_release
+from tacit.core import Content
 from tacit.learn._arrays import from_document, to_document
+from tacit.show import Chart, ChartAxis, ChartSeries, Figure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from tacit.core import JSON, Certificate
+    from tacit.core import JSON
     from tacit.learn.federated._softmax import GradientModel
-    from tacit.picture import Picture
 
 
 class FederatedModel(Content):
@@ -93,21 +92,12 @@ class FederatedModel(Content):
         gone = [f"{len(absent)} of {len(agreed)} hospitals took part in no round: {', '.join(absent)}"]
         return "\n".join([repr(self), *(missed if lost else []), *(gone if absent else []), *marks])
 
-    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
-        """Draw how many hospitals were in the sum of each round."""
-        if ax is None:
-            from tacit.picture import Picture
-
-            picture = Picture(8.0, 3.2)
-            self.plot(what, picture.subplots(), certificate)
-            return picture
-        ax.bar(range(1, len(self.members) + 1), [len(names) for names in self.members], color="#0b7285")
-        promised = about_release("", certificate).rpartition(": ")[2].replace("$", r"\$")
-        ax.set_title(f"{self.study['name']}: hospitals in each round\n{promised}", fontsize=9, loc="left")
-        ax.set_xlabel("round")
-        ax.set_ylabel("hospitals")
-        ax.spines[["top", "right"]].set_visible(False)
-        return ax
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return how many hospitals were in the sum of each round."""
+        del what
+        rounds, taking = range(1, len(self.members) + 1), [len(names) for names in self.members]
+        chart = Chart((ChartSeries("bars", rounds, taking),), ChartAxis("round"), ChartAxis("hospitals"))
+        return (Figure("hospitals in each round", (chart,)),)
 
     def __repr__(self) -> str:
         named = {name for names in self.members for name in names}

@@ -10,7 +10,7 @@ from tacit.service._bodies import Body, Name
 from tacit.service._operations import Answer, Download
 from tacit.service._refusals import not_found
 from tacit.service._registrations import registration_of
-from tacit.service._release_contents import kind_words, lines_of, text_of
+from tacit.service._release_contents import kind_words, lines_of, text_of, value_tables
 from tacit.service._times import new_id, now_text
 from tacit.service.curation._fields import Reason, ReasonBody, Sentence  # noqa: TC001 - pydantic reads it
 from tacit.service.curation._meaning import promise_of
@@ -169,7 +169,7 @@ def show_publication(call: ServiceCall) -> dict[str, Any]:
         "promise": promise_of(certificate),
         "certificate": certificate,
         "may_withdraw": curates,
-        **({"document": release} if call.is_page else {}),
+        **({"document": release, "tables": value_tables(release)} if call.is_page else {}),
     }
 
 

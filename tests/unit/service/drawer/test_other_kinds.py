@@ -156,10 +156,11 @@ def test_from_the_price_to_the_published_figure(place, dataset, kind, ask):
     assert saved == place.get(f"/api/v1/releases/{release}.json").json()
 
 
-def test_a_surface_with_many_cells_has_no_picture_but_all_values(place):
+def test_a_surface_with_many_cells_has_a_picture_and_all_values(place):
     release = answered(place, "sites", {"method": "grid", "arguments": {"rows": 80, "columns": 80}})
-    missing = place.get(f"/api/v1/releases/{release}.svg")
-    assert (missing.status_code, missing.json()["code"]) == (404, "not-found")
+    picture = place.get(f"/api/v1/releases/{release}.svg")
+    assert (picture.status_code, picture.headers["content-type"]) == (200, "image/svg+xml")
+    assert 1000 < picture.text.count("<rect") < 6500
     assert place.get(f"/api/v1/releases/{release}.csv").text.count("\n") == 6401
     page = place.get(f"/releases/{release}")
     assert page.status_code == 200

@@ -18,33 +18,42 @@ from tacit.fixes import Say
 
 if TYPE_CHECKING:
     from tacit.accounting import Budget
-    from tacit.core import Dataset
+    from tacit.core import Dataset, DatasetKind
     from tacit.ledger import Ledger
 
 
 class _Kinds(TyperGroup):
-    """The commands of all kinds, each made of the declarations of its field when it is used."""
+    """The commands of all kinds, each made of the declarations of its field when it is used.
+
+    Kinds whose columns have bounds and keys are left out: they are declared in a file or a folder, which the
+    other commands read.
+    """
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the kinds that can be asked, also those of other packages."""
         from tacit.core import dataset_kinds
 
         del ctx
-        return [name for name in dataset_kinds() if declared_kind(name).declare is not None]
+        return [name for name in dataset_kinds() if _kind(name) is not None]
 
     def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
-        """Return the command of a kind; None if no field declares how such a dataset is opened."""
-        from tacit.core import registered
-
+        """Return the command of a kind; None if it cannot be asked here."""
         del ctx
-        kind = registered(f"dataset.{cmd_name}")
-        if kind is None or kind.declare is None:
+        if (kind := _kind(cmd_name)) is None:
             return None
         alone = typer.Typer(add_completion=False)
         summary = f"Ask {kind.label}; the same question again is free."
         alone.command(cmd_name, cls=asks(cmd_name, declared=True), help=summary)(with_options(_ask))
         made: TyperCommand = typer.main.get_command(alone)  # type: ignore[assignment]
         return made
+
+
+def _kind(name: str) -> DatasetKind | None:
+    """Return a kind that can be declared by its facts alone; None for every other one."""
+    from tacit.core import registered
+
+    kind: DatasetKind | None = registered(f"dataset.{name}")
+    return None if kind is None or kind.declare is None or kind.has_columns else kind
 
 
 app.add_typer(

@@ -13,6 +13,7 @@ from tacit.accounting import Budget
 from tacit.core import Argument, DatasetKind, Unit, budget_of
 from tacit.engines import empty_table
 from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Say
 from tacit.maps._declaration import points
 from tacit.maps._questions import FLOWS, QUESTIONS
 from tacit.parameters import ColumnName, Text
@@ -41,18 +42,18 @@ class Corners(Text):
     def read(self, name: str, value: Any) -> Any:
         """Return the corners; a huge exponent is refused before it becomes a huge number."""
         try:
-            texts = [str(side) for corner in value for side in corner]
+            texts = [] if isinstance(value, str) else [str(side) for corner in value for side in corner]
         except TypeError:
             texts = []
         if len(texts) != 4 or not all(map(_DEGREES.fullmatch, texts)):
-            raise bad_parameter(name, self.words, value)
+            raise bad_parameter(name, self.words, value, fix=Say("give four numbers, such as 46.5 7 47 9.5"))
         south, west, north, east = map(Fraction, texts)
         return (south, west), (north, east)
 
     def from_text(self, name: str, text: str) -> Any:
         """Read what somebody typed: four numbers."""
         sides = text.split()
-        return self.read(name, (sides[:2], sides[2:]))
+        return self.read(name, (sides[:2], sides[2:]) if len(sides) == 4 else text)
 
 
 def _declare(

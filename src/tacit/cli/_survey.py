@@ -9,9 +9,9 @@ import typer
 
 from tacit.cli._app import app
 from tacit.cli._output import JsonOption, PlotOption, say, show_json, typed, write_figures, write_file
-from tacit.core import visible
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Say
+from tacit.show import visible
 
 if TYPE_CHECKING:
     from tacit.surveys import DeclaredQuestion, Reports, Survey

@@ -27,63 +27,65 @@ def _facts(ledger: Any, name: str, shared: Mapping[str, Any], **own: Any) -> dic
     return {"name": name, "budget": BUDGET, "ledger": ledger, **own, **shared}
 
 
-def _table(ledger: Any, **shared: Any) -> Dataset:
-    facts = _facts(ledger, "visits", shared, unit="patient_id")
-    visits = pd.read_parquet(example_visits()).groupby("patient_id").head(1)
+def _table(ledger: Any, source: Any = None, **shared: Any) -> Dataset:
+    facts = _facts(ledger, "visits", shared, unit="patient_id", limits={"rows": 1})
+    if source is None:
+        visits = pd.read_parquet(example_visits()).groupby("patient_id").head(1)
+        source = visits.rename(columns={"patient_id": str(facts["unit"])})
     return tc.protect(
-        visits.rename(columns={"patient_id": str(facts["unit"])}), limits={"rows": 1},
-        bounds={"length_of_stay": (0, 30), "age": (0, 100)}, keys={"hospital": EXAMPLE_HOSPITALS}, **facts,
+        source, bounds={"length_of_stay": (0, 30), "age": (0, 100)}, keys={"hospital": EXAMPLE_HOSPITALS},
+        **facts,
     )  # fmt: skip
 
 
-def _graph(ledger: Any, *, directed: bool = False, **shared: Any) -> Dataset:
-    rows = pd.DataFrame(
-        {"a": ["ana", "ben", "eva", "tom"], "b": ["ben", "eva", "ana", "ana"], "w": [1, 2, 3, 4]}
-    )
+def _graph(ledger: Any, source: Any = None, *, directed: bool = False, **shared: Any) -> Dataset:
+    rows = {"a": ["ana", "ben", "eva", "tom"], "b": ["ben", "eva", "ana", "ana"], "w": [1, 2, 3, 4]}
     club = {"ana": "x", "ben": "x", "eva": "y", "tom": "y"}
     return tc.graph(
-        rows, nodes=list(club), groups={"club": club}, weight=("w", (0, 5)), directed=directed,
-        **_facts(ledger, "friends", shared, unit="edge"),
+        pd.DataFrame(rows) if source is None else source, nodes=list(club), groups={"club": club},
+        weight=("w", (0, 5)), directed=directed, **_facts(ledger, "friends", shared, unit="edge"),
     )  # fmt: skip
 
 
-def _points(ledger: Any, **shared: Any) -> Dataset:
-    facts = _facts(ledger, "sites", shared, unit="finder")
-    sites = pd.DataFrame(tc.maps.example_sites(), columns=["lat", "lon"])
-    sites[str(facts["unit"])] = range(len(sites))
-    return tc.points(sites, "lat", "lon", box=tc.maps.EXAMPLE_BOX, limits={"rows": 1}, **facts)
+def _points(ledger: Any, source: Any = None, **shared: Any) -> Dataset:
+    facts = _facts(ledger, "sites", shared, unit="finder", limits={"rows": 1})
+    if source is None:
+        source = pd.DataFrame(tc.maps.example_sites(), columns=["lat", "lon"])
+        source[str(facts["unit"])] = range(len(source))
+    return tc.points(source, "lat", "lon", box=tc.maps.EXAMPLE_BOX, **facts)
 
 
-def _trips(ledger: Any, **shared: Any) -> Dataset:
-    facts = _facts(ledger, "trips", shared, unit="rider")
-    rows = {str(facts["unit"]): [1, 2, 3], "home": ["A", "A", "B"], "work": ["B", "B", "A"]}
-    return tc.maps.trips(pd.DataFrame(rows), origin="home", destination="work", limits={"rows": 1}, **facts)
+def _trips(ledger: Any, source: Any = None, **shared: Any) -> Dataset:
+    facts = _facts(ledger, "trips", shared, unit="rider", limits={"rows": 1})
+    if source is None:
+        rows = {str(facts["unit"]): [1, 2, 3], "home": ["A", "A", "B"], "work": ["B", "B", "A"]}
+        source = pd.DataFrame(rows)
+    return tc.maps.trips(source, origin="home", destination="work", **facts)
 
 
-def _cohort(ledger: Any, **shared: Any) -> Dataset:
-    calls = np.random.default_rng(3).integers(0, 3, (40, 12))
-    return tc.genotypes(calls, **_facts(ledger, "cohort", shared, unit="person"))
+_CALLS = np.random.default_rng(3).integers(0, 3, (40, 12))
 
 
-def _patients(ledger: Any, **shared: Any) -> Dataset:
-    calls = np.random.default_rng(3).integers(0, 3, (40, 12))
+def _cohort(ledger: Any, source: Any = _CALLS, **shared: Any) -> Dataset:
+    return tc.genotypes(source, **_facts(ledger, "cohort", shared, unit="person"))
+
+
+def _patients(ledger: Any, source: Any = _CALLS, **shared: Any) -> Dataset:
     facts = _facts(ledger, "patients", shared, people=40, status="public")
-    return tc.genotypes(calls, phenotype=np.arange(40) % 2, **facts)
+    return tc.genotypes(source, phenotype=np.arange(40) % 2, **facts)
 
 
-def _phenotypes(ledger: Any, **shared: Any) -> Dataset:
-    calls = np.random.default_rng(3).integers(0, 3, (40, 12))
-    return tc.genotypes(
-        calls, phenotype=np.arange(40) % 2, **_facts(ledger, "disease", shared, unit="phenotype")
-    )
+def _phenotypes(ledger: Any, source: Any = (0, 1) * 20, **shared: Any) -> Dataset:
+    return tc.genotypes(_CALLS, phenotype=source, **_facts(ledger, "disease", shared, unit="phenotype"))
 
 
-def _stream(ledger: Any, **shared: Any) -> Dataset:
+def _stream(ledger: Any, source: Any = None, **shared: Any) -> Dataset:
     facts = _facts(ledger, "flu", {"level": "event", **shared})
-    days = tc.stream(None, start="2026-01-01", days=7, types={"ill": "number"}, **facts)
+    stream = tc.stream(None, start="2026-01-01", days=7, types={"ill": "number"}, **facts)
     who = {} if facts["level"] == "event" else {facts["unit"]: [1, 2, 3]}
-    days.append("2026-01-01", pd.DataFrame({"ill": [1, 0, 1], **who}))
-    return days
+    for day, rows in enumerate([{"ill": [1, 0, 1], **who}] if source is None else source, 1):
+        stream.append(f"2026-01-0{day}", pd.DataFrame(rows))
+    return stream
 
 
 #: How datasets are declared on a ledger, by kind; some questions need another one of their kind.

@@ -51,6 +51,7 @@ SLOW = {
         "shuffled_curve shuffled_lattice small_samples snapped_sums"
     ),
     "tests/unit/audit": "lab one_run plan_audit",
+    "tests/unit/cli": "start",
     "tests/unit/core": "budget_schedule content_kinds outside_field",
     "tests/unit/engines": "written_files",
     "tests/unit/genomes": "components",

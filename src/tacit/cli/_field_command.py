@@ -1,8 +1,8 @@
 """Commands that ask one kind of dataset: options from the declarations of its field, and one way to pay.
 
 A field declares each question once (`tacit.core.QuestionKind`). Its arguments become options, which are read
-and refused by the declaration, with the codes that Python and services use. What all these commands take
-beside (the cost, the budget, who asks) is `Terms`.
+and refused by the declaration, with the codes that Python and services use. `Terms` are the options that all
+these commands have: the cost, the budget, who asks.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ASKED, _FACT = "ask_", "fact_"
 
 @dataclass(frozen=True, kw_only=True)
 class Terms(Total, Asker):
-    """What every such command takes: what the answer may cost, and who pays."""
+    """The options of every such command: what the answer may cost, and who pays."""
 
     budget: Annotated[
         float | None,
@@ -54,7 +54,7 @@ class Terms(Total, Asker):
     as_json: JsonOption = False
 
     def begin(self, source: Path, name: str = "") -> str:
-        """Return the dataset's name, of which refusals speak from now on."""
+        """Return the dataset's name; later refusals use it."""
         called = self.name or name or source.stem
         note_dataset(None, None, called)
         note_ledger(self.ledger)

@@ -46,7 +46,7 @@ class Further:
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command that takes objects of such dataclasses be typed with the options that make them.
+    """Expand each parameter of a command that is such a dataclass into the options of its fields.
 
     A parameter whose class is a `Further` gets the options that the command's own class adds.
     """

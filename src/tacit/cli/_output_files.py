@@ -26,7 +26,8 @@ class OutputFiles:
     """The files that the user asked for; options of every command that answers."""
 
     out: Annotated[
-        list[Path] | None, typer.Option(help="Write the answer to this file; may be repeated.")
+        list[Path] | None,
+        typer.Option(help="Write the answer to this file (report.html: a page); may be repeated."),
     ] = None
     plot: Annotated[Path | None, typer.Option(help="Draw a picture (.png, .svg, .pdf).")] = None
     certificate: Annotated[Path | None, typer.Option(help="Write the certificate (.json).")] = None
@@ -40,7 +41,8 @@ class OutputFiles:
 
     def check(self, *ends: str) -> None:
         """Refuse what cannot be written, before anything is charged; ``ends`` are those of the answer."""
-        known = {"--out": ends or (".csv", ".parquet"), "--plot": _PICTURES, "--certificate": (".json",)}
+        answers = tuple(dict.fromkeys((*(ends or (".csv", ".parquet")), ".html")))
+        known = {"--out": answers, "--plot": _PICTURES, "--certificate": (".json",)}
         for option, path in self.asked:
             _check_file(option, path, known[option])
             package = "pyarrow" if path.suffix.lower() == ".parquet" else None
@@ -65,6 +67,9 @@ class OutputFiles:
         """
         for path in self.out or ():
             ending = path.suffix.lower()[1:]
+            if ending == "html" and not hasattr(release.content, "to_html"):
+                write_file(path, release.report, "the report", "--out")
+                continue
             name = {"tsv": "to_gwas_ssf", "json": "save"}.get(ending, f"to_{ending}")  # to_csv, to_vcf ...
             write_file(path, getattr(release if table is None else table, name), "the answer", "--out")
         if self.plot is not None:

@@ -64,6 +64,7 @@ from tacit.core._release import UNBOUND, Content, Release, about_release, conten
 from tacit.core._run import Run, paid_run
 from tacit.core._safe_text import for_spreadsheet
 from tacit.core._schedule_page import Remedy
+from tacit.core._tabular import joined, plain_table, write_csv
 from tacit.core._task import DrawnBefore, RunTask, SharedReadings, Step, Task, measure
 from tacit.core._unit import Identity, Unit, open_account, read_identity
 from tacit.show import visible
@@ -141,6 +142,7 @@ __all__ = [
     "interval_words",
     "is_hidden",
     "is_writable",
+    "joined",
     "least_shown",
     "left_afterwards",
     "measure",
@@ -151,6 +153,7 @@ __all__ = [
     "packages_of",
     "paid_run",
     "placed_series",
+    "plain_table",
     "plan_meaning",
     "plan_text",
     "plannable",
@@ -168,6 +171,7 @@ __all__ = [
     "warn_of_delta",
     "with_audit",
     "without_hidden",
+    "write_csv",
 ]
 
 refuse_wrong_calls(__name__, __all__)

@@ -21,12 +21,12 @@ _NUMBER_STYLE = "white-space:nowrap;text-align:right"
 _WIDE = 6  # columns of one line that stand side by side in a notebook
 
 
-def _table(answer: AnswerTable, between: str = "  ") -> tuple[list[str], list[list[str]]]:
+def _table(answer: AnswerTable, between: str = "  ", most: int = _LINES) -> tuple[list[str], list[list[str]]]:
     """Return the head and the first lines; ``between`` stands between a value and its interval."""
     head = [visible(name) for name in (*answer.keys, *answer.columns)]
     lines = []
     keys = [answer.shown_keys(key) for key in answer.keys]
-    for i in range(min(len(answer), _LINES)):
+    for i in range(min(len(answer), most)):
         line = [visible(values[i]) for values in keys]
         for name, cells in answer.columns.items():
             low, high = cells.low[i], cells.high[i]
@@ -47,7 +47,7 @@ def nothing_to_show(marks: tuple[str, ...]) -> str:
     )
 
 
-def _caption(answer: AnswerTable, marks: tuple[str, ...]) -> list[str]:
+def caption_of(answer: AnswerTable, marks: tuple[str, ...] = ()) -> list[str]:
     """Say what the intervals cover, and of each column what it stands for and why it may have none."""
     if not len(answer):
         return [nothing_to_show(marks), *answer.left_out]
@@ -110,7 +110,7 @@ def answer_text(answer: AnswerTable, marks: tuple[str, ...]) -> str:
 
     side_by_side, stacked = (_drawn(answer, between) for between in ("  ", "\n"))
     table = side_by_side if fitted(side_by_side) else stacked
-    return rendered(table, *(Text(visible(line)) for line in _caption(answer, marks)))
+    return rendered(table, *(Text(visible(line)) for line in caption_of(answer, marks)))
 
 
 def _drawn(answer: AnswerTable, between: str) -> Table:
@@ -130,7 +130,13 @@ def _drawn(answer: AnswerTable, between: str) -> Table:
 
 def answer_html(answer: AnswerTable, marks: tuple[str, ...]) -> str:
     """Write an answer for a notebook."""
-    head, lines = _table(answer)
+    caption = "<br>".join(in_html(visible(line)) for line in caption_of(answer, marks))
+    return f"{lines_html(answer)}<i>{caption}</i>"
+
+
+def lines_html(answer: AnswerTable, most: int = _LINES) -> str:
+    """Write the first lines of an answer as a table of HTML."""
+    head, lines = _table(answer, most=most)
     keys = len(answer.keys)
     if len(lines) == 1 and len(head) > _WIDE:  # such as a histogram: one cell below the other
         lines, head, keys = [list(pair) for pair in zip(head, lines[0], strict=True)], [], 1
@@ -148,5 +154,4 @@ def answer_html(answer: AnswerTable, marks: tuple[str, ...]) -> str:
         for line in lines
     )
     body = "".join(f"<tr>{row}</tr>" for row in rows)
-    caption = "<br>".join(in_html(visible(line)) for line in _caption(answer, marks))
-    return f"<table>{f'<tr>{top}</tr>' if top else ''}{body}</table><i>{caption}</i>"
+    return f"<table>{f'<tr>{top}</tr>' if top else ''}{body}</table>"

@@ -6,23 +6,25 @@ import csv
 import io
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from tacit.core._extras import needs
 from tacit.core._hidden import refuse_hidden
 from tacit.core._measured import MeasuredIntegers
 from tacit.core._release import Content
+from tacit.core._tabular import write_csv
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Code
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     import pandas as pd
     import polars as pl
     import pyarrow as pa
 
+    from tacit.core._certificate import Certificate
     from tacit.core._protocols import JSON
     from tacit.show import Figure
 
@@ -291,8 +293,11 @@ class AnswerTable(Content):
             made[name] = [None if v is None else read(str(v)) for v in self.keys[name]]
         return made
 
-    def to_csv(self, path: str | Path | None = None) -> str:
+    def to_csv(self, path: str | Path | None = None, *, certificate: Certificate | None = None) -> str:
         """Return the answer as CSV text, and write it to a file if a path is given.
+
+        What a reader of the file has to know (dataset, unit, plan, cost, limits, what the intervals cover) is
+        written beside it, as ``NAME.csv-metadata.json``.
 
         Numbers show only the digits that are meaningful despite the noise (a thousandth of the narrowest
         interval of their column), ``low`` rounded down and ``high`` up; `to_parquet` and `to_dict` keep all
@@ -309,7 +314,10 @@ class AnswerTable(Content):
         lines = (columns, *zip(*columns.values(), strict=True))
         text = "".join(_csv_line([for_spreadsheet(cell) for cell in line]) for line in lines)
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            from tacit.core._answer_display import caption_of
+
+            promise = {} if certificate is None else certificate.facts
+            write_csv(path, text, {**promise, "confidence": self.confidence, "notes": caption_of(self)})
         return text
 
     def to_parquet(self, path: str | Path) -> None:

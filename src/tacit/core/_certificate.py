@@ -213,6 +213,22 @@ class Certificate(Reportable):
         found = [member.fields["dataset"] for member in self.members]
         return " + ".join(str(one.get("name", "")) for one in found if isinstance(one, Mapping))
 
+    @property
+    def facts(self) -> dict[str, JSON]:
+        """The main facts: dataset, unit, neighbours, promised cost, plan, software, entry of the ledger."""
+        first: Mapping[str, Any] = self.members[0].fields
+        declared: Any = first.get("dataset") or {}
+        named = ("name", "dataset"), ("version", "version"), ("unit", "unit"), ("adjacency", "adjacency")
+        paid: Any = first.get("ledger")
+        return {
+            **{word: declared.get(name) for name, word in named},
+            **({"dataset": self.names} if "members" in self.fields else {}),
+            "promised": self.fields.get("promised"),
+            "plan": self.plan,
+            "software": first.get("software"),
+            **({"entry": paid.get("entry"), "hash": paid.get("hash")} if isinstance(paid, Mapping) else {}),
+        }
+
     def report(self) -> Report:
         """Return the certificate as a short page."""
         from tacit.core._certificate_page import certificate_page

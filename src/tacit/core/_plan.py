@@ -339,7 +339,7 @@ class Plan(Generic[C]):
                 [own for _, own in drawn], cost=self.cost, plan=self.hash, disjoint=self._disjoint
             )
         content = _one_draw(self._members[0]).reading(noisy, self.confidence)
-        release = Release(cast("C", content), certificate)
+        release = Release(cast("C", content), certificate, question=self.asked)
         shown = release if self._present is None else self._present(release)
         return shown if self.is_local else shown.bound_by([member.ledger for member in self._members])
 

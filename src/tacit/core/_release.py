@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 from tacit.core._certificate import Certificate
 from tacit.core._registry import registered
+from tacit.core._tabular import Tabular
 from tacit.core._value_binding import content_digest, content_digests
 from tacit.errors import TacitError
 from tacit.fixes import Code
@@ -21,8 +22,8 @@ from tacit.fixes import Code
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tacit.core._answer_table import AnswerTable
     from tacit.core._protocols import JSON
+    from tacit.core._release_report import ReleaseReport
     from tacit.show import Figure
 
 RELEASE_SCHEMA = "tacit/release/1"
@@ -37,7 +38,7 @@ UNBOUND = (
 )
 
 
-class Content:
+class Content(Tabular):
     """What a release holds: a table of answers, a series, a surface, a model, a synthetic table.
 
     A subclass names its ``kind`` and can be written as JSON and read back; it may show itself better than the
@@ -49,8 +50,6 @@ class Content:
     kind: ClassVar[str] = ""
     #: What a release of this kind holds, in words; the kind itself if they are empty.
     described: ClassVar[str] = ""
-    #: Methods that write the certificate's main facts into a file: a release passes its certificate to them.
-    certified: ClassVar[frozenset[str]] = frozenset()
     #: Methods that return another content of this kind, with a note that says what was done; through a
     #: release they return a release whose marks say so.
     changes: ClassVar[frozenset[str]] = frozenset()
@@ -77,10 +76,6 @@ class Content:
     def html(self, marks: tuple[str, ...] = ()) -> str:
         """Write the content for a notebook."""
         return f"<pre>{escape(self.text(marks))}</pre>"
-
-    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
-        """Yield the tables of the content, each with words for what it is; nothing if it has no lines."""
-        yield from ()
 
     def figures(self, what: Any = None) -> tuple[Figure, ...]:
         """Return what the content shows as figures, the most important one first; ``what`` names one of them.
@@ -141,6 +136,8 @@ class Release(Generic[C]):
     content: C
     certificate: Certificate
     marks: tuple[str, ...] = ()
+    #: What was asked, in words; a release that was read from a file has none, as no certificate binds words.
+    question: str = field(default="", compare=False)
     #: The content of a file, and the digest of what stood there: a later version may write it otherwise.
     _read: tuple[C, str] | None = field(default=None, compare=False)
 
@@ -252,6 +249,32 @@ class Release(Generic[C]):
             raise self.content.without_figure()
         return drawn[0].picture(ax)
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Hand the lines to any program that reads Arrow (extra ``pandas``)."""
+        return self.content.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def report(self, path: str | Path | None = None) -> ReleaseReport:
+        """Return a page for people who were not there, and write it to a file if a path is given.
+
+        It holds the question, a figure, the tables, what the intervals cover, what limits and bounds cut,
+        what was promised, how to verify it, and a line to cite. The page is one HTML file without scripts;
+        it loads nothing.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> visits = tc.protect(tc.tables.example_visits(), unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> page = visits.agg(n=tc.count()).plan(epsilon=1).release().report()
+        >>> "n = count, of data" in page.html(), "epsilon 1" in page.text()
+        (True, True)
+        """
+        from tacit.core._release_report import ReleaseReport
+
+        page = ReleaseReport(self)
+        if path is not None:
+            page.save(path)
+        return page
+
     def bound_by(self, ledgers: Sequence[Any]) -> Release[C]:
         """Return the release with a certificate that binds these values; the core calls it once."""
         return replace(self, certificate=self.certificate.bound_to(content_digests(self.content), ledgers))
@@ -338,7 +361,7 @@ class Release(Generic[C]):
             json.dumps([marks, fields], ensure_ascii=False).encode()  # raises for text that no file can hold
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
             raise _unreadable("its content does not have the form of this kind") from None
-        release = Release(content, Certificate(fields), marks, (content, digest))
+        release = Release(content, Certificate(fields), marks, _read=(content, digest))
         if not marks and release.values_bound is False:
             raise TacitError(
                 "bad-release",

@@ -149,7 +149,8 @@ class Run(Generic[C]):
         certificate = Certificate.of_instalment(
             drawn, self.instalments, stored.get("certificate"), self._body, kept
         )
-        release, present = Release(content, certificate), self.plan._present  # noqa: SLF001
+        release = Release(content, certificate, question=self.plan.asked)
+        present = self.plan._present  # noqa: SLF001
         shown = release if present is None else present(release)
         return shown.bound_by([self._member.ledger])
 

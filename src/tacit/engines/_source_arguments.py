@@ -7,7 +7,9 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from tacit.core import needs
 from tacit.engines._csv_files import read_encoding
+from tacit.engines._frame_text import home_of
 from tacit.engines._packed_files import is_packed
 from tacit.engines._parquet_folders import refuse_lake
 from tacit.engines._remote_files import is_remote, read_address
@@ -61,14 +63,32 @@ def read_source(source: object, *, table: str = "") -> Source:
         )
     if is_spark_frame(source):
         raise not_a_spark_frame()
+    if hasattr(source, "__arrow_c_stream__") and (column_names(source) is None or not home_of(source)):
+        return FrameSource("frame", _arrow_table(source))
     if column_names(source) is not None:
         return FrameSource("frame", source)
     raise TacitError(
         "bad-parameter",
         f"an object of the type {type(source).__name__} is not a source",
-        why="Tacit reads Parquet, CSV, DuckDB, Arrow, pandas and Polars",
+        why="Tacit reads Parquet, CSV, DuckDB, pandas, Polars, and every object that hands over Arrow",
         fix=Declare("source", "visits.parquet"),
     )
+
+
+def _arrow_table(source: object) -> object:
+    """Read what an object hands over as Arrow, once and now: later its computations could fail on one row."""
+    needs("protect", "pyarrow", "tacit[pandas]")
+    import pyarrow as pa
+
+    try:
+        return pa.table(source)
+    except Exception:  # noqa: BLE001 - a reason could come from a row
+        raise TacitError(
+            "bad-parameter",
+            f"the Arrow stream of the {type(source).__name__} cannot be read as a table",
+            why="an object with __arrow_c_stream__ must hand over all its rows when the dataset is declared",
+            fix=Declare("source", "visits.parquet"),
+        ) from None
 
 
 def is_spark_frame(given: object) -> bool:

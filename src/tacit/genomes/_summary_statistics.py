@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
+    import polars as pl
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from tacit.core import JSON
@@ -132,6 +134,20 @@ class SummaryStatistics(Content):
 
         return pd.DataFrame(self.to_dict())
 
+    def to_polars(self) -> pl.DataFrame:
+        """Return a Polars data frame (``pip install polars``)."""
+        needs("to_polars", "polars", "polars")
+        import polars as pl
+
+        return pl.DataFrame(self.to_dict(), strict=False)
+
+    def to_arrow(self) -> pa.Table:
+        """Return an Arrow table (extra ``pandas``)."""
+        needs("to_arrow", "pyarrow", "tacit[pandas]")
+        import pyarrow as pa
+
+        return pa.table(self.to_dict())
+
     def to_gwas_ssf(self, path: str | Path) -> None:
         """Write the GWAS summary-statistics format: a table with tabs, and its description as YAML beside it.
 
@@ -179,8 +195,8 @@ class SummaryStatistics(Content):
         return head + self.top().text(marks)
 
     def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
-        """Yield the SNPs with the smallest p-values."""
-        yield "the smallest p-values", self.top()
+        """Yield all SNPs, those with the smallest p-values first."""
+        yield "by p-value", self.top(len(self.beta))
 
     def figures(self, what: Any = None) -> tuple[Figure, ...]:
         """Return a "manhattan" plot, a quantile plot ("qq") and the largest effects ("effects")."""

@@ -6,16 +6,18 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from tacit.core import Content
+from tacit.core import AnswerTable, Cells, Content
 from tacit.learn._arrays import from_document, to_document
 from tacit.learn._evaluation_reading import MeasuredShare
 from tacit.report import Report, ReportTable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy as np
     from numpy.typing import NDArray
 
-    from tacit.core import JSON
+    from tacit.core import JSON, Value
     from tacit.show import Figure
 
 _MEASURES = ("accuracy", "auc", "calibration")
@@ -127,6 +129,19 @@ class Evaluation(Content):
 
     def __repr__(self) -> str:
         return self.text()
+
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the measures, and the outcomes of each bin of scores."""
+        known = {name: one for name in _MEASURES if (one := getattr(self, name)) is not None}
+        yield "measures", self._table({"measure": tuple(known)}, "value", tuple(known.values()))
+        low, high = (tuple(self.edges[part].tolist()) for part in (slice(-1), slice(1, None)))
+        yield "outcomes", self._table({"from": low, "to": high}, "share", self.outcomes)
+
+    def _table(
+        self, keys: dict[str, tuple[Value, ...]], name: str, shares: tuple[MeasuredShare, ...]
+    ) -> AnswerTable:
+        ends = (tuple(float(getattr(one, end)) for one in shares) for end in ("value", "low", "high"))
+        return AnswerTable(keys, {name: Cells(*ends)}, self.confidence)
 
     def figures(self, what: Any = None) -> tuple[Figure, ...]:
         """Return the ``calibration`` by bin, and the share of hits against that of false alarms (``roc``)."""

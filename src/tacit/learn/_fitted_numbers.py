@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from tacit.core import JSON, Content
+from tacit.core import JSON, Content, plain_table
 from tacit.learn._arrays import from_document, to_document
 from tacit.show import GREY, MOST_SERIES, Chart, ChartAxis, ChartSeries, Figure, chosen, numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
+
+    from tacit.core import AnswerTable
 
 _SHOWN = 8  # lines of a table that the text shows
 
@@ -73,6 +75,23 @@ class FittedNumbers(Content):
 
     def __repr__(self) -> str:
         return self.text()
+
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the numbers of all arrays, and their texts, if some have texts."""
+        for caption, column, has_numbers in (("numbers", "value", True), ("texts", "text", False)):
+            listed = {
+                name: np.asarray(array)
+                for name, array in self.numbers.items()
+                if (np.asarray(array).dtype.kind in "biuf") == has_numbers
+            }
+            lines = [
+                (name, ", ".join(map(str, place)), value.item() if has_numbers else str(value))
+                for name, array in listed.items()
+                for place, value in np.ndenumerate(array)
+            ]
+            if lines:
+                names, places, values = zip(*lines, strict=True)
+                yield caption, plain_table({"array": names, "place": places}, {column: values})
 
     def figures(self, what: Any = None) -> tuple[Figure, ...]:
         """Return each learned array: a point for each number, with its interval where there is one."""

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tacit.core import Content, needs
+from tacit.core import Content, needs, plain_table
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Set
 from tacit.show import Chart, ChartAxis, ChartSeries, Figure, chosen
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
-    from tacit.core import JSON
+    from tacit.core import JSON, AnswerTable
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,6 +141,16 @@ class NoisyLabels(Content):
         )
         lines = [whole] + [f"  {one}: {found[one]:,}" for one in self.classes]
         return "\n".join([*lines, *marks])
+
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the queries with their labels and noisy votes."""
+        places = range(len(self.labels))
+        votes = {
+            f"votes[{one}]": [self.votes[at][i] if at in self.votes else None for at in places]
+            for i, one in enumerate(self.classes)
+        }
+        labels = [one.item() if isinstance(one, np.generic) else one for one in self.labels]
+        yield "labels", plain_table({"query": list(places)}, {"label": labels, **votes})
 
     def figures(self, what: Any = None) -> tuple[Figure, ...]:
         """Return how many queries got each label."""

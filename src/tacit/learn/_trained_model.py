@@ -6,21 +6,21 @@ import copy
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from tacit.core import Content
+from tacit.core import Content, plain_table
 from tacit.errors import TacitError
 from tacit.fixes import Code, Say
 from tacit.learn._arrays import from_document, to_document
 from tacit.show import Chart, ChartAxis, ChartSeries, Figure
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import numpy as np
     import torch
     from numpy.typing import NDArray
     from torch import nn
 
-    from tacit.core import JSON
+    from tacit.core import JSON, AnswerTable
 
 
 class TrainedModel(Content):
@@ -141,6 +141,15 @@ class TrainedModel(Content):
             else ""
         )
         return f"trained model: {self.size:,} numbers in {len(self.weights):,} parameters{through}"
+
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the trained parameters: how many numbers each has, and its shape."""
+        arrays = self.weights.values()
+        about: dict[str, list[Any]] = {
+            "numbers": [int(one.size) for one in arrays],
+            "shape": [" x ".join(map(str, one.shape)) for one in arrays],
+        }
+        yield "parameters", plain_table({"parameter": list(self.weights)}, about)
 
     def figures(self, what: Any = None) -> tuple[Figure, ...]:
         """Return the loss of the public examples over the steps, if the training watched any."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from tacit.core import needs
+from tacit.core import needs, write_csv
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -115,12 +115,9 @@ class SurfaceFiles:
         The facts of the release are written beside the file, as ``NAME.csv-metadata.json`` (the place that
         the W3C names for metadata of CSV files).
         """
-        text = self.table.to_csv(path)
+        text = self.table.to_csv()
         if path is not None:
-            beside = Path(f"{path}-metadata.json")
-            document = {"@context": "http://www.w3.org/ns/csvw", "url": Path(path).name}
-            facts = json.dumps({**document, "tacit": self._facts(certificate)}, indent=1)
-            beside.write_text(facts + "\n", encoding="utf-8")
+            write_csv(path, text, self._facts(certificate))
         return text
 
     def to_png(self, path: str | Path, *, certificate: Certificate | None = None) -> None:
@@ -156,28 +153,13 @@ class SurfaceFiles:
 
     def _facts(self, certificate: Certificate | None) -> dict[str, JSON]:
         return {
-            **({} if certificate is None else release_facts(certificate)),
+            **({} if certificate is None else certificate.facts),
             "confidence": self.confidence,
             "notes": list(self.notes),
         }
 
 
 _SIDES = ("south", "west", "north", "east")
-
-
-def release_facts(certificate: Certificate) -> dict[str, JSON]:
-    """Return the main facts of a certificate: dataset, unit, neighbours, promised cost, plan, software."""
-    first: Mapping[str, Any] = certificate.members[0].fields
-    declared: Any = first.get("dataset") or {}
-    return {
-        "dataset": declared.get("name"),
-        "version": declared.get("version"),
-        "unit": declared.get("unit"),
-        "adjacency": declared.get("adjacency"),
-        "promised": certificate.fields.get("promised"),
-        "plan": certificate.plan,
-        "software": first.get("software"),
-    }
 
 
 def facts_line(facts: Mapping[str, Any]) -> str:

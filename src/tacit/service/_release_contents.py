@@ -6,9 +6,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from tacit.core import AnswerTable, Release, content_named, shown_cell, visible
+from tacit.core import AnswerTable, Release, content_named, joined, shown_cell, visible
 from tacit.service._charts import PageChart
-from tacit.service._release_tables import joined
 from tacit.show import together
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from tacit.core import Content
+from tacit.core import Content, plain_table
 from tacit.show import BLUE, RED, Chart, ChartAxis, ChartSeries, Figure, days_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tacit.core import JSON, Value
+    from tacit.core import JSON, AnswerTable, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,15 @@ class AlarmDays(Content):
             known = (None if number is None else float(number) for number in numbers)
             lines.append(WatchedDay(str(day), tuple(group), alarm, *known))
         return cls(lines, float(document["rate"]), str(document["threshold"]))
+
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the days, with the groups that were watched."""
+        keys = {
+            "day": [line.day for line in self.lines],
+            "group": [", ".join(map(str, line.group)) for line in self.lines],
+        }
+        found = {name: [getattr(line, name) for line in self.lines] for name in ("alarm", "value", "excess")}
+        yield "days", plain_table(keys, found)
 
     def figures(self, what: Any = None) -> tuple[Figure, ...]:
         """Return the days as points: their noisy numbers where they are released, and which had an alarm."""

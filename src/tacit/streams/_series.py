@@ -10,8 +10,6 @@ from tacit.core import AnswerTable, Cells, Content
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    import pandas as pd
-
     from tacit.core import JSON, Value
     from tacit.show import Figure
 
@@ -136,14 +134,6 @@ class Series(Content):
         if days < 1 or len(lengths) != 1 or lengths.pop() % days or "day" not in tables["day"].keys:
             raise ValueError("not a series")
         return cls(days, lambda: tables)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return all days as a pandas data frame (extra ``pandas``), one line for each day and group."""
-        return self.history.to_pandas()
-
-    def to_dict(self) -> dict[str, list[Value]]:
-        """Return all days by column: day, groups, then value, low and high of each column."""
-        return self.history.to_dict()
 
     def text(self, marks: tuple[str, ...] = ()) -> str:
         """Write the last day for a terminal."""

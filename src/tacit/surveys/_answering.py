@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from tacit.core import Content, Step, Task, visible
+from tacit.core import Content, Step, Task, plain_table, visible
 from tacit.errors import TacitError
 from tacit.fixes import Code
 from tacit.mechanisms import LinearHashing, Memo, QuestionSample
@@ -14,10 +15,10 @@ from tacit.surveys._memory import MemoisedAnswer
 from tacit.surveys._respondent_words import report_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from fractions import Fraction
 
-    from tacit.core import JSON, Measurement
+    from tacit.core import JSON, AnswerTable, Measurement
     from tacit.surveys._memory import Memory
     from tacit.surveys._survey import Survey
     from tacit.surveys._survey_questions import SurveyQuestion
@@ -76,6 +77,11 @@ class SurveyReport(Content):
             raise _unreadable("what is public in a report has names")
         number = None if invitation is None else str(invitation)
         return cls(str(document["survey"]), str(document.get("epsilon", "")), answers, number, public or None)
+
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the randomized answers."""
+        answers = [json.dumps(one, ensure_ascii=False) for one in self.answers.values()]
+        yield "randomized answers", plain_table({"question": list(self.answers)}, {"answer": answers})
 
     def text(self, marks: tuple[str, ...] = ()) -> str:
         """Show what is sent."""

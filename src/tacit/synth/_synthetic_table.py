@@ -8,12 +8,11 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tacit.core import AnswerTable, Content, needs
+from tacit.core import AnswerTable, Content, needs, write_csv
 from tacit.exact import count, read_fraction
 from tacit.synth._columns import SyntheticColumn
 from tacit.synth._design import MOST_CELLS, SynthDesign, columns_in, subsets_of
@@ -25,12 +24,14 @@ from tacit.tables import CrossNoise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     import pandas as pd
+    import polars as pl
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from tacit.core import JSON
+    from tacit.core import JSON, Certificate
     from tacit.report import Report
     from tacit.show import Figure
     from tacit.synth._model import GraphicalModel
@@ -172,14 +173,32 @@ class SyntheticTable(Content):
         made = self.to_dict(rows, draw)
         return pa.table({name: pa.array(values, from_pandas=True) for name, values in made.items()})
 
-    def to_csv(self, path: str | Path | None = None, rows: int | None = None, draw: int = 0) -> str:
-        """Return synthetic rows as CSV text, and write them to a file if a path is given; see `to_dict`."""
+    def to_csv(
+        self,
+        path: str | Path | None = None,
+        rows: int | None = None,
+        draw: int = 0,
+        *,
+        certificate: Certificate | None = None,
+    ) -> str:
+        """Return synthetic rows as CSV text, and write them to a file if a path is given; see `to_dict`.
+
+        The facts of the release are written beside the file, as ``NAME.csv-metadata.json``.
+        """
         from tacit.synth._csv import csv_text
 
         text = csv_text(self.to_dict(rows, draw))
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            promise = {} if certificate is None else certificate.facts
+            write_csv(path, text, {**promise, "notes": ["the rows are invented: no row is a person"]})
         return text
+
+    def to_polars(self, rows: int | None = None, draw: int = 0) -> pl.DataFrame:
+        """Return synthetic rows as a Polars data frame (``pip install polars``); see `to_dict`."""
+        needs("to_polars", "polars", "polars")
+        import polars as pl
+
+        return pl.DataFrame(self.to_dict(rows, draw), strict=False)
 
     def to_parquet(self, path: str | Path, rows: int | None = None, draw: int = 0) -> None:
         """Write synthetic rows to a Parquet file (extra ``pandas``); see `to_dict`."""

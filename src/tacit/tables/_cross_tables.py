@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
@@ -16,12 +17,10 @@ from tacit.strategies import nonnegative_counts, whole_counts
 from tacit.tables._cross_noise import CrossNoise
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pandas as pd
     from numpy.typing import NDArray
 
-    from tacit.core import JSON, Value
+    from tacit.core import JSON, Certificate, Value
     from tacit.show import Figure
     from tacit.strategies import ColumnSet
     from tacit.tables._axes import Axis
@@ -202,13 +201,25 @@ class CrossTables(Content):
         """Return the tables in whole numbers, none below 0. It is biased, and tables may disagree."""
         return replace(self, view="whole")
 
-    def to_pandas(self, table: TableName) -> pd.DataFrame:
-        """Return one table as a pandas data frame (extra ``pandas``)."""
-        return self.answer(table).to_pandas()
+    def to_pandas(self, table: TableName | None = None) -> pd.DataFrame:
+        """Return one table, or all of them as one, as a pandas data frame (extra ``pandas``)."""
+        return (self._as_one() if table is None else self.answer(table)).to_pandas()
 
-    def to_csv(self, table: TableName, path: str | Path | None = None) -> str:
-        """Return one table as CSV text, and write it to a file if a path is given."""
-        return self.answer(table).to_csv(path)
+    def to_csv(  # type: ignore[override]
+        self,
+        table: TableName | None = None,
+        path: str | Path | None = None,
+        *,
+        certificate: Certificate | None = None,
+    ) -> str:
+        """Return one table, or all of them as one, as CSV text, and write it to a file if a path is given.
+
+        The path of all tables may stand alone: ``to_csv("book.csv")``.
+        """
+        if path is None and isinstance(table, str | Path) and Path(table).suffix == ".csv":
+            table, path = None, table
+        one = self._as_one() if table is None else self.answer(table)
+        return one.to_csv(path, certificate=certificate)
 
     def to_json(self) -> JSON:
         """Return axes and noisy integers as JSON."""

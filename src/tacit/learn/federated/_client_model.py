@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from tacit.core import Content
+from tacit.core import Content, plain_table
 from tacit.learn._arrays import from_document, to_document
 from tacit.show import Chart, ChartAxis, ChartSeries, Figure
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from tacit.core import JSON
+    from tacit.core import JSON, AnswerTable
 
 
 class ClientModel(Content):
@@ -59,6 +59,10 @@ class ClientModel(Content):
     def __repr__(self) -> str:
         numbers = sum(one.size for one in self.weights)
         return f"model of clients: {numbers:,} weights, after {len(self.clips):,} of {self.rounds:,} rounds"
+
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the rounds, and how long an update could be in each."""
+        yield "rounds", plain_table({"round": list(range(1, len(self.clips) + 1))}, {"clip": self.clips})
 
     def figures(self, what: Any = None) -> tuple[Figure, ...]:
         """Return the clip over the rounds."""

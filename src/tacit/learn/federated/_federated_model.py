@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from tacit.core import Content
+from tacit.core import Content, plain_table
 from tacit.learn._arrays import from_document, to_document
 from tacit.show import Chart, ChartAxis, ChartSeries, Figure
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
-    from tacit.core import JSON
+    from tacit.core import JSON, AnswerTable
     from tacit.learn.federated._softmax import GradientModel
 
 
@@ -91,6 +91,14 @@ class FederatedModel(Content):
         absent = sorted(set(agreed) - {name for names in self.members for name in names})
         gone = [f"{len(absent)} of {len(agreed)} hospitals took part in no round: {', '.join(absent)}"]
         return "\n".join([repr(self), *(missed if lost else []), *(gone if absent else []), *marks])
+
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the rounds, and who was in the sum of each."""
+        taking: dict[str, list[Any]] = {
+            "hospitals": [len(names) for names in self.members],
+            "names": [", ".join(names) for names in self.members],
+        }
+        yield "rounds", plain_table({"round": list(range(1, len(self.members) + 1))}, taking)
 
     def figures(self, what: Any = None) -> tuple[Figure, ...]:
         """Return how many hospitals were in the sum of each round."""

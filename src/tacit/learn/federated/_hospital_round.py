@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from tacit.core import Content, Draft, Forecast, RunTask, Step
+from tacit.core import Content, Draft, Forecast, RunTask, Step, plain_table
 from tacit.learn.federated._messages import weights_digest
 from tacit.learn.federated._whole_gradients import clip_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
-    from tacit.core import JSON, Goal, Noisy
+    from tacit.core import JSON, AnswerTable, Goal, Noisy
     from tacit.learn._examples import Examples
     from tacit.learn.federated._study import Study
 
@@ -58,6 +58,11 @@ class RoundAnswer(Content):
         """Read the answer back."""
         sums = document["sums"]
         return cls(int(document["round"]), str(document["weights"]), None if sums is None else _numbers(sums))
+
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the noisy sums; one line without a sum where it left under a mask."""
+        sums = [None] if self.sums is None else self.sums.tolist()
+        yield "sums", plain_table({"place": list(range(len(sums)))}, {"sum": sums})
 
     def __repr__(self) -> str:
         held = "a masked sum" if self.sums is None else f"{len(self.sums):,} noisy sums"

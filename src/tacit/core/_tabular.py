@@ -1,0 +1,141 @@
+"""The tables of a content, as data frames and files: one way for every kind of release."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tacit.errors import TacitError
+from tacit.fixes import Code
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from tacit.core._answer_table import AnswerTable, Value
+    from tacit.core._certificate import Certificate
+    from tacit.core._protocols import JSON
+
+
+class Tabular:
+    """What has tables; a content says which, and gets data frames and files from them.
+
+    Several tables become one, with a first column that says from which table a line is.
+    """
+
+    __slots__ = ()
+    kind: ClassVar[str]
+    #: Methods that write the certificate's main facts into a file: a release passes its certificate to them.
+    certified: ClassVar[frozenset[str]] = frozenset({"to_csv"})
+
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the tables of the content, each with words for what it is; nothing if it has no lines."""
+        yield from ()
+
+    def _as_one(self) -> AnswerTable:
+        made = joined(self.answer_tables())
+        if made is None:
+            raise TacitError(
+                "bad-parameter",
+                f"a release of the kind {self.kind!r} has no table",
+                fix=Code("release.content"),
+            )
+        return made
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the lines by column: keys, then value, low and high of each column."""
+        return self._as_one().to_dict()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the lines as a pandas data frame (extra ``pandas``)."""
+        return self._as_one().to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the lines as a Polars data frame (``pip install polars``)."""
+        return self._as_one().to_polars()
+
+    def to_arrow(self) -> pa.Table:
+        """Return the lines as an Arrow table (extra ``pandas``)."""
+        return self._as_one().to_arrow()
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write the lines to a Parquet file (extra ``pandas``)."""
+        self._as_one().to_parquet(path)
+
+    def to_csv(self, path: str | Path | None = None, *, certificate: Certificate | None = None) -> str:
+        """Return the lines as CSV text, and write them to a file if a path is given.
+
+        The facts of the release are written beside the file, as ``NAME.csv-metadata.json``.
+        """
+        return self._as_one().to_csv(path, certificate=certificate)
+
+
+def write_csv(path: str | Path, text: str, about: Mapping[str, JSON]) -> None:
+    """Write a CSV file, and the facts of its release beside it, where the W3C puts the metadata of CSV files.
+
+    A comment line in the file itself would be the first line of data for spreadsheets and most readers.
+    """
+    Path(path).write_text(text, encoding="utf-8")
+    document = {"@context": "http://www.w3.org/ns/csvw", "url": Path(path).name, "tacit": dict(about)}
+    beside = json.dumps(document, indent=1, ensure_ascii=False)
+    Path(f"{path}-metadata.json").write_text(beside + "\n", encoding="utf-8")
+
+
+def joined(tables: Iterable[tuple[str, AnswerTable]]) -> AnswerTable | None:
+    """Return all tables as one: a column says from which table a line is; None if there is no table.
+
+    Keys are text in it, because a column may have keys of several types; where a table lacks a column, it is
+    empty.
+    """
+    from tacit.core._answer_table import AnswerTable, Cells
+
+    listed = list(tables)
+    if len(listed) <= 1:
+        return listed[0][1] if listed else None
+    names = list(dict.fromkeys(key for _, one in listed for key in one.keys))
+    first = "table"
+    while first in names:
+        first += "_"
+    keys: dict[str, tuple[Value, ...]] = {
+        first: tuple(caption for caption, one in listed for _ in range(len(one)))
+    }
+    for name in names:
+        keys[name] = tuple(
+            text
+            for _, one in listed
+            for text in (one.shown_keys(name) if name in one.keys else ("",) * len(one))
+        )
+    columns = {
+        name: Cells(*(_column(listed, name, end) for end in ("value", "low", "high")))
+        for name in dict.fromkeys(column for _, one in listed for column in one.columns)
+    }
+    said = tuple(dict.fromkeys(line for _, one in listed for line in one.left_out))
+    counts = tuple(name for name in columns if any(name in one.counts for _, one in listed))
+    return AnswerTable(keys, columns, listed[0][1].confidence, left_out=said, counts=counts)
+
+
+def _column(listed: Sequence[tuple[str, AnswerTable]], name: str, end: str) -> tuple[Any, ...]:
+    """Return one part of a column of all tables; a table without the column has nothing there."""
+    return tuple(
+        value
+        for _, one in listed
+        for value in (getattr(one.columns[name], end) if name in one.columns else (None,) * len(one))
+    )
+
+
+def plain_table(keys: Mapping[str, Sequence[Any]], columns: Mapping[str, Sequence[Any]]) -> AnswerTable:
+    """Return a table of values without intervals.
+
+    Examples
+    --------
+    >>> plain_table({"layer": ["a", "b"]}, {"numbers": [3, 4]}).to_dict()["numbers"]
+    [3, 4]
+    """
+    from tacit.core._answer_table import AnswerTable, Cells
+
+    made = {name: Cells(tuple(values), *((None,) * len(values),) * 2) for name, values in columns.items()}
+    return AnswerTable({name: tuple(values) for name, values in keys.items()}, made, 0.95)

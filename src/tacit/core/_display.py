@@ -137,8 +137,9 @@ def shown_cell(
         return shown(value), "", ""
     given = [end for end in (value, low, high) if isinstance(end, int | float)]
     is_whole = all(math.isfinite(end) and end == int(end) for end in given)
-    places = 0 if whole else None if is_whole else decimals(low, high)
-    if places is None or not all(map(math.isfinite, given)):
+    near = all(abs(end) < 1e15 for end in given)
+    places = 0 if whole and near else None if is_whole or not near else decimals(low, high)
+    if places is None:
         ends = shown(_outwards(low, ROUND_FLOOR)), shown(_outwards(high, ROUND_CEILING))
         return (HIDDEN if value is None else shown(value), *ends)
     said = f"{value:z,.{places}f}" if isinstance(value, int | float) else HIDDEN

@@ -78,7 +78,7 @@ def test_asking_again_gives_the_same_rows_and_another_draw_gives_others(release,
     release.save(tmp_path / "people.json")
     loaded = tc.Release.load(tmp_path / "people.json")
     assert rows.equals(loaded.to_pandas(rows=200))
-    assert loaded.report().text() == release.report().text()
+    assert loaded.content.report().text() == release.content.report().text()
 
 
 def test_a_release_is_a_function_of_the_stored_integers(release):

@@ -45,6 +45,11 @@ def test_a_shown_interval_is_never_narrower():
         assert float(last.replace(",", "")) >= high
 
 
+def test_numbers_of_any_size_are_shown():
+    for end in (1e15, 1e300, float("inf"), 5e-324):
+        assert len("".join(shown_cell(end, -end, end, whole=True))) < 80
+
+
 def test_estimates_of_counts_are_whole_numbers():
     answer = AnswerTable({}, {"cases": Cells((12.37,), (8.1,), (16.6,))}, 0.95, counts=("cases",))
     assert "12  [8, 17]" in str(answer)

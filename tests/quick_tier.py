@@ -42,7 +42,7 @@ SLOW = {
     "src/tacit/mechanisms": "_band_choice",
     "tests/contract": (
         "bad_arguments composite_owners database_tables engine_groups engine_plans engines frames "
-        "hostile_cells values"
+        "hostile_cells learning_questions question_neighbours values"
     ),
     "tests/unit": "worked_examples wrong_calls",
     "tests/unit/accounting": (

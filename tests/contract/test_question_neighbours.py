@@ -34,7 +34,7 @@ ALL = Fraction(1) - Fraction(1, 10**9)  # roots are rounded up
 
 @cache
 def pairs(wanted):
-    """Declare neighbours of one kind of dataset, once for all questions; the rows of a unit that count"""
+    """Declare neighbours of one kind of dataset, once for all questions."""
     rng, found = np.random.default_rng(7), []
     facts = OWNED if wanted in {"table", "points", "trips"} else ({},)
     with fixed_ranking(5):

@@ -213,6 +213,7 @@ def test_a_goal_that_a_question_does_not_take_is_refused(kind, name, data):
             with pytest.raises(TacitError) as refused:
                 question.plan(**{**({} if "within" in extra else goal), **extra})
             assert refused.value.code == "bad-parameter"
+    assert eval(f"question.plan({question.kind.example})").cost  # what its text shows as an example
     with pytest.raises(TacitError):
         question.plan()
     with pytest.raises(TacitError):

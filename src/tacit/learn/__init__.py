@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tacit.learn._poisson import PoissonRegressor
     from tacit.learn._prepaid import prepaid
     from tacit.learn._scorer import scorer
-    from tacit.learn._search import search
+    from tacit.learn._search import search, search_question
     from tacit.learn._standardise import Standardiser
     from tacit.learn._trainer import Trainer
     from tacit.learn._training_setup import Augmentation
@@ -76,6 +76,7 @@ __all__ = [
     "representatives",
     "scorer",
     "search",
+    "search_question",
 ]
 
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
@@ -98,6 +99,7 @@ _LAZY = {
     "prepaid": ("_prepaid", "sklearn"),
     "scorer": ("_scorer", "sklearn"),
     "search": ("_search", "sklearn"),
+    "search_question": ("_search", "sklearn"),
 }
 
 refuse_wrong_calls(__name__, __all__)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.core import Release, Unit
@@ -23,7 +23,7 @@ from tacit.learn._fit_names import (
     refuse_exact_scores,
     refuse_hidden_fits,
 )
-from tacit.learn._fit_noise import read_fit_goal
+from tacit.learn._fit_noise import ANY_FIT_GOAL, read_fit_goal
 from tacit.learn._fitted_numbers import FittedNumbers
 from tacit.learn._possible_values import refuse_constant, refuse_unknown_labels, stored_types
 from tacit.learn._prepaid import draw_prepaid
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.accounting import Budget
-    from tacit.core import Plan
+    from tacit.core import Plan, Question
     from tacit.learn._fit_steps import FitSteps
     from tacit.learn._prepaid import PrepaidFits
 
@@ -130,6 +130,31 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """
         return self._plan_of(*self._declared(X, y, owners))
 
+    def question(self, X: Any, y: Any = None, *, owners: Any = None) -> Question[FittedNumbers]:
+        """Ask for a fit whose price is named later: to plan it, to put it in a batch, to price it for a year.
+
+        Guarantee: nothing is charged. The estimator's own epsilon and delta are not used.
+
+        Parameters
+        ----------
+        X, y, owners
+            As in `plan`. `from_release` takes what the release holds.
+
+        Examples
+        --------
+        >>> import numpy as np, tacit as tc
+        >>> people = tc.learn.examples(
+        ...     np.zeros((100, 2)), unit=tc.Unit.row(), size=100, budget=tc.Budget(epsilon=2, delta=1e-5)
+        ... )
+        >>> model = tc.learn.Standardiser(bounds=(0, 1))
+        >>> release = model.question(people).plan(epsilon=1, delta=1e-6).release()
+        >>> model.from_release(release).transform([[0.0, 0.0]]).shape
+        (1, 2)
+        """
+        asked = clone(self)
+        data, digest = asked._declared(X, y, owners, priced=False)  # noqa: SLF001 - its own copy
+        return FIT.ask(data, estimator=asked, digest=digest)
+
     def fit(self, X: Any, y: Any = None, *, owners: Any = None) -> Self:
         """Plan, charge, release, and take what was learned.
 
@@ -201,7 +226,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return FIT.ask(data, estimator=self, digest=digest).planned(goal)
 
     @np.errstate(all="ignore")  # a warning would say something about one value
-    def _declared(self, X: Any, y: Any, owners: Any) -> tuple[Examples, str]:
+    def _declared(self, X: Any, y: Any, owners: Any, *, priced: bool = True) -> tuple[Examples, str]:
         """Return the data as examples, and the keyed digest that recognises it; refuse what is missing."""
         if isinstance(X, Examples):
             validate_data(self, X._arrays[0], skip_check_array=True)  # noqa: SLF001 - the parts of a dataset
@@ -214,7 +239,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         target = self._target(y)
         if target is not None and len(target) != len(features):
             raise ValueError("X and y have different numbers of rows")
-        read_fit_goal(epsilon=self.epsilon, delta=self.delta, size=self.size)  # before a ledger is opened
+        goal = (self.epsilon, self.delta) if priced else ANY_FIT_GOAL
+        read_fit_goal(epsilon=goal[0], delta=goal[1], size=self.size)  # before a ledger is opened
         needs_names(self)
         arrays = (features,) if target is None else (features, target)
         ledger = open_for_fit(self.ledger)

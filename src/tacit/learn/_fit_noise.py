@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _FINE = 2**20
+#: A promise that fits every size: it stands in where a question is asked before its price is known.
+ANY_FIT_GOAL = (1, Fraction(1, 10**30))
 
 
 def read_fit_goal(*, epsilon: object, delta: object, size: object) -> tuple[Goal, int]:

@@ -13,17 +13,20 @@ from tacit.learn._training_draft import draft_training
 from tacit.parameters import Anything, Choice, Integer, RealNumber
 
 #: What is asked holds code or models, which no document can hold.
-UNWRITTEN = WireForm(write=lambda question, goal: None, read=lambda dataset, request: None)  # noqa: ARG005
+UNWRITTEN = WireForm.none()
 _PROMISE = frozenset({DELTA})
+_EXAMPLE = "epsilon=2, delta=1e-6"
 _DIGEST = Argument("digest", Anything("what identifies data that was not declared"), default="")
 
 FIT = QuestionKind(
     name="fit", words="Fit an estimator", draft=draft_fit, takes=_PROMISE, served=False, wire=UNWRITTEN,
+    example=_EXAMPLE,
     arguments=(Argument("estimator", Anything("a private estimator"), needed=True), _DIGEST),
 )  # fmt: skip
 SEARCH = QuestionKind(
     name="search", words="Search for parameters of an estimator", draft=draft_search, takes=_PROMISE,
     served=False, wire=UNWRITTEN,
+    example=_EXAMPLE,
     arguments=(
         Argument("candidates", Anything("private estimators"), needed=True),
         Argument("score", Choice(("accuracy", "neg_mean_squared_error")), needed=True),
@@ -34,6 +37,7 @@ SEARCH = QuestionKind(
 PREPAID = QuestionKind(
     name="prepaid", words="Pay for several fits", draft=draft_prepaid, takes=_PROMISE, served=False,
     wire=UNWRITTEN,
+    example=_EXAMPLE,
     arguments=(
         Argument("said", Anything("the number and the noise of the fits"), needed=True),
         Argument("fit", Anything("the next fit")),
@@ -50,6 +54,7 @@ SCORE = QuestionKind(
 EVALUATE = QuestionKind(
     name="evaluate", words="Evaluate a model on held-out units", draft=draft_evaluation, takes=_PROMISE,
     served=False, wire=UNWRITTEN,
+    example=_EXAMPLE,
     arguments=(
         Argument("model", Anything("a model that predicts probabilities"), needed=True),
         Argument("classes", Anything("all classes"), needed=True),
@@ -61,6 +66,7 @@ EVALUATE = QuestionKind(
 LABEL = QuestionKind(
     name="label", words="Label public queries by the votes of teachers", draft=draft_labels, takes=ANY_TOTAL,
     served=False, wire=UNWRITTEN,
+    example=_EXAMPLE,
     arguments=(
         Argument("teachers", Anything("an ensemble of teachers"), needed=True),
         Argument("queries", Anything("public features"), needed=True),
@@ -73,6 +79,7 @@ LABEL = QuestionKind(
 )  # fmt: skip
 TRAIN = QuestionKind(
     name="train", words="Train a model", draft=draft_training, takes=_PROMISE, served=False, wire=UNWRITTEN,
+    example=_EXAMPLE,
     arguments=(
         Argument("setup", Anything("model, loss, optimizer and settings"), needed=True),
         Argument("document", Anything("what identifies them"), needed=True),

@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
+from tacit.core import Question
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Code, Set
 from tacit.learn._examples import Examples
 from tacit.learn._fit_noise import read_fit_goal
+from tacit.learn._fitted_numbers import FittedNumbers
 from tacit.learn._questions import SEARCH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tacit.core import Release
     from tacit.learn._estimator import PrivateEstimator
 
 E = TypeVar("E", bound="PrivateEstimator")
@@ -80,27 +83,79 @@ def search(
     (True, [0, 1])
     """
     _check_estimator(estimator)
-    points = _read_grid(grid)
-    goal, _ = read_fit_goal(epsilon=epsilon, delta=delta, size=_size(estimator, X))
-    mean = rational("runs", runs)
-    base = clone(estimator).set_params(epsilon=epsilon, delta=delta)
-    data, digest = base._declared(X, y, owners)  # noqa: SLF001 - of this room
+    read_fit_goal(epsilon=epsilon, delta=delta, size=_size(estimator, X))
+    question = search_question(estimator, grid, X, y, runs=runs, score=score, owners=owners)
     try:
-        candidates = [clone(base).set_params(**point) for point in points]
-        for one in candidates:
-            one.n_features_in_ = base.n_features_in_
-        question = SEARCH.ask(
-            data, candidates=candidates, score=_checked_score(score, base), runs=mean, digest=digest
-        )
-        release = question.planned(goal).release()
+        found: E = question.fitted(question.plan(epsilon=epsilon, delta=delta).release())
     finally:
-        if not isinstance(X, Examples) and base.ledger is not None:
-            data._ledger.close()  # noqa: SLF001 - opened for this search
-    chosen: E = candidates[int(release.content.settings["candidate"])]
-    chosen._take(release)  # noqa: SLF001
-    if hasattr(base, "feature_names_in_"):
-        chosen.feature_names_in_ = base.feature_names_in_
-    return chosen
+        if not isinstance(X, Examples) and estimator.ledger is not None:
+            question.dataset._ledger.close()  # type: ignore[attr-defined]  # noqa: SLF001 - opened for it
+    found.set_params(epsilon=epsilon, delta=delta)
+    return found
+
+
+class SearchQuestion(Question[FittedNumbers]):
+    """A search that was asked for; made by `search_question`."""
+
+    def fitted(self, release: Release[FittedNumbers]) -> Any:
+        """Return the estimator with the chosen parameters, fitted, as a release of this question has it.
+
+        Parameters
+        ----------
+        release
+            A release of a plan of this question.
+        """
+        first = self.arguments["candidates"][0]
+        chosen = clone(self.arguments["candidates"][int(release.content.settings["candidate"])])
+        chosen.from_release(release)
+        if hasattr(first, "feature_names_in_"):
+            chosen.feature_names_in_ = first.feature_names_in_
+        return chosen
+
+
+def search_question(
+    estimator: PrivateEstimator,
+    grid: Mapping[str, Sequence[Any]],
+    X: Any,
+    y: Any = None,
+    *,
+    runs: Number = 10,
+    score: str = "accuracy",
+    owners: Any = None,
+) -> SearchQuestion:
+    """Ask for a search whose price is named later: to plan it, to put it in a batch, to price it for a year.
+
+    Guarantee: that of `search`, for the epsilon and delta with which the question is planned.
+
+    Parameters
+    ----------
+    estimator, grid, X, y, runs, score, owners
+        As in `search`.
+
+    Examples
+    --------
+    >>> import numpy as np, tacit as tc
+    >>> people = tc.learn.examples(
+    ...     np.zeros((100, 1)), np.zeros(100), unit=tc.Unit.row(), size=100,
+    ...     budget=tc.Budget(epsilon=2, delta=1e-5),
+    ... )
+    >>> model = tc.learn.LogisticRegression(classes=[0, 1], bounds=(0, 1))
+    >>> question = search_question(model, {"steps": [2, 3]}, people)
+    >>> plan = question.plan(epsilon=2, delta=1e-6)
+    >>> question.fitted(plan.release()).steps in {2, 3}
+    True
+    """
+    _check_estimator(estimator)
+    points, mean = _read_grid(grid), rational("runs", runs)
+    base = clone(estimator)
+    data, digest = base._declared(X, y, owners, priced=False)  # noqa: SLF001 - of this room
+    candidates = [clone(base).set_params(**point) for point in points]
+    for one in candidates:
+        one.n_features_in_ = base.n_features_in_
+        if hasattr(base, "feature_names_in_"):
+            one.feature_names_in_ = base.feature_names_in_
+    given = {"candidates": candidates, "score": _checked_score(score, base), "runs": mean, "digest": digest}
+    return SearchQuestion(data, SEARCH, SEARCH.read(given))
 
 
 def _size(estimator: PrivateEstimator, X: Any) -> int | None:

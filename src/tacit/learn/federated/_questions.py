@@ -11,6 +11,7 @@ from tacit.parameters import Anything, Integer, RealNumber
 CLIENT_TRAINING = QuestionKind(
     name="train", words="Train a model with clients", draft=draft_client_training, takes=frozenset({DELTA}),
     served=False, wire=UNWRITTEN,
+    example="epsilon=2, delta=1e-6",
     arguments=(
         Argument("start", Anything("the weights before the first round"), needed=True),
         Argument("shapes", Anything("the shapes of their arrays"), needed=True),
@@ -25,6 +26,7 @@ CLIENT_TRAINING = QuestionKind(
 ROUNDS = QuestionKind(
     name="rounds", words="Answer the rounds of a study", draft=draft_rounds, takes=frozenset({DELTA}),
     served=False, wire=UNWRITTEN,
+    example="epsilon=2, delta=1e-6",
     arguments=(
         Argument("study", Anything("the agreed study"), needed=True),
         Argument("hospital", Anything("which of its hospitals this is"), needed=True),

@@ -323,6 +323,18 @@ def test_a_query_releases_once_and_keeps_what_was_asked_for(declared):
     assert tacit("verify", "a.json", cwd=declared).returncode == 0
 
 
+def test_a_query_writes_a_page_to_hand_on_and_the_facts_beside_a_csv_file(declared):
+    done = tacit("query", BY_WARD, "-e", "1", "--out", "report.html", "--out", "a.csv", cwd=declared)
+    assert done.returncode == 0, done.stderr
+    page = (declared / "report.html").read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert "How to verify it" in page
+    assert "<bdi>A</bdi>" in page
+    beside = json.loads((declared / "a.csv-metadata.json").read_text())["tacit"]
+    assert beside["plan"] in page
+    assert beside["entry"] == 2
+
+
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
 def test_a_terminal_without_unicode_gets_the_answer_and_the_files(declared, encoding):
     words = ("query", BY_WARD, "-e", "1", "--out", "n.csv", "--certificate", "n.json")

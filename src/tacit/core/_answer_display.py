@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _LINES = 40
 _COVERED = {"noise": "noise", "noise and sampling": "noise and for the chance in who was included"}
 #: A long key is broken into lines, so that it does not push the values off the page.
-_KEY_STYLE = "text-align:left;max-width:24em;overflow-wrap:anywhere"
+_KEY_STYLE = "text-align:left;min-width:6em;max-width:24em;overflow-wrap:anywhere"
 _NUMBER_STYLE = "white-space:nowrap;text-align:right"
 _WIDE = 6  # columns of one line that stand side by side in a notebook
 

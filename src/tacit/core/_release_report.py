@@ -20,8 +20,9 @@ body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}
 .wide{overflow-x:auto}table{border-collapse:collapse}
 td,th{padding:.2rem .8rem .2rem 0;border-bottom:1px solid #8884;vertical-align:top}
-figure{margin:1rem 0}svg{max-width:100%;height:auto}pre{white-space:pre-wrap;overflow-wrap:anywhere}
-dt{font-weight:600}dd{margin:0 0 .4rem;overflow-wrap:anywhere}
+figure{margin:1rem 0;max-width:36rem}
+svg{max-width:100%;height:auto}li{overflow-wrap:anywhere}
+pre{white-space:pre-wrap;overflow-wrap:anywhere}
 @media print{body{max-width:none;margin:0}}
 """
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

@@ -21,7 +21,6 @@ from tacit.show import (
     chosen,
     days_of,
     numbers,
-    shortened,
     visible,
 )
 
@@ -144,7 +143,7 @@ def _places(answer: AnswerTable) -> _Places:
             first, second = second, first
         few = len(set(first)) <= _MOST or _days(first) is not None
         if few and 1 < len(set(second)) <= MOST_SERIES:
-            return [(_cut(place), _cut(series)) for place, series in zip(first, second, strict=True)]
+            return [(visible(place), visible(series)) for place, series in zip(first, second, strict=True)]
     return whole if _days([place for place, _ in whole]) is not None else whole[:_MOST]
 
 
@@ -191,7 +190,8 @@ def _words(answer: AnswerTable, name: str) -> tuple[str, ...]:
     """Say what the column stands for, what the bars cover, and how many groups are drawn."""
     columns = _cells_of(answer, name) or [name]
     stands_for = answer.notes.get(columns[0], "")
-    bars = "no interval" if any(None in answer[column].low for column in columns) else interval_words(answer)
+    ends = [low for column in columns for low in answer[column].low]
+    bars = interval_words(answer) if any(low is not None for low in ends) else "no interval"
     most = len(_places(answer)) if columns == [name] else MOST_SERIES
     more = [f"first {most} of {len(answer)} groups"] if len(answer) > most else []
     said = "; ".join(part for part in (stands_for, bars if len(answer) else "", *more) if part)
@@ -201,8 +201,4 @@ def _words(answer: AnswerTable, name: str) -> tuple[str, ...]:
 def _label(answer: AnswerTable, i: int) -> str:
     if not answer.keys:
         return visible(next(iter(answer.columns)))
-    return _cut(" / ".join(answer.shown_keys(key)[i] for key in answer.keys))
-
-
-def _cut(label: str) -> str:
-    return shortened(visible(label))
+    return visible(" / ".join(answer.shown_keys(key)[i] for key in answer.keys))

@@ -92,7 +92,7 @@ class Tradeoff(Drawn, Reportable):
 
     def chart(self) -> str:
         """Draw error over epsilon with characters; X marks the answer."""
-        from tacit.explain._text_chart import draw_curve
+        from tacit.show import draw_curve
 
         x, y = zip(*((epsilon, error) for epsilon, error in self.curve if error > 0), strict=True)
         return draw_curve(x, y, xlabel="epsilon", ylabel="error", mark=(self.epsilon, self.error))

@@ -6,18 +6,12 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from tacit.core import visible
 from tacit.maps._regions import GridRegions
+from tacit.show import preview, visible
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from tacit.maps._surface import Surface
 
-_SHADES = " .:-=+*#%@"
-_HIGH, _WIDE = 20, 60
 _LISTED = 12  # regions
 
 
@@ -28,7 +22,7 @@ def surface_text(surface: Surface, marks: tuple[str, ...]) -> str:
     each = f"each region within {surface.half_widths.max():,.3g} at {surface.confidence * 100:g} %"
     lines = [f"{head}; {each}"]
     if isinstance(surface.regions, GridRegions):
-        lines += _map(surface.counts.reshape(surface.regions.shape))
+        lines += preview(surface.figures("n")[0].panels[0])
     else:
         shown = surface.table if len(surface) <= _LISTED else surface.top(_LISTED)
         lines.append(replace(shown, left_out=()).text())
@@ -39,21 +33,3 @@ def surface_text(surface: Surface, marks: tuple[str, ...]) -> str:
 def surface_html(surface: Surface, marks: tuple[str, ...]) -> str:
     """Write the same for a notebook."""
     return f"<pre>{escape(surface_text(surface, marks))}</pre>"
-
-
-def _map(counts: NDArray[np.float64]) -> list[str]:
-    """Draw a grid, north at the top, several cells in one character if it is large."""
-    rows, columns = (-(-size // most) for size, most in zip(counts.shape, (_HIGH, _WIDE), strict=True))
-    step_y, step_x = max(rows, 1), max(columns, 1)
-    summed = np.add.reduceat(counts, np.arange(0, counts.shape[0], step_y), axis=0)
-    summed = np.add.reduceat(summed, np.arange(0, counts.shape[1], step_x), axis=1)[::-1]
-    cells = np.add.reduceat(np.ones(counts.shape), np.arange(0, counts.shape[0], step_y), axis=0)
-    cells = np.add.reduceat(cells, np.arange(0, counts.shape[1], step_x), axis=1)[::-1]
-    summed *= step_y * step_x / cells  # the last ones may stand for fewer cells
-    top = max(float(summed.max()), 1.0)
-    level = np.clip(np.ceil(summed / top * (len(_SHADES) - 1)), 0, len(_SHADES) - 1).astype(int)
-    wide = 2 if summed.shape[1] * 2 <= _WIDE else 1
-    drawn = ["|" + "".join(_SHADES[i] * wide for i in line) + "|" for line in level]
-    border = "+" + "-" * (summed.shape[1] * wide) + "+"
-    each = "a cell" if step_y == step_x == 1 else f"{step_y} x {step_x} cells"
-    return [border, *drawn, border, f"north at the top; {_SHADES[-1]} stands for {top:,.0f} in {each}"]

@@ -29,6 +29,8 @@ from tacit.show._figures import (
 from tacit.show._safe_text import visible
 from tacit.show._scales import days_of, shown
 from tacit.show._svg import meter_svg
+from tacit.show._text import preview
+from tacit.show._text_chart import draw_curve
 
 __all__ = [
     "BLUE",
@@ -48,9 +50,11 @@ __all__ = [
     "RegionMap",
     "chosen",
     "days_of",
+    "draw_curve",
     "meter_svg",
     "needed_package",
     "numbers",
+    "preview",
     "shortened",
     "shown",
     "together",

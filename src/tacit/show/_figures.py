@@ -357,15 +357,33 @@ def chosen(what: object, made: Mapping[str, Callable[[], Figure]], most: int = 1
     return (replace(made[str(what)](), name=str(what)),)
 
 
-def shortened(label: str, letters: int = 24) -> str:
-    """Cut a label that is too long for an axis.
+def block_means(values: npt.NDArray[np.float64], down: int, across: int) -> npt.NDArray[np.float64]:
+    """Return the means of blocks of cells; the last blocks may have fewer.
 
     Examples
     --------
-    >>> shortened("a label of many letters", 8)
-    'a label\N{HORIZONTAL ELLIPSIS}'
+    >>> block_means(np.array([[1.0, 3, 5], [1, 3, 7]]), 2, 2).tolist()
+    [[2.0, 6.0]]
     """
-    return label if len(label) <= letters else label[: letters - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    for axis, step in ((0, down), (1, across)):
+        starts = np.arange(0, values.shape[axis], step)
+        sizes = np.diff([*starts, values.shape[axis]])
+        values = np.add.reduceat(values, starts, axis) / (sizes[:, None] if axis == 0 else sizes)
+    return values
+
+
+def shortened(label: str, letters: int = 24) -> str:
+    """Cut a label that is too long for an axis; its end stays, because that is often what differs.
+
+    Examples
+    --------
+    >>> shortened("a label of many letters", 16)
+    'a label o\N{HORIZONTAL ELLIPSIS}etters'
+    """
+    if len(label) <= letters:
+        return label
+    end = 3 * letters // 8
+    return label[: letters - end - 1] + "\N{HORIZONTAL ELLIPSIS}" + label[-end:]
 
 
 def numbers(values: Iterable[Any]) -> tuple[float | None, ...]:

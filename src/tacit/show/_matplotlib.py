@@ -156,7 +156,7 @@ def _draw_chart(axes: Axes, chart: Chart) -> None:
             axes.set(xticks=[], yticks=[])
     named = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     if named:
-        legend = axes.legend(list(named.values()), list(named), fontsize=8, frameon=False,
+        legend = axes.legend(list(named.values()), list(named), fontsize=8, framealpha=0.8, edgecolor="none",
                              title=_plain(visible(chart.legend)) or None)  # fmt: skip
         legend.get_title().set_fontsize(8)
 
@@ -287,7 +287,9 @@ def _draw_matrix(axes: Axes, matrix: Matrix) -> None:
         _hatch(axes, matrix.unclear)
     for i, row in enumerate(matrix.written):
         for j, word in enumerate(row):
-            axes.text(j, i, _plain(visible(word)), ha="center", va="center", fontsize=7)
+            axes.text(
+                j, i, _plain("\n".join(map(visible, word.split("\n")))), ha="center", va="center", fontsize=7
+            )
     for side, labels, name in ((axes.yaxis, matrix.rows, matrix.row_name),
                                (axes.xaxis, matrix.columns, matrix.column_name)):  # fmt: skip
         every = max(1, math.ceil(len(labels) / _FEW))

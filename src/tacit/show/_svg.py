@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tacit.show._figures import Chart, ChartSeries, Figure, Matrix, RegionMap, shortened
+from tacit.show._figures import Chart, ChartSeries, Figure, Matrix, RegionMap, block_means, shortened
 from tacit.show._palette import colour
 from tacit.show._safe_text import visible
 from tacit.show._scales import Scale1D, scale_of, shown
@@ -453,11 +453,7 @@ def _coarser(values: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
     step = math.ceil(math.sqrt(values.size / _MOST_CELLS))
     if step <= 1:
         return values, x, y
-    for axis in (0, 1):
-        starts = np.arange(0, values.shape[axis], step)
-        sizes = np.diff([*starts, values.shape[axis]])
-        values = np.add.reduceat(values, starts, axis) / (sizes[:, None] if axis == 0 else sizes)
-    return values, np.append(x[:-1:step], x[-1]), np.append(y[:-1:step], y[-1])
+    return block_means(values, step, step), np.append(x[:-1:step], x[-1]), np.append(y[:-1:step], y[-1])
 
 
 def _cells(strength: Any, x: Any, y: Any) -> _Elements:

@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tacit.show._figures import Chart, Figure, Matrix, RegionMap, shortened
+from tacit.show._figures import Chart, Figure, Matrix, RegionMap, block_means, shortened
 from tacit.show._safe_text import visible
 from tacit.show._scales import days_scale, scale_of, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tacit.show._figures import ChartAxis, ChartSeries
+    from tacit.show._figures import ChartAxis, ChartSeries, Panel
 
 _MOST: Final = 24  # lines of a preview
 _BAR: Final = 36
-_SHADES: Final = " ░▒▓█"
+_SHADES: Final = " .:-=+*#%@"
+_HIGH: Final = 20  # lines of shades
 
 
 def figure_text(figure: Figure, width: int = 80) -> str:
     """Return the title, the words and a preview of each panel."""
     lines = [*figure.title.splitlines(), *figure.words]
     for panel in figure.panels:
-        lines += [*panel.title.splitlines()]
-        match panel:
-            case Chart():
-                lines += _chart_lines(panel, width)
-            case Matrix():
-                lines += _matrix_lines(panel, width)
-            case _:
-                lines += _map_lines(panel, width)
+        lines += [*panel.title.splitlines(), *preview(panel, width)]
     return "\n".join(visible(line).rstrip() for line in lines)
+
+
+def preview(panel: Panel, width: int = 80) -> list[str]:
+    """Return a panel as lines for a terminal."""
+    draw: Any = {Chart: _chart_lines, Matrix: _matrix_lines, RegionMap: _map_lines}[type(panel)]
+    return list(draw(panel, width))
 
 
 def _chart_lines(chart: Chart, width: int) -> Iterator[str]:
@@ -57,7 +57,7 @@ def _chart_lines(chart: Chart, width: int) -> Iterator[str]:
         for name, i in zip(names, range(0, len(one.y), step), strict=True):
             yield f"  {name.rjust(wide)} {_bar(one, i, scale)} {_value(one, i)}"
         if step > 1:
-            yield f"  (every {step}th of {len(one.y)} values)"
+            yield f"  (one of {step} values is shown)"
 
 
 def _place(axis: ChartAxis, x: float) -> str:
@@ -105,32 +105,43 @@ def _matrix_lines(matrix: Matrix, width: int) -> Iterator[str]:
     values = np.nan_to_num(np.asarray(matrix.values, np.float64))
     if matrix.unclear is not None:
         values = np.where(matrix.unclear, 0, values)
-    names = [shortened(name, 18) for name in matrix.rows]
+    lines, _, _ = _shaded(values, matrix.top, max(20, width - 24))
+    names = (
+        [shortened(name, 18) for name in matrix.rows] if len(lines) == len(matrix.rows) else [""] * len(lines)
+    )
     wide = max(map(len, names), default=0)
-    each = max(1, min(6, (width - wide - 4) // max(1, values.shape[1])))
-    for i, line in enumerate(_shaded(values, matrix.top, width)):
-        name = names[i] if len(names) == values.shape[0] and i < len(names) else ""
-        yield f"  {name.rjust(wide)} " + "".join(char * (each if matrix.columns else 2) for char in line)
+    for name, line in zip(names, lines, strict=True):
+        yield f"  {name.rjust(wide)} |{line}|"
     if matrix.columns:
         yield f"  from left to right: {', '.join(shortened(name, 14) for name in matrix.columns[:_MOST])}"
 
 
-def _shaded(values: np.ndarray, top: float | None, width: int) -> list[str]:
-    """Return the cells as letters; a large matrix is thinned."""
-    step = max(1, math.ceil(max(values.shape[0] / 40, values.shape[1] / max(1, (width - 4) // 2))))
-    few = values[::step, ::step]
-    most = max(top if top is not None else float(np.abs(few).max(initial=0.0)), 1e-300)
+def _shaded(
+    values: np.ndarray, top: float | None, width: int, most_each: int = 6
+) -> tuple[list[str], str, float]:
+    """Return lines of shades, what one shade stands for, and the number of the darkest one.
+
+    A shade of a large matrix stands for the mean of a block of cells.
+    """
+    down, across = (max(1, -(-size // most)) for size, most in zip(values.shape, (_HIGH, width), strict=True))
+    few = block_means(values, down, across)
+    most = top if top is not None else max(float(np.abs(few).max(initial=0.0)), 1e-300)
     level = np.clip(np.ceil(np.abs(few) / most * (len(_SHADES) - 1)), 0, len(_SHADES) - 1).astype(int)
-    return ["".join(_SHADES[one] for one in row) for row in level]
+    each = max(1, min(most_each, width // max(1, few.shape[1])))
+    said = "a cell" if down == across == 1 else f"a cell, in the mean over {down} x {across} cells"
+    return ["".join(_SHADES[one] * each for one in row) for row in level], said, most
 
 
 def _map_lines(regions: RegionMap, width: int) -> Iterator[str]:
     """Shade the cells of a grid, north first; of other regions, list those with the largest numbers."""
-    known = np.where(regions.unclear, 0, regions.values)
     if regions.grid is not None:
         shape = (len(regions.grid[1]) - 1, len(regions.grid[0]) - 1)
-        for line in _shaded(known.reshape(shape)[::-1], regions.ends[1], width):
-            yield "  " + "".join(char * 2 for char in line)
+        values = regions.values if regions.ends[0] < 0 else np.maximum(regions.values, 0)
+        lines, said, top = _shaded(values.reshape(shape)[::-1], None, min(width - 4, 60), 2)
+        yield "+" + "-" * len(lines[0]) + "+"
+        yield from (f"|{line}|" for line in lines)
+        yield "+" + "-" * len(lines[0]) + "+"
+        yield f"north at the top; {_SHADES[-1]} stands for {shown(round(top, 3))} in {said}"
         return
     for i in np.argsort(-np.abs(regions.values), kind="stable")[:_MOST]:
         share = abs(float(regions.values[i])) / max(regions.ends[1], 1e-300)

@@ -6,7 +6,7 @@ import pytest
 
 import tacit as tc
 from tacit.explain import ExplainedQuestion, rate_distortion, small_crowd, tradeoff, what_a_budget_buys
-from tacit.explain._text_chart import draw_curve
+from tacit.show import draw_curve
 
 
 def test_a_salary_without_bounds_asks_for_them():  # WORKED_EXAMPLES 13

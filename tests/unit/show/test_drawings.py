@@ -313,6 +313,13 @@ def test_a_logarithmic_axis_covers_its_values(values):
     assert len(scale.ticks) <= 12
 
 
+def test_words_of_a_cell_may_have_two_lines():
+    matrix = Matrix(np.eye(2), ("a", "b"), ("x", "y"), words=(("1\n[0, 2]", ""), ("", "1")))
+    figure = Figure("m", (matrix,))
+    assert ">[0, 2]<" in figure.svg()
+    assert figure.picture().axes[0].texts[0].get_text() == "1\n[0, 2]"
+
+
 def test_the_limit_has_its_own_colour():
     chart = Chart((ChartSeries("bounds", (0,), (0.7,), label="limit", colour=RED),), ChartAxis("", ("e",)))
     assert PALETTE[RED] in Figure("l", (chart,)).svg()

@@ -9,7 +9,7 @@ import pytest
 
 import tacit as tc
 from kinds_of_contents import MADE, WITHOUT_FIGURE, answer, certificate
-from tacit.core import AnswerBatch, BatchAnswer, Content, Release
+from tacit.core import AnswerBatch, AnswerTable, BatchAnswer, Cells, Content, Release
 from tacit.core._registry import _built_in
 from tacit.service._release_contents import chart_of, kind_words, lines_of, value_tables
 
@@ -90,6 +90,22 @@ def test_an_unknown_picture_is_refused_with_the_known_ones(kind):
         release(kind).plot("pie")
     assert refused.value.code == "unknown-column"
     assert release(kind).figures()[0].name in str(refused.value.fix)
+
+
+def test_groups_whose_long_names_begin_alike_stay_apart():
+    names = tuple(f"a group with a long name, number {i}" for i in range(70))
+    [figure] = answer(70, names=names).figures()
+    assert figure.svg().count("<circle") == 60
+    assert figure.words == ("bars: 95 % interval for the noise only; first 60 of 70 groups",)
+    [axes] = figure.picture().axes
+    assert len({label.get_text() for label in axes.get_xticklabels()}) == 60
+
+
+def test_a_missing_group_does_not_hide_that_the_others_have_intervals():
+    cells = Cells((None, 2.0, None), (-9.0, 1.0, None), (30.0, 3.0, None))
+    [figure] = AnswerTable({"ward": ("a", "b", "c")}, {"m": cells}, 0.9).figures()
+    assert figure.words == ("bars: 90 % interval for the noise only",)
+    assert figure.svg().count("<circle") == 1
 
 
 def test_a_batch_draws_each_answer_below_the_other_or_one_by_its_name():

@@ -1,4 +1,4 @@
-"""The text chart of `explain`: a curve drawn with characters, for terminals and logs."""
+"""A curve drawn with characters, for terminals and logs."""
 
 from __future__ import annotations
 

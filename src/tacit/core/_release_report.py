@@ -21,7 +21,7 @@ h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}
 .wide{overflow-x:auto}table{border-collapse:collapse}
 td,th{padding:.2rem .8rem .2rem 0;border-bottom:1px solid #8884;vertical-align:top}
 figure{margin:1rem 0;max-width:36rem}
-svg{max-width:100%;height:auto}li{overflow-wrap:anywhere}
+svg{width:100%;max-width:36rem;height:auto}li{overflow-wrap:anywhere}
 pre{white-space:pre-wrap;overflow-wrap:anywhere}
 @media print{body{max-width:none;margin:0}}
 """

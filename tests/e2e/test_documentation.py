@@ -68,6 +68,7 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", runs("python"), ids=name)
 def test_no_check_stands_in_code_that_people_read(page):
+    assert "{code-cell}" not in page.read_text(), "write ```python: the other kind does not run"
     for line, kind, body in blocks(page):
         if kind == "python" and ">>>" not in body:
             found = [node.lineno for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Assert)]
@@ -110,9 +111,9 @@ assert printed.split() == ["2", "2", "3"]
 -->
 
 ```python
-from tacit.picture import Picture
+from matplotlib.figure import Figure
 
-picture = Picture()
+picture = Figure()
 picture.subplots().set_title("one & two")
 ```
 """

@@ -25,6 +25,8 @@ from tacit.mechanisms import (
     LadderNoise,
     RandomizedResponse,
     ResidualNoise,
+    RoundedGaussian,
+    SampledSteps,
     SparseVector,
     SplittingTree,
     StarLadder,
@@ -58,6 +60,12 @@ def _change(first: Any, second: Any) -> list[int]:
     return [int(y) - int(x) for x, y in zip(a, b, strict=True)]
 
 
+def _flat(sums: Any) -> list[Fraction]:
+    """Return sums, which may be tensors, as one list of exact numbers."""
+    parts = sums if isinstance(sums, list) else [sums]
+    return [Fraction(x) for part in parts for x in np.ravel(np.asarray(part)).tolist()]
+
+
 def share_used(mechanism: Any, first: Any, second: Any) -> Fraction:
     """Return the share that two neighbours use of the distance for which a mechanism is calibrated.
 
@@ -66,8 +74,11 @@ def share_used(mechanism: Any, first: Any, second: Any) -> Fraction:
     match mechanism:
         case DiscreteLaplace():
             return Fraction(sum(map(abs, _change(first, second)))) / mechanism.sensitivity
-        case DiscreteGaussian():
+        case DiscreteGaussian() | RoundedGaussian():
             return sum(Fraction(x) ** 2 for x in _change(first, second)) / mechanism.sensitivity**2
+        case SampledSteps():  # with everybody in the sample
+            a, b = (_flat(one.sums(np.arange(one.units))) for one in (first, second))
+            return sum((y - x) ** 2 for x, y in zip(a, b, strict=True)) / Fraction(mechanism.sensitivity) ** 2
         case StrategyNoise():
             return share_used(mechanism.noise, mechanism.sums(first), mechanism.sums(second))
         case ToeplitzNoise():
@@ -153,10 +164,12 @@ def _exact(plan: Plan[Any], fixed: dict[int, Any]) -> list[Any]:
 
 
 @contextmanager
-def fixed_ranking(secret: int) -> Iterator[None]:
-    """Let all datasets that are declared meanwhile keep the same rows of a unit."""
+def fixed_ranking(
+    secret: int, modules: tuple[str, ...] = ("tables._protect", "maps._trips", "maps._point_source")
+) -> Iterator[None]:
+    """Let all datasets that are declared, or read, meanwhile keep the same rows of a unit."""
     with pytest.MonkeyPatch.context() as patch:
-        for room in ("tables._protect", "maps._trips", "maps._point_source"):
+        for room in modules:
             patch.setattr(f"tacit.{room}.ranking_secret", lambda: secret)
         yield
 

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import tacit as tc
+from exact_integers import exact_of_plan
 from hospitals import small_hospital, small_study
+from neighbouring_data import fixed_ranking, shares_used
 from tacit import TacitError
 from tacit.core import Question, questions_of
 from tacit.learn._prepaid import PrepaidFits
@@ -41,6 +43,7 @@ def logistic(**more):
 
 
 def trainer(data, **more):
+    torch.manual_seed(7)
     model = torch.nn.Linear(2, 2)
     moves = torch.optim.SGD(model.parameters(), lr=0.1)
     return tc.learn.Trainer(model, torch.nn.CrossEntropyLoss(), moves, data=data, batch=200, steps=2, **more)
@@ -58,7 +61,8 @@ def evaluation(data):
 
 
 def score(data):
-    return SCORE.ask(data, measure="accuracy", digest="a model", scores=lambda: np.full(60, 4096))
+    scores = 4096 * (data._arrays[1] == 1)
+    return SCORE.ask(data, measure="accuracy", digest="a model", scores=lambda: scores)
 
 
 def several_fits(data):
@@ -164,3 +168,67 @@ def test_a_fit_that_is_asked_first_is_the_fit_of_the_estimator():
     assert logistic(**facts).question(X, Y).plan(**GOAL).hash == priced.plan(X, Y).hash
     with pytest.raises(TacitError, match="size"):
         logistic(dataset="without a size", budget=BUDGET).question(X, Y)
+
+
+# -- neighbours: one patient with all rows leaves, or one client
+
+#: Their data is read by fits alone, which must not cost more than was paid (`gaussian_share`).
+THROUGH_FITS = {("examples", "search"), ("examples", "prepaid")}
+#: Floats may move by 1.0016 clips, as the certificate says; elsewhere the bound holds exactly.
+MOST = {("examples", "train"): 1.0016**2}
+
+
+def patients(rng, unit="patient", *, alone=False):
+    """Return rows of a few patients, some of them odd, and the same without one patient, or one row."""
+    size = int(rng.integers(2, 12))
+    features = (rng.normal(size=(size, 2)) * 10.0 ** rng.integers(-1, 3)).astype(np.float32)
+    features[rng.random(size) < 0.1] = rng.choice([np.nan, np.inf, 1e30])
+    target, owner = rng.choice([0, 1, 1, 7], size), rng.integers(0, 4, size)
+    made, owner = [], np.arange(size) if alone else owner
+    for kept in (np.ones(size, bool), owner != rng.choice(owner)):
+        owners = {} if unit == "row" else {"owners": owner[kept], "per_unit": 2}
+        who = tc.Unit.row() if unit == "row" else unit
+        made.append(tc.learn.examples(
+            features[kept], target[kept], unit=who, size=2_000, budget=BUDGET, name="people", **owners
+        ))  # fmt: skip
+    return made
+
+
+def groups(rng):
+    """Return clients with updates of any length, and the same clients without one."""
+    names, updates = ["north", "south", "west"], rng.normal(size=(3, 3)) * 10.0 ** rng.integers(-2, 3)
+    reached = {
+        name: Client(name, lambda weights, own=own: [own]) for name, own in zip(names, updates, strict=True)
+    }
+    return [clients(some, in_process(reached), size=2_000, budget=BUDGET) for some in (names, names[1:])]
+
+
+def largest_share(kind, name, tries=12, **how):
+    rng, most = np.random.default_rng(3), 0
+    for _ in range(tries):
+        with fixed_ranking(int(rng.integers(2**30)), ("learn._unit_rows", "learn._teacher_parts")):
+            asked = [
+                ASKED[kind, name](data) for data in (patients if kind == "examples" else groups)(rng, **how)
+            ]
+            most = max(most, *shares_used(*(one.plan(**goal_of(one)) for one in asked)))
+    return float(most)
+
+
+@pytest.mark.parametrize(("kind", "name"), [one for one in ASKED if one not in THROUGH_FITS])
+def test_one_unit_moves_no_step_of_learning_by_more_than_its_mechanism_allows(kind, name):
+    single = {"unit": "row", "alone": True} if name == "score" else {}
+    assert 0.9 < largest_share(kind, name, **single) <= MOST.get((kind, name), 1)
+
+
+@pytest.mark.parametrize("name", ["fit", "evaluate", "train"])
+def test_the_search_catches_patients_whose_rows_are_protected_one_by_one(name):
+    assert largest_share("examples", name, unit="row") > 1.01
+
+
+def test_a_score_of_patients_with_several_rows_is_refused_and_no_score_is_above_a_full_one():
+    several = people(unit="patient", owners=np.arange(60) // 2, per_unit=2)
+    with pytest.raises(TacitError, match="unit must be a row for a priced score"):
+        score(several).plan(epsilon=8)
+    data = people()
+    asked = SCORE.ask(data, measure="accuracy", digest="odd", scores=lambda: np.full(60, 10**12))
+    assert sum(exact_of_plan(asked.plan(epsilon=8))[0]) == 60 * 4096

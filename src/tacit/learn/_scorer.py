@@ -86,7 +86,8 @@ def draft_score(
     data: Examples, goal: Goal, *, measure: str, digest: str, scores: Callable[[], NDArray[np.int64]]
 ) -> Draft[AnswerTable]:
     """Draft one score: the sum of scores, and the sum of what is missing to full ones, in whole numbers."""
-    del data
+    if not data.unit.is_row:
+        raise _several_rows(str(data.unit))
     assert goal.epsilon is not None  # noqa: S101 - a score takes nothing else
     noise = DiscreteLaplace(epsilon=goal.epsilon, sensitivity=FEATURE_STEPS)
 
@@ -103,7 +104,7 @@ def draft_score(
 
     task = Task(
         document={"score": measure, "data": digest},
-        open=lambda _: scores(),
+        open=lambda _: np.clip(scores(), 0, FEATURE_STEPS),
         steps=(
             Step(
                 noise,
@@ -114,6 +115,18 @@ def draft_score(
         reading=reading,
     )
     return Draft(task=task, asked=f"a score, {measure}", goal=goal)
+
+
+def _several_rows(unit: str) -> TacitError:
+    """Refuse a score of units with several rows."""
+    return bad_parameter(
+        "unit", "a row for a priced score", unit,
+        why=f"{with_article(unit)} with several rows would move the score by more than one row",
+        fix=Either(
+            Code("tc.learn.search(model, grid, X, y, owners=ids, epsilon=1, delta=1e-6)"),
+            Code("tc.learn.evaluate(model, held_out, smaller_class=500).plan(epsilon=1, delta=1e-6)"),
+        ),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -130,14 +143,7 @@ class PricedScorer:
         part = private_parts(estimator)[-1]
         needs_names(part)
         if part.unit != "row":
-            raise bad_parameter(
-                "unit", "a row for a priced score", part.unit,
-                why=f"{with_article(part.unit)} with several rows would move the score by more than one row",
-                fix=Either(
-                    Code("tc.learn.search(model, grid, X, y, owners=ids, epsilon=1, delta=1e-6)"),
-                    Code("tc.learn.evaluate(model, held_out, smaller_class=500).plan(epsilon=1, delta=1e-6)"),
-                ),
-            )  # fmt: skip
+            raise _several_rows(part.unit)
         bounds = part._score_bounds()  # noqa: SLF001 - of this room
         if (bounds is None) != (self.measure == "accuracy"):
             known = "accuracy" if bounds is None else "neg_mean_squared_error"

@@ -31,7 +31,7 @@ def a_model(path, **more):
 
 
 def a_search(path, **more):
-    said = {"cv": tc.learn.Folds(2, ledger=path), "scoring": tc.learn.scorer("accuracy", epsilon=0.1),
+    said = {"cv": tc.learn.Folds(2, ledger=path), "scoring": tc.learn.scorer("accuracy", epsilon=0.5),
             "error_score": "raise"}  # fmt: skip
     return GridSearchCV(a_model(path), GRID, **{**said, **more})
 
@@ -207,7 +207,7 @@ def test_a_score_is_near_the_truth_at_a_large_epsilon(path):
 def test_a_search_inside_a_pipeline_is_prepaid(path):
     search = GridSearchCV(
         make_pipeline(FunctionTransformer(), a_model(path)), {"logisticregression__steps": [2, 3]},
-        cv=tc.learn.Folds(2, ledger=path), scoring=tc.learn.scorer("accuracy", epsilon=0.1),
+        cv=tc.learn.Folds(2, ledger=path), scoring=tc.learn.scorer("accuracy", epsilon=0.5),
         error_score="raise",
     )  # fmt: skip
     with tc.learn.prepaid(search, fits=5, epsilon=2, delta=1e-4) as plan:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Choose
-from tacit.show import Chart, ChartAxis, ChartSeries, Figure, Matrix
+from tacit.errors import TacitError
+from tacit.show import Chart, ChartAxis, ChartSeries, Figure, Matrix, chosen
 from tacit.synth._facts import table_name
 from tacit.synth._table_views import source_of
 
@@ -24,12 +24,16 @@ def table_figures(held: SyntheticTable, what: str | None) -> tuple[Figure, ...]:
     """Return one measured table of one or two columns, or the measured pairs in one figure."""
     found = _drawable(held)
     names = {table_name(held.columns, columns): columns for columns in found}
-    if what is not None and what not in names:
-        raise bad_parameter("column", "a measured table", what, fix=Choose(tuple(names), given=what))
-    pairs = [columns for columns in found if len(columns) == 2]
-    drawn = [names[what]] if what is not None else (pairs or found)[:_MOST]
+    if what is not None:
+        return chosen(what, {name: partial(_figure, held, [columns]) for name, columns in names.items()})
+    pairs: list[Columns] = [columns for columns in found if len(columns) == 2]
+    drawn = (pairs or found)[:_MOST]
+    return (_figure(held, drawn),) if drawn else ()
+
+
+def _figure(held: SyntheticTable, drawn: list[Columns]) -> Figure:
     panels = tuple(_panel(held, columns) for columns in drawn)
-    return (Figure("synthetic rows", panels, _WORDS, what or "", min(3, len(panels))),) if panels else ()
+    return Figure("synthetic rows", panels, _WORDS, across=min(3, len(panels)))
 
 
 def _drawable(held: SyntheticTable) -> list[Columns]:

@@ -409,7 +409,7 @@ def test_labels_are_saved_and_read_with_their_certificate(tmp_path):
     assert "agreement of teachers" in str(again.certificate.fields)
     assert "labels of 20 teachers" in repr(release)
     assert release.plot() is not None
-    assert refused(lambda: release.plot("votes"))
+    assert refused(lambda: release.plot("votes"), "unknown-column")
 
 
 # -- students

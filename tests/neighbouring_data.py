@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from tacit.core import Plan
 
-__all__ = ["PAIRS", "fixed_ranking", "share_used", "shares_used", "without_a_node"]
+__all__ = ["PAIRS", "fixed_ranking", "share_used", "shares_used"]
 
 DAYS = 2
 _ODD = (math.nan, math.inf, -math.inf, 1e308, -5.0, 5e-324, 150.0)
@@ -235,13 +235,6 @@ def _friends(rng: Generator, *, directed: bool = False) -> tuple[Any, Any]:
     columns = {"a": a.tolist(), "b": b.tolist(), "w": pa.array(_numbers(rng, size, -2, 9), pa.float64())}
     rows = pa.table(columns)
     return rows, rows.filter(pa.array((~same).tolist()))
-
-
-def without_a_node(rng: Generator) -> tuple[Any, Any]:
-    """Return edges, and the same without one node."""
-    rows, _ = _friends(rng)
-    node = rng.choice(["ana", "ben", "eva", "tom"])
-    return rows, rows.filter(pc.and_(pc.not_equal(rows["a"], node), pc.not_equal(rows["b"], node)))
 
 
 def _calls(rng: Generator, people: int) -> Any:

@@ -72,9 +72,11 @@ def rational(
     return exact
 
 
-def count(name: str, value: SupportsIndex, *, zero: bool = True, fix: Fix | None = None) -> int:
+def count(
+    name: str, value: SupportsIndex, *, zero: bool = True, fix: Fix | None = None, must_be: str = ""
+) -> int:
     """Read a whole number that counts things: an int or a NumPy integer, never a boolean or a float."""
-    must_be = "a non-negative whole number" if zero else "a positive whole number"
+    must_be = must_be or ("a non-negative whole number" if zero else "a positive whole number")
     if isinstance(value, bool) or type(value).__name__ == "bool":
         raise bad_parameter(name, must_be, value, fix=fix or Set(**{name: 10}))
     try:

@@ -10,14 +10,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, SupportsIndex, TypeVar
+from fractions import Fraction
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational, read_fraction
 from tacit.fixes import Choose, Code, Set
-
-if TYPE_CHECKING:
-    from fractions import Fraction
 
 __all__ = [
     "Anything", "Choice", "ColumnName", "Day", "Delta", "Flag", "Instance", "Integer", "Listed", "Parameter",
@@ -86,12 +84,13 @@ class Integer(_AsItIs):
     low: int = 0
     high: int | None = None
     why: str = ""
+    instead: int | None = None
 
     @property
     def words(self) -> str:
         """What may be given."""
         return (
-            f"a whole number from {self.low:,} to {self.high:,}"
+            f"a whole number from {self.low:,} to {_written(self.high)}"
             if self.high is not None
             else f"a whole number of at least {self.low:,}"
         )
@@ -99,16 +98,19 @@ class Integer(_AsItIs):
     @property
     def example(self) -> int:
         """Something that may be given."""
-        return self.low
+        return self.low if self.instead is None else self.instead
 
-    def read(self, name: str, value: SupportsIndex) -> int:
+    def read(self, name: str, value: object) -> int:
         """Return the number, or refuse it."""
-        fix = Set(**{name: max(self.low, min(10, self.high or 10))})
-        if self.low == 0 and self.high is None:
-            return count(name, value, fix=fix)
-        whole = count(name, value, zero=self.low == 0, fix=fix)
+        usual = max(self.low, min(10, self.high or 10))
+        fix = Set(**{name: usual if self.instead is None else self.instead})
+        must_be = self.words
+        if self.high is None and self.low in {0, 1}:
+            must_be = f"a {'positive' if self.low else 'non-negative'} whole number"
+        given: Any = value  # what is no number is refused like one out of range
+        whole = count(name, given, fix=fix, must_be=must_be)
         if whole < self.low or (self.high is not None and whole > self.high):
-            raise bad_parameter(name, self.words, value, why=self.why, fix=fix)
+            raise bad_parameter(name, must_be, value, why=self.why, fix=fix)
         return whole
 
     def from_text(self, name: str, text: str) -> int:
@@ -150,7 +152,7 @@ class RealNumber:
     above: Number | None = None
     below: Number | None = None
     why: str = ""
-    instead: Number = 0.5
+    instead: Number | str = 0.5
 
     @property
     def words(self) -> str:
@@ -167,19 +169,18 @@ class RealNumber:
         return f"{kind} number"
 
     @property
-    def example(self) -> Number:
+    def example(self) -> Number | str:
         """Something that may be given."""
         return self.instead
 
-    def read(self, name: str, value: Number) -> Fraction:
+    def read(self, name: str, value: object) -> Fraction:
         """Return the exact rational, or refuse it."""
-        ends = (self.least, self.most, self.above, self.below)
+        given: Any = value  # None is refused like text
         fix = Set(**{name: self.instead})
-        if ends == (None, None, None, None):
-            return rational(
-                name, value, zero=self.zero, negative=self.negative, fix=fix if self.instead != 0.5 else None
-            )
-        exact = rational(name, value, zero=True, negative=True, must_be=self.words, fix=fix)
+        if (self.least, self.most, self.above, self.below) == (None, None, None, None):
+            own = None if self.instead == 0.5 else fix
+            return rational(name, given, zero=self.zero, negative=self.negative, fix=own)
+        exact = rational(name, given, zero=True, negative=True, must_be=self.words, fix=fix)
         inside = (
             (self.least is None or exact >= self.least)
             and (self.most is None or exact <= self.most)
@@ -187,7 +188,8 @@ class RealNumber:
             and (self.below is None or exact < self.below)
         )
         if not inside:
-            raise bad_parameter(name, self.words, value, why=self.why, fix=fix)
+            shown = float(exact) if isinstance(value, Fraction) else value
+            raise bad_parameter(name, self.words, shown, why=self.why, fix=fix)
         return exact
 
     def from_text(self, name: str, text: str) -> Any:
@@ -206,12 +208,12 @@ class RealNumber:
         return read_fraction(document)
 
 
-def Share(*, instead: Number = 0.5, why: str = "") -> RealNumber:  # noqa: N802 - reads like the others
+def Share(*, instead: Number | str = 0.5, why: str = "") -> RealNumber:  # noqa: N802 - reads like the others
     """Return the parameter of a share above 0 and at most 1."""
     return RealNumber(above=0, most=1, instead=instead, why=why)
 
 
-def Probability(*, instead: Number = 0.5, why: str = "") -> RealNumber:  # noqa: N802
+def Probability(*, instead: Number | str = 0.5, why: str = "") -> RealNumber:  # noqa: N802
     """Return the parameter of a probability from 0 to 1."""
     return RealNumber(least=0, most=1, instead=instead, why=why)
 
@@ -260,7 +262,9 @@ class Choice(_AsItIs):
     @property
     def words(self) -> str:
         """What may be given."""
-        return f"one of {', '.join(self.choices)}"
+        if len(self.choices) > 3:
+            return f"one of {', '.join(self.choices)}"
+        return " or ".join(f'"{one}"' for one in self.choices)
 
     @property
     def example(self) -> str:
@@ -345,7 +349,7 @@ class Instance(Generic[T]):
 
         Examples
         --------
-        >>> Instance(Integer, "Integer(1, 20)").read("accepts", 3)
+        >>> Instance(Integer, "accepts=Integer(1, 20)").read("accepts", 3)
         Traceback (most recent call last):
         tacit.errors.TacitError: accepts must be an Integer, got 3
           fix: accepts=Integer(1, 20)
@@ -355,7 +359,7 @@ class Instance(Generic[T]):
             return value
         article = "an" if self.kind.__name__[0] in "AEIO" else "a"
         words = self.words or f"{article} {self.kind.__name__}"
-        raise bad_parameter(name, words, value, why=self.why, fix=Code(f"{name}={self.example}"))
+        raise bad_parameter(name, words, value, why=self.why, fix=Code(self.example))
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,4 +466,5 @@ class Anything(_AsItIs):
 
 def _written(end: Number | None) -> str:
     """Write an end of a range: a whole number with its commas, another one in a few digits."""
-    return f"{int(end):,}" if end is not None and end == int(end) else f"{float(end or 0):g}"
+    number = float(end or 0)
+    return f"{int(number):,}" if number.is_integer() and abs(number) < 1e15 else f"{number:g}"

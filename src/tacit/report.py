@@ -51,9 +51,7 @@ class ReportTable:
         """Return the table as HTML, with every cell escaped."""
         head = "".join(f'<th style="{_CELL}">{html.escape(cell)}</th>' for cell in self.header)
         rows = (
-            "<tr>"
-            + "".join(f'<td style="{_CELL}"><bdi>{html.escape(cell)}</bdi></td>' for cell in row)
-            + "</tr>"
+            "<tr>" + "".join(f'<td style="{_CELL}">{html.escape(cell)}</td>' for cell in row) + "</tr>"
             for row in self.rows
         )
         title = f'<caption style="{_TITLE}">{html.escape(self.title)}</caption>' if self.title else ""

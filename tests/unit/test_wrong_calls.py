@@ -118,9 +118,9 @@ def _python(fix):
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory):
+def all_calls(tmp_path_factory):
     """Make all wrong calls; return what came of each."""
-    found = []
+    found, pasted = [], []
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         patch.chdir(tmp_path_factory.mktemp("wrong"))
@@ -145,7 +145,42 @@ def outcomes(tmp_path_factory):
                     except Exception as error:
                         outcome = error
                 found.append((f"{label}({name}) {way}", outcome))
-    return found
+                pasted.append((f"{label}({name}) {way}", _pasted(made[0], name, args, given, outcome)))
+    return found, pasted
+
+
+@pytest.fixture(scope="module")
+def outcomes(all_calls):
+    return all_calls[0]
+
+
+def _pasted(function, name, args, given, refused):
+    """Call again with the value that the fix names; return the second error, or None where it works."""
+    fix = getattr(refused, "fix", None)
+    if not isinstance(fix, Set) or fix.upper or set(fix.values) != {name}:
+        return "no value"
+    if not inspect.isclass(function):
+        return "no value"  # an answer may take its time
+    place = list(inspect.signature(function).parameters).index(name)
+    if place < len(args) and name not in given:
+        args = [*args[:place], fix.values[name], *args[place + 1 :]]
+    else:
+        given = {**given, **fix.values}
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            function(*args, **given)
+    except TacitError as error:  # perhaps of another parameter, which does not go with the new value
+        return str(error) if error.what.startswith(f"{name} must be") else None
+    except Exception as error:
+        return repr(error)
+    return None
+
+
+def test_the_value_that_a_fix_names_works_when_it_is_pasted(all_calls):
+    tried = [(call, error) for call, error in all_calls[1] if error != "no value"]
+    assert len(tried) > 300
+    still = [f"{call} -> {error}" for call, error in tried if error is not None]
+    assert not still, "\n".join(still)
 
 
 def test_no_wrong_call_ends_in_a_bare_error(outcomes):

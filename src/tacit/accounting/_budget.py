@@ -25,6 +25,7 @@ from tacit.accounting._zcdp import pure_rho
 from tacit.accounting.numeric import on_grid
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Either, Set
+from tacit.parameters import Probability, RealNumber
 
 if TYPE_CHECKING:
     from tacit.exact import Number
@@ -144,8 +145,7 @@ class Spend:
     ) -> None:
         exact = None if epsilon is None else on_grid(exact_number("epsilon", epsilon, zero=True))
         mass = exact_number("delta", delta, zero=True)
-        if mass > 1:
-            raise bad_parameter("delta", "in [0, 1]", delta, fix=Set(delta=1e-6))
+        Probability(instead=1e-6).read("delta", delta)
         known = None if rho is None else on_grid(exact_number("rho", rho, zero=True))
         if exact is not None:
             implied = pure_rho(exact)
@@ -221,10 +221,7 @@ class Spend:
 def read_delta(delta: Number) -> Fraction:
     """Read a delta in [0, 1)."""
     exact = exact_number("delta", delta, zero=True)
-    if exact >= 1:
-        raise bad_parameter(
-            "delta", "in [0, 1)", delta, why="a delta of 1 guarantees nothing", fix=Set(delta=1e-6)
-        )
+    RealNumber(least=0, below=1, instead=1e-6, why="a delta of 1 guarantees nothing").read("delta", delta)
     return exact
 
 

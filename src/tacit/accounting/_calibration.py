@@ -13,6 +13,7 @@ from tacit.accounting._zcdp import rho_cap
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count
 from tacit.fixes import Code, Set
+from tacit.parameters import Instance
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,8 +57,7 @@ def calibrate(
             "give either a target, or epsilon, delta and rho; not both",
             fix=Set(epsilon=1, delta=1e-6),
         )
-    if not isinstance(target, Budget):
-        raise bad_parameter("target", "a Budget", target, fix=Code("Budget(epsilon=1, delta=1e-6)"))
+    target = Instance(Budget, "Budget(epsilon=1, delta=1e-6)").read("target", target)
 
     wanted = _protection(target)
     low: tuple[float, float] | None = None  # (noise, protection) that does not fit

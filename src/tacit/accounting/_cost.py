@@ -29,6 +29,7 @@ from tacit.accounting._selection import gamma_for
 from tacit.accounting.numeric import round_up
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Set
+from tacit.parameters import Instance, Share
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -124,8 +125,7 @@ class Cost(Constructors, Readings):
                 "bad-parameter", "parallel needs at least one cost, got none", fix=Code("Cost.parallel(a, b)")
             )
         for cost in costs:
-            if not isinstance(cost, Cost):
-                raise bad_parameter("cost", "a Cost", cost, fix=Code("Cost.parallel(a, b)"))
+            cost = Instance(Cost, "Cost.parallel(a, b)").read("cost", cost)
         adjacency = the_same(cost.adjacency for cost in costs)
         if len(costs) == 1:
             return costs[0]
@@ -175,8 +175,7 @@ class Cost(Constructors, Readings):
         True
         """
         for cost in candidates:
-            if not isinstance(cost, Cost):
-                raise bad_parameter("cost", "a Cost", cost, fix=Code("Cost.best_of(a, b, runs=10)"))
+            cost = Instance(Cost, "Cost.best_of(a, b, runs=10)").read("cost", cost)
         if not candidates or (runs is None) == (gamma is None) or (law == "poisson" and runs is None):
             raise TacitError(
                 "bad-parameter",
@@ -208,8 +207,7 @@ class Cost(Constructors, Readings):
         0.0824
         """
         rate = exact_number("q", q)
-        if rate > 1:
-            raise bad_parameter("q", "in (0, 1]", q, why="it is a probability", fix=Set(q=0.01))
+        Share(instead=0.01, why="it is a probability").read("q", q)
         match self.parts:
             case _ if rate == 1 or not self.parts:
                 return self

@@ -40,7 +40,8 @@ from tacit.accounting._remaining import Remaining, count_of, remaining_of, round
 from tacit.accounting._zcdp import rho_cap
 from tacit.accounting.numeric import on_grid
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Code, Either, Fix, Say, Set
+from tacit.fixes import Either, Fix, Say, Set
+from tacit.parameters import Instance
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,8 +84,7 @@ class Filter:
         >>> Filter.start(Budget(epsilon=3, delta=1e-6), version=1).orders
         ()
         """
-        if not isinstance(budget, Budget):
-            raise bad_parameter("budget", "a Budget", budget, fix=Code("Filter.start(Budget(epsilon=1))"))
+        budget = Instance(Budget, "Filter.start(Budget(epsilon=1))").read("budget", budget)
         if version not in (VERSION, WITH_CURVE):
             raise bad_parameter("version", "1 or 2", version, fix=Set(version=WITH_CURVE))
         if version == VERSION or budget.epsilon is None or not budget.delta:
@@ -237,8 +237,7 @@ class Filter:
 
     def added(self, spend: Spend) -> Filter:
         """Return the filter with the charge added, without asking whether it fits (`within` answers that)."""
-        if not isinstance(spend, Spend):
-            raise bad_parameter("spend", "a Spend", spend, fix=Code("filter.admits(cost.spend)"))
+        spend = Instance(Spend, "filter.admits(cost.spend)").read("spend", spend)
         return Filter(
             self.budget,
             _add(self.epsilon, spend.epsilon),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tacit.accounting._numbers import exact_number, whole_number
+from tacit.accounting._numbers import exact_number
 from tacit.errors import bad_parameter
-from tacit.fixes import Choose, Set
+from tacit.fixes import Set
+from tacit.parameters import Choice, Integer
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -23,18 +24,14 @@ def read_positive(law: object, *names: str) -> None:
 
 def checked_runs(runs: str, parameter: Fraction) -> None:
     """Refuse a law of the number of runs that is unknown, or a parameter outside its range."""
-    if runs not in RUN_LAWS:
-        raise bad_parameter("law", "the law of the number of runs", runs, fix=Choose(RUN_LAWS))
+    Choice(RUN_LAWS).read("law", runs)
     if runs != "poisson" and parameter >= 1:
         raise bad_parameter("gamma", "between 0 and 1", float(parameter), fix=Set(gamma=0.027))
 
 
 def several_categories(categories: int) -> int:
     """Read a number of categories, at least 2."""
-    number = whole_number("categories", categories)
-    if number < 2:
-        raise bad_parameter("categories", "at least 2", categories, fix=Set(categories=3))
-    return number
+    return Integer(2, instead=3).read("categories", categories)
 
 
 def check_whole_move(sensitivity: Fraction) -> None:

@@ -22,6 +22,7 @@ from tacit.accounting._law_fields import check_whole_move, checked_runs, read_po
 from tacit.accounting._numbers import exact_number, whole_number
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Set
+from tacit.parameters import Delta, RealNumber, Share
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -131,8 +132,7 @@ class ApproximateLoss:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", exact_number("epsilon", self.epsilon, zero=True))
         read_positive(self, "delta")
-        if self.delta >= 1:
-            raise bad_parameter("delta", "below 1", self.delta, fix=Set(delta=1e-6))
+        Delta(zero=False).read("delta", self.delta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +155,7 @@ class RenyiLoss:
         points: dict[Fraction, Fraction] = {}
         for order, divergence in self.curve:
             exact = exact_number("order", order)
-            if exact <= 1:
-                raise bad_parameter("order", "above 1", order, fix=Set(order=2))
+            RealNumber(above=1, instead=2).read("order", order)
             points[exact] = min(points.get(exact, value := exact_number("divergence", divergence)), value)
         if not points:
             raise TacitError(
@@ -186,8 +185,7 @@ class SampledLoss:
 
     def __post_init__(self) -> None:
         read_positive(self, "q")
-        if self.q > 1:
-            raise bad_parameter("q", "in (0, 1]", self.q, fix=Set(q=0.01))
+        Share(instead=0.01).read("q", self.q)
         object.__setattr__(self, "parts", canonical(self.parts))
 
 

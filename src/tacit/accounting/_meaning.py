@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from tacit.accounting import _worst_case
 from tacit.accounting.numeric import exp_up, float_up, log_down
-from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
-from tacit.fixes import Set
+from tacit.parameters import Probability
 
 if TYPE_CHECKING:
     from tacit.accounting._laws import Parts
@@ -115,9 +114,7 @@ class Meaning:
         >>> round(Cost.pure(1).tradeoff(0.1), 4)
         0.7282
         """
-        rate = rational("fpr", fpr, zero=True)
-        if rate > 1:
-            raise bad_parameter("fpr", "in [0, 1]", fpr, why="it is a probability", fix=Set(fpr=0.05))
+        rate = Probability(instead=0.05, why="it is a probability").read("fpr", fpr)
         alpha, best = float_up(rate), 0.0
         for epsilon in _epsilons(self.parts):
             room = 1 - _worst_case.delta_bounds(self.parts, Fraction(repr(epsilon))).upper

@@ -17,6 +17,7 @@ from tacit.accounting.numeric import Bracket, float_down, float_up, on_grid
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Code, Either, Set
+from tacit.parameters import RealNumber
 
 
 class Readings(Meaning):
@@ -119,15 +120,9 @@ class Readings(Meaning):
         >>> Cost.zcdp(0.1).renyi_divergence(3) < 0.300001
         True
         """
-        exact = rational("order", order)
-        if exact <= 1:
-            raise bad_parameter(
-                "order",
-                "above 1",
-                order,
-                why="at order 1 it is the Kullback-Leibler divergence",
-                fix=Set(order=2),
-            )
+        exact = RealNumber(above=1, instead=2, why="at order 1 it is the Kullback-Leibler divergence").read(
+            "order", order
+        )
         return _worst_case.renyi_divergence(self.parts, float(exact))
 
     @property

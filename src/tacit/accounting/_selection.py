@@ -11,8 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from tacit.accounting.numeric import exp_down, log_down, log_up, round_up
-from tacit.errors import bad_parameter
-from tacit.fixes import Set
+from tacit.parameters import RealNumber
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,9 +65,7 @@ def gamma_for(runs: str, mean: Fraction) -> Fraction:
     >>> [float(gamma_for("logarithmic", Fraction(mean))) for mean in (5, 10, 50)]
     [0.0699203, 0.0269183, 0.00352944]
     """
-    if mean <= 1:
-        raise bad_parameter("runs", "above 1", float(mean), why="it is the mean of a random number of runs",
-                            fix=Set(runs=10))  # fmt: skip
+    RealNumber(above=1, instead=10, why="it is the mean of a random number of runs").read("runs", mean)
     if runs == "geometric":
         return 1 / mean
     target = float(min(mean, Fraction(10**12)))

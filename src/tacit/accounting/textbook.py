@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.fixes import Code, Set
+from tacit.fixes import Code
+from tacit.parameters import RealNumber, Share
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,9 +125,7 @@ def renyi_epsilon(order: Number, divergence: Number, *, delta: Number) -> float:
     >>> round(renyi_epsilon(10, 0.5, delta=1e-5), 4)
     1.7792
     """
-    a = rational("order", order)
-    if a <= 1:
-        raise bad_parameter("order", "above 1", order, fix=Set(order=2))
+    a = RealNumber(above=1, instead=2).read("order", order)
     return _positive("divergence", divergence) + math.log(1 / _probability("delta", delta)) / float(a - 1)
 
 
@@ -191,9 +190,7 @@ def sampled(epsilon: Number, q: Number, delta: Number = 0) -> tuple[float, float
     >>> round(sampled(1, 0.05)[0], 4)
     0.0824
     """
-    rate = _positive("q", q)
-    if rate > 1:
-        raise bad_parameter("q", "in (0, 1]", q, fix=Set(q=0.01))
+    rate = float(Share(instead=0.01).read("q", q))
     return math.log1p(rate * math.expm1(_positive("epsilon", epsilon))), rate * _delta("delta", delta)
 
 
@@ -202,16 +199,12 @@ def _positive(name: str, value: Number) -> float:
 
 
 def _delta(name: str, value: Number) -> float:
-    exact = rational(name, value, zero=True)
-    if exact >= 1:
-        raise bad_parameter(name, "in [0, 1)", value, fix=Set(**{name: 1e-6}))
+    exact = RealNumber(least=0, below=1, instead=1e-6).read(name, value)
     return float(exact)
 
 
 def _probability(name: str, value: Number) -> float:
-    exact = rational(name, value)
-    if exact >= 1:
-        raise bad_parameter(name, "in (0, 1)", value, fix=Set(**{name: 1e-6}))
+    exact = RealNumber(above=0, below=1, instead=1e-6).read(name, value)
     return float(exact)
 
 

@@ -13,7 +13,8 @@ from tacit.audit._sampling import AuditTarget, as_rows, batches, single_outputs,
 from tacit.audit._scores import as_labels
 from tacit.errors import bad_parameter
 from tacit.exact import count
-from tacit.fixes import Code, Set
+from tacit.fixes import Code
+from tacit.parameters import Integer
 from tacit.progress import progress
 
 if TYPE_CHECKING:
@@ -120,10 +121,7 @@ def _worst_pair(target: AuditTarget) -> tuple[object, object]:
 
 
 def _read_samples(samples: int) -> int:
-    drawn = count("samples", samples, zero=False)
-    if drawn < _FEWEST_SAMPLES:
-        raise bad_parameter("samples", f"at least {_FEWEST_SAMPLES}", samples, fix=Set(samples=1_000_000))
-    return drawn
+    return Integer(_FEWEST_SAMPLES, instead=1_000_000).read("samples", samples)
 
 
 def _promise(claimed: Cost | None, delta: float) -> float:

@@ -6,9 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from tacit import noise
-from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.fixes import Choose
+from tacit.parameters import Choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,9 +45,7 @@ def neighbouring_rows(
         float(rational(name, x, zero=True, negative=True)) for name, x in (("low", low), ("high", high))
     )
     most = count("rows", rows, zero=False)
-    if adjacency not in _ADJACENCIES:
-        fix = Choose(_ADJACENCIES, given=str(adjacency))
-        raise bad_parameter("adjacency", " or ".join(_ADJACENCIES), adjacency, fix=fix)
+    Choice(_ADJACENCIES).read("adjacency", adjacency)
     values: list[float | None] = [bottom, top, bottom, top, (bottom + top) / 2, 0.0, -0.0, None]
     values += [math.nextafter(end, way) for end in (bottom, top) for way in (-math.inf, math.inf)]
     values += [

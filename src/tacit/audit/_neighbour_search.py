@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
-from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.fixes import Choose
+from tacit.parameters import Choice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -104,8 +103,7 @@ def neighbours(
     """
     wanted = count("tries", tries, zero=False)
     norms = get_args(ChangeNorm)
-    if norm not in norms:
-        raise bad_parameter("norm", "l1, l2 or max", norm, fix=Choose(norms, given=str(norm)))
+    Choice(norms).read("norm", norm)
     declared = (
         None
         if declared_sensitivity is None

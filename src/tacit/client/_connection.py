@@ -15,6 +15,7 @@ from tacit.core import Release
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational
 from tacit.fixes import Choose, Code, Set
+from tacit.parameters import Instance
 
 if TYPE_CHECKING:
     import os
@@ -240,8 +241,7 @@ class Connection:
             The last day on which it can be spent.
         """
         given: object = budget
-        if not isinstance(given, Budget):
-            raise bad_parameter("budget", "a Budget", given, fix=Code("tc.Budget(epsilon=0.5)"))
+        given = Instance(Budget, "tc.Budget(epsilon=0.5)").read("budget", given)
         amounts = (("epsilon", budget.epsilon), ("delta", budget.delta), ("rho", budget.rho))
         asked = {name: str(value) for name, value in amounts if value}
         return self._requested("allotment", self._known(dataset), purpose, last_day, asked)

@@ -14,8 +14,8 @@ from tacit.accounting import Budget, rho_cap
 from tacit.core._goal import DELTA, Goal
 from tacit.core._plan import Plan
 from tacit.core._question import Question
-from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Code
+from tacit.errors import TacitError
+from tacit.parameters import Instance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,14 +34,9 @@ def planned(question: Any, level: Fraction, **total: Fraction | None) -> Plan[An
     if ask is not None or level != DEFAULT_LEVEL:
         given["confidence"] = level
     plan: object = (question if ask is None else ask)(**given)
-    if not isinstance(plan, Plan):
-        raise bad_parameter(
-            "a question of the batch",
-            "one that makes a plan",
-            plan,
-            fix=Code("tc.batch(friends.edges())"),
-        )
-    return plan
+    return Instance(Plan, "tc.batch(friends.edges())", "one that makes a plan").read(
+        "a question of the batch", plan
+    )
 
 
 def split(questions: Sequence[Any], weights: Sequence[Fraction], goal: Goal) -> list[Plan[Any]]:

@@ -303,9 +303,7 @@ def plan_html(plan: Plan[Any]) -> str:
     head = ("column", "what", "noise", f"\N{PLUS-MINUS SIGN} at {100 * float(plan.confidence):.6g} %")
     cells = [(c.column, c.meaning, c.mechanism, _expected(c)) for c in plan.forecast]
     rows = "".join(
-        "<tr>"
-        + "".join(f'<{tag} style="text-align:left"><bdi>{in_html(t)}</bdi></{tag}>' for t in line)
-        + "</tr>"
+        "<tr>" + "".join(f'<{tag} style="text-align:left">{in_html(t)}</{tag}>' for t in line) + "</tr>"
         for tag, line in (("th", head), *(("td", line) for line in cells))
     )
     lines = "".join(f"<li><b>{in_html(name)}</b>: {in_html(text)}</li>" for name, text in _lines(plan))

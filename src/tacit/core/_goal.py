@@ -8,9 +8,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, count, rational, read_fraction
+from tacit.exact import Number, rational, read_fraction
 from tacit.fixes import Either, Set
 from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from tacit.accounting import Adjacency
@@ -27,7 +28,7 @@ DELTA, RHO, RHO_WITH_DELTA, WITHIN, SIZE, WEIGHTS = (
 )
 #: What most questions take: epsilon, (epsilon, delta) or rho.
 ANY_TOTAL = frozenset({DELTA, RHO})
-_LARGEST_SIZE = 10**300  # rows; errors are divided by it as floats
+_SIZE = Integer(1, 10**300, instead=1000)  # rows; errors are divided by it as floats
 _CONFIDENCE = Fraction(95, 100)
 
 
@@ -93,9 +94,7 @@ class Goal:
         level = rational("confidence", confidence)
         if not 0 < float(level) < 1:
             raise bad_parameter("confidence", "between 0 and 1", confidence, fix=Set(confidence=0.95))
-        rows = None if size is None else count("size", size, zero=False)
-        if rows is not None and rows > _LARGEST_SIZE:
-            raise bad_parameter("size", "at most 10^300", size, fix=Set(size=1000))
+        rows = None if size is None else _SIZE.read("size", size)
         totals = {"epsilon": epsilon, "rho": rho, "within": within}
         _check_one_total({name: value for name, value in totals.items() if value is not None}, takes)
         for name, value in (("delta", delta or None), ("size", size), ("weights", weights)):

@@ -9,12 +9,13 @@ import numpy as np
 
 from tacit.core import AnswerTable, Cells, Draft, Forecast, Step, Task
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Code, Either, Say, Set
+from tacit.fixes import Code, Either, Say
 from tacit.genomes._arrays import as_number
 from tacit.genomes._cohort_draft import missing_source
 from tacit.genomes._distances import SCORE_SENSITIVITY, SCORE_STEPS, AssociationTest
 from tacit.genomes._protection import check_unit
 from tacit.mechanisms import TopK
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,8 +50,7 @@ def draft_top_snps(cohort: Cohort, goal: Goal, k: int, test: str, threshold: Fra
     """
     check_unit(cohort, "choices of SNPs")
     source, variants = cohort._source, len(cohort.sites)  # noqa: SLF001 - a part of the cohort
-    if k > variants:
-        raise bad_parameter("k", f"at most the number of variants, {variants:,}", k, fix=Set(k=variants))
+    Integer(1, variants, f"there are {variants:,} variants", instead=variants).read("k", k)
     status, level = read_status(cohort), float(threshold)
     chosen = AssociationTest.at(
         test, cases=int((status == 1).sum()), controls=int((status == 0).sum()), threshold=level

@@ -19,6 +19,7 @@ from tacit.genomes._frequencies import Centres, call_values, read_centres
 from tacit.genomes._frequency_reading import plain_cells, read_sizes, site_keys
 from tacit.genomes._gram import clipped_products
 from tacit.genomes._protection import check_unit
+from tacit.parameters import Integer
 from tacit.report import percent
 
 if TYPE_CHECKING:
@@ -160,8 +161,7 @@ def draft_components(
     check_unit(cohort, "principal components")
     places = read_places(cohort, variants)
     wide = len(places)
-    if k > wide:
-        raise bad_parameter("k", f"at most the number of variants, {wide:,}", k, fix=Set(k=wide))
+    Integer(1, wide, f"there are {wide:,} variants", instead=wide).read("k", k)
     centres = read_centres(cohort, (), reference, clip, places)
     moved, adjacency = cohort.moved, cohort.adjacency
     counting, share = people_noise(cohort, goal)

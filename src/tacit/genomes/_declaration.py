@@ -14,7 +14,7 @@ from tacit.genomes._protection import PROTECTED
 from tacit.genomes._sites import read_sites
 from tacit.genomes._sources import open_genotypes
 from tacit.ledger import open_books, source_places
-from tacit.parameters import Listed
+from tacit.parameters import Choice, Listed
 
 if TYPE_CHECKING:
     import os
@@ -95,8 +95,7 @@ def genotypes(
     (3, 'add/remove')
     """
     protected = _read_unit(unit)
-    if status not in _STATUS:
-        raise bad_parameter("status", "protected or public", status, fix=Choose(_STATUS, given=str(status)))
+    Choice(_STATUS).read("status", status)
     clusters, phenotype = _kept("clusters", clusters), _kept("phenotype", phenotype)
     names = _read_names(clusters, cluster_names)
     total, sizes = _read_people(people, names)

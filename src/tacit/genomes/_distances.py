@@ -17,7 +17,8 @@ import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
-from tacit.fixes import Say, Set
+from tacit.fixes import Say
+from tacit.parameters import RealNumber
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,8 +80,7 @@ class AssociationTest:
         """Make the test for a p-value, or refuse if no table of so many people could be significant."""
         from scipy.stats import chi2
 
-        if not 0 < threshold < 1:
-            raise bad_parameter("threshold", "a p-value between 0 and 1", threshold, fix=Set(threshold=5e-8))
+        RealNumber(above=0, below=1, instead=5e-8, why="it is a p-value").read("threshold", threshold)
         test = cls(kind, count("cases", cases, zero=False), count("controls", controls, zero=False),
                    float(chi2.isf(threshold, 1)))  # fmt: skip
         if test.people > _MOST_PEOPLE:

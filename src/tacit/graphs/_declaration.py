@@ -15,6 +15,7 @@ from tacit.graphs._graph_facts import GraphFacts
 from tacit.graphs._loaded_graph import GraphReader
 from tacit.graphs._node_facts import NodeFacts, read_groups, read_nodes
 from tacit.ledger import open_books, source_places
+from tacit.parameters import Flag
 
 if TYPE_CHECKING:
     import os
@@ -193,8 +194,7 @@ def _read_bound(given: int | None) -> int | None:
 
 def _read_promise(promised: object, bound: object, *, by_node: bool) -> bool:
     """Read whether the degree bound is a promise: only where it is needed, and only with a bound."""
-    if not isinstance(promised, bool):
-        raise bad_parameter("promised", "true or false", promised, fix=Set(promised=True))
+    promised = Flag().read("promised", promised)
     if promised and (bound is None or not by_node):
         raise TacitError(
             "bad-parameter",

@@ -22,6 +22,15 @@ def _codes(name: str, nodes: ArrayLike) -> NDArray[np.int64]:
         raise bad_parameter(name, "whole numbers", "others", fix=Set(**{name: [0, 1]})) from None
 
 
+def _both(source: ArrayLike, target: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Read the two ends of edges."""
+    u, v = _codes("source", source), _codes("target", target)
+    if u.shape != v.shape:
+        fix = Set(source=[0, 1], target=[1, 2])
+        raise bad_parameter("source and target", "of one length", [u.shape, v.shape], fix=fix)
+    return u, v
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EdgeArrays:
     """The edges of a graph: each pair of nodes once, in the order of the pairs.
@@ -56,7 +65,7 @@ class EdgeArrays:
     directed: bool = False
 
     def __init__(self, nodes: int, source: ArrayLike, target: ArrayLike, *, directed: bool = False) -> None:
-        u, v = _codes("source", source), _codes("target", target)
+        u, v = _both(source, target)
         if not directed:
             u, v = np.minimum(u, v), np.maximum(u, v)
         kept = (u != v) & (np.minimum(u, v) >= 0) & (np.maximum(u, v) < nodes)
@@ -103,7 +112,7 @@ class EdgeArrays:
         >>> EdgeArrays(3, [0, 1], [1, 2]).places([1, 2, 0, -1], [0, 1, 2, 0]).tolist()
         [0, 1, -1, -1]
         """
-        u, v = _codes("source", source), _codes("target", target)
+        u, v = _both(source, target)
         if not self.directed:
             u, v = np.minimum(u, v), np.maximum(u, v)
         if not self.size:

@@ -18,6 +18,7 @@ from tacit.graphs._stars import count_stars, count_wedges, largest_wedge_change,
 from tacit.graphs._triangles import count_triangles, largest_common
 from tacit.graphs._verdict import verdict_of
 from tacit.mechanisms import DiscreteLaplace, LadderNoise, StarLadder
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -281,8 +282,8 @@ def draft_stars(graph: Graph, goal: Goal, k: int) -> Draft[AnswerTable]:
     if k == 2:
         return draft_wedges(graph, goal)
     n = facts.nodes.number
-    if n is not None and k > n - 1:
-        raise bad_parameter("k", f"at most {n - 1} for {n:,} nodes", k, fix=Set(k=max(2, min(3, n - 1))))
+    if n is not None:
+        Integer(2, n - 1, f"there are {n:,} nodes", instead=max(2, min(3, n - 1))).read("k", k)
     stars = _Ladder(
         "stars", lambda edges: count_stars(edges, k), lambda loaded: top_degree(loaded.edges),
         "no node has more than {} edges", 1,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import count
 from tacit.fixes import Choose, Code, Set
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,10 +113,7 @@ def read_nodes(given: NodesGiven) -> NodeFacts:
     if isinstance(given, str | bytes | Mapping) or hasattr(given, "columns"):
         raise bad_parameter("nodes", "a number, or a list of names", given, fix=Set(nodes=1000))
     if not isinstance(given, Iterable):
-        number = count("nodes", given, zero=False, fix=Set(nodes=1000))
-        if number < 2 or number > _MOST_NODES:
-            raise bad_parameter("nodes", "at least 2 and at most 2^31", number, fix=Set(nodes=1000))
-        return NodeFacts(number)
+        return NodeFacts(Integer(2, _MOST_NODES, instead=1000).read("nodes", given))
     names = [None if hasattr(one, "__len__") and not isinstance(one, str | tuple) else node_name(one)
              for one in given]  # fmt: skip
     listed = tuple(name for name in names if name is not None)

@@ -7,11 +7,12 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from tacit.core import AnswerTable
-from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Choose, Code
+from tacit.errors import TacitError
+from tacit.fixes import Code
 from tacit.inference._estimate import NOISE_AND_SAMPLING, Estimate, percent_words
 from tacit.inference._linear_fit import LinearFit
 from tacit.inference._regression_table import RegressionTable
+from tacit.parameters import Choice
 
 if TYPE_CHECKING:
     from tacit.core import Release
@@ -65,10 +66,7 @@ def correlation(release: Release[Any], first: str, second: str, *, group: int = 
 def _with_sampling(table: AnswerTable, name: str, rows: str, group: int) -> Estimate:
     """Add the sampling error to a correlation that has its interval for the noise."""
     for one in (name, rows):
-        if one not in table.columns:
-            raise bad_parameter(
-                "a column", "one of the release", one, fix=Choose(tuple(table.columns), given=one)
-            )
+        Choice(tuple(table.columns)).read("a column", one)
     cells, counted = table.columns[name], table.columns[rows]
     r, low, high, n = (
         float(x[group] or math.nan) for x in (cells.value, cells.low, cells.high, counted.value)

@@ -15,6 +15,7 @@ from tacit.fixes import Choose, Set
 from tacit.inference._estimate import NOISE, NOISE_AND_SAMPLING, Estimate, percent_words
 from tacit.inference._regression import coefficient_sets, moments_of, part_moments, product_moments
 from tacit.mechanisms import LinearNoise, linear_half_width
+from tacit.parameters import Choice
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -293,10 +294,7 @@ class LinearFit:
         """Return Pearson's correlation of two columns, for noise and sampling (Fisher's z)."""
         names = [one.name for one in self.columns]
         for name in (first, second):
-            if name not in names:
-                raise bad_parameter(
-                    "a column", "one of the regression", name, fix=Choose(tuple(names), given=name)
-                )
+            Choice(tuple(names)).read("a column", name)
         a, b = names.index(first) + 1, names.index(second) + 1
         value, low, high = _correlation(self, a, b)
         method = "Fisher's z with noise"

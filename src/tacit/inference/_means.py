@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.core import HIDDEN, is_hidden
-from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Code, Set
+from tacit.errors import TacitError
+from tacit.fixes import Code
 from tacit.inference._caution import caution_words
 from tacit.inference._estimate import COVERED, NOISE_AND_SAMPLING, Estimate, p_words, percent_words
 from tacit.inference._mean_tests import anova_p, two_means_p, two_shares_p
@@ -20,6 +20,7 @@ from tacit.inference._sampling_intervals import (
     proportion_sets,
     sampled_mean_sets,
 )
+from tacit.parameters import RealNumber
 
 if TYPE_CHECKING:
     from tacit.core import Release
@@ -122,8 +123,8 @@ def proportion(
             raise _cells_have_no_share()
         others = len(totals) - 1
         hidden = is_hidden(float(totals.sum()), lines.noise.variance * len(totals))
-    if against is not None and not 0 < against < 1:
-        raise bad_parameter("against", "between 0 and 1", against, fix=Set(against=0.5))
+    if against is not None:
+        RealNumber(above=0, below=1).read("against", against)
     pair = np.array([yes]), np.array([no])
     found = proportion_sets(*pair, lines.noise, lines.failing, max(others, 1))
     value, low, high = (float(end[0]) for end in found)

@@ -16,6 +16,7 @@ from tacit.exact import count
 from tacit.fixes import Choose, Code, Either, Set
 from tacit.inference._mean_tests import means_apart
 from tacit.inference._sampling_intervals import plausible
+from tacit.parameters import RealNumber
 from tacit.tables import TableSubject, is_yes_no
 
 if TYPE_CHECKING:
@@ -113,13 +114,10 @@ def power(
     sizes = _sizes(n)
     if not math.isfinite(effect) or not 0 < abs(effect) <= width:
         raise bad_parameter("effect", f"not 0, and at most {width:g}", effect, fix=Set(effect=width / 20))
-    if not 0 < alpha < 1:
-        raise bad_parameter("alpha", "between 0 and 1", alpha, fix=Set(alpha=0.05))
+    RealNumber(above=0, below=1, instead=0.05).read("alpha", alpha)
+    if around is not None:
+        RealNumber(least=low, most=low + width, instead=low + width / 2).read("around", around)
     middle = 0.5 if around is None else (around - low) / width
-    if not 0 <= middle <= 1:
-        raise bad_parameter(
-            "around", f"from {low:g} to {low + width:g}", around, fix=Set(around=low + width / 2)
-        )
     v, apart = _variance(statistic, sd, width, middle), abs(effect) / width
 
     def quick(times: float, quieter: float) -> float:
@@ -209,11 +207,9 @@ def _sizes(n: int | Sequence[int]) -> tuple[int, ...]:
 def _variance(statistic: Any, sd: float | None, width: float, middle: float) -> float:
     if statistic.size == 2:
         return max(middle * (1 - middle), 1e-6)
-    if sd is None or not 0 < sd <= width / 2:
-        raise bad_parameter(
-            "sd", f"the standard deviation of the values, at most {width / 2:g}", sd, fix=Set(sd=width / 8)
-        )
-    return (sd / width) ** 2
+    why = "it is the standard deviation of the values"
+    spread = RealNumber(above=0, most=width / 2, instead=width / 8, why=why).read("sd", sd)
+    return (float(spread) / width) ** 2
 
 
 def _smallest(chance: Callable[[float], float], quick: Callable[[float], float]) -> float | None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
-from tacit.fixes import Set
+from tacit.parameters import RealNumber
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -50,11 +49,8 @@ class AdaptiveClip:
     def __init__(
         self, start: Number = 1, *, quantile: Number = 0.5, rate: Number = 0.2, share: Number = 0.01
     ) -> None:
-        for name, given in (("quantile", quantile), ("share", share)):
-            if not 0 < rational(name, given) < 1:
-                raise bad_parameter(
-                    name, "between 0 and 1", given, fix=Set(**{name: 0.5 if name == "quantile" else 0.01})
-                )
+        for name, given, usual in (("quantile", quantile, 0.5), ("share", share, 0.01)):
+            RealNumber(above=0, below=1, instead=usual).read(name, given)
         object.__setattr__(self, "start", rational("start", start))
         object.__setattr__(self, "quantile", rational("quantile", quantile))
         object.__setattr__(self, "rate", rational("rate", rate))

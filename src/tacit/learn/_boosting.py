@@ -17,6 +17,7 @@ from tacit.learn._estimator import PrivateEstimator
 from tacit.learn._logistic import read_classes
 from tacit.learn._shape_functions import ShapeFunctions
 from tacit.learn._whole_features import as_numbers
+from tacit.parameters import Share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -102,8 +103,7 @@ class ExplainableBoostingClassifier(ClassifierMixin, PrivateEstimator):  # type:
         names = self._names(features)
         bins = FeatureBins.declared(names, self.bounds, count("bins", self.bins), self.cuts, self.categories)
         rate = float(rational("learning_rate", self.learning_rate))
-        if rate > 1:
-            raise bad_parameter("learning_rate", "at most 1", self.learning_rate, fix=Set(learning_rate=0.5))
+        Share().read("learning_rate", self.learning_rate)
         said = {
             "categories": {
                 name: list(words) for name, words in read_categories(self.categories, names).items()

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import bad_parameter
-from tacit.fixes import Code, Set
+from tacit.fixes import Code
 from tacit.learn._declared_bounds import read_feature_bounds
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,8 +52,8 @@ class FeatureBins:
         listed = _by_name("cuts", cuts, names)
         rest = [name for name in names if name not in words and name not in listed]
         low, high = read_feature_bounds(bounds, len(names)) if rest else (None, None)
-        if rest and not 2 <= bins <= _MOST:
-            raise bad_parameter("bins", f"between 2 and {_MOST:,}", bins, fix=Set(bins=16))
+        if rest:
+            Integer(2, _MOST, instead=16).read("bins", bins)
         found: list[tuple[str, tuple[float, ...]]] = []
         for j, name in enumerate(names):
             if name in words:

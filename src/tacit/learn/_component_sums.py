@@ -25,6 +25,7 @@ from tacit.learn._row_moments import (
     moment_step,
 )
 from tacit.mechanisms import RoundedGaussian
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -82,8 +83,7 @@ def component_steps(
     if wide > _MOST:
         raise bad_parameter("X", f"a table with at most {_MOST:,} features", wide, fix=Set(n_components=2))
     k = wide if components is None else count("n_components", components, zero=False)
-    if k > wide:
-        raise bad_parameter("n_components", f"at most {wide}", k, fix=Set(n_components=wide))
+    Integer(1, wide, instead=wide).read("n_components", k)
     moved = MOVED_MEANS * data.per_unit, MOVED_PRODUCTS * data.per_unit
     means = share_of_noise(noise, _MEANS, moved[0])
     products = share_of_noise(noise, 1 - _MEANS, moved[1])

@@ -12,12 +12,13 @@ import numpy as np
 from tacit.core import Step
 from tacit.errors import bad_parameter
 from tacit.exact import count, rational
-from tacit.fixes import Code, Set
+from tacit.fixes import Code
 from tacit.learn._fit_noise import share_of_noise
 from tacit.learn._fit_steps import FitSteps
 from tacit.learn._gradient_descent import DescentSettings, GradientDescent
 from tacit.learn._unit_gradients import CLIP_STEPS, UnitGradients
 from tacit.mechanisms import SampledSteps
+from tacit.parameters import RealNumber
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -44,8 +45,7 @@ def read_descent(
     if features > _MOST_FEATURES:
         raise bad_parameter("X", f"at most {_MOST_FEATURES:,} features", features, fix=Code("X[:, :1000]"))
     momentum = float(rational("momentum", estimator.momentum, zero=True))
-    if momentum >= 1:
-        raise bad_parameter("momentum", "at least 0 and below 1", estimator.momentum, fix=Set(momentum=0.5))
+    RealNumber(least=0, below=1).read("momentum", estimator.momentum)
     clip = float(rational("clip", estimator.clip))
     steps = count("steps", estimator.steps, zero=False)
     rate = estimator.learning_rate

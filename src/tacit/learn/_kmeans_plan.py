@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.core import Step
-from tacit.errors import bad_parameter
-from tacit.exact import count
-from tacit.fixes import Set
 from tacit.learn._counted_rows import counted_rows
 from tacit.learn._declared_bounds import bounds_document
 from tacit.learn._fit_noise import share_of_noise
@@ -22,6 +19,7 @@ from tacit.learn._row_grid import RowGrid, clipped_rows
 from tacit.learn._row_moments import MOVED_MEANS, RADIUS, around, centre_and_radius, moment_step
 from tacit.learn._weighted_kmeans import weighted_kmeans
 from tacit.mechanisms import RoundedGaussian, SampledSteps
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -76,9 +74,7 @@ def kmeans_steps(data: Examples, noise: Fraction, grid: RowGrid, clusters: int) 
     length at most RADIUS is then in one node of each level, in one leaf, and with one centre in each move,
     so it moves these integers by at most MOVED. Weighted k-means on the noisy leaves is free.
     """
-    k = count("n_clusters", clusters, zero=False)
-    if k > 1_000:
-        raise bad_parameter("n_clusters", "at most 1,000", k, fix=Set(n_clusters=8))
+    k = Integer(1, 1_000, instead=8).read("n_clusters", clusters)
     levels = tree_levels(data.size, len(grid.low), k, float(noise))
     taken = {"splits": levels, "leaves": 1, "moves": _MOVES}
     moved = {name: MOVED[name] * data.per_unit for name in MOVED}

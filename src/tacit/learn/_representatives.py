@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit.core import needs
-from tacit.errors import bad_parameter
-from tacit.exact import count
-from tacit.fixes import Set
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -32,11 +30,6 @@ def representatives(public: ArrayLike, number: int) -> NDArray[np.int64]:
 
     features = np.asarray(public)
     features = features.reshape(len(features), -1)
-    wanted = count("number", number, zero=False)
-    if wanted > len(features):
-        raise bad_parameter(
-            "number", f"at most the number of examples, {len(features):,}", number,
-            fix=Set(number=len(features)),
-        )  # fmt: skip
+    wanted = Integer(1, len(features), instead=len(features)).read("number", number)
     clusters = KMeans(wanted, n_init=4, random_state=0).fit(features)
     return np.unique(pairwise_distances_argmin(clusters.cluster_centers_, features))

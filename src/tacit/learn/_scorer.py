@@ -12,7 +12,7 @@ import numpy as np
 from tacit.core import AnswerTable, Cells, Draft, Goal, Step, Task, Unit, is_hidden, without_hidden
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
-from tacit.fixes import Choose, Code, Either, Set
+from tacit.fixes import Code, Either, Set
 from tacit.learn._cells import cells, column_cells
 from tacit.learn._declared_bounds import read_target_bounds
 from tacit.learn._declared_data import needs_names
@@ -20,6 +20,7 @@ from tacit.learn._examples import examples
 from tacit.learn._fit_names import data_digest, open_for_fit, private_parts
 from tacit.learn._whole_features import FEATURE_STEPS, as_numbers, whole_classes
 from tacit.mechanisms import DiscreteLaplace
+from tacit.parameters import Choice
 from tacit.report import with_article
 
 if TYPE_CHECKING:
@@ -188,8 +189,5 @@ def scorer(measure: str, *, epsilon: Number) -> PricedScorer:
     >>> scorer("accuracy", epsilon=0.1)
     PricedScorer(measure='accuracy', epsilon=Fraction(1, 10))
     """
-    if measure not in _MEASURES:
-        raise bad_parameter(
-            "measure", " or ".join(_MEASURES), measure, fix=Choose(_MEASURES, given=str(measure))
-        )
+    Choice(_MEASURES).read("measure", measure)
     return PricedScorer(measure, rational("epsilon", epsilon))

@@ -21,6 +21,7 @@ from tacit.learn._questions import LABEL
 from tacit.learn._teacher_parts import teacher_parts
 from tacit.learn._teacher_votes import estimator_words, refuse_failing, train_teachers, votes_of
 from tacit.mechanisms import RoundedGaussian
+from tacit.parameters import Integer, Share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,9 +98,7 @@ class Teachers:
             )  # fmt: skip
         listed = _read_classes(classes)
         refuse_unknown_labels((data._types or ((), ()))[1], listed, spelled=False)  # noqa: SLF001
-        number = count("teachers", teachers, zero=False)
-        if number < 2:
-            raise bad_parameter("teachers", "at least 2", teachers, fix=Set(teachers=100))
+        number = Integer(2, instead=100).read("teachers", teachers)
         for name, value in (
             ("estimator", estimator),
             ("data", data),
@@ -195,9 +194,7 @@ class Teachers:
         least, spread = threshold
         noise = RoundedGaussian(sigma=rational("sigma", spread), sensitivity=root_up(Fraction(size)))
         expected = None if student is None else self._expected(student, size)
-        sure = rational("certain", certain)
-        if sure > 1:
-            raise bad_parameter("certain", "a probability", certain, fix=Set(certain=0.9))
+        sure = Share(instead=0.9).read("certain", certain)
         return VoteCheck(int(least), noise, expected, sure)
 
     def _expected(self, student: Any, size: int) -> NDArray[np.int64]:

@@ -30,6 +30,7 @@ from tacit.learn._training_settings import (
     read_clip,
 )
 from tacit.learn._training_setup import Augmentation, TrainingSetup
+from tacit.parameters import Integer, RealNumber
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -331,18 +332,11 @@ def _goal(
 
 
 def _decay(average: Number) -> Fraction:
-    decay = rational("average", average, zero=True)
-    if decay >= 1:
-        raise bad_parameter("average", "in [0, 1)", average, fix=Set(average=0.999))
-    return decay
+    return RealNumber(least=0, below=1, instead=0.999).read("average", average)
 
 
 def _parts(checkpoints: int, steps: int) -> int:
-    parts = count("checkpoints", checkpoints, zero=False)
-    if parts > steps:
-        raise bad_parameter("checkpoints", f"at most the number of steps, {steps}", parts,
-                            fix=Set(checkpoints=1))  # fmt: skip
-    return parts
+    return Integer(1, steps, instead=1).read("checkpoints", checkpoints)
 
 
 def _block(settings: TrainingSettings, physical: int | None, per_unit: int) -> int:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Literal
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.fixes import Choose, Either, Set
+from tacit.fixes import Either, Set
 from tacit.learn._adaptive_clip import AdaptiveClip
 from tacit.learn._training_steps import TrainingSteps
+from tacit.parameters import Choice, Share
 
 if TYPE_CHECKING:
     from tacit.accounting import Cost
@@ -208,10 +209,7 @@ def read_clip(clip: object) -> Clip:
 
 def read_charge(charge: object, delta: Fraction, checkpoints: int) -> Fraction | None:
     """Read how the ledger is charged: return the delta at which to state the cost, or None."""
-    if charge not in {"steps", "total"}:
-        raise bad_parameter(
-            "charge", "steps or total", charge, fix=Choose(("steps", "total"), given=str(charge))
-        )
+    Choice(("steps", "total")).read("charge", charge)
     if charge == "total" and checkpoints > 1:
         raise bad_parameter(
             "charge", "steps, where there are several checkpoints", charge, fix=Set(charge="steps")
@@ -234,9 +232,7 @@ def read_amount(
     if (steps is None) == (epochs is None):
         raise one_of("steps", "epochs", Either(Set(steps=1000), Set(epochs=10)))
     if sampling_rate is not None:
-        rate = rational("sampling_rate", sampling_rate)
-        if rate > 1:
-            raise bad_parameter("sampling_rate", "in (0, 1]", sampling_rate, fix=Set(sampling_rate=0.01))
+        rate = Share(instead=0.01).read("sampling_rate", sampling_rate)
     else:
         rate = rational("batch", batch) / size  # type: ignore[arg-type]
         if rate > 1:
@@ -261,8 +257,7 @@ def read_bands(
 
     rate, steps = settings.rate, settings.steps
     kinds = ("independent", "correlated", "auto")
-    if kind not in kinds:
-        raise bad_parameter("noise_kind", ", ".join(kinds), kind, fix=Choose(kinds, given=str(kind)))
+    Choice(kinds).read("noise_kind", kind)
     if kind == "independent" and bands not in {None, 1}:
         raise bad_parameter(
             "bands", "omitted with independent noise", bands, fix=Set(noise_kind="correlated")

@@ -11,12 +11,13 @@ from functools import lru_cache
 from tacit.accounting import Budget, Cost, Spend, genuine
 from tacit.errors import bad_parameter
 from tacit.exact import count
-from tacit.fixes import Code, Set
+from tacit.fixes import Set
 from tacit.ledger._accounts import Account
 from tacit.ledger._blocks import Blocks, read_block_names
 from tacit.ledger._chain import canonical, spend_to_text
 from tacit.ledger._charges import ChargeRequest
 from tacit.ledger._receipts import Receipt
+from tacit.parameters import Instance
 
 
 def read_name(parameter: str, value: object) -> str:
@@ -91,18 +92,12 @@ def read_budget(parameter: str, budget: object) -> Budget:
 
 def read_blocks(blocks: object) -> Blocks:
     """Read a partition into blocks."""
-    if not isinstance(blocks, Blocks):
-        raise bad_parameter("blocks", "a Blocks", blocks, fix=Code('blocks=tc.Blocks("day")'))
-    return blocks
+    return Instance(Blocks, 'tc.Blocks("day")').read("blocks", blocks)
 
 
 def read_receipt(receipt: object) -> Receipt:
     """Read a receipt."""
-    if not isinstance(receipt, Receipt):
-        raise bad_parameter(
-            "receipt", "a Receipt of this ledger", receipt, fix=Code("receipt=ledger.charge(...)")
-        )
-    return receipt
+    return Instance(Receipt, "ledger.charge(...)", "a Receipt of this ledger").read("receipt", receipt)
 
 
 def read_payload(payload: bytes | Mapping[str, object]) -> bytes:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from tacit.errors import bad_parameter
-from tacit.exact import count
 from tacit.fixes import Code, Set
+from tacit.parameters import Integer
 
 _MOST_PER_UNIT = 100
 
@@ -54,15 +54,12 @@ class Blocks:
             raise bad_parameter(
                 "by", "a word, or the name of a column, of at most 200 characters", self.by, fix=Set(by="day")
             )
-        most = count("per_unit", self.per_unit, zero=False)
-        if most > _MOST_PER_UNIT:
-            raise bad_parameter(
-                "per_unit",
-                f"at most {_MOST_PER_UNIT}",
-                self.per_unit,
-                why="if one unit can be in so many blocks, charging them separately saves almost nothing",
-                fix=Set(per_unit=10),
-            )
+        most = Integer(
+            1,
+            _MOST_PER_UNIT,
+            why="if one unit can be in so many blocks, charging them separately saves almost nothing",
+            instead=10,
+        ).read("per_unit", self.per_unit)
         object.__setattr__(self, "per_unit", most)
         kind: object = self.kind
         if not isinstance(kind, str) or len(kind) > 20 or not kind.isprintable():

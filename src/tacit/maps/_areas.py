@@ -12,6 +12,7 @@ from tacit.core import needs
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Either, Say, Set
 from tacit.maps._box import Box
+from tacit.parameters import RealNumber
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -119,8 +120,7 @@ class Circle:
             swapped = -90 <= x <= 90 and -180 <= y <= 180
             fix = Say("give the latitude first") if swapped else Say("give both in degrees")
             raise bad_parameter("the middle of a circle", "a latitude, then a longitude", (y, x), fix=fix)
-        if not 0 < r <= 5000:
-            raise bad_parameter("km", "above 0 and at most 5,000", km, fix=Set(km=5))
+        RealNumber(above=0, most=5000, instead=5).read("km", r)
         return cls(y, x, r)
 
     @property

@@ -14,6 +14,7 @@ from tacit.core import needs
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Say, Set
 from tacit.maps._areas import EARTH_KM, Circle, PolygonArea, as_geometry
+from tacit.parameters import RealNumber
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
 
 def read_layer(layer: object, name: str, within_km: float) -> tuple[tuple[str, ...], Sequence[Area]]:
     """Return the names of a layer's places and the area of each."""
-    near: Any = within_km
-    if not isinstance(near, int | float) or not 0 <= near <= 5000:
-        raise bad_parameter("within_km", "between 0 and 5,000", within_km, fix=Set(within_km=5))
+    RealNumber(least=0, most=5000, instead=5).read("within_km", within_km)
     document: Any = layer
     if isinstance(layer, str | os.PathLike):
         try:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.core import Forecast, Step
-from tacit.errors import bad_parameter
-from tacit.fixes import Set
 from tacit.maps._limits import contribution_of, count_regions
 from tacit.maps._map_draft import map_draft
 from tacit.maps._regions import BoxRegions
 from tacit.maps._surface import Surface
 from tacit.mechanisms import DiscreteLaplace, MeasurementNoise, SplittingTree
+from tacit.parameters import RealNumber
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,8 +32,7 @@ def draft_tree(point_map: PointMap, goal: Goal, depth: int, share: Fraction) -> 
     Both steps read the same counts of the finest grid, which one unit moves by the sensitivity of both. Given
     the leaves, the counts of leaves are sums over cells that do not overlap, so a unit moves them by no more.
     """
-    if share >= 1:
-        raise bad_parameter("share", "between 0 and 1", float(share), fix=Set(share=0.5))
+    RealNumber(above=0, below=1).read("share", share)
     assert goal.epsilon is not None  # noqa: S101 - the only total that a tree takes
     box, limits, side = point_map.box, point_map.limits, 2**depth
     moved = contribution_of(limits, point_map.adjacency, side**2).l1(1)

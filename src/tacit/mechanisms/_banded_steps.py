@@ -20,6 +20,7 @@ from tacit.mechanisms._bands import band_coefficients
 from tacit.mechanisms._mechanism import figure, show
 from tacit.mechanisms._roots import square_root_up
 from tacit.mechanisms._sampled_steps import SampledSteps
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,9 +88,8 @@ class BandedSteps(SampledSteps):
         check_groups(number, len(made), self.rate)
         object.__setattr__(self, "coefficients", made)
         object.__setattr__(self, "groups", number)
-        object.__setattr__(self, "parts", count("parts", parts, zero=False))
-        if self.parts > self.steps:
-            raise bad_parameter("parts", "at most the number of steps", parts, fix=Set(parts=1))
+        most = Integer(1, self.steps, f"there are {self.steps:,} steps", instead=1)
+        object.__setattr__(self, "parts", most.read("parts", parts))
 
     @classmethod
     def calibrated(  # type: ignore[override]

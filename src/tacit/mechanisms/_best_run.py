@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tacit import noise
-from tacit.exact import Number, count, rational
+from tacit.exact import Number, count
 from tacit.mechanisms._mechanism import show
+from tacit.parameters import RealNumber
 
 if TYPE_CHECKING:
     from tacit.accounting import Cost
@@ -60,7 +61,9 @@ class BestRun:
     def __init__(self, one: Cost, *, candidates: int, runs: Number) -> None:
         from tacit.accounting import Cost
 
-        mean = rational("runs", runs)
+        mean = RealNumber(above=1, instead=10, why="it is the mean of a random number of runs").read(
+            "runs", runs
+        )
         [(law, _)] = Cost.best_of(Cost.pure(1), runs=mean).parts  # refuses a mean of 1 or less
         for name, held in (
             ("one", one),

@@ -13,9 +13,9 @@ from tacit.fixes import Set
 from tacit.mechanisms._discrete_laplace import DiscreteLaplace
 from tacit.mechanisms._input_rows import rows_of
 from tacit.mechanisms._mechanism import read_adjacency, show
-from tacit.mechanisms._quantile_choice import read_share
 from tacit.mechanisms._quantiles import read_candidates
 from tacit.mechanisms._row_mechanism import RowMechanism
+from tacit.parameters import RealNumber
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,9 +68,10 @@ class Bounds(RowMechanism):
         candidates: Sequence[Number] | NDArray[Any] | None = None,
         adjacency: Adjacency = "add/remove",
     ) -> None:
-        share, near = read_share("tail", tail), read_adjacency(adjacency)
-        if share >= Fraction(1, 2):
-            raise bad_parameter("tail", "below one half", tail, fix=Set(tail=0.01))
+        share, near = (
+            RealNumber(above=0, below=0.5, instead=0.01).read("tail", tail),
+            read_adjacency(adjacency),
+        )
         if candidates is None:
             powers = [2.0**k for k in range(-10, 41)]
             candidates = [*(-p for p in powers), 0.0, *powers]

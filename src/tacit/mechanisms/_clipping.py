@@ -10,6 +10,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Set
 from tacit.mechanisms._input_rows import as_floats
+from tacit.parameters import RealNumber
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -59,8 +60,7 @@ def clip(values: object, low: Number, high: Number, *, missing: Number | None = 
     """
     bottom, top = read_bounds((low, high))
     stand_in = bottom if missing is None else rational("missing", missing, zero=True, negative=True)
-    if not bottom <= stand_in <= top:
-        raise bad_parameter("missing", "within the bounds", missing, fix=Set(missing=float(bottom)))
+    RealNumber(least=bottom, most=top, instead=float(bottom)).read("missing", stand_in)
     return brought_within(as_floats(values), bottom, top, missing=stand_in)
 
 

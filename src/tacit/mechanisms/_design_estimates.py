@@ -8,9 +8,10 @@ from decimal import Decimal
 from fractions import Fraction
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, count, rational, read_fraction
+from tacit.exact import Number, count, read_fraction
 from tacit.fixes import Code, Set
 from tacit.mechanisms._mechanism import confidence_level
+from tacit.parameters import Probability, RealNumber
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +112,12 @@ def read_chance(name: str, value: Number | str) -> Fraction:
             value = read_fraction(value.strip()) if "/" in value else Decimal(value)
         except (ValueError, ArithmeticError):
             raise bad_parameter(name, "a probability", value, fix=Set(**{name: "1/6"})) from None
-    chance = rational(name, value, zero=True)
-    if chance > 1:
-        raise bad_parameter(name, "a probability", value, fix=Set(**{name: "1/6"}))
-    return chance
+    return Probability(instead="1/6").read(name, value)
 
 
 def open_chance(name: str, value: Number | str) -> Fraction:
     """Read a probability that is neither 0 nor 1."""
-    chance = read_chance(name, value)
-    if not 0 < chance < 1:
-        raise bad_parameter(name, "a probability above 0 and below 1", value, fix=Set(**{name: "2/3"}))
-    return chance
+    return RealNumber(above=0, below=1, instead="2/3").read(name, read_chance(name, value))
 
 
 def two_chances(p1: Number | str, p2: Number | str) -> tuple[Fraction, Fraction]:

@@ -72,7 +72,7 @@ class DiscreteGaussian(IntegerNoise):
         size: int | None = None,
         adjacency: Adjacency = "add/remove",
     ) -> None:
-        if size is not None and count("size", size) != 1:
+        if size is not None and count("size", size, fix=Set(size=None)) != 1:
             raise bad_parameter("size", "1 or None (any number of counts)", size, fix=Set(size=None))
         moved, squared = _read_move(sensitivity, sensitivity_squared)
         if size == 1 and moved.denominator != 1:

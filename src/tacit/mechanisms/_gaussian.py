@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Literal
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.fixes import Choose, Set
+from tacit.fixes import Set
 from tacit.mechanisms._grid import FINE, default_grid, fine_grid
 from tacit.mechanisms._grid_noise import GridNoise
 from tacit.mechanisms._input_values import exact
 from tacit.mechanisms._mechanism import check_delta, exactly_one, read_adjacency, show
 from tacit.mechanisms._noise_laws import GaussianLaw
 from tacit.mechanisms._roots import square_root_up
+from tacit.parameters import Choice
 
 if TYPE_CHECKING:
     from tacit.accounting import Adjacency, Cost
@@ -96,13 +97,7 @@ class Gaussian(GridNoise):
         moved = exact("sensitivity", sensitivity)
         given = exactly_one(epsilon=epsilon, rho=rho, sigma=sigma)
         check_delta(given, delta)
-        if calibration not in {"analytic", "classic"}:
-            raise bad_parameter(
-                "calibration",
-                '"analytic" or "classic"',
-                calibration,
-                fix=Choose(("analytic", "classic"), given=str(calibration)),
-            )
+        Choice(("analytic", "classic")).read("calibration", calibration)
         together = None if size is None else count("size", size, zero=False)
         charge = _Charge(moved, read_adjacency(adjacency), *_own_lattice(moved, grid, together), together)
         match given:

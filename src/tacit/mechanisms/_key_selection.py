@@ -24,6 +24,7 @@ from tacit.mechanisms._mechanism import (
 )
 from tacit.mechanisms._noise_laws import GaussianLaw, TruncatedLaplaceLaw, check_width
 from tacit.mechanisms._roots import square_root_up
+from tacit.parameters import RealNumber
 
 if TYPE_CHECKING:
     from tacit.accounting import Adjacency, Cost
@@ -100,9 +101,7 @@ class KeySelection(IntegerMechanism):
     ) -> None:
         given = exactly_one(epsilon=epsilon, rho=rho)
         spent = rational(given, epsilon if rho is None else rho)  # type: ignore[arg-type]
-        missed = rational("delta", delta)
-        if missed >= 1:
-            raise bad_parameter("delta", "between 0 and 1", delta, fix=Set(delta=1e-6))
+        missed = RealNumber(above=0, below=1, instead=1e-6).read("delta", delta)
         reach, near = count("groups", groups, zero=False), read_adjacency(adjacency)
         for name, value in (
             ("epsilon", spent if rho is None else None),

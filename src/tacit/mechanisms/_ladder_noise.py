@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import bad_parameter
 from tacit.exact import count, rational
-from tacit.fixes import Set
 from tacit.mechanisms._grid_noise import SMALLEST_SCALE, out_of_range
 from tacit.mechanisms._ladder_law import LadderLaw, largest_rate
 from tacit.mechanisms._mechanism import figure, read_adjacency, show
 from tacit.mechanisms._noise_laws import check_width
 from tacit.mechanisms._width_noise import WidthNoise
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from tacit.accounting import Adjacency
@@ -77,10 +76,8 @@ class LadderNoise(WidthNoise):
         spent = rational("epsilon", epsilon)
         last = None if most is None else count("most", most, zero=False)
         first = self.default_floor(spent, last) if floor is None else count("floor", floor)
-        if last is not None and first > last:
-            raise bad_parameter(
-                "floor", f"at most the largest width, which is {last}", floor, fix=Set(floor=last)
-            )
+        if last is not None:
+            Integer(0, last, f"the largest width is {last:,}", instead=last).read("floor", first)
         check_width(2 / spent, power=56)  # a rate is at least half of epsilon
         if spent * SMALLEST_SCALE > 1:
             raise out_of_range(1 / spent)

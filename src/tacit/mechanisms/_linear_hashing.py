@@ -12,8 +12,7 @@ import numpy as np
 
 from tacit import noise
 from tacit.errors import bad_parameter
-from tacit.exact import Number, count
-from tacit.fixes import Code, Set
+from tacit.fixes import Code
 from tacit.mechanisms._local_randomizer import (
     SupportRandomizer,
     bad_report,
@@ -25,11 +24,14 @@ from tacit.mechanisms._odds import UNIT_ODDS, read_odds
 from tacit.mechanisms._response_draws import respond
 from tacit.mechanisms._subset_selection import read_list_size
 from tacit.mechanisms._walsh_hadamard import walsh_hadamard
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
+
+    from tacit.exact import Number
 
 _MOST_BITS = 8  # of a hash; above epsilon 6 or so, more would help little
 _BLOCK = 1 << 16
@@ -86,9 +88,8 @@ class LinearHashing(SupportRandomizer):
     ) -> None:
         favour, actual, asked = read_odds(epsilon, odds)
         answers = read_list_size(size, most=_MOST_ANSWERS)
-        chosen = _best_bits(favour) if bits is None else count("bits", bits, zero=False)
-        if chosen > _MOST_BITS:
-            raise bad_parameter("bits", f"at most {_MOST_BITS}", bits, fix=Set(bits=2))
+        chosen = _best_bits(favour) if bits is None else bits
+        Integer(1, _MOST_BITS, instead=2).read("bits", chosen)
         for name, value in (
             ("size", answers),
             ("bits", chosen),

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, count, rational
-from tacit.fixes import Code, Say, Set
+from tacit.errors import TacitError
+from tacit.exact import Number, count
+from tacit.fixes import Code, Say
 from tacit.mechanisms._mechanism import Mechanism
+from tacit.parameters import Probability
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -135,9 +136,7 @@ class SupportRandomizer(LocalRandomizer):
         >>> round(states.variance(0, 64_600, sampling=False) ** 0.5, 5)
         0.00736
         """
-        f, n = rational("share", share, zero=True), count("respondents", respondents, zero=False)
-        if f > 1:
-            raise bad_parameter("share", "from 0 to 1", share, fix=Set(share=0.5))
+        f, n = Probability().read("share", share), count("respondents", respondents, zero=False)
         p, q = self.p, self.q
         coins = f * p * (1 - p) + (1 - f) * q * (1 - q)
         if sampling:

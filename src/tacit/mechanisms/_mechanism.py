@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
-from tacit.fixes import Choose, Code, Either, Set
+from tacit.fixes import Code, Either, Set
+from tacit.parameters import Choice, Delta, Flag, RealNumber
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -138,20 +139,13 @@ class Interval(Generic[_T]):
 
 def read_adjacency(adjacency: str) -> Adjacency:
     """Read what makes two data sets neighbours."""
-    if adjacency not in {"add/remove", "replace"}:
-        raise bad_parameter(
-            "adjacency",
-            '"add/remove" or "replace"',
-            adjacency,
-            fix=Choose(("add/remove", "replace"), given=str(adjacency)),
-        )
+    Choice(("add/remove", "replace")).read("adjacency", adjacency)
     return cast("Adjacency", adjacency)
 
 
 def read_monotone(monotone: object, adjacency: Adjacency) -> bool:
     """Read whether adding a unit moves all scores in one direction; under replace no scores are like that."""
-    if not isinstance(monotone, bool):
-        raise bad_parameter("monotone", "True or False", monotone, fix=Set(monotone=False))
+    monotone = Flag().read("monotone", monotone)
     if monotone and adjacency == "replace":
         raise bad_parameter(
             "monotone",
@@ -167,12 +161,7 @@ def confidence_level(confidence: Number) -> Fraction:
     """Read a confidence, strictly between 0 and 1."""
     if type(confidence) is Fraction and 0 < confidence < 1 and confidence.denominator < _SHORT:
         return confidence  # read before
-    level = rational("confidence", confidence)
-    if level >= 1:
-        raise bad_parameter(
-            "confidence", "a number between 0 and 1, both excluded", confidence, fix=Set(confidence=0.95)
-        )
-    return level
+    return RealNumber(above=0, below=1, instead=0.95).read("confidence", confidence)
 
 
 def check_delta(given: str, delta: Number | None) -> None:
@@ -181,8 +170,8 @@ def check_delta(given: str, delta: Number | None) -> None:
         raise bad_parameter(
             "delta", "given together with epsilon, and only then", delta, fix=Set(epsilon=0.5, delta=1e-6)
         )
-    if delta is not None and rational("delta", delta) >= 1:
-        raise bad_parameter("delta", "below 1", delta, fix=Set(delta=1e-6))
+    if delta is not None:
+        Delta(zero=False).read("delta", delta)
 
 
 def exactly_one(**given: object) -> str:

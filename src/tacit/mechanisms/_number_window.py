@@ -11,11 +11,12 @@ import numpy as np
 
 from tacit import noise
 from tacit.errors import bad_parameter
-from tacit.exact import Number, count, rational
+from tacit.exact import Number, rational
 from tacit.fixes import Choose, Set
 from tacit.mechanisms._local_randomizer import LocalRandomizer, bad_report, read_answers, several
 from tacit.mechanisms._mechanism import show
 from tacit.mechanisms._odds import UNIT_ODDS, read_odds
+from tacit.parameters import Flag, Integer, RealNumber
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -90,17 +91,12 @@ class NumberWindow(LocalRandomizer):
         odds: int | None = None,
     ) -> None:
         favour, actual, asked = read_odds(epsilon, odds)
-        m = count("steps", steps, zero=False)
-        if m > _MOST_STEPS:
-            raise bad_parameter("steps", f"at most {_MOST_STEPS:,}", steps, fix=Set(steps=1000))
-        if not isinstance(duchi, bool):
-            raise bad_parameter("duchi", "True or False", duchi, fix=Set(duchi=True))
+        m = Integer(1, _MOST_STEPS, instead=1000).read("steps", steps)
+        Flag().read("duchi", duchi)
         if half_width is None:
             h, mixed = _best(favour, m, expected, duchi=duchi)
         else:
-            h, mixed = count("half_width", half_width), duchi
-            if h > m:
-                raise bad_parameter("half_width", f"at most steps, {m}", half_width, fix=Set(half_width=None))
+            h, mixed = Integer(0, m, "it is at most steps").read("half_width", half_width), duchi
         for name, value in (
             ("steps", m),
             ("half_width", h),
@@ -230,9 +226,7 @@ class NumberWindow(LocalRandomizer):
 
     def variance(self, x: Number) -> float:
         """Return the variance of one unbiased report where the true number is x, from -1 to 1."""
-        at = rational("x", x, zero=True, negative=True)
-        if abs(at) > 1:
-            raise bad_parameter("x", "from -1 to 1", x, fix=Set(x=0))
+        at = RealNumber(least=-1, most=1, instead=0).read("x", x)
         return float(_variance(self.odds, self.steps, self.half_width, self.window_chance, at * at))
 
     @property

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tacit.errors import bad_parameter
-from tacit.exact import Number, rational
 from tacit.fixes import Set
 from tacit.mechanisms._mechanism import exactly_one
+from tacit.parameters import RealNumber
+
+if TYPE_CHECKING:
+    from tacit.exact import Number
 
 #: B, the weight of every answer but the favoured ones.
 UNIT_ODDS: Final = 1 << 32
@@ -29,15 +32,9 @@ def read_odds(epsilon: Number | None, odds: int | None) -> tuple[int, Fraction, 
         if actual > _MOST_EPSILON:
             raise bad_parameter("odds", f"at most exp({_MOST_EPSILON}) times {UNIT_ODDS}", "more")
         return odds, actual, actual
-    asked = rational("epsilon", epsilon)  # type: ignore[arg-type]
-    if asked > _MOST_EPSILON:
-        raise bad_parameter(
-            "epsilon",
-            f"at most {_MOST_EPSILON} for a report",
-            epsilon,
-            why="such a report would nearly always be the true answer",
-            fix=Set(epsilon=1),
-        )
+    asked = RealNumber(
+        above=0, most=_MOST_EPSILON, instead=1, why="such a report would nearly always be the true answer"
+    ).read("epsilon", epsilon)
     made = largest_odds(asked)
     if made == UNIT_ODDS:
         raise bad_parameter(

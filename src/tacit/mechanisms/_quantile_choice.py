@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tacit.errors import bad_parameter
-from tacit.exact import Number, count, rational
-from tacit.fixes import Choose, Code, Set
+from tacit.exact import Number, count
+from tacit.fixes import Code
 from tacit.mechanisms._exponential import Exponential
 from tacit.mechanisms._input_values import read_integers
 from tacit.mechanisms._integer_mechanism import IntegerMechanism
 from tacit.mechanisms._mechanism import confidence_level, show
 from tacit.mechanisms._noise_laws import check_width
 from tacit.mechanisms._permute_and_flip import PermuteAndFlip
+from tacit.parameters import Choice, RealNumber
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,10 +30,7 @@ _METHODS = {"exponential": Exponential, "permute-and-flip": PermuteAndFlip}
 
 def read_share(name: str, q: Number) -> Fraction:
     """Read a share strictly between 0 and 1."""
-    share = rational(name, q)
-    if share >= 1:
-        raise bad_parameter(name, "between 0 and 1, both excluded", q, fix=Set(**{name: 0.5}))
-    return share
+    return RealNumber(above=0, below=1).read(name, q)
 
 
 def balance(below: NDArray[Any], up_to: NDArray[Any], rows: NDArray[Any], level: Fraction) -> NDArray[Any]:
@@ -95,11 +93,7 @@ class QuantileChoice(IntegerMechanism):
         adjacency: Adjacency = "add/remove",
         method: Literal["exponential", "permute-and-flip"] = "exponential",
     ) -> None:
-        if method not in _METHODS:
-            raise bad_parameter(
-                "method", " or ".join(f'"{name}"' for name in _METHODS), method,
-                fix=Choose(tuple(_METHODS), given=str(method)),
-            )  # fmt: skip
+        Choice(tuple(_METHODS)).read("method", method)  # fmt: skip
         share, most = read_share("level", level), count("rows", rows, zero=False)
         moved = most * max(share.numerator, share.denominator - share.numerator)
         for name, value in (

@@ -12,7 +12,7 @@ import numpy as np
 
 from tacit import noise
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, count, rational
+from tacit.exact import Number, count
 from tacit.fixes import Code, Set
 from tacit.mechanisms._design_estimates import (
     DesignEstimate,
@@ -27,6 +27,7 @@ from tacit.mechanisms._design_estimates import (
 from tacit.mechanisms._local_randomizer import LocalRandomizer, bad_report, read_answers, several
 from tacit.mechanisms._mechanism import confidence_level, show
 from tacit.mechanisms._odds import log_up
+from tacit.parameters import Integer, Probability
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -160,9 +161,7 @@ class Design(LocalRandomizer):
         number of red cards; epsilon grows with the number of draws.
         """
         red = open_chance("p1", p1), open_chance("p2", p2)
-        times = count("draws", draws, zero=False)
-        if times > _MOST_DRAWS:
-            raise bad_parameter("draws", f"at most {_MOST_DRAWS}", draws, fix=Set(draws=3))
+        times = Integer(1, _MOST_DRAWS, instead=3).read("draws", draws)
         if red[0] == red[1]:
             raise bad_parameter("p1 and p2", "different", p1, fix=Set(p1=0.8, p2=0.2))
         no, yes = (
@@ -345,9 +344,7 @@ class Design(LocalRandomizer):
 
     def variance(self, share: Number, respondents: int, *, sampling: bool) -> float:
         """Return the variance of the estimated share, for the coins alone or with sampling of respondents."""
-        f, n = rational("share", share, zero=True), count("respondents", respondents, zero=False)
-        if f > 1:
-            raise bad_parameter("share", "from 0 to 1", share, fix=Set(share=0.5))
+        f, n = Probability().read("share", share), count("respondents", respondents, zero=False)
         p, q = self.p, self.q
         coins = (f * p * (1 - p) + (1 - f) * q * (1 - q)) / (self.draws * (p - q) ** 2)
         return float((coins + (f * (1 - f) if sampling else 0)) / n)

@@ -19,6 +19,7 @@ from tacit.mechanisms._grid import fine_grid, to_steps
 from tacit.mechanisms._input_rows import collected, rows_of
 from tacit.mechanisms._laplace import Laplace
 from tacit.mechanisms._mechanism import Interval, Mechanism, show
+from tacit.parameters import RealNumber
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,8 +56,7 @@ class IntegerRange:
         """Lay at least `cells` grid steps over the bounds."""
         low, high = read_bounds(bounds)
         stand_in = low if missing is None else rational("missing", missing, zero=True, negative=True)
-        if not low <= stand_in <= high:
-            raise bad_parameter("missing", "within the bounds", missing, fix=Set(missing=float(low)))
+        RealNumber(least=low, most=high, instead=float(low)).read("missing", stand_in)
         grid = fine_grid(high - low, max(1, cells >> 20))
         bottom, top = (math.floor(end / grid + Fraction(1, 2)) for end in (low, high))
         return cls(low, high, stand_in, grid, bottom, top)

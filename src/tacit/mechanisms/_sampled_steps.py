@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 
 from tacit import noise
-from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.fixes import Set
 from tacit.mechanisms._band_choice import noise_multiple
 from tacit.mechanisms._integer_noise import saturated_sum
 from tacit.mechanisms._mechanism import Mechanism, figure, show
 from tacit.mechanisms._noise_laws import check_width
+from tacit.parameters import Share
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -137,9 +136,7 @@ class SampledSteps(Mechanism):
     steps: int
 
     def __init__(self, *, sigma: Number, sensitivity: Number, rate: Number, steps: int) -> None:
-        share = rational("rate", rate)
-        if share > 1:
-            raise bad_parameter("rate", "in (0, 1]", rate, why="it is a probability", fix=Set(rate=0.01))
+        share = Share(instead=0.01, why="it is a probability").read("rate", rate)
         spread = rational("sigma", sigma)
         check_width(spread, power=56)
         object.__setattr__(self, "sigma", spread)

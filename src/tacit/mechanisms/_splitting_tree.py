@@ -19,6 +19,7 @@ from tacit.mechanisms._input_values import read_integers
 from tacit.mechanisms._integer_mechanism import IntegerMechanism, half_width_of_sum
 from tacit.mechanisms._mechanism import confidence_level, figure, read_adjacency, show
 from tacit.mechanisms._noise_laws import LaplaceLaw, check_width
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -92,9 +93,7 @@ class SplittingTree(IntegerMechanism):
         theta: int = 0,
         adjacency: Adjacency = "add/remove",
     ) -> None:
-        levels = count("depth", depth, zero=False)
-        if levels > DEEPEST:
-            raise bad_parameter("depth", f"at most {DEEPEST}", depth, fix=Set(depth=8))
+        levels = Integer(1, DEEPEST, instead=8).read("depth", depth)
         moved = count("sensitivity", sensitivity, zero=False)
         spent = rational("epsilon", epsilon)
         scale = Fraction(7 * moved, 3) / spent

@@ -19,6 +19,7 @@ from tacit.mechanisms._ladder_noise import LadderNoise
 from tacit.mechanisms._mechanism import figure, read_adjacency, show
 from tacit.mechanisms._noise_laws import check_width
 from tacit.mechanisms._width_noise import WidthNoise
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -119,9 +120,7 @@ class StarLadder(WidthNoise):
         most: int | None = None,
         adjacency: Adjacency = "add/remove",
     ) -> None:
-        spent, edges = rational("epsilon", epsilon), count("stars", stars, zero=False)
-        if edges < 2:
-            raise bad_parameter("stars", "at least 2", stars, fix=Set(stars=3))
+        spent, edges = rational("epsilon", epsilon), Integer(2, instead=3).read("stars", stars)
         last = None if most is None else count("most", most, zero=False)
         usual = (edges - 1) * LadderNoise.default_floor(spent)
         first = count("floor", min(usual, last or usual) if floor is None else floor)

@@ -24,6 +24,7 @@ from tacit.mechanisms._mechanism import show
 from tacit.mechanisms._odds import UNIT_ODDS, read_odds
 from tacit.mechanisms._response_draws import respond
 from tacit.mechanisms._subset_draws import subsets
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -209,10 +210,7 @@ class SubsetSelection(SupportRandomizer):
 
 def read_list_size(size: int, *, most: int = _MOST_ANSWERS) -> int:
     """Read the number of answers of a list."""
-    answers = count("size", size, zero=False)
-    if not 2 <= answers <= most:
-        raise bad_parameter("size", f"from 2 answers to {most:,}", size, fix=Set(size=2))
-    return answers
+    return Integer(2, most, instead=2).read("size", size)
 
 
 @lru_cache(maxsize=1024)

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tacit import noise
-from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.fixes import Choose, Set
 from tacit.mechanisms._exponential import Exponential
 from tacit.mechanisms._integer_mechanism import IntegerMechanism
 from tacit.mechanisms._mechanism import confidence_level, figure, show
 from tacit.mechanisms._selection import shortened
+from tacit.parameters import Choice, Integer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -68,13 +67,7 @@ class TopK(IntegerMechanism):
         method: Literal["one-shot", "peeling"] = "one-shot",
     ) -> None:
         number = count("k", k, zero=False)
-        if method not in {"one-shot", "peeling"}:
-            raise bad_parameter(
-                "method",
-                '"one-shot" or "peeling"',
-                method,
-                fix=Choose(("one-shot", "peeling"), given=str(method)),
-            )
+        Choice(("one-shot", "peeling")).read("method", method)
         each = Exponential(
             rational("epsilon", epsilon) / number,
             sensitivity=sensitivity,
@@ -109,8 +102,7 @@ class TopK(IntegerMechanism):
         return chosen if names is None else [names[place] for place in chosen]
 
     def _pick(self, steps: NDArray[Any]) -> list[int]:
-        if self.k > len(steps):
-            raise bad_parameter("k", "at most the number of candidates", self.k, fix=Set(k=len(steps)))
+        Integer(1, len(steps), f"there are {len(steps):,} candidates", instead=len(steps)).read("k", self.k)
         steps, scale = shortened(steps, self.each.lattice.scale)
         if self.method == "one-shot":
             return [int(place) for place in noise.select_top(steps, self.k, scale)]

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import bad_parameter
 from tacit.exact import count
-from tacit.fixes import Set
 from tacit.mechanisms._discrete_laplace import DiscreteLaplace
 from tacit.mechanisms._mechanism import figure
 from tacit.mechanisms._stream_noise import StreamNoise, read_days
@@ -73,9 +71,7 @@ class TreeNoise(StreamNoise):
         apart: int = 1,
     ) -> None:
         horizon, most, gap = read_days(days, most_days, apart)
-        base = count("branching", branching, zero=False)
-        if base < 2:
-            raise bad_parameter("branching", "at least 2", branching, fix=Set(branching=8))
+        base = Integer(2, instead=8).read("branching", branching)
         height, width = 1, base
         while width <= horizon:
             height, width = height + 1, width * base

@@ -248,7 +248,7 @@ class RegionMap:
 Panel: TypeAlias = Chart | Matrix | RegionMap
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class Figure:
     """What one figure shows: a title, words that say what its intervals cover, and panels of numbers.
 
@@ -314,7 +314,7 @@ class Figure:
         else:
             self.picture().savefig(path, dpi=150)
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return self.text()
 
     def _repr_html_(self) -> str:

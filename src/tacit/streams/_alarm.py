@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, count, rational
+from tacit.errors import TacitError
+from tacit.exact import Number, rational
 from tacit.fixes import Choose, Either, Set
 from tacit.mechanisms import chance_above
+from tacit.parameters import Choice, Integer, RealNumber
 from tacit.streams._alarm_days import AlarmDays, WatchedDay
 from tacit.streams._choice import WINDOWS
 from tacit.streams._series import SUFFIXES
@@ -113,8 +114,7 @@ def make_alarm(
     """Find the smallest gap whose chance of a false alarm is small enough; reads no data."""
     subject = begun.subject
     wanted = read_rate(false_alarm)
-    if window not in {"day", "week"}:
-        raise bad_parameter("window", "day or week", window, fix=Choose(("day", "week"), given=str(window)))
+    Choice(("day", "week")).read("window", window)
     found = counted_column(subject, column)
     noise = subject.noises[found.step]
     groups = max(1, len(subject.table.asked.keys or ())) if subject.table.asked.by else 1
@@ -127,9 +127,7 @@ def make_alarm(
 
 def read_rate(false_alarm: Number) -> float:
     """Read the chance of a false alarm that is accepted over the horizon."""
-    wanted = rational("false_alarm", false_alarm)
-    if wanted >= 1:
-        raise bad_parameter("false_alarm", "between 0 and 1", false_alarm, fix=Set(false_alarm=0.05))
+    wanted = RealNumber(above=0, below=1, instead=0.05).read("false_alarm", false_alarm)
     return float(wanted)
 
 
@@ -177,11 +175,7 @@ def _read_baseline(
             fix=Either(Set(baseline=40), Set(days_before=14)),
         )
     if baseline is None:
-        before = count("days_before", days_before, zero=False)  # type: ignore[arg-type]
-        if before >= subject.horizon.days:
-            raise bad_parameter(
-                "days_before", f"below {subject.horizon.days}", before, fix=Set(days_before=14)
-            )
+        before = Integer(1, subject.horizon.days - 1, instead=14).read("days_before", days_before)
         return (), before
     if not isinstance(baseline, Mapping):
         return (float(rational("baseline", baseline, zero=True)),) * groups, 0  # type: ignore[arg-type]

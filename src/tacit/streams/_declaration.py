@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from tacit.core import Unit, open_account, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
-from tacit.fixes import Choose, Code, Declare, Either, Say, Set
+from tacit.fixes import Code, Declare, Either, Say, Set
 from tacit.ledger import Blocks, Ledger, open_ledger, own_memory
+from tacit.parameters import Choice
 from tacit.streams._admission import Admission
 from tacit.streams._folder import StreamFolder
 from tacit.streams._horizon import read_horizon
@@ -233,8 +234,7 @@ def _check_folder(source: str | os.PathLike[str]) -> None:
 
 def _read_level(level: object, unit: object, most_days: object, apart: object) -> tuple[Unit, int, int]:
     """Read who is protected, and in how many days one unit can be."""
-    if level not in _LEVELS:
-        raise bad_parameter("level", ", ".join(_LEVELS), level, fix=Choose(_LEVELS, given=str(level)))
+    Choice(_LEVELS).read("level", level)
     if (unit is None) != (level == "event"):
         raise TacitError(
             "bad-parameter",

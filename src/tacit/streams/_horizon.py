@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import count
 from tacit.fixes import Say, Set
+from tacit.parameters import Integer
 
 _MOST_DAYS = 100_000
 
@@ -61,7 +61,5 @@ def read_day(day: object) -> date:
 
 def read_horizon(start: object, days: object) -> Horizon:
     """Read the first day and the number of days."""
-    horizon = count("days", days, zero=False)  # type: ignore[arg-type]
-    if horizon > _MOST_DAYS:
-        raise bad_parameter("days", f"at most {_MOST_DAYS:,}", days, fix=Set(days=365))
+    horizon = Integer(1, _MOST_DAYS, instead=365).read("days", days)
     return Horizon(read_day(start), horizon)

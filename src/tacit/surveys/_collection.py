@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Choose, Code, Either, Set
+from tacit.errors import TacitError
+from tacit.fixes import Code, Either, Set
 from tacit.mechanisms import LinearHashing
+from tacit.parameters import Choice
 from tacit.surveys._answering import seed_label
 from tacit.surveys._report_sources import ReportColumns, bad_report_at, read_source
 from tacit.surveys._reports import AnsweredQuestion, Reports
@@ -31,10 +32,7 @@ def collect(
     invitations: Iterable[object] | None = None,
 ) -> Reports:
     """Read reports of a survey; see `tacit.surveys.Survey.collect`."""
-    if repeated not in {"refuse", "first"}:
-        raise bad_parameter(
-            "repeated", "refuse or first", repeated, fix=Choose(("refuse", "first"), repeated)
-        )
+    Choice(("refuse", "first")).read("repeated", repeated)
     columns = read_source(survey, source)
     _check_survey(survey, columns)
     if invitations is not None:

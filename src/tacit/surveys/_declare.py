@@ -11,6 +11,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational
 from tacit.fixes import Choose, Code, Set
 from tacit.mechanisms import Memo
+from tacit.parameters import Choice
 from tacit.surveys._declarations import DeclaredQuestion, read_question
 from tacit.surveys._sample_sizes import choose_strategy
 from tacit.surveys._survey import Survey
@@ -70,10 +71,7 @@ def survey(
     """
     read_identity(name=name, unit=Unit("respondent"), adjacency="replace")
     total = rational("epsilon", epsilon)
-    if strategy not in _STRATEGIES:
-        raise bad_parameter(
-            "strategy", "auto, one or split", strategy, fix=Choose(_STRATEGIES, str(strategy))
-        )
+    Choice(_STRATEGIES).read("strategy", strategy)
     given = questions if isinstance(questions, Mapping) else {"answer": questions}
     declared = {_name(key): read_question(str(key), value) for key, value in given.items()}
     if not declared:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Choose, Either, Set
+from tacit.parameters import Probability, RealNumber
 from tacit.report import Report, Reportable, ReportTable
 from tacit.surveys._estimates import liar_bound, margin_variance, share_variance, side_liar_bound
 from tacit.surveys._intervals import normal_quantile
@@ -104,12 +105,9 @@ def respondents_of(
     survey: Survey, name: str | None, half_width: float, share: float | None, confidence: float
 ) -> int:
     """Return how many people must answer the survey for such a half-width, of one question or of all."""
-    expected: object = share
-    if expected is not None and (not isinstance(expected, int | float) or not 0 <= expected <= 1):
-        raise bad_parameter("share", "between 0 and 1", share, fix=Set(share=0.1))
-    given: object = half_width
-    if not isinstance(given, int | float) or not given > 0:
-        raise bad_parameter("half_width", "a positive number", half_width, fix=Set(half_width=0.03))
+    if share is not None:
+        Probability(instead=0.1).read("share", share)
+    RealNumber(instead=0.03).read("half_width", half_width)
     if name is not None:
         asked = [find_question(survey.questions, name)]
     else:

@@ -11,6 +11,7 @@ from tacit.core import needs
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Say, Set
 from tacit.mechanisms import SupportRandomizer
+from tacit.parameters import RealNumber
 from tacit.report import Report, Reportable, ReportTable
 from tacit.surveys._intervals import score_interval, variance_of
 
@@ -181,8 +182,7 @@ def least_support(respondents: int, randomizer: SupportRandomizer, confidence: f
     """Return the smallest k with P(Bin(respondents, q) >= k) at most (1 - confidence) / candidates."""
     from scipy.special import bdtrc
 
-    if not 0 < confidence < 1:
-        raise bad_parameter("confidence", "between 0 and 1", confidence, fix=Set(confidence=0.95))
+    RealNumber(above=0, below=1, instead=0.95).read("confidence", confidence)
     if respondents == 0:
         raise TacitError("bad-parameter", "there is no report to search", fix=Say("collect reports first"))
     allowed, q = (1 - confidence) / candidates * (1 - 1e-6), float(randomizer.q)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from tacit.errors import bad_parameter
-from tacit.fixes import Choose, Set
+from tacit.fixes import Choose
+from tacit.parameters import RealNumber
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -91,9 +92,7 @@ def normal_quantile(confidence: float) -> float:
     """Return how many standard deviations hold a normal number with this probability."""
     from scipy.special import ndtri
 
-    given: object = confidence
-    if not isinstance(given, int | float) or not 0 < given < 1:
-        raise bad_parameter("confidence", "between 0 and 1", confidence, fix=Set(confidence=0.95))
+    RealNumber(above=0, below=1, instead=0.95).read("confidence", confidence)
     return float(-ndtri((1 - confidence) / 2))
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from tacit.errors import bad_parameter
-from tacit.fixes import Set
+from tacit.parameters import RealNumber
 from tacit.surveys._intervals import normal_quantile, variance_of
 
 if TYPE_CHECKING:
@@ -56,9 +55,7 @@ def respondents_needed(
     >>> respondents_needed(e / (e + 1), 1 / (e + 1), half_width=0.03)
     4997
     """
-    given: object = half_width
-    if not isinstance(given, int | float) or not given > 0:
-        raise bad_parameter("half_width", "a positive number", half_width, fix=Set(half_width=0.03))
+    RealNumber(instead=0.03).read("half_width", half_width)
     one = share_half_width(p, q, 1, share=share, confidence=confidence)
     return math.ceil((one / half_width) ** 2 * (1 - 1e-12))
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import count
 from tacit.fixes import Say, Set
 from tacit.mechanisms import LinearHashing, walsh_hadamard
+from tacit.parameters import Integer
 from tacit.surveys._heavy_hitters import heavy_rows, least_support
 
 if TYPE_CHECKING:
@@ -68,9 +68,7 @@ class StringHashing:
     randomizers: tuple[LinearHashing, ...] = field(compare=False)
 
     def __init__(self, *, epsilon: Number, length: int = 6, steps: Sequence[int] | None = None) -> None:
-        size = count("length", length, zero=False)
-        if size > _MOST_BYTES:
-            raise bad_parameter("length", f"at most {_MOST_BYTES} bytes", length, fix=Set(length=6))
+        size = Integer(1, _MOST_BYTES, instead=6).read("length", length)
         whole = 8 * size
         layout = (
             tuple(min(16, whole - done) for done in range(0, whole, 16)) if steps is None else tuple(steps)

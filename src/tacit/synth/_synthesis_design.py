@@ -13,6 +13,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Choose, Either, Fix, Say, Set
 from tacit.mechanisms import AdaptiveTables, DiscreteGaussian, ResidualNoise
+from tacit.parameters import Choice, Integer
 from tacit.synth._columns import SyntheticColumn
 from tacit.synth._design import MOST_CELLS, SynthDesign
 from tacit.synth._facts import plan_facts, plan_forecast
@@ -57,13 +58,8 @@ def synthesis_design(
     """Read a question for invented rows; see `Rows.synthesize`."""
     source = CodedSource(rows, read_axes(rows, columns, bins=bins, keys=keys, other=other), "synthetic rows")
     _ = source.contribution  # refuses a sample, and rows that nothing bounds
-    if method not in _METHODS:
-        raise bad_parameter(
-            "method", "auto, aim, mst or tables", method, fix=Choose(_METHODS, given=str(method))
-        )
-    most = count("size", size, zero=False)
-    if most > MOST_CELLS:
-        raise bad_parameter("size", f"at most {MOST_CELLS:,} cells", size, fix=Set(size=200_000))
+    Choice(_METHODS).read("method", method)
+    most = Integer(1, MOST_CELLS, instead=200_000).read("size", size)
     made = tuple(SyntheticColumn.of(axis) for axis in source.axes)
     names = [column.name for column in made]
     kept = tuple(dict.fromkeys(_columns_of(one, names, "keep") for one in keep))

@@ -11,6 +11,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.exact import count as whole
 from tacit.fixes import Code, Set
+from tacit.parameters import RealNumber
 from tacit.tables._aggregates import (
     Aggregate,
     CountDistinct,
@@ -368,10 +369,7 @@ def _pair_bounds(name: str, given: PairBounds) -> tuple[Range | None, Range | No
 
 
 def _level(q: Number) -> Fraction:
-    level = rational("level", q)
-    if not 0 < level < 1:
-        raise bad_parameter("level", "between 0 and 1", q, fix=Set(level=0.5))
-    return level
+    return RealNumber(above=0, below=1).read("level", q)
 
 
 def _candidates(given: Iterable[Number] | None) -> tuple[float, ...]:

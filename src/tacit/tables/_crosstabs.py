@@ -16,6 +16,7 @@ from tacit.core import ANY_TOTAL, WITHIN, Draft, Forecast, Goal, Step, warn_of_d
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational, read_fraction
 from tacit.fixes import Choose, Either, Set
+from tacit.parameters import Choice
 from tacit.strategies import tables_up_to
 from tacit.tables._axes import Axis, BinsGiven, read_axes
 from tacit.tables._captions import facts_of_blocks, limits_of, rows_beyond, without_unit
@@ -69,8 +70,7 @@ def cross_design(
             why="Tacit has no tight cost for Gaussian noise on a sample",
             fix="ask without the sample",
         )
-    if aim not in {"largest", "sum"}:
-        raise bad_parameter("aim", '"largest" or "sum"', aim, fix=Choose(("largest", "sum"), given=str(aim)))
+    Choice(("largest", "sum")).read("aim", aim)
     names = [axis.name for axis in axes]
     if tables is None:
         most = min(count("up_to", up_to, zero=False), len(axes))

@@ -14,6 +14,7 @@ from tacit.algebra import Call, Column, JoinPublic, JoinUnits, Literal, PerUnit,
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Declare, Either, Say, Set
 from tacit.ledger import Blocks
+from tacit.parameters import Instance
 from tacit.report import with_article
 
 if TYPE_CHECKING:
@@ -173,8 +174,7 @@ def read_block_of_dataset(blocks: Blocks | None, block: object) -> str:
 def read_partition(blocks: Blocks, block: str, unit: Unit, tables: Mapping[str, Table]) -> BlockColumn | None:
     """Read a partition by a column: only where the table itself shows that each unit is in one block."""
     given: object = blocks
-    if not isinstance(given, Blocks):
-        raise bad_parameter("blocks", "a Blocks", given, fix=Code('blocks=tc.Blocks("day")'))
+    given = Instance(Blocks, 'tc.Blocks("day")').read("blocks", given)
     if block:
         return None
     name = blocks.by

@@ -29,7 +29,8 @@ from tacit.algebra import (
 from tacit.core import Fact, Limits, Table, Unit
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
-from tacit.fixes import Choose, Code, Declare, Set
+from tacit.fixes import Choose, Code, Declare
+from tacit.parameters import Choice
 from tacit.tables._aggregates import Aggregate, OnBounds, as_value_of_any_kind
 from tacit.tables._column_names import check_name, names_needed
 from tacit.tables._groups import GroupedRows
@@ -206,8 +207,7 @@ class Rows(PandasHabits, OrderedQuestions, WorkloadQuestions):
         rows
             For protected tables: the most rows of a unit after the join. Without it the two limits multiply.
         """
-        if how not in {"inner", "left"}:
-            raise bad_parameter("how", "inner or left", how, fix=Set(how="left"))
+        Choice(("inner", "left")).read("how", how)
         if isinstance(other, str):
             return self._look_up(other, on, how)
         if rows is not None:
@@ -350,8 +350,7 @@ class Rows(PandasHabits, OrderedQuestions, WorkloadQuestions):
             raise bad_parameter(
                 "group_by", "given at least one column", (), fix=Code('.group_by("hospital")')
             )
-        if missing not in {"drop", "group"}:
-            raise bad_parameter("missing", "drop or group", missing, fix=Set(missing="group"))
+        Choice(("drop", "group")).read("missing", missing)
         return self.grouped(given, keys, missing=missing == "group")
 
     def grouped(

@@ -182,5 +182,5 @@ def test_a_cohort_in_which_nothing_can_be_significant_is_refused(kind):
 
 
 def test_a_threshold_that_is_not_a_p_value_is_refused():
-    with pytest.raises(TacitError, match="threshold must be a p-value"):
+    with pytest.raises(TacitError, match="threshold must be a number above 0 and below 1"):
         AssociationTest.at("trend", cases=100, controls=100, threshold=0)

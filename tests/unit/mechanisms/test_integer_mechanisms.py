@@ -521,7 +521,7 @@ def test_nonsense_for_keys_is_refused():
             m.KeySelection(1, delta=bad, groups=1)
         with pytest.raises(TacitError):
             m.KeySelection(1, delta=1e-6, groups=bad)
-    with pytest.raises(TacitError, match="between 0 and 1"):
+    with pytest.raises(TacitError, match="above 0 and below 1"):
         m.KeySelection(1, delta=1, groups=1)
     with pytest.raises(TacitError, match="exactly one"):
         m.KeySelection(1, rho=1, delta=1e-6, groups=1)

@@ -167,7 +167,7 @@ def test_an_invitation_counts_once():
     kept = COIN.collect(twice, repeated="first")
     assert kept.invitations == ("1", "2")
     assert kept.answered["answer"].reports[0].tolist() == twice[0].answers["answer"]
-    with pytest.raises(TacitError, match="refuse or first"):
+    with pytest.raises(TacitError, match='"refuse" or "first"'):
         COIN.collect(twice, repeated="last")
 
 

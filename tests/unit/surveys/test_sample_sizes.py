@@ -45,7 +45,7 @@ def test_splitting_wins_only_for_a_large_epsilon(m, epsilon):
 
 
 def test_a_half_width_of_nothing_is_refused():
-    with pytest.raises(TacitError, match="half_width must be a positive number"):
+    with pytest.raises(TacitError, match="half_width must be a positive finite number"):
         respondents_needed(0.75, 0.25, half_width=0)
 
 

@@ -93,7 +93,7 @@ def test_several_columns(data):
 def test_lists_that_say_nothing_are_refused(data, keys):
     with pytest.raises(TacitError):
         data.group_by("h", keys=keys)
-    with pytest.raises(TacitError, match="drop or group"):
+    with pytest.raises(TacitError, match='"drop" or "group"'):
         data.group_by("h", missing="both")
 
 

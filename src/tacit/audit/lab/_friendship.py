@@ -18,10 +18,8 @@ from tacit.audit.lab._success import (
     read_epsilons,
     read_trials,
 )
-from tacit.errors import bad_parameter
-from tacit.exact import count
-from tacit.fixes import Set
 from tacit.mechanisms import LadderNoise
+from tacit.parameters import Integer
 from tacit.report import Report, Reportable, ReportTable
 from tacit.show import Drawn
 
@@ -160,9 +158,7 @@ def friendship(
     (True, False)
     """
     exact, number = read_epsilons(epsilons), read_trials(trials)
-    n = count("people", people)
-    if not 20 <= n <= 1000:
-        raise bad_parameter("people", "between 20 and 1,000", n, fix=Set(people=200))
+    n = Integer(20, 1000, instead=200).read("people", people)
     network = _network(n)
     shared = network @ network
     shared[network > 0] = -1

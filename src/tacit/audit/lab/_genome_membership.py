@@ -16,6 +16,7 @@ from tacit.audit.lab._success import CONFIDENCE, Success, from_trials, read_epsi
 from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
+from tacit.parameters import Choice
 from tacit.report import Report, Reportable, ReportTable, percent
 from tacit.show import Drawn
 
@@ -193,8 +194,7 @@ def genome_membership(
             (n, sizes),
             fix=Set(people=1000, snps=(100, 1000, 10_000)),
         )
-    if adjacency not in _WORLDS:
-        raise bad_parameter("adjacency", "add/remove or replace", adjacency, fix=Set(adjacency="replace"))
+    Choice(tuple(_WORLDS)).read("adjacency", adjacency)
     cohort = MarkerSample.of(n, sizes[-1])
     worlds = _Worlds(cohort, replaced=adjacency == "replace")
     homers, insiders, curve, rhos = [], [], [], []

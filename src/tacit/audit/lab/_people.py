@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import bad_parameter
-from tacit.exact import count
-from tacit.fixes import Set
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,9 +107,7 @@ def synthetic_people(n: SupportsIndex = 5000) -> People:
     >>> len(people), round(float(people.condition.mean()), 2)
     (5000, 0.26)
     """
-    size = count("n", n, zero=False)
-    if size > _MOST_PEOPLE:
-        raise bad_parameter("n", f"at most {_MOST_PEOPLE:,} people", size, fix=Set(n=5000))
+    size = Integer(1, _MOST_PEOPLE, instead=5000).read("n", n)
     index = np.arange(size)
     age = 18 + np.floor(73 * hashed_uniform(index, 1) ** 1.35)
     place = np.floor(_POSTCODES * hashed_uniform(index, 2) ** 1.8)

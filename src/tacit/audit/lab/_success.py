@@ -10,8 +10,9 @@ from tacit import noise
 from tacit.accounting import Cost
 from tacit.audit._events import clopper_pearson
 from tacit.errors import bad_parameter
-from tacit.exact import Number, count, rational
+from tacit.exact import Number, rational
 from tacit.fixes import Set
+from tacit.parameters import Integer
 from tacit.report import ReportTable, percent
 
 if TYPE_CHECKING:
@@ -144,10 +145,7 @@ def read_epsilons(epsilons: Iterable[Number]) -> tuple[Fraction, ...]:
 
 def read_trials(trials: int) -> int:
     """Read the number of trials: enough for an interval, and few enough for the memory."""
-    number = count("trials", trials)
-    if not 100 <= number <= 10_000_000:
-        raise bad_parameter("trials", "between 100 and 10,000,000", number, fix=Set(trials=20_000))
-    return number
+    return Integer(100, 10_000_000, instead=20_000).read("trials", trials)
 
 
 def noisy_counts(counts: npt.NDArray[np.int64], epsilon: Fraction) -> npt.NDArray[np.int64]:

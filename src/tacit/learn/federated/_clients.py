@@ -10,12 +10,13 @@ import numpy as np
 from tacit.core import Dataset, Unit, fixes_of, open_account, plannable, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.fixes import Say, Set
+from tacit.fixes import Say
 from tacit.learn._adaptive_clip import AdaptiveClip
 from tacit.learn.federated._client import flatten
 from tacit.learn.federated._questions import CLIENT_TRAINING
 from tacit.learn.federated._whole_gradients import MOST_WEIGHTS
 from tacit.ledger import open_books
+from tacit.parameters import Integer, RealNumber, Share
 
 if TYPE_CHECKING:
     import os
@@ -97,11 +98,7 @@ class Clients(Dataset):
         (5, (2,))
         """
         taken = count("rounds", rounds, zero=False)
-        parts = count("checkpoints", checkpoints, zero=False)
-        if parts > taken:
-            raise bad_parameter(
-                "checkpoints", f"at most the {taken:,} rounds", parts, fix=Set(checkpoints=taken)
-            )
+        parts = Integer(1, taken, instead=taken).read("checkpoints", checkpoints)
         arrays, shapes = _start(start)
         return CLIENT_TRAINING.ask(
             self, start=arrays, shapes=shapes, rounds=taken, rate=_rate(rate),
@@ -171,17 +168,11 @@ def clients(
 
 
 def _rate(rate: Number) -> Fraction:
-    share = rational("rate", rate)
-    if share > 1:
-        raise bad_parameter("rate", "in (0, 1]", rate, why="it is a probability", fix=Set(rate=0.1))
-    return share
+    return Share(instead=0.1, why="it is a probability").read("rate", rate)
 
 
 def _momentum(momentum: Number) -> Fraction:
-    share = rational("momentum", momentum, zero=True)
-    if share >= 1:
-        raise bad_parameter("momentum", "in [0, 1)", momentum, fix=Set(momentum=0.9))
-    return share
+    return RealNumber(least=0, below=1, instead=0.9).read("momentum", momentum)
 
 
 def _start(start: Sequence[Any]) -> tuple[Any, tuple[tuple[int, ...], ...]]:

@@ -16,6 +16,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Either, Say, Set
 from tacit.learn.federated._federated_model import FederatedModel
 from tacit.learn.federated._messages import Message, pack, unpack, weights_digest
+from tacit.parameters import RealNumber
 from tacit.progress import progress
 
 if TYPE_CHECKING:
@@ -84,8 +85,7 @@ class Coordinator:
             raise bad_parameter(
                 "learning_rate", "a positive number", learning_rate, fix=Set(learning_rate=1.0)
             )
-        if not 0 <= momentum < 1:
-            raise bad_parameter("momentum", "in [0, 1)", momentum, fix=Set(momentum=0.5))
+        RealNumber(least=0, below=1).read("momentum", momentum)
         self.study = study
         self._digest = study.digest
         self.weights = np.asarray(study.model.start(), dtype=np.float64)

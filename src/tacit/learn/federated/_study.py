@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from tacit.accounting import Budget, Cost, calibrate
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.fixes import Choose, Code, Either, Say, Set
+from tacit.fixes import Code, Either, Say, Set
 from tacit.learn.federated._softmax import Softmax
 from tacit.learn.federated._whole_gradients import CLIP_STEPS, MOST_WEIGHTS
 from tacit.mechanisms import SampledSteps, SharedSteps
+from tacit.parameters import Choice, Instance, Integer, Share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,9 +51,7 @@ class Participant:
 
     def __post_init__(self) -> None:
         count("size", self.size, zero=False)
-        share = rational("rate", self.rate)
-        if share > 1:
-            raise bad_parameter("rate", "in (0, 1]", self.rate, fix=Set(rate=1))
+        share = Share(instead=1).read("rate", self.rate)
         object.__setattr__(self, "rate", share)
         if self.key != "" and not _is_key(self.key):
             raise bad_parameter("key", "64 hexadecimal signs", self.key, fix=Code("HospitalKey.generate()"))
@@ -259,8 +258,7 @@ def study(
         )  # fmt: skip
     if epsilon is None and sigma is None:
         raise bad_parameter("epsilon", "given, or sigma", None, fix=Set(epsilon=1))
-    if count("rounds", rounds, zero=False) > _MOST_ROUNDS:
-        raise bad_parameter("rounds", f"at most {_MOST_ROUNDS:,}", rounds, fix=Set(rounds=100))
+    Integer(1, _MOST_ROUNDS, instead=100).read("rounds", rounds)
     shared = noise == "shared"
     facts = Study(
         name, model, dict(hospitals), int(rounds), rational("clip", clip),
@@ -290,19 +288,19 @@ def _priced(facts: Study, *, epsilon: Number | None, sigma: Number | None) -> St
     return facts
 
 
+_PARTICIPANT = Instance(Participant, '{"north": Participant(size=200)}', "a Participant for each name")
+
+
 def _check_names(name: object, hospitals: Mapping[str, Participant], noise: object) -> None:
     if not _is_name(name):
         raise bad_parameter("name", "printable text of at most 200 characters", name, fix=Set(name="flu"))
-    if noise not in {"own", "shared"}:
-        raise bad_parameter("noise", "own or shared", noise, fix=Choose(("own", "shared"), given=str(noise)))
+    Choice(("own", "shared")).read("noise", noise)
     if not 1 <= len(hospitals) <= _MOST_HOSPITALS:
         raise bad_parameter("hospitals", f"1 to {_MOST_HOSPITALS} hospitals", len(hospitals))
     for each, one in hospitals.items():
         if not _is_name(each):
             raise bad_parameter("hospitals", "named by printable text", each)
-        if not isinstance(one, Participant):
-            raise bad_parameter("hospitals", "a Participant for each name", one,
-                                fix=Code('{"north": Participant(size=200)}'))  # fmt: skip
+        _PARTICIPANT.read("hospitals", one)
     keys = [one.key for one in hospitals.values()]
     if noise == "shared" and ("" in keys or len(set(keys)) != len(keys)):
         raise TacitError(
@@ -318,11 +316,8 @@ def _check_counts(hospitals: int, noise: str, colluding: object, dropouts: objec
     bad, gone = count("colluding", colluding), count("dropouts", dropouts)  # type: ignore[arg-type]
     if noise == "own":
         return
-    if bad < 1:
-        raise bad_parameter(
-            "colluding", "at least 1", colluding,
-            why="every hospital knows its own share of the noise and can subtract it", fix=Set(colluding=1),
-        )  # fmt: skip
+    why = "every hospital knows its own share of the noise and can subtract it"
+    Integer(1, why=why).read("colluding", bad)
     if hospitals - gone - bad < 1 or hospitals < 2:
         raise TacitError(
             "bad-parameter",

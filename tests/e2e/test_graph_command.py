@@ -98,3 +98,22 @@ def test_a_budget_in_rho_pays_for_a_question_in_rho(folder):
     assert "left: rho 0.9 of 1" in done.stdout
     plan = tacit(*words, "--plan", cwd=folder).stdout
     assert "left now, before this question: rho 0.9 of 1" in plan
+
+
+def test_a_picture_of_an_answer_without_numbers_says_so(folder):
+    """Its lack of numbers must not fail after the charge."""
+    words = (
+        "graph",
+        "friends.csv",
+        "densest",
+        "--unit",
+        "edge",
+        "--nodes",
+        "34",
+        "--group",
+        "club=clubs.csv",
+    )
+    paid = ("--by", "club", "--epsilon", "1", "--budget", "1", "--ledger", "densest.ledger")
+    done = tacit(*words, *paid, "--plot", "densest.svg", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "no numbers to draw" in (folder / "densest.svg").read_text()

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from tacit.errors import TacitError
 from tacit.report import plain
-from tacit.show import Drawn, together
+from tacit.show import Chart, Drawn, Figure, together
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,10 +79,13 @@ def say(*parts: object) -> None:
 
 
 def write_figures(path: Path, result: Drawn | Release[Any], most: int = 1) -> None:
-    """Draw the first figures of a result into one file."""
+    """Draw the first figures of a result into one file; of an answer without numbers, a figure that says so.
+
+    Whether there are numbers may be known only after the charge, so their lack is not refused.
+    """
     figures = result.figures()
     if not figures and not isinstance(result, Drawn):
-        raise result.content.without_figure()
+        figures = (Figure("", (Chart((), note=result.content.without_figure().what),)),)
     write_file(path, together(figures[:most]).save, "the picture")
 
 

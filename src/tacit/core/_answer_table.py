@@ -308,7 +308,7 @@ class AnswerTable(Content):
         from tacit.core._digits import meaningful
         from tacit.core._safe_text import for_spreadsheet
 
-        columns = {name: list(whole_keys(values)) for name, values in self.keys.items()}
+        columns = {name: [whole_keys((one,))[0] for one in values] for name, values in self.keys.items()}
         for name, cells in self.columns.items():
             columns |= dict(zip((name, f"{name}_low", f"{name}_high"), meaningful(cells), strict=True))
         lines = (columns, *zip(*columns.values(), strict=True))

@@ -264,7 +264,8 @@ class Choice(_AsItIs):
         """What may be given."""
         if len(self.choices) > 3:
             return f"one of {', '.join(self.choices)}"
-        return " or ".join(f'"{one}"' for one in self.choices)
+        *others, last = (f'"{one}"' for one in self.choices)
+        return f"{', '.join(others)} or {last}" if others else last
 
     @property
     def example(self) -> str:
@@ -306,16 +307,17 @@ class Flag(_AsItIs):
     """Yes or no."""
 
     words: str = "yes or no"
+    instead: bool = True
 
     @property
     def example(self) -> bool:
         """Something that may be given."""
-        return True
+        return self.instead
 
     def read(self, name: str, value: object) -> bool:
         """Return the value, or refuse it."""
         if not isinstance(value, bool):
-            raise bad_parameter(name, "True or False", value, fix=Set(**{name: True}))
+            raise bad_parameter(name, "True or False", value, fix=Set(**{name: self.instead}))
         return value
 
     def from_text(self, name: str, text: str) -> bool:
@@ -466,5 +468,5 @@ class Anything(_AsItIs):
 
 def _written(end: Number | None) -> str:
     """Write an end of a range: a whole number with its commas, another one in a few digits."""
-    number = float(end or 0)
-    return f"{int(number):,}" if number.is_integer() and abs(number) < 1e15 else f"{number:g}"
+    exact = Fraction(end or 0)
+    return f"{int(exact):,}" if exact.denominator == 1 and abs(exact) < 10**19 else f"{float(exact):g}"

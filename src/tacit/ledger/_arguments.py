@@ -92,12 +92,14 @@ def read_budget(parameter: str, budget: object) -> Budget:
 
 def read_blocks(blocks: object) -> Blocks:
     """Read a partition into blocks."""
-    return Instance(Blocks, 'tc.Blocks("day")').read("blocks", blocks)
+    return Instance(Blocks, 'blocks=tc.Blocks("day")').read("blocks", blocks)
 
 
 def read_receipt(receipt: object) -> Receipt:
     """Read a receipt."""
-    return Instance(Receipt, "ledger.charge(...)", "a Receipt of this ledger").read("receipt", receipt)
+    return Instance(Receipt, "receipt=ledger.charge(...)", "a Receipt of this ledger").read(
+        "receipt", receipt
+    )
 
 
 def read_payload(payload: bytes | Mapping[str, object]) -> bytes:

@@ -145,7 +145,7 @@ def read_adjacency(adjacency: str) -> Adjacency:
 
 def read_monotone(monotone: object, adjacency: Adjacency) -> bool:
     """Read whether adding a unit moves all scores in one direction; under replace no scores are like that."""
-    monotone = Flag().read("monotone", monotone)
+    monotone = Flag(instead=False).read("monotone", monotone)
     if monotone and adjacency == "replace":
         raise bad_parameter(
             "monotone",

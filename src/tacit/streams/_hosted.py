@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tacit.calls import refusing
 from tacit.core import paid_run
 from tacit.errors import TacitError
 from tacit.fixes import Say
@@ -52,7 +53,7 @@ def hosted_stream(source: str | os.PathLike[str] | None, **declared: Any) -> Str
     """
     if source is not None:
         _forget_empty(Path(source))
-    return replace(stream(source, ledger=Ledger.memory(), **declared), _hosted=True)
+    return replace(refusing(stream)(source, ledger=Ledger.memory(), **declared), _hosted=True)
 
 
 def _forget_empty(place: Path) -> None:

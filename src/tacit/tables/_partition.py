@@ -174,7 +174,7 @@ def read_block_of_dataset(blocks: Blocks | None, block: object) -> str:
 def read_partition(blocks: Blocks, block: str, unit: Unit, tables: Mapping[str, Table]) -> BlockColumn | None:
     """Read a partition by a column: only where the table itself shows that each unit is in one block."""
     given: object = blocks
-    given = Instance(Blocks, 'tc.Blocks("day")').read("blocks", given)
+    given = Instance(Blocks, 'blocks=tc.Blocks("day")').read("blocks", given)
     if block:
         return None
     name = blocks.by

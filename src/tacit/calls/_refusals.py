@@ -146,6 +146,8 @@ class _Call:
             for name, one in self.parameters.items()
             if one.default is one.empty and one.kind in _NAMED
         ]
+        if any(one.kind is one.VAR_KEYWORD for one in self.parameters.values()):
+            needed.append("name=...")
         return Code(f"{self.name}({', '.join(needed)})")
 
 

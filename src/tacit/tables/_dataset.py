@@ -133,7 +133,16 @@ class TableDataset(Dataset, PandasHabits, OrderedQuestions, WorkloadQuestions):
         return self[self.main].group_by(*by, keys=keys, missing=missing, **named)
 
     def agg(self, **aggregates: Aggregate) -> Query:
-        """Aggregate all rows; see `Rows.agg`."""
+        """Aggregate all rows; see `Rows.agg`.
+
+        Examples
+        --------
+        >>> import pandas as pd, tacit as tc
+        >>> table = pd.DataFrame({"patient": [1, 2, 2], "stay": [3, 9, 4]})
+        >>> ranges = {"stay": (0, 30)}
+        >>> visits = tc.protect(table, unit="patient", bounds=ranges, budget=tc.Budget(epsilon=1))
+        >>> question = visits.agg(days=tc.mean("stay"))
+        """
         return self[self.main].agg(**aggregates)
 
     def _counted(self) -> Rows:

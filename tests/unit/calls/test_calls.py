@@ -6,6 +6,7 @@ import inspect
 import pickle
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import pytest
 
 import tacit as tc
@@ -140,3 +141,15 @@ def test_what_is_imported_for_type_checkers_alone_is_known():
     with pytest.raises(TacitError, match="budget must be a Budget, got a list"):
         checked(budget=[])
     assert checked(budget=tc.Budget(1)) == 1
+
+
+def test_an_aggregate_without_a_name_and_a_public_table_without_a_key_are_refused():
+    """Both gave a bare error: `agg() takes 1 positional argument`, `too many values to unpack`."""
+    table = pd.DataFrame({"patient": [1, 2], "stay": [3.0, 9.0]})
+    declared = {"unit": "patient", "bounds": {"stay": (0, 30)}, "budget": tc.Budget(epsilon=1)}
+    visits = tc.protect(table, **declared)
+    with pytest.raises(TacitError, match="agg takes no argument without a name, got 1") as refused:
+        visits.agg(tc.mean("stay"))
+    assert str(refused.value.fix) == 'visits.agg(days=tc.mean("stay"))'
+    with pytest.raises(TacitError, match="every value of public must be a pair"):
+        tc.protect(table, **declared, public={"nation": "nation.parquet"})

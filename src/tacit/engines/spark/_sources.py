@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlparse
 
 from tacit.algebra import choose_name
 from tacit.engines._parquet_folders import parquet_files, refuse_lake
-from tacit.engines._sources import Source, schema_reader
+from tacit.engines._sources import ParquetSource, schema_reader
 from tacit.engines.spark._dialect import SPARK
 from tacit.engines.spark._session import is_connect, is_local
 from tacit.engines.spark._types import MILLISECONDS, UNKNOWN_UNIT, stored_type
@@ -105,7 +105,7 @@ class SparkSource:
     def _local_schema(self, files: list[str]) -> ColumnTypes:
         """Read footers with DuckDB, which also opens files that Spark refuses for one column's type."""
         place = Path(self.name).absolute()
-        typed = Source("parquet", place).schema(self.name)
+        typed = ParquetSource("parquet", place).schema(self.name)
         if typed is None:
             raise OSError(f"the schema of {files[0]} cannot be read")
         odd = _odd_columns(files)

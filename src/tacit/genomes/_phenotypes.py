@@ -70,8 +70,7 @@ class PhenotypeRandomizer:
 
     def _kept(self, bins: int) -> float:
         """Return how much of a difference in answers the reports keep: p - q."""
-        odds = math.exp(self.epsilon)
-        return (odds - 1) / (odds + bins - 1)
+        return -math.expm1(-self.epsilon) / (1 + (bins - 1) * math.exp(-self.epsilon))
 
     def _trait_share(self, bins: int) -> float:
         return self._kept(bins) ** 2 * float(np.mean(bin_means(bins) ** 2))
@@ -82,7 +81,9 @@ class PhenotypeRandomizer:
             return self._trait_share(self.bins)
         kept = self._kept(2)
         seen = (1 - kept) / 2 + kept * prevalence
-        return kept**2 * prevalence * (1 - prevalence) / (seen * (1 - seen))
+        spread = seen * (1 - seen)
+        # without a spread, all reports agree, and an epsilon this large randomises none of them
+        return kept**2 * prevalence * (1 - prevalence) / spread if spread else 1.0
 
     def answers(self, phenotypes: object, people: int) -> NDArray[np.int64]:
         """Return the true answer of each person; a missing phenotype is a control, or the public mean."""

@@ -368,3 +368,13 @@ def test_the_release_is_saved_and_loaded(release, tmp_path):
 def test_bin_means_are_those_of_the_normal_law():
     drawn = np.sort(np.random.default_rng(2).normal(size=400_000)).reshape(4, -1).mean(axis=1)
     assert bin_means(4) == pytest.approx(drawn, abs=0.01)
+
+
+@pytest.mark.parametrize("epsilon", [1e-18, 100, 1000])
+@pytest.mark.parametrize("phenotype", [[0.0] * 6, [1.0] * 6, [0, 1, 0, 1, 0, 1]])
+def test_no_epsilon_and_no_phenotype_makes_a_charged_release_fail(phenotype, epsilon):
+    """With a large epsilon all reports may agree; then nothing spreads and nothing is randomised."""
+    calls = RNG.integers(0, 3, (6, 4))
+    small = tc.genotypes(calls, unit="phenotype", phenotype=phenotype, budget=tc.Budget(epsilon=1000))
+    statistics = small.summary_statistics().plan(epsilon=epsilon).release()
+    assert statistics.content.share == (1 if epsilon > 1 else pytest.approx(0, abs=1e-30))

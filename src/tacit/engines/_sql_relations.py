@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeGuard
 
 from tacit.algebra import (
@@ -24,6 +25,7 @@ from tacit.algebra import (
     words_of,
 )
 from tacit.engines._dialect import STORED
+from tacit.engines._sql_expressions import SqlWriter
 from tacit.engines._values import MOST_TEXT
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Declare, Do
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from tacit.engines._dialect import Part, StoredType
-    from tacit.engines._sql_expressions import SqlWriter, StoredTypes
+    from tacit.engines._sql_expressions import StoredTypes
 
 #: Characters of an expression with its computed columns written out: more than random plans need anywhere.
 MOST_WRITTEN_OUT = 75_000
@@ -40,21 +42,47 @@ MOST_WRITTEN_OUT = 75_000
 MOST_JOINED = 1 << 28
 
 
-def stored_types(writer: SqlWriter, node: Relation) -> StoredTypes:
-    """Return the types of a relation's columns."""
+@dataclass(frozen=True, slots=True)
+class QuestionWriter(SqlWriter):
+    """Writes the statements of one question.
+
+    An expression is written once, although its length is checked before it is used. Expressions and relations
+    are told apart by identity, since 1 equals True; they are kept, so that no other one gets their identity.
+    """
+
+    _types: dict[int, tuple[Relation, StoredTypes]] = field(default_factory=dict)
+    _written: dict[tuple[int, int], tuple[Relation, Node, str]] = field(default_factory=dict)
+
+    def types(self, relation: Relation) -> StoredTypes:
+        """Return the types of a relation's columns."""
+        known = self._types.get(id(relation))
+        if known is None:
+            known = self._types[id(relation)] = relation, _stored_types(self, relation)
+        return known[1]
+
+    def over(self, relation: Relation, node: Node) -> str:
+        """Write an expression over the columns of a relation."""
+        at = id(relation), id(node)
+        known = self._written.get(at)
+        if known is None:
+            known = self._written[at] = relation, node, self.expression(node, self.types(relation))
+        return known[2]
+
+
+def _stored_types(writer: QuestionWriter, node: Relation) -> StoredTypes:
     match node:
         case Scan(table, _):
             return writer.tables.get(table.name, {})
         case Where(inner, _):
-            return stored_types(writer, inner)
+            return writer.types(inner)
         case Project(inner, made):
-            below = stored_types(writer, inner)
+            below = writer.types(inner)
             return {name: below.get(e.name) if _is_passed_on(e) else _made_type(e) for name, e in made}
         case JoinPublic(left, table, _, brought, _):
             shared = writer.tables.get(table.name, {})
-            return {**stored_types(writer, left), **{name: shared.get(source) for name, source in brought}}
+            return {**writer.types(left), **{name: shared.get(source) for name, source in brought}}
         case JoinUnits(left, right, _, _):
-            return {**stored_types(writer, left), **stored_types(writer, right)}
+            return {**writer.types(left), **writer.types(right)}
         case PerUnit(_, by, measures):
             keys = {name: _made_type(e) for name, e in by}
             return {**keys, **{measure.name: "float" for measure in measures}}
@@ -68,32 +96,32 @@ def _made_type(node: Node) -> StoredType:
     return STORED[kind_of(node) or "text"]
 
 
-def check_lengths(writer: SqlWriter, node: Relation, read: Iterable[Node]) -> None:
+def check_lengths(writer: QuestionWriter, node: Relation, read: Iterable[Node]) -> None:
     """Refuse expressions that are too long once the computed columns that they read are written out.
 
     An engine does that before it reads a row. A column that uses the one before it twice doubles, and so does
     the next one: without this limit, a short question could keep an engine busy for ever after its charge.
     """
-    below, types = _lengths(writer, node), stored_types(writer, node)
+    below = _lengths(writer, node)
     for expression in read:
-        _length(writer, expression, below, types)
+        _length(writer, node, expression, below)
 
 
-def _lengths(writer: SqlWriter, node: Relation) -> dict[str, int]:
+def _lengths(writer: QuestionWriter, node: Relation) -> dict[str, int]:
     """Return how long the columns of a relation are, written out; those that are stored are left out."""
     match node:
         case Scan():
             return {}
         case Where(inner, predicate):
             below = _lengths(writer, inner)
-            _length(writer, predicate, below, stored_types(writer, inner))
+            _length(writer, inner, predicate, below)
             return below
         case Project(inner, made):
-            below, types = _lengths(writer, inner), stored_types(writer, inner)
-            return {name: _length(writer, e, below, types) for name, e in made if not _is_stored(e, below)}
+            below = _lengths(writer, inner)
+            return {name: _length(writer, inner, e, below) for name, e in made if not _is_stored(e, below)}
         case JoinPublic(left, _, on, _, _):
             below = _lengths(writer, left)
-            _length(writer, on, below, stored_types(writer, left))
+            _length(writer, left, on, below)
             return below
         case JoinUnits(left, right, _, _):
             return {**_lengths(writer, left), **_lengths(writer, right)}
@@ -107,12 +135,13 @@ def _is_stored(node: Node, below: Mapping[str, int]) -> bool:
     return isinstance(node, Column) and node.name not in below
 
 
-def _length(writer: SqlWriter, node: Node, below: Mapping[str, int], types: StoredTypes) -> int:
+def _length(writer: QuestionWriter, relation: Relation, node: Node, below: Mapping[str, int]) -> int:
     """Return how long an expression is with its computed columns written out; refuse one that is too long."""
     if _is_passed_on(node):
         return below.get(node.name, 0)
-    written = writer.expression(node, types)
-    computed = [(writer.dialect.quote(name), below[name]) for name in names(node) & below.keys()]
+    written = writer.over(relation, node)
+    read = names(node) & below.keys() if below else ()
+    computed = [(writer.dialect.quote(name), below[name]) for name in read]
     length = len(written) + sum(written.count(column) * own for column, own in computed)
     if length > MOST_WRITTEN_OUT:
         raise TacitError(
@@ -125,7 +154,7 @@ def _length(writer: SqlWriter, node: Node, below: Mapping[str, int], types: Stor
     return length
 
 
-def relation_sql(writer: SqlWriter, node: Relation, needed: frozenset[str]) -> str:
+def relation_sql(writer: QuestionWriter, node: Relation, needed: frozenset[str]) -> str:
     """Write a relation as a SELECT of the owner ``tacit_u`` and the needed columns."""
     quote = writer.dialect.quote
     columns = "".join(f", {quote(c)}" for c in sorted(needed))
@@ -135,14 +164,13 @@ def relation_sql(writer: SqlWriter, node: Relation, needed: frozenset[str]) -> s
             return f"SELECT tacit_u{columns} FROM {source}"
         case Where(inner, predicate):
             below = relation_sql(writer, inner, needed | names(predicate))
-            condition = writer.expression(predicate, stored_types(writer, inner))
+            condition = writer.over(inner, predicate)
             return f"SELECT tacit_u{columns} FROM ({below}) WHERE {condition}"
         case Project(inner, made):
             wanted = [(name, e) for name, e in made if name in needed]
             below = relation_sql(writer, inner, frozenset().union(*(names(e) for _, e in wanted)))
-            types = stored_types(writer, inner)
             listed = "".join(
-                f", {quote(e.name) if _is_passed_on(e) else writer.expression(e, types)} AS {quote(n)}"
+                f", {quote(e.name) if _is_passed_on(e) else writer.over(inner, e)} AS {quote(n)}"
                 for n, e in wanted
             )
             return f"SELECT tacit_u{listed} FROM ({below})"
@@ -154,7 +182,7 @@ def relation_sql(writer: SqlWriter, node: Relation, needed: frozenset[str]) -> s
             return _per_unit(writer, node, needed)
 
 
-def _lookup(writer: SqlWriter, node: JoinPublic, needed: frozenset[str]) -> str:
+def _lookup(writer: QuestionWriter, node: JoinPublic, needed: frozenset[str]) -> str:
     """Join a public table. Only one line per key is used, whatever the table holds."""
     quote = writer.dialect.quote
     wanted = [(name, source) for name, source in node.columns if name in needed]
@@ -172,14 +200,14 @@ def _lookup(writer: SqlWriter, node: JoinPublic, needed: frozenset[str]) -> str:
         f", b.tacit_p{i} AS {quote(n)}" for i, (n, _) in enumerate(wanted)
     )
     join = "LEFT JOIN" if node.how == "left" else "JOIN"
-    looked = writer.expression(node.on, stored_types(writer, node.left))
+    looked = writer.over(node.left, node.on)
     return (
         f"SELECT tacit_u{outs} FROM (SELECT *, {looked} AS tacit_k FROM ({below})) a "
         f"{join} ({lines}) b USING (tacit_k)"
     )
 
 
-def _pairs(writer: SqlWriter, node: JoinUnits, needed: frozenset[str]) -> str:
+def _pairs(writer: QuestionWriter, node: JoinUnits, needed: frozenset[str]) -> str:
     dialect = writer.dialect
     quote = dialect.quote
     a_has, b_has = set(scope(node.left)), set(scope(node.right))
@@ -197,7 +225,7 @@ def _pairs(writer: SqlWriter, node: JoinUnits, needed: frozenset[str]) -> str:
     )
     if node.rows is None:
         return joined
-    types = stored_types(writer, node)
+    types = writer.types(node)
     every = [dialect.text(quote(c), types.get(c)) for c in sorted(keep)]
     twins = dialect.twins(joined, ["tacit_u", *every], "tacit_o")
     parts: list[Part] = [*((text, "text") for text in every), ("tacit_o", "whole")]
@@ -216,43 +244,44 @@ def _most_bytes(node: JoinUnits) -> int | None:
     return most if most < 4 * MOST_TEXT else None
 
 
-def _with_short_texts(writer: SqlWriter, node: Relation, needed: frozenset[str], most: int | None) -> str:
+def _with_short_texts(
+    writer: QuestionWriter, node: Relation, needed: frozenset[str], most: int | None
+) -> str:
     """Write a relation in which texts of more bytes are missing, each decided on its own."""
     below = relation_sql(writer, node, needed)
     if most is None:
         return below
-    quote, types = writer.dialect.quote, stored_types(writer, node)
+    quote, types = writer.dialect.quote, writer.types(node)
     columns = "".join(
         f", {writer.dialect.short(quote(c), types.get(c), most)} AS {quote(c)}" for c in sorted(needed)
     )
     return f"SELECT tacit_u{columns} FROM ({below})"
 
 
-def _per_unit(writer: SqlWriter, node: PerUnit, needed: frozenset[str]) -> str:
-    dialect, types = writer.dialect, stored_types(writer, node.input)
-    quote = dialect.quote
+def _per_unit(writer: QuestionWriter, node: PerUnit, needed: frozenset[str]) -> str:
+    dialect, quote = writer.dialect, writer.dialect.quote
     wanted = [m for m in node.measures if m.name in needed]
     arguments = [m.argument for m in wanted if m.argument is not None]
     read = frozenset().union(*(names(e) for e in (*arguments, *(e for _, e in node.by))))
     below = relation_sql(writer, node.input, read)
     own = [(n, e) for n, e in node.by if names_unit(node.input, ((n, e),))]
     others = [(n, e) for n, e in node.by if (n, e) not in own]
-    keys = "".join(f", {writer.expression(e, types)} AS {quote(n)}" for n, e in others)
+    keys = "".join(f", {writer.over(node.input, e)} AS {quote(n)}" for n, e in others)
     keys += "".join(
-        f", {dialect.least_of(writer.expression(e, types), kind_of(e))} AS {quote(n)}" for n, e in own
+        f", {dialect.least_of(writer.over(node.input, e), kind_of(e))} AS {quote(n)}" for n, e in own
     )
     grouping = ", ".join(["tacit_u", *(str(i + 2) for i in range(len(others)))])
-    made = "".join(f", {_measure(writer, m, types)} AS {quote(m.name)}" for m in wanted)
+    made = "".join(f", {_measure(writer, m, node.input)} AS {quote(m.name)}" for m in wanted)
     outs = "".join(f", {quote(c)}" for c in sorted(needed))
     return f"SELECT tacit_u{outs} FROM (SELECT tacit_u{keys}{made} FROM ({below}) GROUP BY {grouping})"
 
 
-def _measure(writer: SqlWriter, measure: Measure, types: StoredTypes) -> str:
+def _measure(writer: QuestionWriter, measure: Measure, rows: Relation) -> str:
     """Write one exact number of a unit's own rows. Sums add integers, so the order does not matter."""
     dialect = writer.dialect
     if measure.argument is None:
         return dialect.to_double("count(*)")
-    value = writer.expression(measure.argument, types)
+    value = writer.over(rows, measure.argument)
     match measure.function:
         case "count":
             return dialect.to_double(f"count({value})")

@@ -34,7 +34,7 @@ from tacit.algebra import (
 from tacit.engines._dialect import STORED
 from tacit.engines._sql_expressions import ON_GRID, SqlWriter
 from tacit.engines._sql_groups import at_ranks_sql, by_size_sql
-from tacit.engines._sql_relations import check_lengths, limited_tables, relation_sql, stored_types
+from tacit.engines._sql_relations import QuestionWriter, check_lengths, limited_tables, relation_sql
 from tacit.engines._sql_statistics import (
     arguments_of,
     cell_index_sql,
@@ -68,6 +68,7 @@ def statements(
 
     Bins and distinct values get statements of their own.
     """
+    writer = QuestionWriter(writer.dialect, writer.tables)
     if isinstance(question, PartialQuestion) and not isinstance(question.part, ListedGroups):
         return (_part(writer, question, statistics),)
     together = tuple(s for s in statistics if not isinstance(s, BinCounts | DistinctCounts))
@@ -77,7 +78,7 @@ def statements(
     return (*made, *(Statement(_alone(writer, question, s), (s,), limited) for s in alone))
 
 
-def _part(writer: SqlWriter, question: PartialQuestion, statistics: tuple[Statistic, ...]) -> Statement:
+def _part(writer: QuestionWriter, question: PartialQuestion, statistics: tuple[Statistic, ...]) -> Statement:
     """Write a part of the groups, for statistics that are summed together."""
     sql, keys = _together(writer, question, statistics), _keys(question)
     match question.part:
@@ -124,7 +125,7 @@ def _stored(question: TableQuestion, statistic: Statistic) -> str | None:
 
 
 def _rows(
-    writer: SqlWriter,
+    writer: QuestionWriter,
     question: TableQuestion,
     arguments: tuple[Node, ...],
     stored: frozenset[str] = frozenset(),
@@ -137,14 +138,13 @@ def _rows(
     below = relation_sql(writer, question.input, read | stored)
     if question.sample is not None:
         below = f"SELECT * FROM ({below}) WHERE {dialect.in_sample(question.sample)}"
-    types = stored_types(writer, question.input)
     named = [
-        dialect.key(writer.expression(e, types), kind_of(e) or "text", missing=question.groups_missing)
+        dialect.key(writer.over(question.input, e), kind_of(e) or "text", missing=question.groups_missing)
         for e in keys
     ]
     made = "".join(f", {key} AS k{i}" for i, key in enumerate(named))
     made += "".join(f", {dialect.quote(c)}" for c in sorted(stored))
-    made += "".join(f", {writer.expression(e, types)} AS v{i}" for i, e in enumerate(arguments))
+    made += "".join(f", {writer.over(question.input, e)} AS v{i}" for i, e in enumerate(arguments))
     return f"SELECT tacit_u{made} FROM ({below})"
 
 
@@ -160,7 +160,7 @@ def _keys(question: TableQuestion) -> list[Part]:
     return list(zip(_names(question), types, strict=True))
 
 
-def _known(writer: SqlWriter, question: TableQuestion, rows: str) -> str:
+def _known(writer: QuestionWriter, question: TableQuestion, rows: str) -> str:
     """Drop rows whose group is not one of the answer's, so that they use up no limit."""
     if not question.by:
         return rows
@@ -175,18 +175,18 @@ def _known(writer: SqlWriter, question: TableQuestion, rows: str) -> str:
     return f"SELECT * FROM ({rows}) WHERE {present}"
 
 
-def _among_keys(writer: SqlWriter, question: TableQuestion, lines: str) -> str:
+def _among_keys(writer: QuestionWriter, question: TableQuestion, lines: str) -> str:
     """Keep the lines whose key is public."""
     return writer.dialect.semi(lines, "tacit_keys", _names(question), missing=question.groups_missing)
 
 
-def _listed(writer: SqlWriter, question: TableQuestion, lines: str) -> str:
+def _listed(writer: QuestionWriter, question: TableQuestion, lines: str) -> str:
     """Keep the lines of private groups that are to be shown, if only these are asked for."""
     asked = isinstance(question, PartialQuestion) and isinstance(question.part, ListedGroups)
     return _among_keys(writer, question, lines) if asked else lines
 
 
-def _alone(writer: SqlWriter, question: TableQuestion, statistic: BinCounts | DistinctCounts) -> str:
+def _alone(writer: QuestionWriter, question: TableQuestion, statistic: BinCounts | DistinctCounts) -> str:
     """Count distinct values or cells.
 
     A unit's rows beyond the limit per group are dropped, in the keyed order.
@@ -225,7 +225,7 @@ def _group_by(columns: list[str]) -> str:
     return f" GROUP BY {', '.join(columns)}" if columns else ""
 
 
-def _together(writer: SqlWriter, question: TableQuestion, statistics: tuple[Statistic, ...]) -> str:
+def _together(writer: QuestionWriter, question: TableQuestion, statistics: tuple[Statistic, ...]) -> str:
     """Sum counts, sums and moments.
 
     Straight over rows where only the rows of a unit are limited, else per unit first.
@@ -257,7 +257,7 @@ def _together(writer: SqlWriter, question: TableQuestion, statistics: tuple[Stat
 
 
 def _over_units(
-    writer: SqlWriter, question: TableQuestion, statistics: tuple[Statistic, ...], rows: str
+    writer: QuestionWriter, question: TableQuestion, statistics: tuple[Statistic, ...], rows: str
 ) -> str:
     """Aggregate per unit and group, limit the unit's groups, clip or scale, and sum over units."""
     ks, dialect = _names(question), writer.dialect

@@ -9,6 +9,7 @@ from tacit.algebra import RowCounts, can_be_missing, contribution, document, sco
 from tacit.errors import TacitError
 from tacit.tables._captions import facts_of_blocks, limits_of, rows_beyond, without_unit
 from tacit.tables._coded_rows import coded_question, coded_rows
+from tacit.tables._counted_subject import axes_document
 from tacit.tables._rows_questions import rows_document
 from tacit.tables._rows_subject import unavailable_source
 from tacit.tables._words import in_words
@@ -110,10 +111,7 @@ class CodedSource:
         """Return the rows and the axes as public facts that identify a plan; names are not in it."""
         return {
             "rows": document(self.question.input),
-            "axes": [
-                {"by": document(axis.node), "values": document(axis.values), "other": axis.other}
-                for axis in self.axes
-            ],
+            "axes": axes_document(self.axes),
         }
 
     def request(self) -> dict[str, JSON]:

@@ -37,7 +37,7 @@ class CountedSubject(RowsSubject):
     Parameters
     ----------
     document
-        What is measured of which rows, as public facts.
+        Returns what is measured of which rows, as public facts.
     steps
         The steps.
     prepared
@@ -48,7 +48,7 @@ class CountedSubject(RowsSubject):
         Returns which rows are not counted, in words.
     """
 
-    document: JSON
+    document: Callable[[], JSON]
     steps: tuple[Step[Any], ...]
     content: Callable[[Sequence[Any], Fraction], Content]
     prepared: Callable[[CodedRows], Any] = _rows_themselves
@@ -130,10 +130,14 @@ class CountedQuestion:
         content: Callable[[Sequence[Any], Fraction], Content],
     ) -> Task[Any, Any]:
         """Return the task that measures something of the rows; what cannot be written as SQL is refused."""
-        rows = {"rows": document(self.asked.input), "axes": axes_document(self.axes)}
+
+        def counted() -> JSON:
+            rows = {"rows": document(self.asked.input), "axes": axes_document(self.axes)}
+            return {"counted": rows, "what": what}
+
         subject = CountedSubject(
             asked=self.asked, engine=self.dataset._engine, axes=self.axes, blocks=self.blocks,
-            document={"counted": rows, "what": what}, steps=tuple(steps),
+            document=counted, steps=tuple(steps),
             prepared=prepared, content=content, omissions=self.left_out,
         )  # fmt: skip
         _ = subject.sql  # what cannot be written is refused now

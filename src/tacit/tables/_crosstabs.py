@@ -240,7 +240,7 @@ class CrossDesign:
         subject = CountedSubject(
             asked=asked, engine=self.rows._dataset._engine, axes=axes, blocks=blocks, steps=tuple(steps),
             content=content, omissions=omissions,
-            document={
+            document=lambda: {
                 "crosstabs": axes_document(axes),
                 "rows": document(asked.input),
                 "law": noise.law,

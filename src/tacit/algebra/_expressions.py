@@ -61,10 +61,13 @@ class Call:
     levels: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        inner = [one for one in self.args if isinstance(one, Call)]
-        object.__setattr__(self, "calls", 1 + sum(one.calls for one in inner))
-        object.__setattr__(self, "levels", 1 + max((one.levels for one in inner), default=0))
-        if self.calls > MOST_CALLS or self.levels > MOST_LEVELS:
+        calls = levels = 1
+        for one in self.args:
+            if isinstance(one, Call):
+                calls, levels = calls + one.calls, max(levels, 1 + one.levels)
+        object.__setattr__(self, "calls", calls)
+        object.__setattr__(self, "levels", levels)
+        if calls > MOST_CALLS or levels > MOST_LEVELS:
             raise TacitError(
                 "question-too-large",
                 f"an expression can have at most {MOST_CALLS:,} operators, nested at most {MOST_LEVELS} deep",

@@ -55,6 +55,7 @@ class SqlAdvice:
 
     Examples
     --------
+    >>> from tacit.errors import TacitError
     >>> advice = SqlAdvice("SELECT COUNT(*) FROM visits WHERE Patient ID = 3", ("Patient ID",))
     >>> advice.reworded(TacitError("bad-sql", "this SQL cannot be read")).fix
     Say(text='write a name with spaces or special characters in double quotes: "Patient ID"')

@@ -13,7 +13,6 @@ from tacit.genomes._cohort import Cohort
 from tacit.genomes._protection import PROTECTED
 from tacit.genomes._sites import read_sites
 from tacit.genomes._sources import open_genotypes
-from tacit.ledger import open_books, source_places
 from tacit.parameters import Choice, Listed
 
 if TYPE_CHECKING:
@@ -94,6 +93,8 @@ def genotypes(
     >>> len(cohort.sites), cohort.adjacency
     (3, 'add/remove')
     """
+    from tacit.ledger import open_books, source_places
+
     protected = _read_unit(unit)
     Choice(_STATUS).read("status", status)
     clusters, phenotype = _kept("clusters", clusters), _kept("phenotype", phenotype)

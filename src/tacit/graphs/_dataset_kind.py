@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import Budget
 from tacit.core import Argument, DatasetKind, budget_of
-from tacit.engines import empty_table
 from tacit.errors import TacitError
 from tacit.graphs._declaration import graph
 from tacit.graphs._questions import QUESTIONS
@@ -39,6 +38,8 @@ def _declare(
 
 def _stand_in(facts: Mapping[str, Any]) -> object:
     """Return a table without rows that has the two columns of an edge list."""
+    from tacit.engines import empty_table
+
     return empty_table({facts["source_column"]: "VARCHAR", facts["target_column"]: "VARCHAR"})
 
 

@@ -8,13 +8,11 @@ from tacit.core import Unit, open_account, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
 from tacit.fixes import Choose, Code, Either, Say, Set
-from tacit.graphs._edge_sources import open_edges
 from tacit.graphs._edge_weights import read_weight
 from tacit.graphs._graph import Graph
 from tacit.graphs._graph_facts import GraphFacts
 from tacit.graphs._loaded_graph import GraphReader
 from tacit.graphs._node_facts import NodeFacts, read_groups, read_nodes
-from tacit.ledger import open_books, source_places
 from tacit.parameters import Flag
 
 if TYPE_CHECKING:
@@ -110,6 +108,9 @@ def graph(
     >>> plan.asked, float(plan.promised["epsilon"])
     ('the number of triangles', 1.0)
     """
+    from tacit.graphs._edge_sources import open_edges
+    from tacit.ledger import open_books, source_places
+
     whom = _read_unit(unit, bipartite=bool(bipartite))
     by_node = whom == Unit.node()
     if bipartite and directed:

@@ -11,7 +11,6 @@ import numpy as np
 
 from tacit.accounting import Budget
 from tacit.core import Argument, DatasetKind, Unit, budget_of
-from tacit.engines import empty_table
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Say
 from tacit.maps._declaration import points
@@ -76,6 +75,8 @@ def _declare(
 
 def _stand_in(facts: Mapping[str, Any]) -> object:
     """Return a table without rows that has the columns of the points."""
+    from tacit.engines import empty_table
+
     columns = {facts["lat"]: "DOUBLE", facts["lon"]: "DOUBLE"}
     return empty_table(columns if facts["unit"] == "row" else {**columns, facts["unit"]: "VARCHAR"})
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from tacit.core import fixes_of, open_account, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Set
-from tacit.ledger import open_books, source_places
 from tacit.maps._box import Box
 from tacit.maps._limits import read_limits
 from tacit.maps._point_map import PointMap
@@ -86,6 +85,8 @@ def points(
     >>> answer.low <= answer.value <= answer.high
     True
     """
+    from tacit.ledger import open_books, source_places
+
     _check_names(lat, lon)
     declared = Box.read(box)
     with fixes_of("tc.points"):

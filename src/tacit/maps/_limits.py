@@ -13,7 +13,6 @@ import numpy as np
 from tacit.core import Limits
 from tacit.errors import TacitError
 from tacit.fixes import Code, Declare, Say
-from tacit.tables import Contribution
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from tacit.accounting import Adjacency
     from tacit.core import Unit
     from tacit.maps._point_source import OwnedPoints
+    from tacit.tables import Contribution
 
 
 def read_limits(given: object, unit: Unit) -> Limits:
@@ -47,6 +47,8 @@ def read_limits(given: object, unit: Unit) -> Limits:
 
 def contribution_of(limits: Limits, adjacency: Adjacency, regions: int) -> Contribution:
     """Bound what one unit adds to the counts of so many regions, or refuse where nothing bounds it."""
+    from tacit.tables import Contribution
+
     groups = min(x for x in (limits.groups, regions, limits.rows) if x is not None)
     per_group = min((x for x in (limits.per_group, limits.rows) if x is not None), default=None)
     if per_group is None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit.core import needs
-from tacit.engines import SourceColumns
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Say
 from tacit.mechanisms import ranking_secret
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.core import Unit
-    from tacit.engines import ColumnRole
+    from tacit.engines import ColumnRole, SourceColumns
     from tacit.maps._box import Box
 
 
@@ -73,6 +72,8 @@ class PointSource:
                 raise bad_parameter("unit", "a column other than the coordinates", column, fix="name another")
             roles[column] = "owner"
         needs("tc.points", "duckdb", "tacit")
+        from tacit.engines import SourceColumns
+
         self._columns = SourceColumns(source, roles)
 
     @property

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 import numpy as np
 
 from tacit.core import Dataset, Unit, fixes_of, open_account, plannable, read_identity
-from tacit.engines import SourceColumns
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Code, Declare, Say, Set
-from tacit.ledger import open_books, source_places
 from tacit.maps._box import Box
 from tacit.maps._point_source import rank_of
 from tacit.maps._questions import FLOWS
@@ -91,6 +89,8 @@ def trips(
     >>> flows.keys["origin"]
     ('N', 'N', 'S', 'S')
     """
+    from tacit.ledger import open_books, source_places
+
     with fixes_of("tc.maps.trips"):
         identity = read_identity(name=name, version=version, unit=unit, adjacency=adjacency)
         most = _most_trips(identity.unit, limits)
@@ -171,6 +171,8 @@ class TripSource:
     def __init__(
         self, source: object, ends: tuple[tuple[str, ...], tuple[str, ...]], unit: Unit, most: int
     ) -> None:
+        from tacit.engines import SourceColumns
+
         role: ColumnRole = "number" if len(ends[0]) == 2 else "name"
         roles: dict[str, ColumnRole] = {column: role for end in ends for column in end}
         if set(unit.columns) & set(roles):

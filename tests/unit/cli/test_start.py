@@ -6,6 +6,7 @@ import sys
 import pytest
 
 FIELDS = {"tacit.core", "tacit.tables", "tacit.graphs", "tacit.maps", "tacit.genomes", "tacit.streams"}
+SOURCES = {"tacit.engines", "tacit.ledger"}
 
 
 def loaded(*words):
@@ -25,4 +26,13 @@ def test_a_field_is_not_loaded_before_it_is_used(words):
 
 
 def test_only_the_field_of_the_command_is_loaded():
-    assert loaded("graph", "--help") & FIELDS == {"tacit.core", "tacit.graphs"}
+    modules = loaded("graph", "--help")
+    assert modules & FIELDS == {"tacit.core", "tacit.graphs"}
+    assert not modules & SOURCES
+
+
+@pytest.mark.parametrize(
+    "words", [("ask", "points"), ("ask", "trips"), ("genome", "frequencies")], ids=" ".join
+)
+def test_options_are_built_without_what_reads_sources_and_budgets(words):
+    assert not loaded(*words, "--help") & SOURCES

@@ -95,6 +95,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         "check_dtype_object": "an error must not depend on the value of one patient",
         "check_supervised_y_no_nan": "a target that is not a finite number counts as zero, without a word",
         "check_classifiers_regression_target": "an undeclared label counts as zero, without a word",
+        "check_classifiers_one_label_sample_weights": "an argument that a fit lacks gives a TacitError",
         "check_classifier_data_not_an_array": "compares two fits, which have different noise",
         "check_regressor_data_not_an_array": "compares two fits, which have different noise",
         "check_regressors_int": "compares two fits, which have different noise",

@@ -112,6 +112,14 @@ def test_a_question_of_learning_is_planned_and_its_document_only_names_it(kind, 
     assert eval(f"question.plan({question.kind.example})").cost  # what its text shows as an example
 
 
+def test_examples_are_asked_through_functions_that_check_the_arguments():
+    mine, theirs = people(), people(name="theirs")
+    given = labels(theirs).arguments  # teachers of other people, whose account would not pay
+    for kind in questions_of("examples"):
+        with pytest.raises(AttributeError, match=kind.name):
+            getattr(mine, kind.name)(**given)
+
+
 @pytest.mark.parametrize(("kind", "name"), ASKED)
 def test_a_question_of_learning_is_in_a_batch_unless_it_is_a_run(kind, name):
     data = DATA[kind]()

@@ -83,7 +83,7 @@ class Dataset:
             """Ask a declared question that has no method of its own, such as one of another package."""
             if not name.startswith("_"):
                 for kind in chain(self.questions, questions_of(self.kind)):
-                    if kind.name == name:
+                    if kind.name == name and not kind.inner:
                         return partial(kind.ask, self)
             if (further := getattr(super(Dataset, self), "__getattr__", None)) is not None:
                 return further(name)

@@ -145,6 +145,8 @@ class QuestionKind(Generic[C]):
         What its `plan` takes beside epsilon and the confidence; see `Goal.read`.
     served
         Whether services and commands offer it: all arguments can be typed, and none is private.
+    inner
+        Whether functions of its field alone ask it, because they check arguments that it takes as they are.
     wire
         How it is written in a plan's document, if not in the common form.
     example
@@ -157,6 +159,7 @@ class QuestionKind(Generic[C]):
     arguments: tuple[Argument, ...] = ()
     takes: frozenset[str] = ANY_TOTAL
     served: bool = True
+    inner: bool = False
     wire: WireForm | None = None
     example: str = "epsilon=0.5"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from tacit.core import ANY_TOTAL, DELTA, Argument, QuestionKind, WireForm
 from tacit.learn._fit_steps import draft_fit
 from tacit.learn._labelling import draft_labels
@@ -12,20 +14,19 @@ from tacit.learn._search_runs import draft_search
 from tacit.learn._training_draft import draft_training
 from tacit.parameters import Anything, Choice, Integer, RealNumber
 
-#: What is asked holds code or models, which no document can hold.
-UNWRITTEN = WireForm.none()
+#: A question that functions of this room ask. It holds code or models, which no document can hold.
+inner_question = partial(QuestionKind, served=False, inner=True, wire=WireForm.none())
 _PROMISE = frozenset({DELTA})
 _EXAMPLE = "epsilon=2, delta=1e-6"
 _DIGEST = Argument("digest", Anything("what identifies data that was not declared"), default="")
 
-FIT = QuestionKind(
-    name="fit", words="Fit an estimator", draft=draft_fit, takes=_PROMISE, served=False, wire=UNWRITTEN,
+FIT = inner_question(
+    name="fit", words="Fit an estimator", draft=draft_fit, takes=_PROMISE,
     example=_EXAMPLE,
     arguments=(Argument("estimator", Anything("a private estimator"), needed=True), _DIGEST),
 )  # fmt: skip
-SEARCH = QuestionKind(
+SEARCH = inner_question(
     name="search", words="Search for parameters of an estimator", draft=draft_search, takes=_PROMISE,
-    served=False, wire=UNWRITTEN,
     example=_EXAMPLE,
     arguments=(
         Argument("candidates", Anything("private estimators"), needed=True),
@@ -34,26 +35,24 @@ SEARCH = QuestionKind(
         _DIGEST,
     ),
 )  # fmt: skip
-PREPAID = QuestionKind(
-    name="prepaid", words="Pay for several fits", draft=draft_prepaid, takes=_PROMISE, served=False,
-    wire=UNWRITTEN,
+PREPAID = inner_question(
+    name="prepaid", words="Pay for several fits", draft=draft_prepaid, takes=_PROMISE,
     example=_EXAMPLE,
     arguments=(
         Argument("said", Anything("the number and the noise of the fits"), needed=True),
         Argument("fit", Anything("the next fit")),
     ),
 )  # fmt: skip
-SCORE = QuestionKind(
-    name="score", words="Score a model", draft=draft_score, takes=frozenset(), served=False, wire=UNWRITTEN,
+SCORE = inner_question(
+    name="score", words="Score a model", draft=draft_score, takes=frozenset(),
     arguments=(
         Argument("measure", Choice(("accuracy", "neg_mean_squared_error")), needed=True),
         _DIGEST,
         Argument("scores", Anything("the score of each row"), needed=True),
     ),
 )  # fmt: skip
-EVALUATE = QuestionKind(
+EVALUATE = inner_question(
     name="evaluate", words="Evaluate a model on held-out units", draft=draft_evaluation, takes=_PROMISE,
-    served=False, wire=UNWRITTEN,
     example=_EXAMPLE,
     arguments=(
         Argument("model", Anything("a model that predicts probabilities"), needed=True),
@@ -63,9 +62,8 @@ EVALUATE = QuestionKind(
         Argument("block", Integer(1), default=1, words="how many rows the model scores at once"),
     ),
 )  # fmt: skip
-LABEL = QuestionKind(
+LABEL = inner_question(
     name="label", words="Label public queries by the votes of teachers", draft=draft_labels, takes=ANY_TOTAL,
-    served=False, wire=UNWRITTEN,
     example=_EXAMPLE,
     arguments=(
         Argument("teachers", Anything("an ensemble of teachers"), needed=True),
@@ -77,8 +75,8 @@ LABEL = QuestionKind(
         Argument("sigma", RealNumber(), words="the noise on each number of votes"),
     ),
 )  # fmt: skip
-TRAIN = QuestionKind(
-    name="train", words="Train a model", draft=draft_training, takes=_PROMISE, served=False, wire=UNWRITTEN,
+TRAIN = inner_question(
+    name="train", words="Train a model", draft=draft_training, takes=_PROMISE,
     example=_EXAMPLE,
     arguments=(
         Argument("setup", Anything("model, loss, optimizer and settings"), needed=True),

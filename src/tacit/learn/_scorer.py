@@ -149,6 +149,7 @@ class PricedScorer:
         if (bounds is None) != (self.measure == "accuracy"):
             known = "accuracy" if bounds is None else "neg_mean_squared_error"
             raise bad_parameter("measure", known, self.measure, fix=Set(measure=known))
+        _check_shapes(estimator, X, y)
         ledger = open_for_fit(part.ledger)
         try:
             data = examples(
@@ -168,6 +169,15 @@ class PricedScorer:
             if part.ledger is not None:
                 ledger.close()
         return share if bounds is None else (share - 1) * (bounds[1] - bounds[0]) ** 2
+
+
+def _check_shapes(estimator: Any, X: Any, y: Any) -> None:
+    """Refuse rows that cannot be scored, by their shape alone."""
+    if len(X) != len(y):
+        raise ValueError("X and y have different numbers of rows")
+    columns, known = getattr(X, "shape", ())[1:], getattr(estimator, "n_features_in_", None)
+    if columns and known is not None and columns != (known,):
+        raise ValueError(f"X has {columns[0]} features, but the estimator was fitted with {known}")
 
 
 def scorer(measure: str, *, epsilon: Number) -> PricedScorer:

@@ -90,7 +90,7 @@ def evaluate(node: Node, line: Mapping[str, ValueWithInterval]) -> ValueWithInte
             return None, *_interval("div", found, 0.0)
         case Call("coalesce", args):
             found = [evaluate(a, line) for a in args]
-            return next((one for one in found if one[0] is not None), (None, None, None))
+            return choose([(one[0] is not None, _is_present(one), one) for one in found], (None, None, None))
         case Call(op, args):
             return _computed(op, [evaluate(a, line) for a in args])
 
@@ -115,11 +115,17 @@ def _certain(node: Node, line: Mapping[str, ValueWithInterval]) -> bool | None:
             return decides if decides in parts else None if None in parts else not decides
         case Call("is_null", (inner,)):
             value, low, _ = evaluate(inner, line)
-            return None if low is None else value is None
+            return None if low is None or value is None else False
         case Call("eq" | "ne" | "lt" | "le" | "gt" | "ge" as op, (first, second)):
             return _certain_comparison(op, evaluate(first, line), evaluate(second, line))
         case _:
             return None
+
+
+def _is_present(found: ValueWithInterval) -> bool | None:
+    """Return whether there is a value; None where the noise hides it: then the rows may have one or not."""
+    value, low, _ = found
+    return True if value is not None else None if low is not None else False
 
 
 def _certain_comparison(op: str, a: ValueWithInterval, b: ValueWithInterval) -> bool | None:

@@ -118,7 +118,8 @@ def choose(
     otherwise
         The value if no condition holds.
     """
-    shown = next((result for holds, _, result in branches if holds is True), otherwise)
+    taken = (result for holds, certain, result in branches if holds is True or certain is True)
+    shown = next(taken, otherwise)  # a hidden value decides nothing, but its whole interval may
     possible: list[ValueWithInterval] = []
     for _, certain, result in branches:
         if certain is not False:

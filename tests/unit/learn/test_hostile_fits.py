@@ -25,6 +25,7 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 
 import tacit as tc
 from tacit.errors import TacitError
+from tacit.learn._fit_names import open_for_fit
 
 BUDGET = tc.Budget(epsilon=1000, delta=1e-2)
 FACTS = {"epsilon": 1, "delta": 1e-6, "bounds": (0, 1), "size": 400, "budget": BUDGET}
@@ -301,6 +302,15 @@ def test_no_cell_and_no_label_makes_a_score_fail(named):
     rows[7, 0], labels[9] = "x", pd.NA
     labels[11] = np.arange(3)
     assert abs(score(model, rows, labels) - exact_score) < 0.1
+
+
+def test_rows_that_cannot_be_scored_are_refused_before_the_charge(named):
+    model = logistic(named, steps=2).fit(X, Y)
+    paid = str(open_for_fit(None).remaining(named["dataset"]))
+    for rows, labels in ((X, Y[:-1]), (X[:, :1], Y)):
+        with pytest.raises(ValueError, match="X "):
+            tc.learn.scorer("accuracy", epsilon=0.1)(model, rows, labels)
+    assert str(open_for_fit(None).remaining(named["dataset"])) == paid
 
 
 def test_a_model_that_warns_about_a_row_says_nothing(named):

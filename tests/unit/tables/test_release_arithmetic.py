@@ -67,6 +67,22 @@ def test_conditions():
     assert evaluate(Call("is_null", (A,)), line)[0] is False
 
 
+@pytest.mark.parametrize(
+    ("choice", "result"),
+    [
+        (Call("coalesce", (A, lit(-1))), (-1.0, -1.0, 10.0)),
+        (Call("coalesce", (A, B, lit(-1))), (2.0, 0.0, 10.0)),
+        (Call("coalesce", (A,)), (None, None, None)),
+        (Call("case", (Call("ge", (A, lit(0))), lit(5), lit(7))), (5.0, 5.0, 5.0)),
+        (Call("case", (Call("gt", (A, lit(4))), lit(5), lit(7))), (7.0, 5.0, 7.0)),
+        (Call("case", (Call("is_null", (A,)), lit(5), lit(7))), (5.0, 5.0, 7.0)),
+    ],
+)
+def test_a_choice_by_a_hidden_value_leaves_open_what_its_interval_leaves_open(choice, result):
+    line = {"a": (None, 0.0, 10.0), "b": (2.0, 1.0, 3.0)}  # NULL, but with an interval: hidden
+    assert evaluate(choice, line) == result
+
+
 def test_what_cannot_be_computed_is_refused_before_the_charge():
     refused = 0
     for op, rule in OPERATORS.items():

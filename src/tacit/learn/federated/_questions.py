@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from tacit.core import DELTA, Argument, DatasetKind, QuestionKind
-from tacit.learn._questions import UNWRITTEN
+from tacit.core import DELTA, Argument, DatasetKind
+from tacit.learn._questions import inner_question
 from tacit.learn.federated._client_draft import draft_client_training
 from tacit.learn.federated._hospital_round import draft_rounds
 from tacit.parameters import Anything, Integer, RealNumber
 
-CLIENT_TRAINING = QuestionKind(
+CLIENT_TRAINING = inner_question(
     name="train", words="Train a model with clients", draft=draft_client_training, takes=frozenset({DELTA}),
-    served=False, wire=UNWRITTEN,
     example="epsilon=2, delta=1e-6",
     arguments=(
         Argument("start", Anything("the weights before the first round"), needed=True),
@@ -23,9 +22,8 @@ CLIENT_TRAINING = QuestionKind(
         Argument("checkpoints", Integer(1), needed=True, words="in how many instalments"),
     ),
 )  # fmt: skip
-ROUNDS = QuestionKind(
+ROUNDS = inner_question(
     name="rounds", words="Answer the rounds of a study", draft=draft_rounds, takes=frozenset({DELTA}),
-    served=False, wire=UNWRITTEN,
     example="epsilon=2, delta=1e-6",
     arguments=(
         Argument("study", Anything("the agreed study"), needed=True),

@@ -11,15 +11,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational, read_fraction
-from tacit.fixes import Choose, Code, Set
+from tacit.fixes import Choose, Code, Fix, Set
 
 __all__ = [
-    "Anything", "Choice", "ColumnName", "Day", "Delta", "Flag", "Instance", "Integer", "Listed", "Parameter",
-    "Probability", "RealNumber", "Share", "Text",
+    "Anything", "Choice", "ColumnName", "Day", "Delta", "Flag", "Instance", "Integer", "Listed",
+    "Mapped", "Matching", "Needed", "Omitted", "Pair", "Parameter", "Probability", "RealNumber", "Share",
+    "Text", "exactly_one",
 ]  # fmt: skip
 
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
@@ -341,7 +343,7 @@ class Instance(Generic[T]):
         Why nothing else will do.
     """
 
-    kind: type[T]
+    kind: type[T] | tuple[type[T], ...]
     example: str
     words: str = ""
     why: str = ""
@@ -359,9 +361,11 @@ class Instance(Generic[T]):
         """
         if isinstance(value, self.kind):
             return value
-        article = "an" if self.kind.__name__[0] in "AEIO" else "a"
-        words = self.words or f"{article} {self.kind.__name__}"
-        raise bad_parameter(name, words, value, why=self.why, fix=Code(self.example))
+        kinds = self.kind if isinstance(self.kind, tuple) else (self.kind,)
+        named = " or ".join(
+            f"{'an' if kind.__name__[0] in 'AEIO' else 'a'} {kind.__name__}" for kind in kinds
+        )
+        raise bad_parameter(name, self.words or named, value, why=self.why, fix=Code(self.example))
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,6 +382,8 @@ class Listed:
         How many there must be, and how many there may be.
     different
         Whether no value may be there twice.
+    rising
+        Whether each value must be above the one before.
     each
         What each of them is.
     why
@@ -389,19 +395,20 @@ class Listed:
     least: int = 1
     most: int | None = None
     different: bool = False
+    rising: bool = False
     each: Parameter | None = None
     why: str = ""
 
     @property
     def must_be(self) -> str:
         """What may be given."""
+        order = "different " if self.different else "rising " if self.rising else ""
+        if self.least == self.most:
+            return f"a list of {self.least:,} {order}{self.words}"
         number = {0: "", 1: "at least one of "}.get(self.least, f"at least {self.least} of ")
-        different = "different " if self.different else ""
         most = "" if self.most is None else f", at most {self.most:,}"
         return (
-            f"a list of {different}{self.words}"
-            + (f", {number.removesuffix(' of ')}" if number else "")
-            + most
+            f"a list of {order}{self.words}" + (f", {number.removesuffix(' of ')}" if number else "") + most
         )
 
     def read(self, name: str, value: Any) -> list[Any]:
@@ -434,11 +441,266 @@ class Listed:
                 raise self._refusal(name, "lists or other values that cannot be compared") from None
             if twice:
                 raise self._refusal(name, "one of them twice")
+        if self.rising and any(low >= high for low, high in pairwise(values)):
+            raise self._refusal(name, "others")
         return values
 
     def _refusal(self, name: str, got: str) -> TacitError:
         fix = Code(f"{name}={self.example}")
         return TacitError("bad-parameter", f"{name} must be {self.must_be}, got {got}", why=self.why, fix=fix)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two numbers, of which the first is the smaller one.
+
+    Parameters
+    ----------
+    words
+        What the two are.
+    each
+        What each of them is.
+    equal
+        Whether they may be equal.
+    example
+        A pair that may be given.
+    why
+        Why others are refused.
+    """
+
+    words: str = "a low and a high number"
+    each: Parameter = RealNumber(zero=True, negative=True)
+    equal: bool = False
+    example: tuple[object, object] = (0, 100)
+    why: str = ""
+
+    def read(self, name: str, value: Any) -> tuple[Any, Any]:
+        """Return both, or refuse them.
+
+        Examples
+        --------
+        >>> Pair().read("bounds", (0, 100))
+        (Fraction(0, 1), Fraction(100, 1))
+        >>> Pair().read("bounds", (100, 0))
+        Traceback (most recent call last):
+        tacit.errors.TacitError: bounds must be a pair (low, high) with low below high, got (100, 0)
+          fix: bounds=(0, 100)
+          code: bad-parameter
+        """
+        fix = Set(**{name: self.example})
+        if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__len__") or len(value) != 2:
+            raise bad_parameter(name, f"a pair of {self.words}", value, why=self.why, fix=fix)
+        try:
+            low, high = (self.each.read(name, number) for number in value)
+        except TacitError:
+            raise bad_parameter(name, f"a pair of {self.words}", value, why=self.why, fix=fix) from None
+        if low > high or (low == high and not self.equal):
+            order = "low at most high" if self.equal else "low below high"
+            raise bad_parameter(name, f"a pair (low, high) with {order}", value, why=self.why, fix=fix)
+        return low, high
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """Values by names, as a dictionary.
+
+    Parameters
+    ----------
+    words
+        What it maps: "labels by the names of groups".
+    example
+        A mapping that may be given, as Python.
+    names
+        The names that may stand in it; None for all text.
+    each
+        What each value is.
+    whole
+        Whether all of ``names`` must be there.
+    why
+        Why others are refused.
+    """
+
+    words: str
+    example: str
+    names: tuple[str, ...] | None = None
+    each: Parameter | None = None
+    whole: bool = False
+    why: str = ""
+
+    def read(self, name: str, value: Any) -> dict[str, Any]:
+        """Return the mapping, or refuse it; its values are not shown, because they may be private.
+
+        Examples
+        --------
+        >>> Mapped("numbers by column", "weights={'n': 2}", names=("n", "m")).read("weights", {"k": 2})
+        Traceback (most recent call last):
+        tacit.errors.TacitError: weights must be numbers by column, for n and m only, got one for 'k'
+          fix: weights={'n': 2}
+          code: bad-parameter
+        """
+        fix = Code(self.example)
+        if not isinstance(value, Mapping):
+            raise TacitError(
+                "bad-parameter", f"{name} must be {self.words}, got no mapping", why=self.why, fix=fix
+            )
+        odd = next((key for key in value if not isinstance(key, str)), None)
+        if odd is not None:
+            raise TacitError(
+                "bad-parameter", f"{name} must be {self.words}, got a name that is not text", fix=fix
+            )
+        if self.names is not None:
+            unknown = next((key for key in value if key not in self.names), None)
+            missing = next((key for key in self.names if key not in value), None) if self.whole else None
+            if unknown is not None or missing is not None:
+                got = f"one for {unknown!r}" if unknown is not None else f"none for {missing!r}"
+                listed = " and ".join(filter(None, (", ".join(self.names[:-1]), self.names[-1])))
+                only = f"for each of {listed}" if self.whole else f"for {listed} only"
+                what = f"{name} must be {self.words}, {only}, got {got}"
+                raise TacitError("bad-parameter", what, why=self.why, fix=fix)
+        each = self.each
+        return {
+            key: one if each is None else each.read(f"{name}[{key!r}]", one) for key, one in value.items()
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Matching(_AsItIs):
+    """A text of a form, such as a name without spaces or ``COLUMN=LOW:HIGH``.
+
+    Parameters
+    ----------
+    words
+        The form, in words or as an example.
+    pattern
+        The regular expression that the whole text must match.
+    example
+        A text that may be given.
+    most
+        The largest number of characters.
+    why
+        Why others are refused.
+    """
+
+    words: str
+    pattern: str
+    example: str
+    most: int = _MOST_LETTERS
+    why: str = ""
+
+    def read(self, name: str, value: object) -> str:
+        """Return the text, or refuse it.
+
+        Examples
+        --------
+        >>> Matching("64 hexadecimal signs", "[0-9a-f]{64}", "0" * 64).read("key", "xyz")
+        Traceback (most recent call last):
+        tacit.errors.TacitError: key must be 64 hexadecimal signs, got 'xyz'
+        ...
+        """
+        if (
+            isinstance(value, str)
+            and len(value) <= self.most
+            and re.fullmatch(self.pattern, value, re.ASCII | re.DOTALL)
+        ):
+            return value
+        raise bad_parameter(name, self.words, value, why=self.why, fix=Set(**{name: self.example}))
+
+
+@dataclass(frozen=True, slots=True)
+class Omitted:
+    """A parameter that has no meaning where another one is set.
+
+    Parameters
+    ----------
+    where
+        Where it must be omitted: "for a bipartite graph".
+    why
+        Why.
+    absent
+        What stands for an omitted parameter.
+    fix
+        What to write instead; else the line without it.
+    """
+
+    where: str
+    why: str = ""
+    absent: object = None
+    fix: Fix | str = ""
+
+    def read(self, name: str, value: object) -> None:
+        """Refuse a parameter that was given.
+
+        Examples
+        --------
+        >>> Omitted("for a bipartite graph").read("directed", True)
+        Traceback (most recent call last):
+        tacit.errors.TacitError: directed must be omitted for a bipartite graph, got True
+        ...
+        """
+        if value is not self.absent and value != self.absent:
+            fix = self.fix or Set(**{name: self.absent})
+            raise bad_parameter(name, f"omitted {self.where}", value, why=self.why, fix=fix)
+
+
+@dataclass(frozen=True, slots=True)
+class Needed(Generic[T]):
+    """A parameter that is needed where another one is set, or in one way of asking.
+
+    Parameters
+    ----------
+    example
+        A value that may be given, for the fix.
+    where
+        Where it must be given: "with a threshold"; empty for always.
+    why
+        Why.
+    """
+
+    example: object
+    where: str = ""
+    why: str = ""
+
+    def read(self, name: str, value: T | None) -> T:
+        """Return the value, or refuse None.
+
+        Examples
+        --------
+        >>> Needed(5, "with a reference").read("clip", None)
+        Traceback (most recent call last):
+        tacit.errors.TacitError: clip must be given with a reference
+          fix: clip=5
+          code: bad-parameter
+        """
+        if value is None:
+            what = f"{name} must be given {self.where}".strip()
+            raise TacitError("bad-parameter", what, why=self.why, fix=Set(**{name: self.example}))
+        return value
+
+
+def exactly_one(what: str, /, *, why: str = "", fix: Fix | str, **values: object) -> str:
+    """Return the name of the one parameter that is not None, or refuse none and several.
+
+    Examples
+    --------
+    >>> exactly_one("a budget", fix=Set(epsilon=1), epsilon=1, rho=None)
+    'epsilon'
+    >>> exactly_one("a budget", fix=Set(epsilon=1), epsilon=1, rho=2)
+    Traceback (most recent call last):
+    tacit.errors.TacitError: a budget needs exactly one of epsilon and rho, got epsilon and rho
+      fix: epsilon=1
+      code: bad-parameter
+    """
+    given = [name for name, value in values.items() if value is not None]
+    if len(given) == 1:
+        return given[0]
+    *others, last = values
+    listed = f"{', '.join(others)} and {last}"
+    raise TacitError(
+        "bad-parameter",
+        f"{what} needs exactly one of {listed}, got {' and '.join(given) or 'none'}",
+        why=why,
+        fix=fix,
+    )
 
 
 @dataclass(frozen=True, slots=True)

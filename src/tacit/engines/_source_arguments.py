@@ -17,6 +17,7 @@ from tacit.engines._sources import CsvSource, FrameSource, ParquetSource, Source
 from tacit.engines._views import DATE_PARTS
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Declare, Either, Say, Set
+from tacit.parameters import Choice
 
 _FILES: dict[str, tuple[str, type[ParquetSource | CsvSource | StoredTable]]] = {
     ".parquet": ("parquet", ParquetSource),
@@ -189,8 +190,7 @@ def csv_file(
     source = read_source(path)
     if not isinstance(source, CsvSource):
         raise bad_parameter("a CSV file", "a file that ends in .csv or .tsv", str(path), fix="visits.csv")
-    if decimal not in {".", ","}:
-        raise bad_parameter("decimal", "a point or a comma", decimal, fix=Set(decimal=","))
+    Choice((".", ",")).read("decimal", decimal)
     if separator not in {"", ",", ";", "\t", "|"}:
         raise bad_parameter(
             "separator", "a comma, a semicolon, a tab or a bar", separator, fix=Set(separator=";")

@@ -17,7 +17,7 @@ from tacit.ledger._blocks import Blocks, read_block_names
 from tacit.ledger._chain import canonical, spend_to_text
 from tacit.ledger._charges import ChargeRequest
 from tacit.ledger._receipts import Receipt
-from tacit.parameters import Instance
+from tacit.parameters import Choice, Instance
 
 
 def read_name(parameter: str, value: object) -> str:
@@ -78,16 +78,12 @@ def read_expiry(parameter: str, value: object) -> datetime | None:
 
 def read_record(record: object) -> str:
     """Read what the log keeps of questions."""
-    if record not in {"words", "shape"}:
-        raise bad_parameter("record", "'words' or 'shape'", record, fix=Set(record="shape"))
-    return str(record)
+    return Choice(("words", "shape")).read("record", record)
 
 
 def read_budget(parameter: str, budget: object) -> Budget:
     """Read a budget."""
-    if not isinstance(budget, Budget):
-        raise bad_parameter(parameter, "a Budget", budget, fix=Set(**{parameter: Budget(epsilon=1)}))
-    return budget
+    return Instance(Budget, f"{parameter}=tc.Budget(epsilon=1)").read(parameter, budget)
 
 
 def read_blocks(blocks: object) -> Blocks:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from tacit.errors import bad_parameter
-from tacit.fixes import Code, Set
-from tacit.parameters import Integer
+from tacit.fixes import Set
+from tacit.parameters import Integer, Listed
 
 _MOST_PER_UNIT = 100
 
@@ -97,15 +97,8 @@ def read_block(name: object) -> str:
 
 def read_block_names(given: object) -> tuple[str, ...]:
     """Read the blocks that a charge concerns, in order and each once; none stands for all of the data."""
-    fix = Code('blocks=("2026-01-03",)')
-    if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
-        raise bad_parameter("blocks", "a list of names", given, fix=fix)
-    names = tuple(sorted({read_block(name) for name in given}))
-    if len(names) > Blocks.most:
-        raise bad_parameter(
-            "blocks",
-            f"at most {Blocks.most:,} names",
-            len(names),
-            fix="name none: the charge then concerns all of the data",
-        )
+    listed = Listed("names", '("2026-01-03",)', least=0).read("blocks", given)
+    names = tuple(sorted({read_block(name) for name in listed}))
+    why = "a charge that names no block concerns all of the data"
+    Listed("names", "()", least=0, most=Blocks.most, why=why).read("blocks", names)
     return names

@@ -8,8 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import count
-from tacit.fixes import Set
 from tacit.ledger import _refusals
 from tacit.ledger._arguments import read_payload
 from tacit.ledger._artifacts import keep_payload
@@ -18,6 +16,7 @@ from tacit.ledger._instalments import claim_next, instalment_key, keep_instalmen
 from tacit.ledger._lost_entries import lost_between
 from tacit.ledger._payments import claim_key
 from tacit.ledger._run_secrets import hide_secret, reveal_secret
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -236,7 +235,7 @@ class LedgerRun:
         tacit.errors.TacitError: instalment 2 of run 2 has not been drawn yet
         ...
         """
-        wanted, receipt = _read_number(number, self.instalments), self.head.count
+        wanted, receipt = Integer(1, self.instalments, instead=1).read("number", number), self.head.count
         with self._writer.reading() as reader:
             entry = reader.entry_with_key(instalment_key(receipt, wanted))
             row = reader.release_of_receipt(receipt, wanted)
@@ -261,17 +260,6 @@ class LedgerRun:
             except TacitError as error:
                 if error.code != "instalment-lost":
                     raise
-
-
-def _read_number(number: int, last: int) -> int:
-    """Read the number of an instalment, from 1 to the last one."""
-    try:
-        wanted = count("number", number)
-    except TacitError:
-        wanted = 0
-    if not 1 <= wanted <= last:
-        raise bad_parameter("number", f"a whole number from 1 to {last}", number, fix=Set(number=1))
-    return wanted
 
 
 def _not_there(receipt: int, number: int, *, claimed: bool) -> TacitError:

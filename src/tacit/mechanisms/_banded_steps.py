@@ -236,15 +236,8 @@ def _squared(coefficients: tuple[int, ...]) -> Fraction:
 
 def check_groups(groups: int, bands: int, rate: Fraction) -> None:
     """Refuse fewer groups than bands, and groups that a unit would have to be sampled from more than once."""
-    if groups < bands:
-        raise bad_parameter(
-            "groups",
-            f"at least the {bands} bands",
-            groups,
-            why="two samples of one unit must be at least this many steps apart; otherwise the noise is not "
-            "enough",
-            fix=Set(groups=bands),
-        )
+    why = f"two samples of one unit must be at least {bands} steps (bands) apart: the noise is made for that"
+    Integer(bands, why=why, instead=bands).read("groups", groups)
     if groups * rate > 1:
         raise bad_parameter(
             "groups",

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import bad_parameter
-from tacit.fixes import Set
 from tacit.mechanisms._discrete_laplace import DiscreteLaplace
 from tacit.mechanisms._input_rows import rows_of
 from tacit.mechanisms._mechanism import read_adjacency, show
@@ -75,11 +73,7 @@ class Bounds(RowMechanism):
         if candidates is None:
             powers = [2.0**k for k in range(-10, 41)]
             candidates = [*(-p for p in powers), 0.0, *powers]
-        points = read_candidates(candidates)
-        if len(points) < 2:
-            raise bad_parameter(
-                "candidates", "at least two numbers", candidates, fix=Set(candidates=[0, 10, 100, 1000])
-            )
+        points = read_candidates(candidates, least=2)
         moved = 1 if near == "add/remove" else 2
         for name, value in (
             ("tail", share),

@@ -83,10 +83,7 @@ class TwoGroupDesign:
             [count("of", one, zero=False) for one in of],
         )
         if min(n1, n2) < 2 or y1 > n1 or y2 > n2:
-            raise bad_parameter(
-                "yes and of", "counts of yeses and of at least two people", [yes, of],
-                fix=Set(yes=(190, 240), of=(500, 500)),
-            )  # fmt: skip
+            raise wrong_counts(yes, of, fix=Set(yes=(190, 240), of=(500, 500)))
         p1, p2 = self.chances
         a, b = Fraction(y1, n1), Fraction(y2, n2)
         if self.name == "lie detector":  # yes = share * honest + (1 - share)(1 - p)
@@ -140,6 +137,11 @@ def normal_quantile(confidence: Fraction) -> float:
     from scipy.special import ndtri
 
     return float(-ndtri(float(1 - confidence) / 2))
+
+
+def wrong_counts(yes: object, of: object, *, fix: Set) -> TacitError:
+    """Build the refusal of yeses that so many people cannot have given."""
+    return bad_parameter("yes and of", "counts of yeses and of at least two people", [yes, of], fix=fix)
 
 
 def no_epsilon(name: str) -> TacitError:

@@ -13,7 +13,7 @@ from tacit.errors import bad_parameter
 from tacit.exact import Number, count
 from tacit.fixes import Code, Set
 from tacit.mechanisms._grid import Array, add, from_steps, to_steps
-from tacit.mechanisms._input_values import exact, exact_float, in_floats, read_numbers
+from tacit.mechanisms._input_values import exact, exact_float, in_floats, read_numbers, wrong_input
 from tacit.mechanisms._mechanism import Interval, Mechanism, confidence_level
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def out_of_range(scale: Fraction) -> TacitError:
 def _one(value: object) -> Fraction:
     number = read_numbers(value)
     if isinstance(number, np.ndarray):
-        raise bad_parameter(
-            "output, a and b", "single numbers", "an array", fix=Code("privacy_loss(38.2, 38, 39)")
+        raise wrong_input(
+            "single numbers", number, name="output, a and b", fix=Code("privacy_loss(38.2, 38, 39)")
         )
     return Fraction(exact_float(number) if isinstance(number, float) else number)

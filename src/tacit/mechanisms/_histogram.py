@@ -17,6 +17,7 @@ from tacit.mechanisms._input_rows import collected, rows_of
 from tacit.mechanisms._mechanism import exactly_one, read_adjacency
 from tacit.mechanisms._roots import square_root_up
 from tacit.mechanisms._row_mechanism import Noised
+from tacit.parameters import Listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,11 +77,9 @@ class Histogram(Noised):
         near = read_adjacency(adjacency)
         labels, cuts = None, None
         if exactly_one(categories=categories, edges=edges) == "categories":
-            labels = tuple(categories or ())
-            if not labels or len(set(labels)) != len(labels):
-                raise bad_parameter(
-                    "categories", "different values, at least one", categories, fix=Set(categories=["A", "B"])
-                )
+            labels = tuple(
+                Listed("values", '["A", "B"]', different=True).read("categories", tuple(categories or ()))
+            )
         else:
             example = Set(edges=[0, 18, 65, 120])
             cuts = tuple(

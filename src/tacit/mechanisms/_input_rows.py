@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import bad_parameter
 from tacit.fixes import Code
-from tacit.mechanisms._input_values import packed, types_of
+from tacit.mechanisms._input_values import packed, types_of, wrong_input
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +28,7 @@ def collected(values: Any) -> Any:
         return values
     if hasattr(values, "__iter__"):
         return list(values)
-    raise bad_parameter("values", "a collection of rows", type(values).__name__, fix=Code("[3.0, 5.0]"))
+    raise wrong_input("a collection of rows", values, name="values", fix=Code("[3.0, 5.0]"))
 
 
 def taken(values: Any, places: NDArray[np.intp]) -> Any:
@@ -47,7 +46,7 @@ def rows_of(values: Any) -> NDArray[np.float64]:
     shape = getattr(values, "shape", None)
     numbers = None if shape is not None and len(shape) != 1 else as_floats(values)
     if numbers is None or numbers.ndim != 1:
-        raise bad_parameter("values", "one value per row", f"the shape {shape}", fix=Code("values[:, 0]"))
+        raise wrong_input("one value per row", values, name="values", fix=Code("values[:, 0]"))
     return numbers
 
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import TacitError
 from tacit.exact import Number, rational
-from tacit.fixes import Code
+from tacit.fixes import Code, Fix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -274,6 +274,21 @@ def _one_integer(one: object) -> int:
     if isinstance(one, np.ndarray) and one.ndim == 0:
         return _one_integer(one.item())
     raise _not_whole()
+
+
+def wrong_input(must_be: str, value: object, *, fix: Fix | str, name: str = "value") -> TacitError:
+    """Build the refusal of an input by its public form: the shape of an array, or a type, but no entry.
+
+    Examples
+    --------
+    >>> wrong_input("one number", np.array([17, 4]), fix=Code("ask(12)")).what
+    'value must be one number, got an array of shape (2,)'
+    >>> wrong_input("a mapping", 17, fix=Code('{"A": 12}')).what
+    'value must be a mapping, got an object of type int'
+    """
+    shape = getattr(value, "shape", None)
+    form = f"an object of type {type(value).__name__}" if shape is None else f"an array of shape {shape}"
+    return TacitError("bad-parameter", f"{name} must be {must_be}, got {form}", fix=fix)
 
 
 def _not_numbers() -> TacitError:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Set
-from tacit.mechanisms._input_values import read_integers
+from tacit.mechanisms._input_values import read_integers, wrong_input
 from tacit.mechanisms._integer_mechanism import IntegerMechanism, half_width_of_sum
 from tacit.mechanisms._keys_by_size import KeysBySize
 from tacit.mechanisms._mechanism import (
@@ -215,21 +215,14 @@ class KeySelection(IntegerMechanism):
 def _present(value: Mapping[_Key, int]) -> dict[_Key, int]:
     """Return the keys that have units, with their numbers."""
     if not isinstance(value, Mapping):
-        raise bad_parameter(
-            "value",
-            "a mapping from keys to numbers of units",
-            type(value).__name__,
-            fix=Code('{"A": 12}'),
-        )
+        raise wrong_input("a mapping from keys to numbers of units", value, fix=Code('{"A": 12}'))
     return {key: units for key, one in value.items() if (units := _units(one)) > 0}
 
 
 def _units(one: object) -> int:
     number = read_integers(one)
     if not isinstance(number, int):
-        raise bad_parameter(
-            "value", "a whole number of units for each key", "an array", fix=Code('{"A": 12}')
-        )
+        raise wrong_input("a whole number of units for each key", number, fix=Code('{"A": 12}'))
     return number
 
 

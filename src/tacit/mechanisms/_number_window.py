@@ -11,8 +11,7 @@ import numpy as np
 
 from tacit import noise
 from tacit.errors import bad_parameter
-from tacit.exact import Number, rational
-from tacit.fixes import Choose, Set
+from tacit.fixes import Choose
 from tacit.mechanisms._local_randomizer import LocalRandomizer, bad_report, read_answers, several
 from tacit.mechanisms._mechanism import show
 from tacit.mechanisms._odds import UNIT_ODDS, read_odds
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
+
+    from tacit.exact import Number
 
 _MOST_STEPS = 10**6
 _USUAL = Fraction(1, 2)  # numbers spread evenly over the range have mean square 1/3
@@ -313,12 +314,7 @@ def _read_expected(expected: object) -> Fraction:
             expected,
             fix=Choose(("usual", "any"), given=expected),
         )
-    size = rational("expected", expected, zero=True)  # type: ignore[arg-type]
-    if size > 1:
-        raise bad_parameter(
-            "expected", '"usual", "any" or a size from 0 to 1', expected, fix=Set(expected=0.5)
-        )
-    return size
+    return RealNumber(least=0, most=1, why='or "usual" or "any"').read("expected", expected)
 
 
 def _lowest(of: Callable[[int], Fraction], most: int) -> int:

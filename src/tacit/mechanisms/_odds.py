@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from tacit.errors import bad_parameter
 from tacit.fixes import Set
 from tacit.mechanisms._mechanism import exactly_one
-from tacit.parameters import RealNumber
+from tacit.parameters import Integer, RealNumber
 
 if TYPE_CHECKING:
     from tacit.exact import Number
@@ -26,8 +26,7 @@ def read_odds(epsilon: Number | None, odds: int | None) -> tuple[int, Fraction, 
     pass the request, the request itself is an upper bound.
     """
     if exactly_one(epsilon=epsilon, odds=odds) == "odds":
-        if not isinstance(odds, int) or isinstance(odds, bool) or odds <= UNIT_ODDS:
-            raise bad_parameter("odds", f"a whole number above {UNIT_ODDS}", odds, fix=Set(epsilon=1))
+        odds = Integer(UNIT_ODDS + 1, instead=2 * UNIT_ODDS).read("odds", odds)
         actual = log_up(Fraction(odds, UNIT_ODDS))
         if actual > _MOST_EPSILON:
             raise bad_parameter("odds", f"at most exp({_MOST_EPSILON}) times {UNIT_ODDS}", "more")

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code
 from tacit.mechanisms._exponential import Exponential
-from tacit.mechanisms._input_values import read_integers
+from tacit.mechanisms._input_values import read_integers, wrong_input
 from tacit.mechanisms._integer_mechanism import IntegerMechanism
 from tacit.mechanisms._mechanism import confidence_level, show
 from tacit.mechanisms._noise_laws import check_width
@@ -128,12 +127,8 @@ class QuantileBracket(IntegerMechanism):
         """Return the whole scores of both choices from the rows at each candidate, in order: private."""
         counts = np.asarray(read_integers(value))
         if counts.ndim not in {1, 2} or counts.shape[-1] != self.candidates:
-            raise bad_parameter(
-                "value",
-                f"numbers of rows, one column for each of {self.candidates} candidates",
-                f"the shape {counts.shape}",
-                fix=Code(repr([0] * min(self.candidates, 3))),
-            )
+            must_be = f"numbers of rows, one column for each of {self.candidates} candidates"
+            raise wrong_input(must_be, counts, fix=Code(repr([0] * min(self.candidates, 3))))
         part, whole = self.level.numerator, self.level.denominator
         if whole * float(np.abs(counts).sum(dtype=np.float64)) + self.margin >= 2**61:
             counts = counts.astype(object)

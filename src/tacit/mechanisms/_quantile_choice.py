@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from tacit.errors import bad_parameter
 from tacit.exact import Number, count
 from tacit.fixes import Code
 from tacit.mechanisms._exponential import Exponential
-from tacit.mechanisms._input_values import read_integers
+from tacit.mechanisms._input_values import read_integers, wrong_input
 from tacit.mechanisms._integer_mechanism import IntegerMechanism
 from tacit.mechanisms._mechanism import confidence_level, show
 from tacit.mechanisms._noise_laws import check_width
@@ -133,11 +132,8 @@ class QuantileChoice(IntegerMechanism):
         """Return the whole scores of the candidates from the rows at each candidate, in order: private."""
         counts = np.asarray(read_integers(value))
         if counts.ndim not in {1, 2} or counts.shape[-1] == 0:
-            raise bad_parameter(
-                "value",
-                "numbers of rows, one column per candidate",
-                f"the shape {counts.shape}",
-                fix=Code("[[3, 0, 2], [1, 4, 4]]"),
+            raise wrong_input(
+                "numbers of rows, one column per candidate", counts, fix=Code("[[3, 0, 2], [1, 4, 4]]")
             )
         if float(np.abs(counts).sum(dtype=np.float64)) >= 2**62:
             counts = counts.astype(object)

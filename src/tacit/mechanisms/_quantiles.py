@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tacit import noise
-from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Set
 from tacit.mechanisms._exponential import Exponential
@@ -18,6 +16,7 @@ from tacit.mechanisms._mechanism import read_adjacency, show
 from tacit.mechanisms._quantile_choice import balance, read_share
 from tacit.mechanisms._quantile_halving import Halving, halve
 from tacit.mechanisms._row_mechanism import RowMechanism
+from tacit.parameters import Listed, RealNumber
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,16 +27,18 @@ if TYPE_CHECKING:
     from tacit.accounting import Adjacency, Cost
 
 
-def read_candidates(candidates: Sequence[Number] | NDArray[Any]) -> tuple[float, ...]:
+def read_candidates(candidates: Sequence[Number] | NDArray[Any], least: int = 1) -> tuple[float, ...]:
     """Read public candidates: different finite numbers, kept in increasing order."""
     listed = candidates.tolist() if isinstance(candidates, np.ndarray) else list(candidates)
     example = Set(candidates=range(60, 261))
     numbers = sorted(
         float(rational("a candidate", one, zero=True, negative=True, fix=example)) for one in listed
     )
-    if not numbers or any(a == b for a, b in itertools.pairwise(numbers)):
-        raise bad_parameter("candidates", "different numbers, at least one", candidates, fix=example)
+    Listed("numbers", "range(60, 261)", least=least, different=True).read("candidates", numbers)
     return tuple(numbers)
+
+
+_SHARES = Listed("shares", "[0.25, 0.5, 0.75]", each=RealNumber(above=0, below=1))
 
 
 def places_of(candidates: int) -> int:
@@ -184,9 +185,7 @@ class Quantiles(RowMechanism):
         candidates: Sequence[Number] | NDArray[Any],
         adjacency: Adjacency = "add/remove",
     ) -> None:
-        shares = tuple(read_share("qs", q) for q in qs)
-        if not shares:
-            raise bad_parameter("qs", "at least one share", qs, fix=Set(qs=[0.25, 0.5, 0.75]))
+        shares = tuple(_SHARES.read("qs", qs))
         depths = len(set(shares)).bit_length()
         for name, value in (
             ("qs", shares),

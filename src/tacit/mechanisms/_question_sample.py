@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit import noise
-from tacit.errors import bad_parameter
 from tacit.exact import count
-from tacit.fixes import Code
 from tacit.mechanisms._local_randomizer import LocalRandomizer
 from tacit.mechanisms._mechanism import Mechanism
-from tacit.parameters import Listed
+from tacit.parameters import Instance, Listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +19,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.accounting import Cost
+
+
+_PARTS = Listed(
+    "local randomizers",
+    "[tc.mechanisms.SubsetSelection(epsilon=1, size=2)]",
+)
+_PART = Instance(
+    LocalRandomizer, "[tc.mechanisms.SubsetSelection(epsilon=1, size=2)]", "a list of local randomizers"
+)  # type: ignore[type-abstract]
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -51,15 +58,9 @@ class QuestionSample(Mechanism):
     parts: tuple[LocalRandomizer, ...]
 
     def __init__(self, parts: Sequence[LocalRandomizer]) -> None:
-        given = tuple(parts)
-        if not given or not all(isinstance(part, LocalRandomizer) for part in given):
-            raise bad_parameter(
-                "parts",
-                "a list of local randomizers",
-                parts,
-                fix=Code("[SubsetSelection(epsilon=1, size=2)]"),
-            )
-        object.__setattr__(self, "parts", given)
+        object.__setattr__(
+            self, "parts", tuple(_PART.read("parts", part) for part in _PARTS.read("parts", parts))
+        )
 
     @property
     def cost(self) -> Cost:

@@ -15,6 +15,7 @@ from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Set
 from tacit.mechanisms._mechanism import Interval, Mechanism, confidence_level, exactly_one, show
 from tacit.mechanisms._odds import log_up
+from tacit.parameters import Listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,10 +99,7 @@ class RandomizedResponse(Mechanism):
             if isinstance(categories, int)
             else tuple(categories)
         )
-        if len(labels) < 2 or len(set(labels)) != len(labels):
-            raise bad_parameter(
-                "categories", "at least two different answers", categories, fix=Set(categories=3)
-            )
+        Listed("answers", '["yes", "no"]', least=2, different=True).read("categories", labels)
         if exactly_one(epsilon=epsilon, p=p) == "epsilon":
             truth, spent = None, rational("epsilon", epsilon)  # type: ignore[arg-type]
         else:

@@ -16,6 +16,7 @@ from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Set
 from tacit.mechanisms._grid import fits
+from tacit.mechanisms._input_values import wrong_input
 from tacit.mechanisms._mechanism import Mechanism, figure, read_adjacency
 from tacit.mechanisms._noise_laws import GaussianLaw, check_width
 from tacit.strategies import ColumnSet, ResidualSets, replace_cost
@@ -190,9 +191,9 @@ class ResidualNoise(Mechanism):
         if [table.shape for table in given] != shapes or any(
             table.dtype.kind not in "iuO" for table in given
         ):
-            raise bad_parameter(
-                "value", "one table of whole numbers for each set of columns", f"{len(given)} arrays",
-                fix="the tables of noise.sets, in this order",
+            raise wrong_input(
+                "one table of whole numbers for each set of columns", tables,
+                fix="give the tables of noise.sets, in this order",
             )  # fmt: skip
         return [residual(table) for table in given]
 

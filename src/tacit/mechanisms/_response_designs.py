@@ -23,6 +23,7 @@ from tacit.mechanisms._design_estimates import (
     read_chance,
     two_chances,
     wilson,
+    wrong_counts,
 )
 from tacit.mechanisms._local_randomizer import LocalRandomizer, bad_report, read_answers, several
 from tacit.mechanisms._mechanism import confidence_level, show
@@ -322,12 +323,7 @@ class Design(LocalRandomizer):
         n, hits = count("of", of, zero=False), count("yes", yes)
         p, q, draws = float(self.p), float(self.q), self.draws
         if n < 2 or hits > n * draws:
-            raise bad_parameter(
-                "yes and of",
-                "counts of yeses and of at least two people",
-                [yes, of],
-                fix=Set(yes=412, of=1000),
-            )
+            raise wrong_counts(yes, of, fix=Set(yes=412, of=1000))
         rate = Fraction(hits, n * draws)
         value = float((rate - self.q) / (self.p - self.q))
         level, share = float(rate), min(1.0, max(0.0, value))

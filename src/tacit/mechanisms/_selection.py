@@ -25,6 +25,7 @@ from tacit.mechanisms._mechanism import (
     show,
 )
 from tacit.mechanisms._noise_laws import LaplaceLaw
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -129,10 +130,7 @@ class Selection(IntegerMechanism):
         The smallest number t of steps such that, whatever the scores, a candidate more than t steps below
         the best is chosen with probability at most 1 - confidence.
         """
-        if candidates is None:
-            raise bad_parameter(
-                "candidates", "a whole number: how many candidates there are", None, fix=Set(candidates=100)
-            )
+        options = Integer(1, instead=100).read("candidates", candidates)
         if copies != 1:
             raise bad_parameter(
                 "copies",
@@ -141,7 +139,7 @@ class Selection(IntegerMechanism):
                 why="choices are not numbers, so several cannot be added up",
                 fix=Set(copies=1),
             )
-        return _furthest(self, confidence_level(confidence), count("candidates", candidates, zero=False))
+        return _furthest(self, confidence_level(confidence), options)
 
     def to_json(self) -> dict[str, Any]:
         """Return the name, the exact scale, sensitivity and grid of the scores, and the cost."""

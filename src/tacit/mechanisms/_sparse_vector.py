@@ -16,7 +16,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Set
 from tacit.mechanisms._grid import add, default_grid, to_steps
-from tacit.mechanisms._input_values import exact, read_numbers
+from tacit.mechanisms._input_values import exact, read_numbers, wrong_input
 from tacit.mechanisms._laplace import Laplace
 from tacit.mechanisms._mechanism import (
     Mechanism,
@@ -43,7 +43,7 @@ def _sequence(value: object) -> NDArray[Any]:
     """Read a sequence of numbers; the numbers are not shown, because they are private."""
     numbers = read_numbers(value)
     if not isinstance(numbers, np.ndarray) or numbers.ndim != 1:
-        raise bad_parameter("value", "a sequence of numbers", "something else", fix=Code("[0, 1, 2]"))
+        raise wrong_input("a sequence of numbers", numbers, fix=Code("[0, 1, 2]"))
     return numbers
 
 
@@ -321,7 +321,7 @@ class SparseVectorRun:
             )
         number = read_numbers(value)
         if isinstance(number, np.ndarray):
-            raise bad_parameter("value", "one number", "an array", fix=Code("ask(12)"))
+            raise wrong_input("one number", number, fix=Code("ask(12)"))
         with self._turn:
             return self._answer(number)
 

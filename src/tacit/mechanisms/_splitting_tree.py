@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Set
 from tacit.mechanisms._grid_noise import SMALLEST_SCALE, out_of_range
-from tacit.mechanisms._input_values import read_integers
+from tacit.mechanisms._input_values import read_integers, wrong_input
 from tacit.mechanisms._integer_mechanism import IntegerMechanism, half_width_of_sum
 from tacit.mechanisms._mechanism import confidence_level, figure, read_adjacency, show
 from tacit.mechanisms._noise_laws import LaplaceLaw, check_width
@@ -175,9 +174,8 @@ class SplittingTree(IntegerMechanism):
         """Return the counts of every level, the root first."""
         finest = np.asarray(read_integers(value))
         if finest.shape != (2**self.depth, 2**self.depth):
-            raise bad_parameter(
-                "counts", f"a square of 2^{self.depth} rows and columns", finest.shape, fix=Set(depth=8)
-            )
+            must_be = f"a square of 2^{self.depth} rows and columns"
+            raise wrong_input(must_be, finest, name="counts", fix=Set(depth=8))
         most = _MOST >> (2 * self.depth)
         levels = [np.clip(finest, 0, most).astype(np.int64)]
         for _ in range(self.depth):

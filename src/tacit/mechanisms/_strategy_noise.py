@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.mechanisms._discrete_gaussian import DiscreteGaussian
 from tacit.mechanisms._discrete_laplace import DiscreteLaplace
-from tacit.mechanisms._input_values import read_integers
+from tacit.mechanisms._input_values import read_integers, wrong_input
 from tacit.mechanisms._integer_mechanism import IntegerMechanism
 from tacit.mechanisms._linear_noise import LinearNoise, linear_half_width
 from tacit.mechanisms._mechanism import exactly_one, figure, read_adjacency
@@ -126,12 +125,7 @@ class StrategyNoise(IntegerMechanism):
         counts = np.asarray(read_integers(value))
         cells = self.strategy.cells
         if counts.ndim == 0 or counts.shape[-1] != cells:
-            raise bad_parameter(
-                "value",
-                f"the counts of {cells} cells",
-                f"the shape {counts.shape}",
-                fix="count every cell",
-            )
+            raise wrong_input(f"the counts of {cells} cells", counts, fix="count every cell")
         whole = self.strategy.matrix.T
         most = max(abs(int(counts.max(initial=0))), abs(int(counts.min(initial=0))))
         if most * int(np.abs(whole).max()) * cells < _ROOM:

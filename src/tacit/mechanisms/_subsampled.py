@@ -9,16 +9,17 @@ import numpy as np
 
 from tacit import noise
 from tacit.errors import bad_parameter
-from tacit.exact import Number, rational
-from tacit.fixes import Code, Set
+from tacit.fixes import Set
 from tacit.mechanisms._input_rows import collected, taken
 from tacit.mechanisms._mechanism import show
 from tacit.mechanisms._row_mechanism import RowMechanism
+from tacit.parameters import Instance, Share
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from tacit.accounting import Cost
+    from tacit.exact import Number
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -53,14 +54,12 @@ class Subsampled(RowMechanism):
     q: Fraction
 
     def __init__(self, mechanism: RowMechanism, *, q: Number) -> None:
-        if not isinstance(mechanism, RowMechanism):
-            raise bad_parameter(
-                "mechanism",
-                "one that takes rows, such as Count, Sum, Mean or Histogram",
-                mechanism,
-                why="a sample must be drawn before rows are added up",
-                fix=Code("Subsampled(Count(epsilon=1), q=0.05)"),
-            )
+        Instance(
+            RowMechanism,  # type: ignore[type-abstract]
+            "Subsampled(Count(epsilon=1), q=0.05)",
+            "one that takes rows, such as Count, Sum, Mean or Histogram",
+            "a sample must be drawn before rows are added up",
+        ).read("mechanism", mechanism)
         if mechanism.adjacency != "add/remove":
             raise bad_parameter(
                 "mechanism",
@@ -69,9 +68,7 @@ class Subsampled(RowMechanism):
                 why="amplification is proven for rows that come or go, not for rows that are replaced",
                 fix=Set(n=None),
             )
-        share = rational("q", q)
-        if share > 1:
-            raise bad_parameter("q", "in (0, 1]", q, fix=Set(q=0.05))
+        share = Share(instead=0.05).read("q", q)
         object.__setattr__(self, "mechanism", mechanism)
         object.__setattr__(self, "q", share)
 

@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit import noise
-from tacit.errors import bad_parameter
-from tacit.exact import Number, count
-from tacit.fixes import Set
 from tacit.mechanisms._local_randomizer import (
     SupportRandomizer,
     bad_report,
@@ -32,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.accounting import Cost
+    from tacit.exact import Number
 
 _BLOCK = 1 << 21
 _MOST_ANSWERS = 2**31 - 1
@@ -84,11 +82,12 @@ class SubsetSelection(SupportRandomizer):
     ) -> None:
         favour, actual, asked = read_odds(epsilon, odds)
         answers = read_list_size(size)
-        chosen = _best_subset(favour, answers) if subset is None else count("subset", subset, zero=False)
-        if chosen >= answers:
-            raise bad_parameter(
-                "subset", f"below the number of answers, {answers}", subset, fix=Set(subset=1)
-            )
+        why = f"there are {answers:,} answers, and a set of all of them says nothing"
+        chosen = (
+            _best_subset(favour, answers)
+            if subset is None
+            else Integer(1, answers - 1, why, instead=1).read("subset", subset)
+        )
         for name, value in (
             ("size", answers),
             ("subset", chosen),

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError
 from tacit.exact import count
-from tacit.fixes import Code, Set
+from tacit.fixes import Code
 from tacit.mechanisms._input_values import read_integers
 from tacit.mechanisms._integer_mechanism import IntegerMechanism
 from tacit.mechanisms._mechanism import confidence_level
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,13 +80,9 @@ class WidthNoise(IntegerMechanism):
         return self.half_width(Fraction(1, 2), width=width)
 
     def _stated(self, width: int | None) -> int:
-        if width is not None:
-            return count("width", width)
-        if self.most is None:
-            raise bad_parameter(
-                "width", "a whole number: a public bound on the width", None, fix=Set(width=50)
-            )
-        return self.most
+        if width is None and self.most is not None:
+            return self.most
+        return Integer(instead=50).read("width", width)
 
     def probability(self, output: int, exact: int, width: int) -> float:
         """Return the probability of an output for an exact number and its width; for private ones, private.

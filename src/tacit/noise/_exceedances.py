@@ -15,17 +15,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.errors import bad_parameter
 from tacit.exact import count as whole
-from tacit.fixes import Set
 from tacit.noise import _bits
 from tacit.noise._coins import bernoulli_exp
 from tacit.noise._gaussian import discrete_gaussian
 from tacit.noise._gaussian_mass import gaussian_mass
 from tacit.noise._intervals import IntegerInterval, below, exp_minus
 from tacit.noise._laplace import geometric
-from tacit.noise._parameters import LARGEST_SCALE, does_not_fit
-from tacit.noise._parameters import read as read_parameter
+from tacit.noise._parameters import does_not_fit, read_single
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -233,12 +231,8 @@ def _by_all(sigma: Fraction, count: int, level: int) -> Exceedances:
 
 
 def _read(name: str, width: Number, count: int, least: int) -> tuple[Fraction, int, int]:
-    exact = read_parameter(name, width, most=LARGEST_SCALE)
-    if not isinstance(exact, Fraction):
-        raise bad_parameter(name, "one number", width, fix=Set(**{name: 2}))
-    draws = whole("count", count)
-    if draws > _MOST:
-        raise bad_parameter("count", "at most 2^48", count, fix=Set(count=1000))
+    exact = read_single(name, width, example=2)
+    draws = Integer(0, _MOST, instead=1000).read("count", count)
     level = whole("least", least, zero=False)
     if level > _HIGHEST:
         raise does_not_fit("an exceedance")

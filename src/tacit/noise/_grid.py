@@ -59,7 +59,7 @@ def quantise(x: float | Fraction | Sequence[float] | NDArray[Any], grid: Number)
     if values.dtype.kind in "iu":
         return _quantise_whole(values, step) if values.ndim else _floor(Fraction(int(values)), step)
     if values.dtype.kind != "f" or values.dtype.itemsize > 8:
-        raise bad_parameter("x", _MUST_BE, values.dtype.name, fix=Set(x=[0.5, 2]))
+        raise _not_numbers("x", values.dtype.name)
     if not np.isfinite(values).all():
         raise bad_parameter(
             "x",
@@ -74,15 +74,16 @@ def quantise(x: float | Fraction | Sequence[float] | NDArray[Any], grid: Number)
     return _quantise_floats(values.ravel(), step).reshape(values.shape)
 
 
-_MUST_BE = "a number or an array of numbers"
-
-
 def _array(name: str, values: object) -> NDArray[Any]:
     """Read an array; errors never show values, because they may be private."""
     try:
         return np.asarray(values)
     except (ValueError, OverflowError):
-        raise bad_parameter(name, _MUST_BE, "a ragged sequence") from None
+        raise _not_numbers(name, "a ragged sequence") from None
+
+
+def _not_numbers(name: str, shown: str) -> TacitError:
+    return bad_parameter(name, "a number or an array of numbers", shown, fix=Set(**{name: [0.5, 2]}))
 
 
 def _floor(x: Fraction, step: Fraction) -> int:

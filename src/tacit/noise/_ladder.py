@@ -18,15 +18,14 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from tacit.errors import bad_parameter
-from tacit.exact import count, rational
-from tacit.fixes import Set
+from tacit.exact import count
 from tacit.noise import _bits
 from tacit.noise._coins import alike_coins
 from tacit.noise._intervals import IntegerInterval, below, exp_minus
 from tacit.noise._laplace import geometric
-from tacit.noise._parameters import LARGEST_SCALE, does_not_fit, read_size
+from tacit.noise._parameters import does_not_fit, read_rate, read_size
 from tacit.noise._uniform import one_below, uniform_below
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -79,15 +78,10 @@ def ladder(
 
 def _read(rate: Number, width: int, most: int | None) -> tuple[Fraction, int, int | None]:
     """Read the parameters; the last result is by how much a rung may grow, None for without end."""
-    exact = rational("rate", rate)
-    if exact * LARGEST_SCALE < 1:
-        raise bad_parameter("rate", "at least 2^-60", rate, fix=Set(rate=1))
-    first = count("width", width)
+    exact, first = read_rate(rate), count("width", width)
     if most is None:
         return exact, first, None
-    last = count("most", most, zero=False)
-    if last < first:
-        raise bad_parameter("most", "at least the width", most, fix=Set(most=None))
+    last = Integer(max(1, first), why="the largest width is not below the width").read("most", most)
     return exact, first, last - first
 
 

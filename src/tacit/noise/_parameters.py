@@ -84,6 +84,22 @@ def _one(name: str, value: Number, *, zero: bool, most: Fraction | None) -> Frac
     return exact
 
 
+def read_single(name: str, value: Number, *, example: int = 1) -> Fraction:
+    """Read one number up to 2^60 where an array of them is not allowed."""
+    exact = read(name, value)
+    if isinstance(exact, Fraction):
+        return exact
+    raise bad_parameter(name, "one number", value, fix=Set(**{name: example}))
+
+
+def read_rate(rate: Number) -> Fraction:
+    """Read the rate of a ladder: the inverse of a scale up to 2^60."""
+    exact = rational("rate", rate)
+    if exact * LARGEST_SCALE < 1:
+        raise bad_parameter("rate", "at least 2^-60", rate, fix=Set(rate=1))
+    return exact
+
+
 def _too_large(name: str, most: Fraction, value: object) -> TacitError:
     shown = "2^60" if most == LARGEST_SCALE else str(most)
     return bad_parameter(name, f"at most {shown}", value, fix=Set(**{name: 1}))
@@ -125,13 +141,17 @@ def spread(
     own = values.near.shape
     if shape is None or shape == own:
         return ExactArray(values.near.ravel(), values.exact, values.labels), own
-    try:
-        index = np.broadcast_to(np.arange(values.near.size).reshape(own), shape).ravel()
-    except ValueError:
-        raise bad_parameter(
-            "size", f"a shape to which {name} of shape {own} can be broadcast", shape, fix=Set(size=None)
-        ) from None
+    index = broadcast(name, np.arange(values.near.size).reshape(own), shape).ravel()
     return values.at(index), shape
+
+
+def broadcast(name: str, values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Spread an array over the requested shape, or refuse a shape that does not fit."""
+    try:
+        return np.broadcast_to(values, shape)
+    except ValueError:
+        must_be = f"a shape to which {name} of shape {values.shape} can be broadcast"
+        raise bad_parameter("size", must_be, shape, fix=Set(size=None)) from None
 
 
 def does_not_fit(name: str) -> TacitError:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from tacit.errors import TacitError, bad_parameter
-from tacit.exact import count as read_count
+from tacit.errors import TacitError
 from tacit.fixes import Either, Say, Set
 from tacit.noise import _bits, _floats
 from tacit.noise._intervals import IntegerInterval, below, exp_minus, minus_log
-from tacit.noise._parameters import read, read_size, spread
+from tacit.noise._parameters import read, read_single, read_size, spread
 from tacit.noise._uniform import uniform_below
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -207,14 +207,9 @@ def select_top(scores: Sequence[int] | NDArray[Any], k: int, scale: Number = 1) 
     >>> select_top([0, 20_000, 10_000], 2).tolist()
     [1, 2]
     """
-    value = read("scale", scale)
-    if not isinstance(value, Fraction):
-        raise bad_parameter("scale", "one number", scale, fix=Set(scale=1))
-    gaps = _gaps(scores, value)
+    gaps = _gaps(scores, read_single("scale", scale))
     n = len(gaps.gap)
-    wanted = read_count("k", k)
-    if wanted > n:
-        raise bad_parameter("k", f"at most the number of scores ({n})", k, fix=Set(k=n))
+    wanted = Integer(0, n, f"there are {n:,} scores", instead=n).read("k", k)
     if wanted == 0:
         return np.empty(0, np.int64)
     uniform = np.empty(n, np.uint64)

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from tacit.errors import bad_parameter
-from tacit.exact import count, rational
-from tacit.fixes import Set
+from tacit.exact import count
 from tacit.noise import _bits
 from tacit.noise._coins import alike_coins
 from tacit.noise._intervals import IntegerInterval, below, exp_minus
 from tacit.noise._laplace import geometric
-from tacit.noise._parameters import LARGEST_SCALE, does_not_fit, read_size
+from tacit.noise._parameters import does_not_fit, read_rate, read_size
 from tacit.noise._uniform import one_below, uniform_below
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,12 +61,8 @@ def star_ladder(rate: Number, width: int, power: int, size: DrawShape = None) ->
     >>> bool((abs(star_ladder(60, 10, 2, size=1000)) <= 90).all())
     True
     """
-    exact, degree = rational("rate", rate), count("power", power, zero=False)
-    if exact * LARGEST_SCALE < 1:
-        raise bad_parameter("rate", "at least 2^-60", rate, fix=Set(rate=1))
-    first = count("width", width)
-    if first < degree:
-        raise bad_parameter("width", "at least the power", width, fix=Set(width=degree))
+    exact, degree = read_rate(rate), count("power", power, zero=False)
+    first = Integer(degree, why="the width is at least the power").read("width", width)
     shape = read_size(size)
     if shape is None:
         return _one(exact, first, degree)

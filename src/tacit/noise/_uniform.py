@@ -11,7 +11,7 @@ from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
 from tacit.noise import _bits
-from tacit.noise._parameters import does_not_fit, read_size
+from tacit.noise._parameters import broadcast, does_not_fit, read_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,15 +55,7 @@ def uniform_below(n: int | Sequence[int] | NDArray[Any], size: DrawShape = None)
     if isinstance(n, list | tuple | np.ndarray):
         limits = _limits(n)
         if shape is not None:
-            try:
-                limits = np.broadcast_to(limits, shape)
-            except ValueError:
-                raise bad_parameter(
-                    "size",
-                    f"a shape to which n of shape {limits.shape} can be broadcast",
-                    size,
-                    fix=Set(size=None),
-                ) from None
+            limits = broadcast("n", limits, shape)
         return _below(np.ascontiguousarray(limits).ravel()).reshape(limits.shape)
     limit = count("n", n, zero=False)  # type: ignore[arg-type]
     if shape is None:
@@ -82,10 +74,10 @@ def _limits(n: Sequence[int] | NDArray[Any]) -> NDArray[np.uint64]:
         if whole and max(whole) > 2**63:
             raise does_not_fit("uniform numbers")
         return np.array(whole, np.uint64).reshape(items.shape)
-    if items.dtype.kind not in "iu":
-        raise bad_parameter("n", "positive whole numbers", items.dtype.name, fix=Set(n=10))
-    if items.size and items.min() < 1:
-        raise bad_parameter("n", "positive whole numbers", int(items.min()), fix=Set(n=10))
+    integral = items.dtype.kind in "iu"
+    if not integral or (items.size and items.min() < 1):
+        shown = int(items.min()) if integral else items.dtype.name
+        raise bad_parameter("n", "positive whole numbers", shown, fix=Set(n=10))
     if items.size and int(items.max()) > 2**63:
         raise does_not_fit("uniform numbers")
     return items.astype(np.uint64)

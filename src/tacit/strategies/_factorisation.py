@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.errors import bad_parameter
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,9 +67,7 @@ def factorise(workload: NDArray[np.float64], gap: float = _GAP) -> Factorisation
     >>> round((best.upper / 4) ** 0.5, 5), round((best.lower / 4) ** 0.5, 5)
     (1.31093, 1.31093)
     """
-    n = len(workload)
-    if n > MOST_CELLS:
-        raise bad_parameter("cells", f"at most {MOST_CELLS:,}", n, fix="use fewer cells")
+    Integer(1, MOST_CELLS).read("cells", len(workload))
     x = np.log(np.diag(workload)) / 2
     before = x
     best, lower = None, 0.0

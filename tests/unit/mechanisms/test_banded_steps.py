@@ -110,7 +110,7 @@ def test_two_samples_closer_than_the_bands_would_move_more():
     c = band_coefficients(8, 3)
     together = dense(c, 8)[:, [0, 1]].sum(axis=1)
     assert (together**2).sum() > 2 * sum(one * one for one in c)
-    with pytest.raises(TacitError, match="at least the 3 bands"):
+    with pytest.raises(TacitError, match="a whole number of at least 3"):
         m.BandedSteps(sigma=1, sensitivity=1, rate=0.1, steps=8, bands=3, groups=2)
     with pytest.raises(TacitError, match="at most 1 / rate"):
         m.BandedSteps(sigma=1, sensitivity=1, rate=0.5, steps=8, bands=3)

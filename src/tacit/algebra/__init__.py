@@ -1,14 +1,17 @@
 """The algebra of table questions: expressions, relations, and the exact integers that statistics are.
 
 Every engine writes this algebra in its own SQL; nothing here knows SQL or reads data.
+
+- ``_expressions``: what is computed row by row, a closed language.
+- ``_kinds``: the kinds, public bounds and comparisons of expressions.
+- ``_questions``: relations, the keys of groups, and what is asked of them.
+- ``_statistics``: the exact integers behind answers.
+- ``_contribution``: how much one unit can contribute to them.
 """
 
 from tacit.algebra._contribution import (
     Contribution,
     contribution,
-)
-from tacit.algebra._cut_sums import (
-    CutSums,
 )
 from tacit.algebra._expressions import (
     MOST_CALLS,
@@ -26,81 +29,71 @@ from tacit.algebra._expressions import (
     text_of,
     words_of,
 )
-from tacit.algebra._group_parts import (
-    FewGroups,
-    GroupPart,
-    GroupsAtRanks,
-    GroupsBySize,
-    ListedGroups,
-    PartialQuestion,
-    part_of,
-)
-from tacit.algebra._key_values import (
-    can_be_missing,
-    keys_of,
-    whole_numbers,
-)
 from tacit.algebra._kinds import (
+    DATE_PARTS,
+    OF_ONE,
+    OF_TWO,
+    Ends,
     Scope,
     as_number,
     bounds_of,
+    check_comparable,
+    check_possible_keys,
     choose_name,
+    compare_with,
     expand_kinds,
     kind_of,
     resolve,
 )
-from tacit.algebra._moment_products import (
-    MomentProducts,
-)
-from tacit.algebra._part_products import (
-    PartProducts,
-)
-from tacit.algebra._products import (
-    PRODUCT_BITS,
-    ProductSums,
-)
 from tacit.algebra._questions import (
     MOST_JOINS,
     OPTIONAL,
+    FewGroups,
+    GroupPart,
+    GroupsAtRanks,
+    GroupsBySize,
     How,
     JoinPublic,
     JoinUnits,
+    ListedGroups,
     Measure,
+    PartialQuestion,
     PerUnit,
     Project,
     Relation,
     Scan,
     TableQuestion,
     Where,
+    can_be_missing,
     document,
     joins_of,
+    keys_of,
     names_unit,
     of_each_unit,
+    part_of,
     rows_per_unit,
     scans_of,
     scope,
     sources_of,
+    whole_numbers,
     with_rows,
 )
-from tacit.algebra._ranges import (
-    DATE_PARTS,
-    OF_ONE,
-    OF_TWO,
-    Ends,
-)
-from tacit.algebra._scores import (
-    SCORE_BITS,
-    ScoreSums,
-)
 from tacit.algebra._statistics import (
+    PRODUCT_BITS,
+    SCORE_BITS,
     BinCounts,
     Bins,
+    CutSums,
     DistinctCounts,
     EdgeBins,
     EvenBins,
     ListedBins,
+    MomentProducts,
     MomentSums,
+    PartProducts,
+    ProductSums,
     RowCounts,
+    ScoreSums,
     SquareSums,
     Statistic,
     Sums,
@@ -110,11 +103,6 @@ from tacit.algebra._statistics import (
     ValueGrid,
     grid_for,
     nice_step,
-)
-from tacit.algebra._stored_types import (
-    check_comparable,
-    check_possible_keys,
-    compare_with,
 )
 
 __all__ = [

@@ -1,10 +1,24 @@
-"""The kinds and bounds of table expressions: from declared facts and the context, never from the data."""
+"""The kinds and bounds of table expressions: from declared facts and the context, never from the data.
+
+**Ranges of functions**: from public bounds of the arguments to public bounds of the result. Values are
+clipped to the bounds that are derived here, so a rounding error of a float at an end costs accuracy at most,
+never privacy. A function without a range here has no derived bounds.
+
+**Comparisons that cannot mean what they say**, because of how the source stores a column. Parquet files and
+databases declare the types of their columns, which are public. A boolean that is compared with ``'YES'``
+equals it in no row, so the answer would be about 0 and would still be paid for. A CSV file stores text. A
+date such as 31.12.2023 is smaller than 5.1.1990 as text, so asking for all dates after it gives an answer
+that is wrong and looks right.
+"""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias
 
 from tacit.algebra._expressions import (
     OPERATORS,
@@ -16,13 +30,215 @@ from tacit.algebra._expressions import (
     is_iso,
     words_of,
 )
-from tacit.algebra._ranges import DATE_PARTS, OF_ONE, OF_TWO, Ends
-from tacit.algebra._stored_types import check_comparable, check_dates, compare_with
 from tacit.core import KINDS, Fact, Kind
-from tacit.errors import TacitError
-from tacit.fixes import Choose, Code, Declare, Do, Either, Fix
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Choose, Code, Declare, Do, Either, Fix, Say, Set
 
-_SPOKEN: dict[Kind, str] = {"number": "a number", "text": "text", "boolean": "a boolean", "date": "a date"}
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+#: The lower and the upper end of a range.
+Ends: TypeAlias = tuple[Fraction, Fraction]
+
+
+def _whole(low: int, high: int) -> Ends:
+    return Fraction(low), Fraction(high)
+
+
+#: The parts of a date that have a natural range.
+DATE_PARTS: dict[str, Ends] = {
+    "quarter": _whole(1, 4), "month": _whole(1, 12), "week": _whole(1, 53), "day": _whole(1, 31),
+    "dayofyear": _whole(1, 366), "weekday": _whole(0, 6), "isodow": _whole(1, 7), "hour": _whole(0, 23),
+    "minute": _whole(0, 59), "second": _whole(0, 59),
+}  # fmt: skip
+
+
+def _absolute(a: Ends) -> Ends:
+    return max(a[0], -a[1], Fraction(0)), max(abs(a[0]), abs(a[1]))
+
+
+def _corners(a: Ends, b: Ends) -> Ends:
+    products = [x * y for x in a for y in b]
+    return min(products), max(products)
+
+
+def _increasing(
+    function: Callable[[float], float], least: float, most: float
+) -> Callable[[Ends], Ends | None]:
+    """Return the range of an increasing function that is defined between ``least`` and ``most``."""
+
+    def ends(a: Ends) -> Ends | None:
+        if a[0] < least or a[1] > most:
+            return None
+        return Fraction(function(float(a[0]))), Fraction(function(float(a[1])))
+
+    return ends
+
+
+def _root(a: Ends) -> Ends | None:
+    """Return the range of a root; below zero it is NULL."""
+    if a[1] < 0:
+        return None
+    return Fraction(math.sqrt(max(a[0], Fraction(0)))), Fraction(math.sqrt(a[1]))
+
+
+def _divided(a: Ends, b: Ends) -> Ends | None:
+    return None if b[0] <= 0 <= b[1] else _corners(a, (1 / b[1], 1 / b[0]))
+
+
+def _remainder(a: Ends, b: Ends) -> Ends:
+    """Return the range of a remainder: it has the sign of the first number, and is smaller than either."""
+    most = min(max(abs(b[0]), abs(b[1])), max(abs(a[0]), abs(a[1])))
+    return (Fraction(0) if a[0] >= 0 else -most), (Fraction(0) if a[1] <= 0 else most)
+
+
+def _rounded(a: Ends, digits: Ends) -> Ends | None:
+    if digits[0] != digits[1] or abs(digits[0]) > 15:
+        return None
+    half = Fraction(10) ** -int(digits[0]) / 2
+    return a[0] - half, a[1] + half
+
+
+def _power(a: Ends, exponent: Ends) -> Ends | None:
+    """Return the range of a power with a constant exponent; small whole exponents only."""
+    n = exponent[0]
+    if n != exponent[1] or n != int(n) or not 0 < n <= 20:
+        return None
+    low, high = _absolute(a) if n % 2 == 0 else a
+    return low ** int(n), high ** int(n)
+
+
+_ANY, _POSITIVE = -math.inf, 5e-324
+OF_ONE: dict[str, Callable[[Ends], Ends | None]] = {
+    "neg": lambda a: (-a[1], -a[0]),
+    "abs": _absolute,
+    "floor": lambda a: (Fraction(math.floor(a[0])), Fraction(math.floor(a[1]))),
+    "ceil": lambda a: (Fraction(math.ceil(a[0])), Fraction(math.ceil(a[1]))),
+    "trunc": lambda a: (Fraction(math.trunc(a[0])), Fraction(math.trunc(a[1]))),
+    "to_whole": lambda a: (Fraction(round(a[0])), Fraction(round(a[1]))),
+    "to_number": lambda a: a,
+    "sign": lambda a: (Fraction((a[0] > 0) - (a[0] < 0)), Fraction((a[1] > 0) - (a[1] < 0))),
+    "sqrt": _root,
+    "exp": _increasing(math.exp, _ANY, 200),
+    "ln": _increasing(math.log, _POSITIVE, math.inf),
+    "log2": _increasing(math.log2, _POSITIVE, math.inf),
+    "log10": _increasing(math.log10, _POSITIVE, math.inf),
+}
+OF_TWO: dict[str, Callable[[Ends, Ends], Ends | None]] = {
+    "least": lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
+    "greatest": lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
+    "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
+    "sub": lambda a, b: (a[0] - b[1], a[1] - b[0]),
+    "mul": _corners,
+    "div": _divided,
+    "mod": _remainder,
+    "round": _rounded,
+    "power": _power,
+}
+
+
+_LATE_YEAR = re.compile(r"\s*\d{1,2}([./-])\d{1,2}\1\d{4}([ T].*)?")
+_ORDERS = frozenset({"lt", "le", "gt", "ge"})
+_EQUALITIES = frozenset({"eq", "ne", "in"})
+_STORED_WORDS: dict[str, str] = {"boolean": "a boolean", "number": "a number", "moment": "a date"}
+_EXAMPLE_KEYS: dict[str, list[object]] = {
+    "boolean": [True, False], "number": [1, 2], "moment": ["2026-01-01", "2026-02-01"],
+}  # fmt: skip
+
+
+def check_comparable(op: str, args: Sequence[Node], facts: Scope) -> None:
+    """Refuse a comparison of a column with constants if no value of its stored type can equal any of them."""
+    if op not in _EQUALITIES:
+        return
+    columns = [a for a in args if isinstance(a, Column)]
+    values = [a.value for a in args if isinstance(a, Literal) and a.value is not None]
+    if len(columns) != 1 or len(columns) + len(values) != len(args):
+        return
+    stored = facts[columns[0].name].stored
+    if stored in _STORED_WORDS and all(_never_equals(value, stored) for value in values):
+        name = columns[0].name
+        raise TacitError(
+            "bad-expression",
+            f"{name} is stored as {_STORED_WORDS[stored]}, so {words_of(Call(op, tuple(args)))} "
+            f"has the same result in every row",
+            why="the question would cost budget, and its answer is known without the data",
+            fix=compare_with(columns[0], stored, values[0]),
+        )
+
+
+def check_dates(op: str, args: Sequence[Node], facts: Scope) -> None:
+    """Refuse to compare a column as text with a date that is not written with the year first.
+
+    If the file's order of dates is declared, its cells have the year first in every question, so none of them
+    equals such a date. Otherwise only the order of two such texts means nothing.
+    """
+    columns = [a for a in args if isinstance(a, Column) and a.kind is None]
+    texts = [a.value for a in args if isinstance(a, Literal) and isinstance(a.value, str)]
+    written = next((match for text in texts if (match := _LATE_YEAR.fullmatch(text))), None)
+    if written is None or len(columns) != 1 or (op not in _ORDERS and not facts[columns[0].name].dates):
+        return
+    name, sign = words_of(columns[0]), written[1]
+    if declared := facts[columns[0].name].dates:
+        why = f"the file declares that dates are written as {declared}: in questions the year stands first"
+        fix = Say("write the date with the year first, such as '2024-01-31'")
+    else:
+        why = f"{name} is read as text here, and text is compared letter by letter, so the day counts first"
+        form = sign.join(("%m", "%d", "%Y") if sign == "/" else ("%d", "%m", "%Y"))
+        column = name if name.isidentifier() else f'"{name}"'
+        fix = Say(f"STRPTIME({column}, '{form}') and a date with the year first, such as DATE '2024-01-31'")
+    raise TacitError(
+        "bad-expression", f"{words_of(Call(op, tuple(args)))} does not compare dates", why=why, fix=fix
+    )
+
+
+def check_possible_keys(name: str, node: Node, keys: Sequence[object], facts: Scope) -> None:
+    """Refuse public keys of a column if no value of its stored type can equal any of them."""
+    stored = facts[node.name].stored if isinstance(node, Column) else ""
+    if stored in _STORED_WORDS and all(_never_equals(key, stored) for key in keys):
+        raise bad_parameter(
+            f"keys of {name!r}",
+            f"of the type of the column, which is stored as {_STORED_WORDS[stored]}",
+            keys[0],
+            fix=Set(keys={name: _EXAMPLE_KEYS[stored]}),
+        )
+
+
+def _never_equals(value: object, stored: str) -> bool:
+    """Return whether no value of a stored type, read as the kind of a constant, equals the constant."""
+    match stored:
+        case "boolean":
+            return isinstance(value, str) and value not in {"true", "false"}
+        case "number":
+            return isinstance(value, str) and not _is_number(value)
+        case "moment":  # the text of a moment starts with its year
+            return not isinstance(value, str) or not value[:1].isdigit()
+        case _:
+            return False
+
+
+def compare_with(node: Node, stored: str, value: object) -> Do:
+    """Offer a comparison with a constant of the right kind; a column may have been meant by text."""
+    no = str(value).strip().lower() in {"no", "n", "false", "f", "0"}
+    right = {"boolean": "FALSE" if no else "TRUE", "number": "1", "moment": "DATE '2026-01-31'"}
+    meant = {"text": value} if isinstance(value, str) else {}
+    return Do("compare-in-question", expression=words_of(node), value=right[stored], **meant)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+_KIND_WORDS: dict[Kind, str] = {
+    "number": "a number",
+    "text": "text",
+    "boolean": "a boolean",
+    "date": "a date",
+}
 _SQL_TYPES: dict[Kind, str] = {"number": "DOUBLE", "text": "TEXT", "boolean": "BOOLEAN", "date": "DATE"}
 
 
@@ -261,7 +477,7 @@ def _agree(node: Node, want: Kind | None, *, bounded: bool = False) -> Node:
     because = " because bounds are declared for it" if bounded else ""
     raise TacitError(
         "bad-expression",
-        f"{words_of(node)} {read} {_SPOKEN[have]}{because}, but {_SPOKEN[want]} is needed here",
+        f"{words_of(node)} {read} {_KIND_WORDS[have]}{because}, but {_KIND_WORDS[want]} is needed here",
         why="each operator takes declared kinds, so that it cannot fail on any row",
         fix=_conversion(node, want, (node,)),
     )

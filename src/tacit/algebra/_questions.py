@@ -6,6 +6,10 @@ The rows of a relation that unit u owns are a function of u's own rows in the de
 tables and of the secret ranking key; never of another unit's rows and never of positions. `rows_per_unit`
 bounds their number. So adding or removing a unit adds or removes at most that many rows and changes no
 other row.
+
+The values of a group's key are public as far as its form and declared facts show them (`keys_of`). There may
+be very many groups whose keys are private, of which few are shown. So an engine returns their integers in
+parts (`part_of`): all of them while they are few, else by size, and only those that are shown.
 """
 
 from __future__ import annotations
@@ -16,14 +20,130 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 from typing import Literal as OneOf
 
-from tacit.algebra._expressions import Column, Node
-from tacit.algebra._key_values import keys_of
-from tacit.algebra._kinds import Scope, bounds_of, kind_of, resolve
+from tacit.algebra._expressions import OPERATORS, Call, Column, Literal, Node
+from tacit.algebra._kinds import DATE_PARTS, Scope, bounds_of, kind_of, resolve
 from tacit.core import Fact, Table
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
     from tacit.core import JSON
+
+
+_MOST_WHOLE = 1000
+
+_NAMES: dict[str, tuple[str, ...]] = {
+    "dayname": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+    "monthname": (
+        "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+        "November", "December",
+    ),
+}  # fmt: skip
+
+
+def _digits(first: int, last: int, width: int) -> tuple[str, ...]:
+    return tuple(f"{n:0{width}}" for n in range(first, last + 1))
+
+
+#: The texts that a format of one part can have.
+_FORMATS: dict[str, tuple[str, ...]] = {
+    "%A": _NAMES["dayname"], "%a": tuple(name[:3] for name in _NAMES["dayname"]),
+    "%B": _NAMES["monthname"], "%b": tuple(name[:3] for name in _NAMES["monthname"]),
+    "%m": _digits(1, 12, 2), "%d": _digits(1, 31, 2), "%H": _digits(0, 23, 2), "%I": _digits(1, 12, 2),
+    "%M": _digits(0, 59, 2), "%S": _digits(0, 59, 2), "%j": _digits(1, 366, 3), "%u": _digits(1, 7, 1),
+    "%w": _digits(0, 6, 1), "%p": ("AM", "PM"),
+}  # fmt: skip
+
+
+def keys_of(node: Node, scope: Scope) -> tuple[object, ...] | None:
+    """Return the public keys of an expression if they follow from its form, otherwise None.
+
+    A column has its declared keys. CASE and COALESCE have those of all their values, if all are known: a
+    constant is its own key, and NULL is none. Conditions, weekdays, months, hours and similar parts of dates
+    have the values that they can have.
+
+    Examples
+    --------
+    >>> from tacit.algebra._kinds import Scope
+    >>> keys_of(Call("quarter", (Column("day"),)), Scope({}))
+    (1.0, 2.0, 3.0, 4.0)
+    """
+    match node:
+        case Column(name, _):
+            fact = scope[name] if name in scope else Fact()
+            return (False, True) if fact.keys is None and fact.kind == "boolean" else fact.keys
+        case Literal(value, _):
+            return () if value is None else (value,)
+        case Call("case" as op, args) | Call("coalesce" as op, args):
+            values = (*args[1::2], args[-1]) if op == "case" else args
+            found = [keys_of(a, scope) for a in values]
+            known = dict.fromkeys(key for keys in found for key in keys or ())
+            if not can_be_missing(node, scope):
+                known.pop(None, None)
+            return None if None in found else tuple(known)
+        case Call():
+            return _by_form(node)
+
+
+def _by_form(node: Call) -> tuple[object, ...] | None:
+    """Return the values that a condition, or a part of a date, can have."""
+    match node:
+        case Call(op, _) if op in _NAMES:
+            return _NAMES[op]
+        case Call("strftime", (_, Literal(str() as form))):
+            return _FORMATS.get(form)
+        case Call(op, _) if op in DATE_PARTS:
+            low, high = DATE_PARTS[op]
+            return tuple(float(n) for n in range(int(low), int(high) + 1))
+        case Call(op, _) if op in OPERATORS and OPERATORS[op].gives == "boolean":
+            return False, True
+        case _:
+            return None
+
+
+def whole_numbers(node: Node, scope: Scope) -> range | None:
+    """Return the whole numbers that an expression can have between public bounds; None where that is unknown.
+
+    Examples
+    --------
+    >>> from tacit.core import Fact
+    >>> from tacit.algebra._kinds import Scope
+    >>> facts = Scope({"age": Fact(bounds=(0, 80))})
+    >>> tens = Call("floor", (Call("div", (Column("age", "number"), Literal(10.0, "number"))),))
+    >>> whole_numbers(Call("mul", (tens, Literal(10.0, "number"))), facts)
+    range(0, 81, 10)
+    """
+    match node:
+        case Call("floor" | "ceil" | "trunc" | "to_whole", (inner,)):
+            below, bounds = whole_numbers(inner, scope), bounds_of(node, scope)
+            if below is not None or bounds is None or not 0 < bounds[1] - bounds[0] < _MOST_WHOLE:
+                return below
+            return range(int(bounds[0]), int(bounds[1]) + 1)
+        case Call("mul", (inner, Literal(float() | int() as by))) | Call(
+            "mul", (Literal(float() | int() as by), inner)
+        ):
+            below = whole_numbers(inner, scope)
+            if below is None or by != int(by) or by <= 0:
+                return None
+            step = below.step * int(by)
+            return range(below[0] * int(by), below[-1] * int(by) + 1, step)
+        case _:
+            return None
+
+
+def can_be_missing(node: Node, scope: Scope) -> bool:
+    """Return whether an expression may have no value in some row, as far as its form and the facts show."""
+    match node:
+        case Column(name, _):
+            return not (scope[name].never_null or scope[name].unit)
+        case Literal(value, _):
+            return value is None
+        case Call("case", args):
+            return any(can_be_missing(a, scope) for a in (*args[1::2], args[-1]))
+        case Call("coalesce", args):
+            return all(can_be_missing(a, scope) for a in args)
+        case Call(op, _):
+            return op != "is_null"
+
 
 How: TypeAlias = OneOf["inner", "left"]
 #: Marks a field that documents leave out where it has its default, so that older documents stay the same.
@@ -340,3 +460,65 @@ def document(thing: object) -> JSON:
             raise TacitError(
                 "bad-expression", f"{type(thing).__name__} cannot be part of a plan", fix="use a plain value"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class FewGroups:
+    """All groups, where there are at most ``most``; else ``most`` + 1 of them, any."""
+
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupsBySize:
+    """The large groups one by one, and of the others only how many have which size.
+
+    The one statistic that is asked for is the size. A line holds a group's key, its size, a cell and a
+    number. A group of at least ``threshold`` has a line of its own, without a cell. The other groups of one
+    size and one cell have a line together, without a key, and the number says how many they are. The cell of
+    a group is a function of its key: a text that has 16^``digits`` values.
+    """
+
+    threshold: int
+    digits: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupsAtRanks:
+    """Small groups at some ranks, among the groups of one size and one cell in the order of their keys.
+
+    The table ``tacit_ranks`` has sizes, cells and ranks from 1. A line holds a group's key, its size, cell
+    and rank, and the number of groups of this size and cell.
+    """
+
+    threshold: int
+    digits: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListedGroups:
+    """The groups in the table ``tacit_keys``. They are picked after a unit's groups were limited."""
+
+
+GroupPart: TypeAlias = FewGroups | GroupsBySize | GroupsAtRanks | ListedGroups
+
+
+@dataclass(frozen=True, slots=True)
+class PartialQuestion(TableQuestion):
+    """A question with private keys, and the part of its groups that is read now; never part of a plan."""
+
+    part: GroupPart | None = None
+
+
+def part_of(question: TableQuestion, part: GroupPart) -> PartialQuestion:
+    """Return a question about a part of the groups.
+
+    Examples
+    --------
+    >>> from tacit.algebra import Scan
+    >>> from tacit.core import Table
+    >>> asked = TableQuestion(Scan(Table("visits"), None), (), None, (), None, None)
+    >>> part_of(asked, FewGroups(10)).part
+    FewGroups(most=10)
+    """
+    return PartialQuestion(**{f.name: getattr(question, f.name) for f in fields(question)}, part=part)

@@ -4,9 +4,28 @@ Every aggregate of a question is read off one of these statistics. A statistic i
 group, a sum over units of bounded integer vectors; its *weight* is the largest L1 norm that one row can
 add.
 
-Where a unit has n > c rows in a group, its vector of `MomentSums` and `SquareSums` is scaled by c/n as a
-whole: all entries but the last are floored, the last is what remains of c W (or c W^2), so the entries stay
-non-negative with the exact sum.
+**Rows, units, sums and bins.** Where a unit has n > c rows in a group, its vector of `MomentSums` and
+`SquareSums` is scaled by c/n as a whole: all entries but the last are floored, the last is what remains of
+c W (or c W^2), so the entries stay non-negative with the exact sum. `CutSums` says of a limit for each row
+what it keeps of a sum, and what it cuts.
+
+**Products of two columns** (`ProductSums`). A value x on its grid becomes y = q - lo in [0, W] and has three
+parts, (W-y)^2, 2y(W-y) and y^2. They are non-negative with the sum W^2. The nine products of the parts of two
+values are non-negative with the sum W^2 V^2, and count, means, variances and covariance of the two columns
+are linear in them. So one row changes all second moments together by one weight, where sums of products would
+need one measurement each.
+
+**Products of several columns** (`PartProducts`). A value on its grid has the same three parts with the sum
+W^2; a yes/no column (W = 1) needs two, 1 - y and y. The products over all columns are non-negative, and of
+one row they add up to the product of these sums. All second moments of the columns are linear in them. So one
+row changes everything that a regression needs by one weight together.
+
+**Products of many columns** (`MomentProducts`): the sums of products of every two of them, and of each with
+1. A value on its grid becomes d = 2y - W in [-W, W], times a public factor s, so that all columns have nearly
+the same bound B = s W; the constant 1 becomes ``one``. There are q(q+1)/2 products of the q variables. One
+row changes all of them, so the sensitivity is that of all products together, not of one.
+
+**A user's own utility** (`ScoreSums`): for each candidate, the sum of a score over the rows.
 """
 
 from __future__ import annotations
@@ -15,6 +34,8 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from tacit.errors import bad_parameter
@@ -23,6 +44,7 @@ from tacit.exact import rational
 if TYPE_CHECKING:
     from tacit.algebra._contribution import Contribution
     from tacit.algebra._expressions import Node
+
 
 _LEAST_EXPONENT = -1000  # 2/step is a double
 
@@ -325,3 +347,244 @@ class BinCounts(Statistic):
     def sensitivity(self, who: Contribution) -> tuple[int, int]:
         """One unit adds at most the rows it may contribute, over all cells."""
         return who.l1(1), who.l2_squared(1)
+
+
+@dataclass(frozen=True, slots=True)
+class CutSums(Statistic):
+    """(min(q, limit), min(q, cap) - min(q, limit)) for each value: non-negative, with the sum cap at most."""
+
+    word: ClassVar[str] = "kept and cut"
+    columns: ClassVar[int] = 2
+    size = 2
+    argument: Node
+    limit: int
+    grid: ValueGrid = field()
+
+    @property
+    def weight(self) -> int:  # type: ignore[override]
+        """The cap: the two parts of one value add up to no more."""
+        return self.grid.hi
+
+    def most(self, rows: int) -> tuple[int, int]:
+        """Return the most that so many rows can keep and cut."""
+        return rows * self.limit, rows * (self.grid.hi - self.limit)
+
+    def sensitivity(self, who: Contribution) -> tuple[int, int]:
+        """One unit adds at most its rows times the cap."""
+        return who.l1(self.weight), who.l2_squared(self.weight)
+
+
+#: The grid of each of the two columns has about 2^9 steps, so that one row weighs about 2^36: noise for
+#: many rows per unit and a small epsilon stays within 64 bits.
+PRODUCT_BITS = 9
+
+
+@dataclass(frozen=True, slots=True)
+class ProductSums(Statistic):
+    """The products of the three parts of two values, of the rows in which both have one."""
+
+    word: ClassVar[str] = "products"
+    columns: ClassVar[int] = 9
+    size = 9
+    argument: Node
+    grid: ValueGrid = field()
+    other: Node
+    other_grid: ValueGrid
+
+    @property
+    def weight(self) -> int:  # type: ignore[override]
+        """W^2 V^2: the nine products of one row add up to it."""
+        return self.grid.width**2 * self.other_grid.width**2
+
+    @property
+    def step(self) -> Fraction:  # type: ignore[override]
+        """The product of the squares of the grids' steps."""
+        return self.grid.step**2 * self.other_grid.step**2
+
+    def vector(self, numbers: list[int]) -> list[int]:
+        """Turn count and sums into non-negative parts whose total is the count times the weight."""
+        return [numbers[0] * self.weight - sum(numbers[1:]), *numbers[1:]]
+
+    def sensitivity(self, who: Contribution) -> tuple[int, int]:
+        """One unit adds at most its rows times the weight."""
+        return who.l1(self.weight), who.l2_squared(self.weight)
+
+
+@dataclass(frozen=True, slots=True)
+class PartProducts(Statistic):
+    """The products of the parts of several values, of the rows in which all of them have one.
+
+    Examples
+    --------
+    >>> from tacit.algebra import Column, grid_for
+    >>> yes, ten = grid_for((Fraction(0), Fraction(1)), 0), grid_for((Fraction(0), Fraction(8)), 3)
+    >>> of = PartProducts((Column("x"), Column("y")), (yes, ten))
+    >>> of.size, of.weight, of.cells((1, 2))
+    (6, 64, [0, 0, 0, 36, 24, 4])
+    """
+
+    word: ClassVar[str] = "products of parts"
+    argument: ClassVar[Node | None] = None  # type: ignore[misc]
+    values: tuple[Node, ...]
+    grids: tuple[ValueGrid, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many parts each column has: two where its grid has one step, else three."""
+        return tuple(2 if grid.width == 1 else 3 for grid in self.grids)
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """One integer for each choice of a part of every column."""
+        return prod(self.shape)
+
+    @property
+    def columns(self) -> int:  # type: ignore[override]
+        """The rows, and all products but the first."""
+        return self.size
+
+    @property
+    def weight(self) -> int:  # type: ignore[override]
+        """The products of one row add up to it."""
+        return prod(grid.width ** (parts - 1) for grid, parts in zip(self.grids, self.shape, strict=True))
+
+    @property
+    def step(self) -> Fraction:  # type: ignore[override]
+        """One row is worth the weight."""
+        return Fraction(1, self.weight)
+
+    def vector(self, numbers: list[int]) -> list[int]:
+        """Turn count and sums into non-negative products whose total is the count times the weight."""
+        return [numbers[0] * self.weight - sum(numbers[1:]), *numbers[1:]]
+
+    def cells(self, steps: tuple[int, ...]) -> list[int]:
+        """Return the products of one row, given how many steps each value lies above its least one."""
+        parts = [
+            (grid.width - y, y)
+            if grid.width == 1
+            else ((grid.width - y) ** 2, 2 * y * (grid.width - y), y**2)
+            for y, grid in zip(steps, self.grids, strict=True)
+        ]
+        return [prod(chosen) for chosen in product(*parts)]
+
+    def sensitivity(self, who: Contribution) -> tuple[int, int]:
+        """One unit adds at most its rows times the weight."""
+        return who.l1(self.weight), who.l2_squared(self.weight)
+
+
+@dataclass(frozen=True, slots=True)
+class MomentProducts(Statistic):
+    """The sums of d_a d_b over pairs of variables, of the rows in which all columns have a value.
+
+    Examples
+    --------
+    >>> from tacit.algebra import Column, grid_for
+    >>> of = MomentProducts((Column("x"),), (grid_for((Fraction(0), Fraction(8)), 3),), 64)
+    >>> of.bounds, of.products((8,)), of.products((2,))
+    ((64, 64), [4096, 4096, 4096], [4096, -2048, 1024])
+    """
+
+    word: ClassVar[str] = "products of columns"
+    argument: ClassVar[Node | None] = None  # type: ignore[misc]
+    values: tuple[Node, ...]
+    grids: tuple[ValueGrid, ...]
+    one: int
+
+    @property
+    def factors(self) -> tuple[int, ...]:
+        """The factor of each column."""
+        return tuple(max(1, round(self.one / grid.width)) for grid in self.grids)
+
+    @property
+    def bounds(self) -> tuple[int, ...]:
+        """The most that 1 and each column can be."""
+        widths = (grid.width for grid in self.grids)
+        return (self.one, *(s * width for s, width in zip(self.factors, widths, strict=True)))
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """One integer for each pair of variables."""
+        q = len(self.grids) + 1
+        return q * (q + 1) // 2
+
+    @property
+    def columns(self) -> int:  # type: ignore[override]
+        """The rows, and every product but 1 times 1."""
+        return self.size
+
+    @property
+    def weight(self) -> int:  # type: ignore[override]
+        """All products of one row together: their absolute values add up to it."""
+        return sum(self.bounds[a] * self.bounds[b] for a, b in self.pairs)
+
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """The pairs of variables, in the order of the integers; 0 is the constant."""
+        q = len(self.grids) + 1
+        return tuple((a, b) for a in range(q) for b in range(a, q))
+
+    @property
+    def step(self) -> Fraction:  # type: ignore[override]
+        """One row is worth the square of what stands for 1."""
+        return Fraction(1, self.one**2)
+
+    def vector(self, numbers: list[int]) -> list[int]:
+        """Turn the number of rows into the product of 1 with itself."""
+        return [numbers[0] * self.one**2, *numbers[1:]]
+
+    def products(self, steps: tuple[int, ...]) -> list[int]:
+        """Return the products of one row, given how many steps each value lies above its least one."""
+        around = zip(self.factors, steps, self.grids, strict=True)
+        d = [self.one, *(s * (2 * y - grid.width) for s, y, grid in around)]
+        return [d[a] * d[b] for a, b in self.pairs]
+
+    def sensitivity(self, who: Contribution) -> tuple[int, int]:
+        """One unit adds at most its rows times the largest vector of one row, of any sign."""
+        squared = sum((self.bounds[a] * self.bounds[b]) ** 2 for a, b in self.pairs)
+        return who.l1(self.weight), (who.times * who.total) ** 2 * squared
+
+
+SCORE_BITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreSums(Statistic):
+    """For each candidate the sum of q, the score of a row on the grid, in [lo, hi].
+
+    A unit's sum in a group is clipped to [c min(lo, 0), c max(hi, 0)]. It serves a choice among the
+    candidates, which depends on how much the scores move against each other.
+    """
+
+    word: ClassVar[str] = "scores"
+    argument: ClassVar[Node | None] = None  # type: ignore[misc]
+    scores: tuple[Node, ...]
+    bins: ValueBins
+    grid: ValueGrid = field()
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """One integer for each candidate."""
+        return len(self.scores)
+
+    @property
+    def columns(self) -> int:  # type: ignore[override]
+        """One integer of SQL for each candidate."""
+        return len(self.scores)
+
+    @property
+    def step(self) -> Fraction:  # type: ignore[override]
+        """The grid's step."""
+        return self.grid.step
+
+    @property
+    def weight(self) -> int:  # type: ignore[override]
+        """The most that one row can move one score against another."""
+        return max(self.grid.hi, 0) - min(self.grid.lo, 0)
+
+    def sensitivity(self, who: Contribution) -> tuple[int, int]:
+        """Bound how much one unit moves any score against any other, over all groups together.
+
+        It is no L1 norm: a choice of bounded range needs no more.
+        """
+        moved = who.l1(self.weight)
+        return moved, moved**2

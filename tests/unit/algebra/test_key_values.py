@@ -7,9 +7,8 @@ import pytest
 
 from duckdb_sql import expression_sql
 from tacit.algebra._expressions import Call, Column, lit
-from tacit.algebra._key_values import _FORMATS, keys_of
-from tacit.algebra._kinds import Scope
-from tacit.algebra._ranges import DATE_PARTS
+from tacit.algebra._kinds import DATE_PARTS, Scope
+from tacit.algebra._questions import _FORMATS, keys_of
 from tacit.core import Fact
 
 MOMENT = Column("t", "date")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tacit as tc
 from tacit.algebra._contribution import contribution
-from tacit.algebra._scores import ScoreSums
+from tacit.algebra._statistics import ScoreSums
 from tacit.engines import DuckDB
 from tacit.tables._exact_integers import exact_integers
 from tacit.tables._lowering import lower

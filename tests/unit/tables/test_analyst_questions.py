@@ -8,8 +8,8 @@ import pytest
 import tacit as tc
 from tacit import TacitError
 from tacit.algebra._expressions import Call, Column, Literal
-from tacit.algebra._key_values import whole_numbers
 from tacit.algebra._kinds import Scope
+from tacit.algebra._questions import whole_numbers
 from tacit.core import Fact
 from tacit.fixes import Declare, Either, Set
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from tacit.algebra._scores import ScoreSums
+from tacit.algebra._statistics import ScoreSums
 from tacit.tables._exact_integers import exact_integers
 
 PRICES = [5, 10, 15, 20, 25]

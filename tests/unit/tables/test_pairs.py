@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import neighbours as nb
 
 import tacit as tc
-from tacit.algebra._products import ProductSums
+from tacit.algebra._statistics import ProductSums
 from tacit.tables._exact_integers import exact_integers
 from tacit.tables._readings import StepNoise
 

@@ -9,10 +9,11 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from tacit.errors import bad_parameter
-from tacit.exact import count, rational
+from tacit.exact import count
 from tacit.fixes import Set
 from tacit.learn._boosting_bins import FeatureBins, read_categories
 from tacit.learn._boosting_plan import boosting_steps
+from tacit.learn._declared_bounds import declared_classes
 from tacit.learn._estimator import PrivateEstimator
 from tacit.learn._logistic import read_classes
 from tacit.learn._shape_functions import ShapeFunctions
@@ -94,16 +95,11 @@ class ExplainableBoostingClassifier(ClassifierMixin, PrivateEstimator):  # type:
     }
 
     def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps[Any]:
+        declared_classes(self.classes, 2, "the score is the log odds of one of two declared classes")
         labels, features = read_classes(self.classes), self.n_features_in_
-        if len(labels) != 2:
-            raise bad_parameter(
-                "classes", "two classes", len(labels), why="the score is the log odds of one of them",
-                fix=Set(classes=["healthy", "ill"]),
-            )  # fmt: skip
         names = self._names(features)
         bins = FeatureBins.declared(names, self.bounds, count("bins", self.bins), self.cuts, self.categories)
-        rate = float(rational("learning_rate", self.learning_rate))
-        Share().read("learning_rate", self.learning_rate)
+        rate = float(Share().read("learning_rate", self.learning_rate))
         said = {
             "categories": {
                 name: list(words) for name, words in read_categories(self.categories, names).items()

@@ -25,6 +25,7 @@ from tacit.learn._layer_trial import (
     label_width,
 )
 from tacit.learn._precision import computing, read_precision
+from tacit.parameters import Integer, RealNumber
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,10 +93,8 @@ class ClippedSums:
         method: SumMethod = "auto",
         automatic: bool = False,
     ) -> None:
-        if not clip > 0:
-            raise bad_parameter("clip", "a positive number", clip)
-        if per_unit < 1:
-            raise bad_parameter("per_unit", "a whole number of at least 1", per_unit)
+        RealNumber(instead=1.0).read("clip", clip)
+        Integer(1, instead=1).read("per_unit", per_unit)
         refuse_mixers(model)
         named = [(name, value) for name, value in model.named_parameters() if value.requires_grad]
         if not named:

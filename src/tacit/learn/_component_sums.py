@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.core import Step
-from tacit.errors import bad_parameter
-from tacit.exact import count
-from tacit.fixes import Set
 from tacit.learn._counted_rows import counted_rows
-from tacit.learn._declared_bounds import bounds_document
+from tacit.learn._declared_bounds import bounds_document, refuse_wide
 from tacit.learn._fit_noise import share_of_noise
 from tacit.learn._fit_steps import FitSteps
 from tacit.learn._row_moments import (
@@ -80,10 +77,8 @@ def component_steps(
     products then move by at most 29 RADIUS^2.
     """
     wide = len(grid.low)
-    if wide > _MOST:
-        raise bad_parameter("X", f"a table with at most {_MOST:,} features", wide, fix=Set(n_components=2))
-    k = wide if components is None else count("n_components", components, zero=False)
-    Integer(1, wide, instead=wide).read("n_components", k)
+    refuse_wide(wide, _MOST)
+    k = Integer(1, wide, instead=wide).read("n_components", wide if components is None else components)
     moved = MOVED_MEANS * data.per_unit, MOVED_PRODUCTS * data.per_unit
     means = share_of_noise(noise, _MEANS, moved[0])
     products = share_of_noise(noise, 1 - _MEANS, moved[1])

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import TacitError
+from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code
+from tacit.parameters import Listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,6 +54,35 @@ def read_feature_bounds(bounds: Any, features: int) -> tuple[NDArray[np.float64]
     if not _usable(low, high):
         raise _wrong("bounds", "neither extremely wide nor extremely narrow")
     return low.copy(), high.copy()
+
+
+def declared_classes(classes: Any, most: int | None = None, why: str = "") -> list[Any]:
+    """Read the declared classes, at least two, each once; labels are never read to find them.
+
+    Examples
+    --------
+    >>> declared_classes(["ill", "healthy"])
+    ['ill', 'healthy']
+    """
+    why = why or "which labels occur in the data is not public, so they are declared and never read"
+    known = Listed("classes", '["healthy", "ill"]', least=2, most=most, different=True, why=why)
+    return known.read("classes", [] if classes is None else classes)
+
+
+def refuse_wide(features: int, most: int) -> None:
+    """Refuse a table with more features than an estimator can keep exact.
+
+    Examples
+    --------
+    >>> refuse_wide(20, 10)
+    Traceback (most recent call last):
+    tacit.errors.TacitError: X must be a table with at most 10 features, got 20
+      fix: X[:, :10]
+      code: bad-parameter
+    """
+    if features > most:
+        must_be = f"a table with at most {most:,} features"
+        raise bad_parameter("X", must_be, features, fix=Code(f"X[:, :{most}]"))
 
 
 def _as_pairs(bounds: Any, features: int) -> NDArray[np.float64] | None:

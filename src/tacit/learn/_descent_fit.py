@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.core import Step
-from tacit.errors import bad_parameter
 from tacit.exact import count, rational
-from tacit.fixes import Code
+from tacit.learn._declared_bounds import refuse_wide
 from tacit.learn._fit_noise import share_of_noise
 from tacit.learn._fit_steps import FitSteps
 from tacit.learn._gradient_descent import DescentSettings, GradientDescent
@@ -42,10 +41,8 @@ def read_descent(
     Without a learning rate it is 0.03 over the noise of a step (the deviation of each coordinate of the mean
     gradient), from 2 to 16: a public rule, found on digits and breast_cancer.
     """
-    if features > _MOST_FEATURES:
-        raise bad_parameter("X", f"at most {_MOST_FEATURES:,} features", features, fix=Code("X[:, :1000]"))
-    momentum = float(rational("momentum", estimator.momentum, zero=True))
-    RealNumber(least=0, below=1).read("momentum", estimator.momentum)
+    refuse_wide(features, _MOST_FEATURES)
+    momentum = float(RealNumber(least=0, below=1).read("momentum", estimator.momentum))
     clip = float(rational("clip", estimator.clip))
     steps = count("steps", estimator.steps, zero=False)
     rate = estimator.learning_rate

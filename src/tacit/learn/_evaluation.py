@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.core import plannable
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
+from tacit.learn._declared_bounds import declared_classes
 from tacit.learn._model_scores import ScoredModel, model_digest, scoring_function
 from tacit.learn._possible_values import refuse_unknown_labels
 from tacit.learn._questions import EVALUATE
@@ -94,15 +95,7 @@ def _read_classes(model: Any, classes: Any) -> NDArray[Any]:
     """Return the classes in the order of the model's chances: given, or those of the model."""
     known = getattr(getattr(model, "content", model), "classes_", None) if classes is None else classes
     known = getattr(getattr(model, "content", model), "classes", None) if known is None else known
-    listed = [] if known is None else list(known)
-    if len(set(listed)) < 2 or len(set(listed)) < len(listed):
-        raise TacitError(
-            "bad-parameter",
-            "an evaluation needs all classes, at least two, each once",
-            why="which labels occur in the data is not public",
-            fix=Set(classes=["healthy", "ill"]),
-        )
-    return np.asarray(listed)
+    return np.asarray(declared_classes(known))
 
 
 def _read_edges(bins: Any) -> NDArray[np.float64]:

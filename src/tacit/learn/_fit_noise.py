@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from tacit.accounting import Budget, Cost, calibrate
 from tacit.core import Goal
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
+from tacit.parameters import RealNumber
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,8 +33,7 @@ def read_fit_goal(*, epsilon: object, delta: object, size: object) -> tuple[Goal
     units = count("size", size, zero=False)  # type: ignore[arg-type]
     if epsilon is None:
         raise bad_parameter("epsilon", "given", None, why="it has no default", fix=Set(epsilon=1))
-    if not delta:
-        raise _no_delta(delta, units)
+    read_delta(delta, units)
     goal = Goal.read(epsilon=epsilon, delta=delta)  # type: ignore[arg-type]
     check_fit_goal(goal, units)
     return goal, units
@@ -41,21 +41,17 @@ def read_fit_goal(*, epsilon: object, delta: object, size: object) -> tuple[Goal
 
 def check_fit_goal(goal: Goal, size: int) -> None:
     """Refuse a promise whose delta is 0, or above 1 / size."""
-    if not goal.delta:
-        raise _no_delta(0, size)
-    if goal.delta > Fraction(1, size):
-        raise TacitError(
-            "bad-parameter",
-            f"delta must be at most 1 / {size:,}, the declared size",
-            why="with a larger delta, publishing one record at random would count as private",
-            fix=Set(delta=_small_delta(size)),
-        )
+    read_delta(goal.delta, size)
 
 
-def _no_delta(given: object, size: int) -> TacitError:
-    return bad_parameter(
-        "delta", "above 0", given, why="the noise is Gaussian", fix=Set(delta=_small_delta(size))
+def read_delta(delta: object, size: int) -> Fraction:
+    """Return a delta above 0 and at most 1 / size, the declared number of units, or refuse it."""
+    why = (
+        f"Gaussian noise needs a delta; above 1 / {size:,}, which is 1 / size, a release that shows all data "
+        "of one unit would keep the promise"
     )
+    own = RealNumber(above=0, most=Fraction(1, size), why=why, instead=_small_delta(size))
+    return own.read("delta", 0 if delta is None else delta)
 
 
 def _small_delta(units: int) -> float:

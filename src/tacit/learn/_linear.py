@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tacit.core import Step
-from tacit.errors import bad_parameter
 from tacit.exact import rational
-from tacit.fixes import Set
-from tacit.learn._declared_bounds import bounds_document, read_feature_bounds, read_target_bounds
+from tacit.learn._declared_bounds import bounds_document, read_feature_bounds, read_target_bounds, refuse_wide
 from tacit.learn._estimator import PrivateRegressor
 from tacit.learn._fit_noise import share_of_noise
 from tacit.learn._fit_steps import FitSteps
@@ -20,6 +18,7 @@ from tacit.learn._moment_fit import MomentFit
 from tacit.learn._whole_features import FEATURE_STEPS, scaled_features
 from tacit.learn._whole_moments import MOST_CLIP, MOST_FEATURES, MomentGrid
 from tacit.mechanisms import RoundedGaussian
+from tacit.parameters import RealNumber
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,13 +77,9 @@ class LinearRegression(PrivateRegressor):
     def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps[NDArray[np.float64]]:
         low, high = read_feature_bounds(self.bounds, self.n_features_in_)
         target_bounds = read_target_bounds(self.target_bounds)
-        clip = math.sqrt(self.n_features_in_) if self.clip is None else float(rational("clip", self.clip))
-        if clip > MOST_CLIP or self.n_features_in_ > MOST_FEATURES:
-            raise bad_parameter(
-                "clip", f"at most {MOST_CLIP}, with at most {MOST_FEATURES:,} features", clip, fix=Set(clip=1)
-            )
-        if clip * FEATURE_STEPS < 1:
-            raise bad_parameter("clip", f"at least 1 / {FEATURE_STEPS:,}", clip, fix=Set(clip=1))
+        refuse_wide(self.n_features_in_, MOST_FEATURES)
+        clip = math.sqrt(self.n_features_in_) if self.clip is None else self.clip
+        clip = float(RealNumber(least=1 / FEATURE_STEPS, most=MOST_CLIP, instead=1).read("clip", clip))
         grid = MomentGrid(self.n_features_in_, bool(self.fit_intercept), clip, data.per_unit)
         sigma = math.ceil(share_of_noise(noise, 1, grid.sensitivity))
         penalty = self._penalty()

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tacit.errors import TacitError
-from tacit.fixes import Code
-from tacit.learn._declared_bounds import bounds_document, read_feature_bounds
+from tacit.learn._declared_bounds import bounds_document, declared_classes, read_feature_bounds
 from tacit.learn._descent_fit import descent_steps, read_descent
 from tacit.learn._estimator import PrivateClassifier
 from tacit.learn._unit_gradients import ClassResiduals
@@ -140,12 +138,4 @@ def read_classes(classes: Any) -> NDArray[Any]:
     >>> read_classes(["ill", "healthy"]).tolist()
     ['healthy', 'ill']
     """
-    listed = [] if classes is None else list(classes)
-    if len(set(listed)) < 2 or len(set(listed)) < len(listed):
-        raise TacitError(
-            "bad-parameter",
-            "the estimator needs all classes, at least two, each once",
-            why="which labels occur in the data is not public, so it is declared and never read",
-            fix=Code('classes=["healthy", "ill"]'),
-        )
-    return np.unique(np.asarray(listed))
+    return np.unique(np.asarray(declared_classes(classes)))

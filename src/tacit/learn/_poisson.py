@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tacit.errors import bad_parameter
-from tacit.exact import count
-from tacit.fixes import Set
 from tacit.learn._declared_bounds import bounds_document, read_feature_bounds
 from tacit.learn._descent_fit import descent_steps, read_descent
 from tacit.learn._estimator import PrivateRegressor
 from tacit.learn._unit_gradients import CountResiduals
 from tacit.learn._whole_features import as_numbers, scaled_features, whole_features
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -78,7 +76,8 @@ class PoissonRegressor(PrivateRegressor):
     kind: ClassVar[str] = "Poisson regression"
 
     def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps[Any]:
-        most = self._read_most()
+        why = "it bounds what one example can say, and the data is not asked for it"
+        most = Integer(1, _LARGEST, why=why, instead=20).read("most", self.most)
         low, high = read_feature_bounds(self.bounds, self.n_features_in_)
         settings = read_descent(self, outputs=1, features=self.n_features_in_, size=data.size, noise=noise)
 
@@ -92,17 +91,6 @@ class PoissonRegressor(PrivateRegressor):
             said={"most": most, "bounds": bounds_document(low, high),
                   "intercept": bool(self.fit_intercept), "features": self.n_features_in_},
         )  # fmt: skip
-
-    def _read_most(self) -> int:
-        """Return the declared largest count, or refuse."""
-        most = 0 if self.most is None else count("most", self.most)
-        if not 0 < most <= _LARGEST:
-            raise bad_parameter(
-                "most", f"the largest count, from 1 to {_LARGEST:,}", self.most,
-                why="it bounds what one example can say, and the data is not asked for it",
-                fix=Set(most=20),
-            )  # fmt: skip
-        return most
 
     def _score_bounds(self) -> tuple[float, float]:
         return 0.0, float(self._read_most())

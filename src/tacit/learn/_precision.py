@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 import torch
 
-from tacit.errors import bad_parameter
+from tacit.parameters import Choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,9 +27,7 @@ _ROUNDED: ContextVar[bool] = ContextVar("rounded", default=False)
 
 def read_precision(precision: str) -> Precision:
     """Return the precision, or refuse one that is unknown."""
-    if precision not in get_args(Precision):
-        raise bad_parameter("precision", "float32, tf32 or bfloat16", precision)
-    return precision  # type: ignore[return-value]
+    return Choice(get_args(Precision)).read("precision", precision)  # type: ignore[return-value]
 
 
 def norm_margin(precision: Precision) -> float:

@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.errors import bad_parameter
-from tacit.exact import rational
 from tacit.fixes import Set
 from tacit.learn._declared_bounds import read_feature_bounds
 from tacit.learn._row_grid import RowGrid
 from tacit.learn._whole_features import as_numbers
+from tacit.parameters import RealNumber
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,12 +35,12 @@ def read_grid(
             "bounds", "neither extremely wide nor extremely narrow", bounds, why="rows need a finite length",
             fix=Set(bounds=(0, 100)),
         )  # fmt: skip
-    longest = corner if clip is None else min(corner, float(rational("clip", clip)))
-    if longest < corner * _SMALLEST:
-        raise bad_parameter(
-            "clip", "at least a millionth of the distance from the middle of the bounds to a corner", clip,
-            why="otherwise almost every row would be shortened to this length", fix=Set(clip=None),
-        )  # fmt: skip
+    why = (
+        "almost every row would be shortened to less than a millionth of the distance from the middle of the "
+        "bounds to a corner"
+    )
+    far = RealNumber(least=float(f"{corner * _SMALLEST:.1g}"), why=why, instead=float(f"{corner:.2g}"))
+    longest = corner if clip is None else min(corner, float(far.read("clip", clip)))
     return RowGrid(low, high, own, longest, steps)
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.core import Noisy
+    from tacit.learn._estimator import PrivateEstimator
     from tacit.learn._examples import Examples
 
 
@@ -130,6 +131,14 @@ def _several_rows(unit: str) -> TacitError:
     )  # fmt: skip
 
 
+def own_measure(name: str, measure: str, estimator: PrivateEstimator) -> str:
+    """Return the measure that an estimator is scored with, or refuse another one."""
+    own = "accuracy" if estimator._score_bounds() is None else "neg_mean_squared_error"  # noqa: SLF001
+    if measure != own:
+        raise bad_parameter(name, own, measure, fix=Set(**{name: own}))
+    return measure
+
+
 @dataclass(frozen=True)
 class PricedScorer:
     """A scorer for ``scoring=`` of scikit-learn that pays for each score; made by `scorer`."""
@@ -145,10 +154,8 @@ class PricedScorer:
         needs_names(part)
         if part.unit != "row":
             raise _several_rows(part.unit)
+        own_measure("measure", self.measure, part)
         bounds = part._score_bounds()  # noqa: SLF001 - of this room
-        if (bounds is None) != (self.measure == "accuracy"):
-            known = "accuracy" if bounds is None else "neg_mean_squared_error"
-            raise bad_parameter("measure", known, self.measure, fix=Set(measure=known))
         _check_shapes(estimator, X, y)
         ledger = open_for_fit(part.ledger)
         try:

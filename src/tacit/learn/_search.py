@@ -10,11 +10,13 @@ from sklearn.model_selection import ParameterGrid
 from tacit.core import Question
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
-from tacit.fixes import Code, Set
+from tacit.fixes import Code
 from tacit.learn._examples import Examples
 from tacit.learn._fit_noise import read_fit_goal
 from tacit.learn._fitted_numbers import FittedNumbers
 from tacit.learn._questions import SEARCH
+from tacit.learn._scorer import own_measure
+from tacit.parameters import Instance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -166,12 +168,9 @@ def _check_estimator(estimator: object) -> None:
     """Refuse what is not a single private estimator, such as a pipeline."""
     from tacit.learn._estimator import PrivateEstimator
 
-    if not isinstance(estimator, PrivateEstimator):
-        raise bad_parameter(
-            "estimator", "a private estimator of Tacit", type(estimator).__name__,
-            why="the search fits and scores each candidate in one step, so a pipeline does not fit in",
-            fix=Code("with tc.learn.prepaid(search, fits=7, epsilon=1, delta=1e-6): search.fit(X, y)"),
-        )  # fmt: skip
+    paid = "with tc.learn.prepaid(search, fits=7, epsilon=1, delta=1e-6): search.fit(X, y)"
+    why = "the search fits and scores each candidate in one step, so a pipeline does not fit in"
+    Instance(PrivateEstimator, paid, "a private estimator of Tacit", why).read("estimator", estimator)
 
 
 def _read_grid(grid: Any) -> list[dict[str, Any]]:
@@ -195,7 +194,4 @@ def _checked_score(score: str, estimator: PrivateEstimator) -> str:
             why="candidates are compared by how well they predict",
             fix=Code("tc.learn.LogisticRegression(...)"),
         )  # fmt: skip
-    known = "accuracy" if estimator._score_bounds() is None else "neg_mean_squared_error"  # noqa: SLF001
-    if score != known:
-        raise bad_parameter("score", known, score, fix=Set(score=known))
-    return score
+    return own_measure("score", score, estimator)

@@ -14,6 +14,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
 from tacit.fixes import Code, Either, Say, Set
 from tacit.learn._examples import Examples
+from tacit.learn._fit_noise import read_delta
 from tacit.learn._model_check import check_model, check_optimizer
 from tacit.learn._precision import read_precision
 from tacit.learn._questions import TRAIN
@@ -23,7 +24,6 @@ from tacit.learn._training_settings import (
     NoiseWish,
     NoisySettings,
     TrainingSettings,
-    check_delta_of_size,
     noisy_settings,
     one_of,
     read_amount,
@@ -323,7 +323,7 @@ def _goal(
     delta: Number | None,
 ) -> Goal:
     """Read a goal: delta with epsilon, or with the noise, from which epsilon follows."""
-    small = check_delta_of_size(delta, settings.size)
+    small = read_delta(delta, settings.size)
     if (epsilon is None) == (wish.multiplier is None):
         raise one_of("epsilon", "noise", Either(Set(epsilon=1), Set(noise=1.0)))
     if epsilon is None:  # of much noise it may be rounded to 0

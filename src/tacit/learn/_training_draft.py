@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from tacit.core import Draft, Forecast, RunTask, Step, Task
 from tacit.learn._adaptive_clip import AdaptiveClip
 from tacit.learn._arrays import from_document
+from tacit.learn._fit_noise import check_fit_goal
 from tacit.learn._trained_model import TrainedModel
 from tacit.learn._training_settings import (
     NoiseWish,
     NoisySettings,
-    check_delta_of_size,
     noisy_settings,
 )
 from tacit.learn._unit_rows import unit_names
@@ -41,7 +41,7 @@ def draft_training(
     data: Examples, goal: Goal, *, setup: TrainingSetup, document: Mapping[str, JSON], wish: NoiseWish
 ) -> Draft[TrainedModel]:
     """Draft a training, with the noise that keeps the promise."""
-    check_delta_of_size(goal.delta, data.size)
+    check_fit_goal(goal, data.size)
     settings = noisy_settings(setup.settings, wish, goal, setup.size)
     noisy = replace(setup, settings=settings)
     make = _in_one_draw if settings.checkpoints == 1 else _in_instalments

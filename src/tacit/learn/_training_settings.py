@@ -13,7 +13,7 @@ from tacit.exact import Number, count, rational
 from tacit.fixes import Either, Set
 from tacit.learn._adaptive_clip import AdaptiveClip
 from tacit.learn._training_steps import TrainingSteps
-from tacit.parameters import Choice, Share
+from tacit.parameters import Choice, Integer, RealNumber, Share
 
 if TYPE_CHECKING:
     from tacit.accounting import Cost
@@ -234,9 +234,8 @@ def read_amount(
     if sampling_rate is not None:
         rate = Share(instead=0.01).read("sampling_rate", sampling_rate)
     else:
-        rate = rational("batch", batch) / size  # type: ignore[arg-type]
-        if rate > 1:
-            raise bad_parameter("batch", f"at most the declared size, {size:,}", batch, fix=Set(batch=size))
+        why = "a step samples at most all units, and their number is declared as size"
+        rate = RealNumber(above=0, most=size, instead=size, why=why).read("batch", batch) / size
     if steps is not None:
         return rate, count("steps", steps, zero=False)
     return rate, math.ceil(rational("epochs", epochs) / rate)  # type: ignore[arg-type]
@@ -265,16 +264,14 @@ def read_bands(
     if kind == "independent":
         return 1
     if bands is not None or rate > Fraction(1, 2):
-        width = count("bands", 2 if bands is None else bands, zero=False)
-        if width * rate <= 1:
-            return width
+        groups = math.floor(1 / rate)
         if kind == "auto" and bands is None:
-            return 1
-        raise bad_parameter(
-            "bands", f"at most 1 / sampling rate, which is {float(1 / rate):.4g}", width,
-            why="each unit belongs to one of this many groups, and a step samples only one group",
-            fix=Set(noise_kind="independent"),
-        )  # fmt: skip
+            return min(2, groups)
+        why = (
+            "each unit belongs to one of this many groups, and a step samples only one group, so they are at "
+            "most 1 / sampling rate"
+        )
+        return Integer(1, groups, why=why, instead=groups).read("bands", 2 if bands is None else bands)
     promised: Number | None = epsilon
     if promised is None:
         one = Cost.gaussian(sigma=noise, sensitivity=1)  # type: ignore[arg-type]
@@ -282,20 +279,6 @@ def read_bands(
     most = max(2, _MEMORY // trained)
     chosen = choose_bands(epsilon=promised, delta=delta, rate=rate, steps=steps, most_bands=most).bands
     return chosen if kind == "auto" else max(2, chosen)
-
-
-def check_delta_of_size(delta: Number | None, size: int) -> Fraction:
-    """Return delta, or refuse one that is missing or above 1 / size."""
-    most = Fraction(1, size)
-    given = Fraction(0) if delta is None else rational("delta", delta, zero=True)
-    if 0 < given <= most:
-        return given
-    safe = float(f"{1 / (100 * size):.0e}")
-    raise bad_parameter(
-        "delta", f"above 0 and at most 1 / size, which is 1 / {size:,}", delta,
-        why="with a larger delta the promise would still hold for a release that shows one unit's data",
-        fix=Set(delta=safe),
-    )  # fmt: skip
 
 
 def _rounded(number: float) -> Fraction:

@@ -298,7 +298,7 @@ def test_the_former_call_warns_and_gives_the_same_plan():
 
 
 def test_two_clients_with_one_name_are_refused():
-    with pytest.raises(TacitError, match="name of its own"):
+    with pytest.raises(TacitError, match="names must be a list of different names"):
         clients(["a", "a"], lambda sent: {}, size=2, budget=ROOMY)
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tacit.core import Draft, Forecast, RunTask, Step, Task
-from tacit.errors import bad_parameter
-from tacit.fixes import Set
 from tacit.learn._adaptive_clip import AdaptiveClip
+from tacit.learn._fit_noise import check_fit_goal
 from tacit.learn.federated._client import unflatten
 from tacit.learn.federated._client_model import ClientModel
 from tacit.learn.federated._client_rounds import ClientRounds, ClientSums, read_state
@@ -40,7 +39,7 @@ def draft_client_training(
     checkpoints: int,
 ) -> Draft[ClientModel]:
     """Draft a run, with the noise that keeps the promise."""
-    _check_delta(goal, clients.size)
+    check_fit_goal(goal, clients.size)
     assert goal.epsilon is not None  # noqa: S101 - a run takes nothing else
     mechanism = SampledSteps.calibrated(
         epsilon=goal.epsilon, delta=goal.delta, sensitivity=CLIP_STEPS, rate=rate, steps=rounds
@@ -100,15 +99,6 @@ def _in_instalments(
 def _model(rounds: ClientRounds, stored: Any) -> ClientModel:
     state = read_state(stored)
     return ClientModel(unflatten(state.weights, rounds.shapes), state.clips, rounds.mechanism.steps)
-
-
-def _check_delta(goal: Goal, size: int) -> None:
-    if not 0 < goal.delta * size <= 1:
-        raise bad_parameter(
-            "delta", f"above 0 and at most 1 / size, which is 1 / {size:,}", float(goal.delta),
-            why="with a larger delta the promise would hold for a release that shows all of one client",
-            fix=Set(delta=0.1 / size),
-        )  # fmt: skip
 
 
 def _forecast(rounds: ClientRounds) -> Forecast:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tacit.core import Dataset, Unit, fixes_of, open_account, plannable, read_identity
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Say
 from tacit.learn._adaptive_clip import AdaptiveClip
@@ -16,7 +16,7 @@ from tacit.learn.federated._client import flatten
 from tacit.learn.federated._questions import CLIENT_TRAINING
 from tacit.learn.federated._whole_gradients import MOST_WEIGHTS
 from tacit.ledger import open_books
-from tacit.parameters import Integer, RealNumber, Share
+from tacit.parameters import Integer, Listed, RealNumber, Share
 
 if TYPE_CHECKING:
     import os
@@ -154,12 +154,11 @@ def clients(
     """
     with fixes_of("tc.learn.federated.clients"):
         identity = read_identity(name=name, version=version, unit=Unit.client())
-    listed = tuple(str(one) for one in names)
-    if len(set(listed)) != len(listed):
-        raise TacitError(
-            "bad-parameter", "every client needs a name of its own",
-            why="two clients with one name would count as one", fix=Say("number the clients"),
-        )  # fmt: skip
+    own = Listed(
+        "names", '["north", "south"]', least=0, different=True,
+        why="two clients with one name would count as one",
+    )  # fmt: skip
+    listed = tuple(own.read("names", [str(one) for one in names]))
     books = open_books(ledger, identity.name, exchange)
     made = Clients(identity, books, count("size", size, zero=False), listed, exchange)
     with fixes_of("tc.learn.federated.clients"):

@@ -12,8 +12,8 @@ import numpy as np
 
 from tacit.accounting import Cost
 from tacit.core import Certificate, Release
-from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Either, Say, Set
+from tacit.errors import TacitError
+from tacit.fixes import Either, Say
 from tacit.learn.federated._federated_model import FederatedModel
 from tacit.learn.federated._messages import Message, pack, unpack, weights_digest
 from tacit.parameters import RealNumber
@@ -81,10 +81,7 @@ class Coordinator:
         momentum: float = 0.5,
         average: bool = True,
     ) -> None:
-        if not 0 < learning_rate < float("inf"):
-            raise bad_parameter(
-                "learning_rate", "a positive number", learning_rate, fix=Set(learning_rate=1.0)
-            )
+        RealNumber(instead=1.0).read("learning_rate", learning_rate)
         RealNumber(least=0, below=1).read("momentum", momentum)
         self.study = study
         self._digest = study.digest

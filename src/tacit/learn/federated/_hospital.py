@@ -16,6 +16,7 @@ from tacit.learn.federated._hospital_round import RoundWanted
 from tacit.learn.federated._masks import RoundKey, mask_for, read_members
 from tacit.learn.federated._messages import Message, pack, refusal, unpack
 from tacit.learn.federated._questions import ROUNDS
+from tacit.parameters import Choice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -279,8 +280,7 @@ class Hospital:
 
 def _check(name: str, study: Study, data: Examples, key: HospitalKey | None) -> None:
     """Refuse a hospital that does not fit its study."""
-    if name not in study.hospitals:
-        raise bad_parameter("name", f"one of {', '.join(sorted(study.hospitals))}", name)
+    Choice(tuple(sorted(study.hospitals))).read("name", name)
     own = study.hospitals[name]
     given: object = data
     if not isinstance(given, Examples) or len(data._arrays) != 2:  # noqa: SLF001 - learning's own

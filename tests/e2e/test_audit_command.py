@@ -30,7 +30,7 @@ def test_every_name_can_be_audited(monkeypatch):
     from typer.testing import CliRunner
 
     from tacit.cli import app
-    from tacit.cli._audit import _mechanisms
+    from tacit.cli._attacks import _mechanisms
 
     monkeypatch.setattr("tacit.audit._audit._SINGLE", 200)  # the names are tried here, not the attack's power
     for name in _mechanisms():

@@ -6,36 +6,21 @@ import numpy as np
 import pytest
 
 from tacit.audit import lab
-from tacit.audit.lab import (
-    _averaging,
-    _beacon,
-    _differencing,
-    _friendship,
-    _genome_membership,
-    _heat_map,
-    _homogeneity,
-    _linking,
-    _membership,
-    _power,
-    _reconstruction,
-    _singling_out,
-    _success,
-    _updates,
-)
+from tacit.audit.lab import _answers, _friendship, _genomes, _heat_map, _k_anonymity, _updates, _worlds
 
 EPSILONS = (0.1, 0.5, 1, 2, 4)
 STRICT = 1 - 1e-9
 MODULES = (
-    _averaging, _beacon, _differencing, _friendship, _heat_map, _homogeneity, _linking, _membership,
-    _reconstruction, _singling_out,
+    _answers, _genomes, _answers, _friendship, _heat_map, _k_anonymity, _k_anonymity, _answers,
+    _answers, _genomes,
 )  # fmt: skip
 
 
 @pytest.fixture
 def strict(monkeypatch):
     """Read every interval at confidence 1 - 1e-9."""
-    homes = {"from_trials": _success, "from_means": _success, "measure_power": _power}
-    for module in (*MODULES, _genome_membership, _updates):
+    homes = {"from_trials": _worlds, "from_means": _worlds, "measure_power": _worlds}
+    for module in (*MODULES, _genomes, _updates):
         for name, home in homes.items():
             if hasattr(module, name):
                 original = getattr(home, name)
@@ -50,7 +35,7 @@ def strict(monkeypatch):
 def half_the_noise(monkeypatch):
     """The broken twin: a release that charges epsilon but adds the noise of twice that epsilon."""
     for module in MODULES:
-        original = _success.noisy_counts
+        original = _worlds.noisy_counts
         monkeypatch.setattr(
             module, "noisy_counts", lambda counts, epsilon, original=original: original(counts, 2 * epsilon)
         )
@@ -102,13 +87,13 @@ def test_half_the_noise_on_allele_sums_is_caught(adjacency, strict, monkeypatch)
     """The broken twin releases sums with half of the sigma that its cost states."""
     from tacit.mechanisms import DiscreteGaussian
 
-    original = _genome_membership._Worlds._some
+    original = _genomes._Worlds._some
 
     def weak(self, noise, target, *, member):
         half = DiscreteGaussian(sigma=noise.sigma / 2, sensitivity_squared=int(noise.sensitivity_squared))
         return original(self, half, target, member=member)
 
-    monkeypatch.setattr(_genome_membership._Worlds, "_some", weak)
+    monkeypatch.setattr(_genomes._Worlds, "_some", weak)
     assert not all(point.within_bound for point in _genome(adjacency))
 
 
@@ -138,12 +123,12 @@ def test_the_area_of_an_insider_meets_its_bound_and_the_simple_test_stays_below(
 
 def test_the_bound_of_adding_a_person_is_exceeded_when_a_person_is_replaced(strict, monkeypatch):
     """The number of people is public, but the bound is that of a private number: too small."""
-    original = _genome_membership.Cost.gaussian
+    original = _genomes.Cost.gaussian
 
     def claimed(*, sigma, sensitivity):
         return original(sigma=sigma, sensitivity=sensitivity / 2)
 
-    monkeypatch.setattr(_genome_membership.Cost, "gaussian", claimed)
+    monkeypatch.setattr(_genomes.Cost, "gaussian", claimed)
     assert not all(point.within_bound for point in _genome("replace"))
 
 
@@ -168,7 +153,7 @@ def test_the_interval_of_means_covers():
     misses = 0
     shares = (lab.hashed_uniform(np.arange(400 * 200), stream=40) < 0.7).reshape(400, 200).astype(float)
     for row in shares:
-        point = _success.from_means(1, row, confidence=0.9)
+        point = _worlds.from_means(1, row, confidence=0.9)
         misses += not point.low <= 2 * 0.7 - 1 <= point.high
     assert misses <= 40
 
@@ -178,6 +163,6 @@ def test_the_interval_of_trials_covers():
     for trial in range(400):
         yes = lab.hashed_uniform(np.arange(300) + 1000 * trial, stream=41) < 0.6
         no = lab.hashed_uniform(np.arange(300) + 1000 * trial, stream=42) < 0.3
-        point = _success.from_trials(1, yes, no, confidence=0.9)
+        point = _worlds.from_trials(1, yes, no, confidence=0.9)
         misses += not point.low <= 0.3 <= point.high
     assert misses <= 40

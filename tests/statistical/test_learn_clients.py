@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacit.audit.lab._success import from_trials
+from tacit.audit.lab._worlds import from_trials
 from tacit.learn import AdaptiveClip
 from tacit.learn.federated import Message, pack
 from tacit.learn.federated._client_rounds import ClientRounds, ClientSums, read_state

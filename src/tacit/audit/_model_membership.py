@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.audit._events import clopper_pearson
+from tacit.audit._outputs import clopper_pearson
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code
 from tacit.report import Report, Reportable, ReportTable, percent

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit import noise
-from tacit.audit._audit import audit
-from tacit.audit._result import claimed_epsilon
+from tacit.audit._audit import audit, claimed_epsilon
 from tacit.core import Plan, RunTask, SharedReadings, Task, members_of, with_audit
 from tacit.errors import TacitError
 from tacit.exact import count
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tacit.audit._result import AuditResult
+    from tacit.audit._audit import AuditResult
     from tacit.core import JSON
     from tacit.show import Figure
     from tacit.tables import StepChange, TablePair

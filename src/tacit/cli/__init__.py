@@ -1,28 +1,25 @@
-"""The ``tacit`` command line: one module for each sub-command, registered by importing it here."""
+"""The ``tacit`` command line: each module adds its commands to the app when it is imported here.
+
+In reading order: `_app` (global options, errors), `_context`, `_options`, `_output`, `_fixes`, `_ledger`
+(what commands share); `_init`, `_plan`, `_query`, `_budget`, `_budget_changes`, `_verify` (tables);
+`_field_command`, `_graph`, `_map`, `_genome`, `_stream`, `_survey`, `_synth` (fields); `_explain`,
+`_attacks`, `_demo`, `_doctor`, `_serve`.
+"""
 
 from __future__ import annotations
 
-from tacit.cli import (  # noqa: F401 - each registers its command
-    _ask,
-    _audit,
+from tacit.cli import (  # noqa: F401 - each registers its commands
+    _attacks,
     _budget,
     _budget_changes,
-    _budget_plan,
-    _budget_restrictions,
-    _burn_down,
-    _convert,
     _demo,
     _doctor,
     _explain,
+    _field_command,
     _genome,
-    _genome_association,
     _graph,
-    _history,
     _init,
-    _lab,
-    _limits,
     _map,
-    _mcp,
     _plan,
     _query,
     _serve,

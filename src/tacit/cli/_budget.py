@@ -1,11 +1,20 @@
-"""The ``tacit budget`` command: what is left, who asked what, and whether the record is intact."""
+"""The ``tacit budget`` command: what is left, who asked what at which cost, and whether the record is intact.
+
+``history`` lists charges and changes by the curator; ``burn-down`` shows what was left after each charge. An
+account with blocks shows the fullest ones, what is left of them, and of any other.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
+import textwrap
+from collections import Counter
+from contextlib import suppress
+from datetime import datetime
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar
 
 import typer
 from rich.console import Console
@@ -14,17 +23,58 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from tacit.cli._app import app
-from tacit.cli._block_rows import block_lines, blocks_to_json
 from tacit.cli._ledger import KeyFileOption, find_ledger, note_on_completeness, open_ledger
+from tacit.cli._options import budget_text
 from tacit.cli._output import JsonOption, amount_facts, printable, write_file
+from tacit.errors import TacitError
+from tacit.report import percent
+from tacit.show import Chart, ChartAxis, ChartSeries, Figure, days_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from datetime import datetime
 
     from tacit.accounting import Filter, Remaining
-    from tacit.cli._block_rows import BlockLine
-    from tacit.ledger import Account, Ledger
+    from tacit.ledger import Account, Entry, Ledger
+
+
+_SHOWN = 3
+_LISTED = 1_000
+
+#: The label of a block, and what is left for a question about it alone; None for several blocks in one line.
+BlockLine: TypeAlias = "tuple[str, Remaining | None]"
+
+
+def block_lines(ledger: Ledger, account: Account) -> list[BlockLine]:
+    """Return what is left of each of the fullest blocks, of any other block, and of all of the data."""
+    if account.blocks is None or account.totals is None:
+        return []
+    by = printable(account.blocks.by)
+    charged = list(ledger.blocks(account))
+    lines: list[BlockLine] = [
+        (f"{by} {printable(name)}", ledger.remaining(account, block=name)) for name in charged[:_SHOWN]
+    ]
+    if len(charged) > _SHOWN:
+        lines.append((f"{len(charged) - _SHOWN:,} more that were charged", None))
+    other = account.totals.beside(account.totals.empty).remaining
+    return [*lines, (f"any other {by}", other), ("all of the data", account.filter.remaining)]
+
+
+def blocks_to_json(ledger: Ledger, account: Account) -> list[dict[str, object]]:
+    """Return the fullest blocks of an account as JSON values, at most a thousand."""
+    found = list(ledger.blocks(account).items())[:_LISTED] if account.blocks is not None else []
+    lefts = [ledger.remaining(account, block=name) for name, _ in found]
+    return [
+        {"block": name, "spent": amount_facts(spend), "left": amount_facts(left)}
+        for (name, spend), left in zip(found, lefts, strict=True)
+    ]
+
+
+def named_blocks(entry: Entry) -> str:
+    """Return the blocks that an entry names, for a narrow column."""
+    if not entry.blocks:
+        return ""
+    more = f" and {len(entry.blocks) - 1:,} more" if len(entry.blocks) > 1 else ""
+    return f" (block {printable(entry.blocks[0])}{more})"
 
 
 class _LedgerFirst(TyperGroup):
@@ -224,3 +274,235 @@ def bar(share: float, width: int) -> Text:
 def print_json(value: object) -> None:
     """Print one JSON value over several lines."""
     typer.echo(json.dumps(value, indent=2))
+
+
+_WIDTH = 40
+_T = TypeVar("_T")
+
+
+@budget.command("burn-down")
+def burn_down(
+    where: LedgerArgument = None,
+    *,
+    account: AccountOption = None,
+    key: KeyFileOption = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Also draw a picture into this file (.png, .svg, .pdf).")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what was left of an account (by default the first one) after each charge."""
+    with open_ledger(find_ledger(where), key) as ledger:
+        accounts = ledger.accounts()
+        name = account if account is not None else accounts[0].name if accounts else ""
+        points = _points(ledger.filters(name))
+        divided = bool(name) and ledger.account(name).blocks is not None
+    if plot is not None:
+        write_file(plot, _figure(name, points).save, "the picture")
+    if as_json:
+        print_json([{"at": at, "left": left} for at, left in points])
+        return
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    table.add_column("when (UTC)")
+    table.add_column(Text(f"left of {name}"))
+    table.add_column("", justify="right")
+    for at, left in _thinned(points, 24):
+        table.add_row(at[:19].replace("T", " "), bar(left, _WIDTH), percent(left))
+    Console().print(table)
+    if divided:
+        typer.echo("left for questions about all of the data; tacit budget shows what is left of the blocks")
+
+
+def _points(states: list[tuple[str, Filter]]) -> list[tuple[str, float]]:
+    """Return what was left after each charge; a long history gives a few hundred points."""
+    return [(at, share_left(state)) for at, state in _thinned(states, 300)]
+
+
+def _thinned(items: list[_T], about: int) -> list[_T]:
+    """Keep about so many items, evenly spread, and always the last one."""
+    step = max(1, len(items) // about)
+    return items[::step] if (len(items) - 1) % step == 0 else [*items[::step], items[-1]]
+
+
+def _figure(name: str, points: list[tuple[str, float]]) -> Figure:
+    days = [days_of(datetime.fromisoformat(at)) for at, _ in points]
+    left = [share for _, share in points]
+    steps = ChartSeries("steps", [*days, *days[-1:]], left, [0.0] * len(left), left)
+    chart = Chart((steps,), ChartAxis(kind="dates"), ChartAxis("left", kind="shares", ends=(0.0, 1.02)))
+    return Figure(f"Budget of {printable(name)}", (chart,))
+
+
+#: The kinds of entries of the log, in words.
+_KINDS = {
+    "open": "account opened", "charge": "charged", "draw": "answer charged", "claim": "answer drawn",
+    "release": "answer stored", "run": "run charged", "view": "answer seen", "grow": "budget raised",
+    "refresh": "budget started again", "version": "new version", "unseal": "unsealed",
+    "record": "only shapes of questions are kept", "freeze": "frozen", "unfreeze": "unfrozen",
+    "expiry": "last day changed", "gap": "continued from a backup", "lost": "counted as spent",
+}  # fmt: skip
+_TITLES = ("entry", "when (UTC)", "what", "account", "cost", "who", "purpose")
+#: What people may leave empty.
+_WORDS = frozenset({"who", "purpose"})
+#: The least width of a terminal at which a table of entries can be read.
+_WIDE = 100
+#: Entries that only follow from an earlier one: --json and export show them.
+_SILENT = frozenset({"claim", "release"})
+
+
+@budget.command()
+def history(
+    where: LedgerArgument = None,
+    *,
+    account: AccountOption = None,
+    key: KeyFileOption = None,
+    limit: Annotated[int, typer.Option(min=1, help="Show this many entries, by default the latest.")] = 50,
+    after: Annotated[
+        int | None, typer.Option(min=0, help="Show the entries that follow this one: one page after another.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show who asked what, the cost, and what the curator changed; --json and export show every entry."""
+    skipped = frozenset() if as_json else _SILENT
+    with open_ledger(find_ledger(where), key) as ledger:
+        read = _latest if after is None else _following
+        entries, more = read(ledger, account, limit, skipped, after or 0)
+        if as_json:
+            print_json([entry.to_json() for entry in entries])
+            return
+        stored = _stored(ledger, account, entries)
+        promises = [_promise(ledger, entry) for entry in entries]
+    lines = [
+        _line(entry, stored[entry.seq] if account in {None, entry.account} else None, promise)
+        for entry, promise in zip(entries, promises, strict=True)
+    ]
+    console = Console()
+    console.print(
+        _history_table(lines) if console.width >= _WIDE else _below_each_other(lines, console.width)
+    )
+    if more:
+        typer.echo(f"more: --after {entries[-1].seq}")
+
+
+def _line(entry: Entry, stored: int | None, promise: str) -> dict[str, str]:
+    """Return the cells of an entry by their titles."""
+    return {
+        "entry": str(entry.seq),
+        "when (UTC)": entry.at[:19].replace("T", " "),
+        "what": _what(entry, stored),
+        "account": entry.account or "",
+        "cost": promise + _cost(entry),
+        "who": printable(_who(entry)),
+        "purpose": printable(entry.purpose),
+    }
+
+
+def _history_table(lines: list[dict[str, str]]) -> Table:
+    """Lay out one line for each entry; a column of words that nobody gave is dropped."""
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    titles = [title for title in _TITLES if title not in _WORDS or any(line[title] for line in lines)]
+    for title in titles:
+        fixed = title in {"entry", "when (UTC)"}
+        table.add_column(
+            title, justify="right" if title == "entry" else "left", no_wrap=fixed, overflow="fold"
+        )
+    for line in lines:
+        table.add_row(*(Text(line[title]) for title in titles))
+    return table
+
+
+def _below_each_other(lines: list[dict[str, str]], width: int) -> Text:
+    """Write the parts of an entry below each other where a terminal is too narrow for a table."""
+    text = Text()
+    for line in lines:
+        named = {"account ": line["account"], "": line["cost"], "who: ": line["who"]}
+        facts = "; ".join(f"{name}{value}" for name, value in named.items() if value)
+        text.append(f"{line['entry']:>5}  {line['when (UTC)']} UTC\n")
+        for part in (line["what"], facts, line["purpose"] and f"purpose: {line['purpose']}"):
+            for row in textwrap.wrap(part, max(width - 7, 20), break_long_words=False):
+                text.append(f"       {row}\n")
+    text.right_crop(1)
+    return text
+
+
+def _following(
+    ledger: Ledger, account: str | None, limit: int, skipped: frozenset[str], after: int
+) -> tuple[list[Entry], bool]:
+    """Return a page of entries, and whether there are more; the log is read only as far as needed."""
+    found: list[Entry] = []
+    while len(found) <= limit:
+        page = ledger.history(account, after=after, limit=limit + 1)
+        found += [entry for entry in page if entry.kind not in skipped]
+        if len(page) <= limit:
+            break
+        after = page[-1].seq
+    return found[:limit], len(found) > limit
+
+
+def _latest(
+    ledger: Ledger, account: str | None, limit: int, skipped: frozenset[str], _: int
+) -> tuple[list[Entry], bool]:
+    """Return the latest entries; the log is read from its end, in steps that grow."""
+    end, step = ledger.head.count, 4 * limit
+    while True:
+        start = max(0, end - step)
+        entries = [e for e in ledger.history(account, after=start) if e.kind not in skipped and e.seq <= end]
+        if len(entries) >= limit or start == 0:
+            return entries[-limit:], False
+        step *= 4
+
+
+def _who(entry: Entry) -> str:
+    return entry.who or ("unknown" if entry.asked else "")
+
+
+def _stored(ledger: Ledger, account: str | None, entries: list[Entry]) -> Counter[int]:
+    """Count the stored instalments of each run that is shown; without a run, nothing more is read."""
+    runs = [entry.seq for entry in entries if entry.kind == "run"]
+    later = ledger.history(account, after=min(runs)) if runs else []
+    kept = (entry.body for entry in later if entry.kind == "release" and "part" in entry.body)
+    return Counter(int(str(body["receipt"])) for body in kept)
+
+
+def _what(entry: Entry, stored: int | None) -> str:
+    """Say what an entry is about; of a run, how many instalments it has and how many are stored if known."""
+    asked = f": {printable(entry.asked)}" if entry.asked else _change(entry)
+    parts = entry.body.get("parts")
+    if not isinstance(parts, int):
+        return _KINDS.get(entry.kind, entry.kind) + asked
+    kind = "run seen" if entry.kind == "view" else _KINDS[entry.kind]
+    done = f", {stored:,} stored" if entry.kind == "run" and stored is not None else ""
+    return f"{kind}{asked} ({parts:,} {'instalment' if parts == 1 else 'instalments'}{done})"
+
+
+def _change(entry: Entry) -> str:
+    """Say to what the curator set a budget or a last day."""
+    from datetime import datetime
+
+    from tacit.accounting import Budget
+
+    match entry.kind, entry.body:
+        case (("open" | "grow"), {"budget": dict(written)}):
+            return f": {budget_text(Budget.from_json(written))}"
+        case "expiry", {"expires": None}:
+            return ": none"
+        case "expiry", {"expires": str(written)}:
+            return f": {last_day(datetime.fromisoformat(written))}"
+        case _:
+            return ""
+
+
+def _promise(ledger: Ledger, entry: Entry) -> str:
+    """Return the epsilon that a stored answer promised, where it is charged in other numbers."""
+    if entry.plan is None or entry.account is None or entry.spend is None or entry.spend.epsilon is not None:
+        return ""
+    with suppress(TacitError, ValueError, LookupError, TypeError):  # no answer, or none with a certificate
+        stored = ledger.stored_release(entry.account, entry.plan, version=int(str(entry.body["version"])))
+        promised = json.loads(stored.payload)["certificate"]["promised"] if stored is not None else {}
+        if "epsilon" in promised:
+            text = ", ".join(f"{name} {float(Fraction(value)):g}" for name, value in promised.items())
+            return f"{text}; charged as "
+    return ""
+
+
+def _cost(entry: Entry) -> str:
+    return "" if entry.spend is None else str(entry.spend) + named_blocks(entry)

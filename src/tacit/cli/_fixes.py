@@ -1,7 +1,8 @@
 """Fixes in the words of the command line: options, lines of ``tacit.toml``, SQL and typed commands.
 
 A refusal carries its fix as data (`tacit.fixes`). This module matches on the classes and writes each one for
-a person who typed a command. Where only Python could help, it shows the advice for the error's code.
+a person who typed a command. Actions (`tacit.fixes.ACTIONS`) have a command each. Where only Python could
+help, the advice for the error's code is shown.
 """
 
 from __future__ import annotations
@@ -10,14 +11,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, get_args
 
-from tacit.cli._actions import WORDS_OF_ACTIONS
-from tacit.cli._advice import ADVICE
 from tacit.cli._context import CommandContext, current_context
-from tacit.cli._fact_options import budget_parts, fact_option
+from tacit.cli._options import (
+    budget_parts,
+    fact_option,
+    has_line,
+    line_number,
+    number_text,
+    range_in_question,
+    sql_name,
+    toml_key,
+    toml_value,
+)
 from tacit.cli._output import typed
-from tacit.cli._sql import sql_name
-from tacit.cli._toml import has_line, line_number, number_text, toml_key, toml_value
 from tacit.fixes import (
+    ACTIONS,
     FROM_PUBLIC_KNOWLEDGE,
     MOST_NAMES,
     Choose,
@@ -33,9 +41,225 @@ from tacit.fixes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tacit.errors import TacitError
+
+
+#: What a command can be told of how a CSV file is written.
+_READING = ("encoding", "dates", "decimal", "separator", "quote")
+
+
+def _ask_a_count(arguments: Mapping[str, object], _: CommandContext) -> str:
+    return f"SELECT COUNT(*) FROM {sql_name(str(arguments['table']))}"  # noqa: S608 - shown, never run
+
+
+def _choose_account(arguments: Mapping[str, object], context: CommandContext) -> str:
+    return _open_account(arguments["account"], arguments["dataset"], context)
+
+
+def _clip_in_question(arguments: Mapping[str, object], context: CommandContext) -> str:
+    return range_in_question(context.sql, str(arguments["expression"]))
+
+
+def _continue_from_backup(arguments: Mapping[str, object], context: CommandContext) -> str:
+    command = f'tacit budget continue-from-backup {_ledger(context)} --statement "{arguments["statement"]}"'
+    return f"if it is lost for good, continue with nothing left: {command} --who NAME"
+
+
+def _compare_in_question(arguments: Mapping[str, object], _: CommandContext) -> str:
+    return f"{arguments['expression']} = {arguments['value']}"
+
+
+def _convert_in_question(arguments: Mapping[str, object], _: CommandContext) -> str:
+    return f"CAST({arguments['expression']} AS {arguments['type']})"
+
+
+def _convert_csv(arguments: Mapping[str, object], _: CommandContext) -> str:
+    target = typed(str(arguments["target"]))
+    options = "".join(f" --{fact} {typed(str(arguments[fact]))}" for fact in _READING if fact in arguments)
+    command = f"tacit convert {typed(str(arguments['source']))} {target} --lenient{options}"
+    return f"{command} (it repairs or drops such lines and lists them), then use {target}"
+
+
+def _declare_encoding(arguments: Mapping[str, object], context: CommandContext) -> str:
+    encoding = str(arguments["encoding"])
+    if context.config is None:
+        return f"--encoding {typed(encoding)}"
+    return f'{context.config}, under [datasets.{context.dataset or "NAME"}]: encoding = "{encoding}"'
+
+
+def _create_account(arguments: Mapping[str, object], context: CommandContext) -> str:
+    if context.parent and arguments["account"] == context.parent:
+        names = f"--account {typed(context.parent)} --unit {typed(context.unit or 'row')}"
+        command = f"tacit budget open {_ledger(context)} {names} --epsilon 3"
+        return f"open it for all datasets that share it: {command}"
+    opening = _open_account(arguments["account"], "DATASET", context)
+    return f"choose one that tacit budget {_ledger(context)} lists, or open it: {opening}"
+
+
+def _give_key_file(arguments: Mapping[str, object], _: CommandContext) -> str:
+    return f"export TACIT_LEDGER_KEY_FILE={typed(str(arguments['path']))}"
+
+
+def _grow_budget(arguments: Mapping[str, object], context: CommandContext) -> str:
+    options = fact_option("budget", "", budget_parts(arguments["new"]))
+    account = typed(str(arguments["account"]))
+    command = f"tacit budget grow {_ledger(context)} --account {account} {options}"
+    return f'record a larger budget: {command} --statement "why" --who NAME'
+
+
+def _install(arguments: Mapping[str, object], _: CommandContext) -> str:
+    package = str(arguments["package"])
+    return f"pip install '{package}'" if "[" in package else f"pip install {package}"
+
+
+def _open_ledger(arguments: Mapping[str, object], _: CommandContext) -> str:
+    if arguments.get("create"):
+        return (
+            "name the ledger's file, as `ledger = ...` in tacit.toml does; the first tacit query creates it"
+        )
+    return "name another file, here and as `ledger = ...` in tacit.toml"
+
+
+def _unseal_ledger(arguments: Mapping[str, object], context: CommandContext) -> str:
+    said = arguments["statement"]
+    statement = said if isinstance(said, str) and said.strip(".") else "disk checked"
+    return f'tacit budget unseal {_ledger(context)} --statement "{statement}" --who NAME'
+
+
+def _open_account(account: object, dataset: object, context: CommandContext) -> str:
+    names = f"--account {typed(str(account))} --parent {typed(str(dataset))}"
+    return f"tacit budget open {_ledger(context)} {names} --epsilon 0.5"
+
+
+def _ledger(context: CommandContext) -> str:
+    return typed(context.ledger.replace("\\", "/"))
+
+
+#: The words for each action, from its arguments and the running command.
+WORDS_OF_ACTIONS: Final[dict[str, Callable[[Mapping[str, object], CommandContext], str]]] = {
+    "aggregate-per-unit": lambda arguments, _: ACTIONS["aggregate-per-unit"].format(**arguments),
+    "ask-a-count": _ask_a_count,
+    "bound-aggregate": _clip_in_question,
+    "choose-account": _choose_account,
+    "clip-in-question": _clip_in_question,
+    "compare-in-question": _compare_in_question,
+    "continue-from-backup": _continue_from_backup,
+    "convert-csv": _convert_csv,
+    "convert-in-question": _convert_in_question,
+    "create-account": _create_account,
+    "declare-encoding": _declare_encoding,
+    "export-release": lambda *_: "write the answer to a file with --out answer.csv and compute it there",
+    "give-key-file": _give_key_file,
+    "give-witness-file": lambda *_: "keep the ledger in a folder that you may write to",
+    "grow-budget": _grow_budget,
+    "install": _install,
+    "open-ledger": _open_ledger,
+    "restore-ledger": lambda _, context: (
+        f"put the latest copy of the ledger back and check it: tacit budget verify {_ledger(context)}"
+    ),
+    "save-certificate": lambda *_: 'give the file that tacit query "..." --certificate FILE.json wrote',
+    "summarise-units": lambda arguments, _: ACTIONS["summarise-units"].format(**arguments),
+    "unseal-ledger": _unseal_ledger,
+    "verify-ledger": lambda _, context: f"tacit budget verify {_ledger(context)}",
+    "wait-for-lock": lambda *_: "wait until the other command has ended",
+}
+
+
+#: One line for every code of `tacit.errors.CODES`.
+ADVICE: Final[dict[str, str]] = {
+    "bad-parameter": "run the command with --help to see what its options take",
+    "budget-exceeded": "ask with a smaller --epsilon, or ask the curator for a larger budget",
+    "unknown-version": "pip install --upgrade tacit",
+    "adjacency-mixed": "declare one adjacency for the dataset in tacit.toml",
+    "no-guarantee": "give a delta: --delta 1e-6",
+    "randomness-failed": "run tacit doctor to see what is wrong with this machine",
+    "does-not-fit": "use a larger --epsilon, smaller limits or narrower bounds",
+    "not-finite": "declare bounds for the column in tacit.toml",
+    "unknown-category": "use one of the declared keys",
+    "bad-report": "check that the reports belong to this survey",
+    "bad-survey": "name the file that tacit survey design wrote",
+    "other-survey": "collect only the reports of this survey",
+    "mixed-epsilons": "collect the reports of each epsilon with its own survey",
+    "invitation-reused": "--repeated first keeps the first report of each invitation",
+    "run-spent": "ask again",
+    "unknown-account": "run tacit budget to see the accounts",
+    "account-differs": "declare in tacit.toml what tacit budget shows, or use another name",
+    "account-expired": "ask the curator for an account for the new period",
+    "account-frozen": "ask the curator; tacit budget history shows why the account is frozen",
+    "clock-behind": "set the clock of this machine",
+    "charge-too-large": "ask with a smaller --epsilon",
+    "key-reused": "ask again",
+    "spent": "ask again with another --epsilon; the earlier charge stays",
+    "release-failed": "ask the curator to check the source and the log",
+    "run-finished": "plan another run; it is charged again",
+    "instalment-lost": "draw the next instalment",
+    "instalment-not-drawn": "draw the instalment first",
+    "artifact-lost": "restore the artifact from a backup of the ledger, then run tacit budget verify",
+    "ledger-closed": "run the command again",
+    "ledger-sealed": 'check the disk, then run tacit budget unseal --statement "disk checked" --who NAME',
+    "ledger-locked": "run the command again when the other command has ended",
+    "ledger-unavailable": "check the path or the server, then run the command again",
+    "ledger-read-only": "make the ledger's file and its folder writable",
+    "ledger-damaged": "restore a good copy, then run tacit budget verify",
+    "ledger-rolled-back": "restore the latest copy, then run tacit budget verify",
+    "ledger-tampered": "restore a good copy, then run tacit budget verify",
+    "ledger-key": "export TACIT_LEDGER_KEY_FILE=path/of/the.key",
+    "ledger-newer": "pip install --upgrade tacit",
+    "not-a-ledger": "name the ledger's file, as `ledger = ...` in tacit.toml does",
+    "not-durable": "keep the ledger on a local disk",
+    "disk-full": "free some disk space",
+    "missing-extra": "run tacit doctor to see what is installed",
+    "cannot-write": "choose another file or folder",
+    "missing-bounds": "declare a range for the column under [datasets.NAME.bounds] in tacit.toml",
+    "missing-limit": "declare rows = 10 under [datasets.NAME.limits] in tacit.toml",
+    "too-noisy": "ask with a larger epsilon, in fewer and larger groups, or with narrower bounds",
+    "question-too-large": "ask in smaller parts, or aggregate the rows of each unit before you join them",
+    "keys-missing": "declare the groups under [datasets.NAME.keys] in tacit.toml, or give --delta 1e-7",
+    "unknown-column": "use a column of the table; tacit.toml lists them",
+    "unknown-table": "use the name of the dataset in tacit.toml",
+    "unreadable-column": "store it as a number, as text, as a date or as a timestamp in microseconds",
+    "unknown-kind": "declare the type of the column under [datasets.NAME.types] in tacit.toml",
+    "bad-expression": "convert the value: CAST(x AS DOUBLE) or CAST(x AS VARCHAR)",
+    "bad-sql": "write one SELECT with aggregates, such as SELECT COUNT(*) FROM visits",
+    "not-allowed": "write SELECT group, aggregates FROM table WHERE ... GROUP BY group",
+    "bad-certificate": 'give the file that tacit query "..." --certificate FILE.json wrote',
+    "bad-release": "give a file that release.save wrote, unchanged",
+    "release-or-run": "draw the instalments of a run from Python",
+    "plan-differs": "plan the question again",
+    "stream-differs": "check the name of the folder; tacit stream open declares a new stream",
+    "day-outside": "run tacit stream status to see the days of the stream",
+    "day-twice": "run tacit stream status to see which days came in",
+    "rows-twice": "give the file of this day, or --again if the two days have the same rows",
+    "day-closed": "append the late rows to a separate stream",
+    "day-missing": "run tacit stream append for the missing day; with --nobody if it had no rows",
+    "rows-differ": "give the day the same columns as the days before it",
+    "not-begun": "run tacit stream begin; with several plans, name one: --plan 1",
+    "bad-genotypes": "check the name of the file; a .bed needs its .bim and .fam in the same folder",
+    "sites-differ": "give --variants a table of the same variants and alleles as the file of genotypes",
+    "service-unreachable": "check the address and the network, and ask again",
+    "service-differs": "check the address; the service and this command may need the same version",
+    "sign-on-failed": "sign in again on the page of the service",
+    "bad-message": "send the message again as the hospital or the coordinator wrote it",
+    "members-refused": "agree on the list of hospitals again, each once and all of the same study",
+    "study-differs": "load the study that all hospitals agreed on",
+    "too-few-hospitals": "wait until enough hospitals answer, or agree on a new study with fewer of them",
+    "not-signed-in": "give a valid token of the service",
+    "not-permitted": "ask the owner of the dataset or an administrator for the role",
+    "not-found": "check the name of the dataset, or ask for access to it",
+    "no-allotment": "ask the curator of the dataset for an allotment",
+    "own-request": "ask another curator or the owner to decide",
+    "already-decided": "open the request to see the decision",
+    "form-expired": "open the page again",
+    "body-unreadable": "send strict JSON",
+    "body-too-large": "send less",
+    "too-many-requests": "wait a minute and try again",
+    "dataset-paused": "ask the curator of the dataset to resume it",
+    "drawer-away": "try again in a minute; the operator of the service finds the reason in its log",
+    "service-failed": "try again, or give the operator of the service the id of the request",
+}
+
 
 #: Facts that are declared for each column, limit or table, each in a section of its own.
 _SECTIONS: Final = frozenset({"bounds", "keys", "limits", "public", "types"})

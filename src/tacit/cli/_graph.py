@@ -10,9 +10,8 @@ import typer
 
 from tacit.cli._app import app
 from tacit.cli._field_command import Given, Terms, asks, rows_of
-from tacit.cli._output import say, show_json
-from tacit.cli._output_files import OutputFiles
-from tacit.cli._shared_options import with_options
+from tacit.cli._options import with_options
+from tacit.cli._output import OutputFiles, say, show_json
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Say
 

@@ -1,10 +1,14 @@
-"""The ``tacit init`` command: write a ``tacit.toml`` to fill in, from the column names of a file alone."""
+"""Commands before the first question: ``tacit init`` declares a file, ``tacit convert`` makes it Parquet.
+
+``tacit init`` writes a commented ``tacit.toml`` to fill in, from the column names of a file alone.
+"""
 
 from __future__ import annotations
 
 import glob
 import os
 import re
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,14 +17,16 @@ import typer
 
 from tacit.cli._app import app
 from tacit.cli._context import note_dataset
-from tacit.cli._convert import DatesOption, DecimalOption, EncodingOption, SeparatorOption
-from tacit.cli._declaration import Declaration
-from tacit.cli._fact_options import (
+from tacit.cli._options import (
     fact_option,
     read_bounds_option,
     read_column_option,
     read_keys_option,
     read_limit_option,
+    toml_key,
+    toml_list,
+    toml_table,
+    toml_text,
 )
 from tacit.cli._output import JsonOption, say, show_json, typed, write_file
 from tacit.errors import TacitError
@@ -30,6 +36,190 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tacit.engines import Source
+
+
+_MAX_SHOWN = 10
+EncodingOption = Annotated[
+    str, typer.Option("--encoding", help="How a CSV file stands for text: utf-8, latin-1, windows-1252 ...")
+]
+DatesOption = Annotated[
+    str, typer.Option("--dates", help="How dates are written, such as day.month.year for 31.12.2023.")
+]
+DecimalOption = Annotated[
+    str, typer.Option("--decimal", help="What stands before the decimals of a number: a point or a comma.")
+]
+SeparatorOption = Annotated[
+    str, typer.Option("--separator", help="What stands between cells; by default the header shows it.")
+]
+QuoteOption = Annotated[
+    str, typer.Option("--quote", help="What stands around cells; empty if nothing does.", show_default=False)
+]
+
+
+@app.command()
+def convert(
+    data: Annotated[Path, typer.Argument(help="A .csv, .tsv, .csv.gz or .xlsx file.")],
+    target: Annotated[Path, typer.Argument(help="The .parquet file to write.")],
+    encoding: EncodingOption = "utf-8",
+    dates: DatesOption = "",
+    decimal: DecimalOption = ".",
+    separator: SeparatorOption = "",
+    quote: QuoteOption = '"',
+    *,
+    lenient: Annotated[
+        bool, typer.Option("--lenient", help="Repair or drop lines that break the form, and list them.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write the rows of a CSV or Excel file as Parquet, before you protect them.
+
+    A file with a line that breaks the form of a CSV file is refused; with --lenient, such lines are repaired
+    or dropped, and listed. What this command shows is about single rows: it is for the curator of the data.
+    """
+    from tacit.tables import convert_csv
+
+    done = convert_csv(
+        data, target, encoding=encoding, dates=dates, decimal=decimal, separator=separator, quote=quote,
+        lenient=lenient, force=force,
+    )  # fmt: skip
+    if as_json:
+        show_json(
+            {
+                "written": str(target), "columns": list(done.columns),
+                "repaired": done.repaired, "repaired_lines": done.repaired_lines,
+                "dropped": done.dropped, "dropped_lines": done.dropped_lines,
+            }
+        )  # fmt: skip
+        return
+    columns = "1 column" if len(done.columns) == 1 else f"{len(done.columns)} columns"
+    notes = [f"written: {target} ({columns}, all of them text)"]
+    if lenient:
+        notes += [
+            _listed("repaired", done.repaired, done.repaired_lines),
+            _listed("dropped", done.dropped, done.dropped_lines),
+        ]
+    if done.repaired or done.dropped:
+        notes.append("these numbers are about single rows: keep them as safe as the data")
+    say(*notes, f"next: tacit init {target} --unit COLUMN")
+
+
+def _listed(verb: str, count: int, lines: Sequence[int]) -> str:
+    """Write how many lines were repaired or dropped, and the first of them."""
+    if not count:
+        return f"{verb}: no line"
+    shown = ", ".join(f"{line:,}" for line in lines[:_MAX_SHOWN]) + (", ..." if count > _MAX_SHOWN else "")
+    return f"{verb}: {count:,} {'line' if count == 1 else 'lines'} (line {shown})"
+
+
+#: Shown as a comment where the curator gave no budget.
+_EXAMPLE_BUDGET = {"epsilon": 3.0, "delta": 1e-6}
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """One dataset as ``tacit init`` writes it."""
+
+    name: str
+    source: str
+    unit: str
+    ledger: str
+    columns: tuple[str, ...]
+    types: Mapping[str, str]
+    bounds: Mapping[str, tuple[float, float]]
+    keys: Mapping[str, list[object]]
+    limits: Mapping[str, int]
+    budget: Mapping[str, float]
+    reading: Mapping[str, str] = field(default_factory=dict)
+
+    def check(self, folder: Path) -> None:
+        """Refuse what the library would refuse, before anything is written."""
+        from tacit.ledger import Ledger
+        from tacit.tables import read_config
+
+        whole = replace(self, budget=self.budget or {"epsilon": 1.0})
+        with Ledger.memory() as ledger:
+            read_config(whole.text(), folder).dataset(self.name, ledger=ledger)
+
+    def text(self) -> str:
+        """Write the file."""
+        sections = (self._head(), self._limits(), self._bounds(), self._keys(), self._types())
+        return "\n\n".join("\n".join(lines) for lines in sections) + "\n"
+
+    def could_be(self, kind: str) -> list[str]:
+        """Return the columns that may be of a kind, as far as the schema shows."""
+        return [c for c in self.columns if c != self.unit and self.types.get(c, kind) == kind]
+
+    def _head(self) -> list[str]:
+        budget = toml_table(self.budget or _EXAMPLE_BUDGET)
+        return [
+            "# What Tacit may rely on. All of it is public; none of it was read from the data.",
+            "# Written by `tacit init`; later changes are yours.",
+            "",
+            "# Where the budget is kept. Opening it again never resets what was spent.",
+            f"ledger = {toml_text(self.ledger)}",
+            "",
+            self._heading(),
+            f"source = {toml_text(self.source)}",
+            *(f"{fact} = {toml_text(own)}" for fact, own in self.reading.items()),
+            "# New data, such as next month's file? Increase the version: stored answers belong to one",
+            "# version. The budget stays.",
+            "# version = 1",
+            "# Who is protected: all rows with the same value here, together. If empty: single rows.",
+            f"unit = {toml_text(self.unit)}",
+            "# How much may be learned in total; `tacit explain --epsilon 3` shows what that means.",
+            f"{'' if self.budget else '# '}budget = {budget}",
+        ]
+
+    def _limits(self) -> list[str]:
+        whose = f"rows with the same {self.unit}" if self.unit else "copies of one row"
+        return [
+            f"# How many {whose} count. A smaller limit means less noise,",
+            "# but more rows are dropped. By default, 10 rows count.",
+            self._heading("limits"),
+            *(f"{toml_key(name)} = {limit}" for name, limit in self.limits.items()),
+            *([] if self.limits else ["# rows = 10"]),
+        ]
+
+    def _bounds(self) -> list[str]:
+        open_columns = self._undeclared("number", self.bounds, self.keys)
+        return [
+            "# Public ranges of the columns that you sum or average. Values outside are clipped. Take a",
+            "# range from public knowledge, not from the data.",
+            *([] if self.types else ["# (A CSV file has no types: skip columns of text and dates.)"]),
+            self._heading("bounds"),
+            *(f"{toml_key(column)} = {toml_list(pair)}" for column, pair in self.bounds.items()),
+            *(f"# {toml_key(column)} = [LOW, HIGH]" for column in open_columns),
+        ]
+
+    def _keys(self) -> list[str]:
+        return [
+            "# Groups that are publicly known to exist. Other groups are selected with a delta.",
+            self._heading("keys"),
+            *(f"{toml_key(column)} = {toml_list(values)}" for column, values in self.keys.items()),
+            *(
+                f'# {toml_key(column)} = ["A", "B"]'
+                for column in self._undeclared("text", self.keys, self.bounds)
+            ),
+        ]
+
+    def _types(self) -> list[str]:
+        known = {self.unit, *self.types, *self.bounds, *self.keys}
+        return [
+            "# KIND: number, text, boolean or date. Needed where a question does not make it clear.",
+            self._heading("types"),
+            *(f"{toml_key(column)} = {toml_text(kind)}" for column, kind in self.types.items()),
+            *(f'# {toml_key(column)} = "KIND"' for column in self.columns if column not in known),
+        ]
+
+    def _heading(self, section: str = "") -> str:
+        return f"[datasets.{toml_key(self.name)}{'.' + section if section else ''}]"
+
+    def _undeclared(self, kind: str, *declared: Mapping[str, object]) -> list[str]:
+        """Return the columns that may be of a kind and are not among the declared ones."""
+        known = {column for facts in declared for column in facts}
+        return [column for column in self.could_be(kind) if column not in known]
+
 
 _EXAMPLE = "tacit init visits.csv --unit patient_id"
 _DataArgument = Annotated[

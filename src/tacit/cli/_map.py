@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli._app import app
-from tacit.cli._fact_options import read_limit_option
 from tacit.cli._field_command import Terms
-from tacit.cli._output_files import OutputFiles
-from tacit.cli._shared_options import with_options
+from tacit.cli._options import read_limit_option, with_options
+from tacit.cli._output import OutputFiles
 from tacit.errors import TacitError
 from tacit.fixes import Say
 

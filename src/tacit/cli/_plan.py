@@ -1,18 +1,171 @@
-"""The ``tacit plan`` command: a question's cost and expected error, without touching the data."""
+"""Prices before they are paid: ``tacit plan`` for one question, ``tacit budget-plan`` for a year of reports.
+
+Neither touches the data. ``tacit plan`` reads what the ledger has left, and changes nothing in it.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-from tacit.cli import _question as question
+import typer
+
+from tacit.cli import _query as question
 from tacit.cli._app import app
-from tacit.cli._fact_options import budget_text
-from tacit.cli._kept_budget import kept_budget, times, what_helps
-from tacit.cli._output import JsonOption, plan_facts, say, show_json
-from tacit.cli._shared_options import with_options
+from tacit.cli._fixes import in_words_of_the_command
+from tacit.cli._options import budget_text, with_options
+from tacit.cli._output import (
+    JsonOption,
+    PlotOption,
+    amount_facts,
+    plan_facts,
+    printable,
+    say,
+    show_json,
+    write_figures,
+)
+from tacit.errors import TacitError
+from tacit.fixes import Choose
 
 if TYPE_CHECKING:
-    from tacit.core import AnswerTable, Plan
+    from collections.abc import Mapping
+
+    from tacit.accounting import Budget, Remaining
+    from tacit.core import AnswerTable, BudgetSchedule, Plan
+    from tacit.ledger import Account, Ledger
+    from tacit.tables import Config, TableDataset
+
+
+@dataclass(frozen=True, slots=True)
+class KeptBudget:
+    """What a ledger says about the account of a plan.
+
+    Parameters
+    ----------
+    account
+        The dataset's account; None if no question has opened it yet.
+    left
+        What is left of it, and in words, also of the accounts above it.
+    fits
+        How many such plans it and the accounts above it can still pay for; None if blocks pay.
+    stored
+        Whether the answer is stored, so that asking again is free.
+    fix
+        What helps if the plan does not fit into what is left.
+    trouble
+        Why the ledger could not be read, or would refuse the plan.
+    """
+
+    account: Account | None = None
+    left: Remaining | None = None
+    words: str = ""
+    fits: int | None = None
+    stored: bool = False
+    fix: str = ""
+    trouble: str = ""
+
+    def lines(self) -> list[str]:
+        """Return what a person should know before asking."""
+        lines = [f"left now{self.words}"] if self.account is not None else []
+        if self.stored:
+            lines.append("this answer is stored: asking again is free")
+        elif self.fits:
+            lines.append(f"enough for this plan {times(self.fits)}")
+        elif self.fits == 0 and not self.trouble:
+            lines.append(
+                f"this is more than what is left, so the budget cannot pay for this plan now: {self.fix}"
+            )
+        return [*lines, *([self.trouble] if self.trouble else [])]
+
+    def to_json(self) -> dict[str, object]:
+        """Return the same for programs."""
+        return {
+            "left": None if self.left is None else amount_facts(self.left),
+            "fits_now": self.fits,
+            "stored": self.stored,
+            "trouble": self.trouble or None,
+        }
+
+
+def times(count: int) -> str:
+    """Return how often a budget can pay, in words.
+
+    Examples
+    --------
+    >>> times(1), times(3000)
+    ('once', '3,000 times, one release after another')
+    """
+    return "once" if count == 1 else f"{count:,} times, one release after another"
+
+
+def what_helps(account: Account, made: Plan[AnswerTable]) -> str:
+    """Return what helps if an account cannot pay for a plan; empty if it can."""
+    try:
+        account.filter.after(account.filter.spend_of(made.cost))
+    except TacitError as refusal:
+        return str(in_words_of_the_command(refusal).fix)
+    return ""
+
+
+def kept_budget(declared: Config, name: str, budget: Budget, made: Plan[AnswerTable]) -> KeptBudget:
+    """Read what the declared ledger has left for a plan; a ledger that is not there is not made.
+
+    Parameters
+    ----------
+    declared, name, budget
+        The config, the dataset, and the budget that the config declares for it.
+    made
+        The plan.
+    """
+    from tacit.ledger import Ledger
+
+    where = declared.ledger
+    if where is None or ("://" not in where and not Path(where).exists()):
+        return KeptBudget()
+    try:
+        with Ledger.open(where, create=False) as ledger:
+            known = {account.name for account in ledger.accounts()}
+            payer = name if name in known else str(declared.datasets[name].get("parent", ""))
+            return _read(ledger, payer, name, budget, made) if payer in known else KeptBudget()
+    except TacitError as refusal:
+        return KeptBudget(trouble=f"what is left is not known: {refusal.what}")
+
+
+def _read(ledger: Ledger, payer: str, name: str, budget: Budget, made: Plan[AnswerTable]) -> KeptBudget:
+    """Read the account of the dataset, or the one above it while the dataset has none."""
+    from tacit.cli._query import left_in_words
+    from tacit.core import members_of
+
+    [member] = members_of(made)
+    account, own = ledger.account(payer), payer == name
+    left, words = left_in_words(ledger, payer, member.blocks if own else ())
+    fits = None if member.blocks else question.more_like_it(ledger, payer, made.cost)
+    stored = own and ledger.paid_release(name, made.hash, version=member.identity.version) is not None
+    trouble = _trouble(ledger, account, budget if own else account.budget)
+    levels = [account]
+    while levels[-1].parent is not None:
+        levels.append(ledger.account(levels[-1].parent))
+    fix = next(filter(None, (what_helps(level, made) for level in levels)), "")
+    words = words if own else f" of {printable(payer)}{words}"
+    return KeptBudget(account, left, words, fits, stored, fix, trouble)
+
+
+def _trouble(ledger: Ledger, account: Account, declared: Budget) -> str:
+    """Return why the ledger would refuse every plan of this dataset now; empty if it would not."""
+    if account.frozen:
+        return f"account {printable(account.name)} is frozen, so nothing can be charged to it"
+    if ledger.refusal is not None:
+        return f"the ledger accepts no charges: {printable(ledger.refusal.what)}"
+    if ledger.sealed is not None:
+        return f"the ledger is sealed, so nothing can be charged: {printable(ledger.sealed)}"
+    if declared != account.budget:
+        return (
+            f"the ledger has a budget of {budget_text(account.budget)} for this dataset, but the config "
+            f"declares {budget_text(declared)}; tacit query refuses until they agree"
+        )
+    return ""
 
 
 @app.command()
@@ -51,3 +204,105 @@ def _facts(made: Plan[AnswerTable]) -> dict[str, object]:
         "confidence": float(made.confidence),
         "sql": list(made.sql),
     }
+
+
+_OF_A_FILE = ("budget", "report")
+_OF_SQL = ("sql", "keys", "limits")
+_EXAMPLE = '[[report]]\nname = "stays"\nsql = "SELECT COUNT(*) AS n FROM visits"\nwithin = 20\ntimes = 12'
+ReportsArgument = Annotated[
+    Path, typer.Argument(metavar="REPORTS", help="A TOML file with a [[report]] for each report.")
+]
+
+
+@app.command("budget-plan")
+@with_options
+def budget_plan(
+    reports: ReportsArgument,
+    place: question.Declarations,
+    *,
+    plot: PlotOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show which of a year's reports the budget pays for, and what the others would need.
+
+    Touches neither data nor ledger. Exits with status 1 if not everything fits.
+    """
+    from tacit.ledger import Ledger
+
+    given = _read_file(reports)
+    listed = given.get("report", [])
+    if not isinstance(listed, list) or not listed or not all(isinstance(one, dict) for one in listed):
+        raise _unreadable(reports, "it has no [[report]]")
+    first = str(listed[0].get("sql", ""))
+    declared, name = place.read(first)
+    with Ledger.memory() as ledger:
+        opened = question.alone(declared, name).dataset(name, ledger=ledger)
+        made = _schedule([_asked(one, opened, reports) for one in listed], given.get("budget"), opened)
+        if plot is not None:
+            write_figures(plot, made)
+        _show(made, as_json=as_json)
+    if not made.fits:
+        raise typer.Exit(1)
+
+
+def _show(made: BudgetSchedule, *, as_json: bool) -> None:
+    if as_json:
+        show_json({"fits": made.fits, "reports": made.records(), "advice": list(made.advice)})
+    else:
+        say(printable_lines(made.report().text()))
+
+
+def printable_lines(text: str) -> str:
+    """Show what others wrote line by line, without letting it move the cursor."""
+    return "\n".join(printable(line) for line in text.split("\n"))
+
+
+def _schedule(asked: list[dict[str, Any]], budget: object, opened: TableDataset) -> BudgetSchedule:
+    from tacit.core import budget_plan as planned
+
+    return planned(asked, opened.budget if budget is None else _budget(budget))
+
+
+def _budget(given: object) -> Budget:
+    from tacit.accounting import Budget
+
+    if not isinstance(given, dict) or not set(given) <= {"epsilon", "delta", "rho"}:
+        raise TacitError(
+            "bad-parameter",
+            "the budget of the reports has other parts than epsilon, delta and rho",
+            fix="budget = {epsilon = 3, delta = 1e-6}",
+        )
+    return Budget(given.get("epsilon"), given.get("delta", 0), rho=given.get("rho"))
+
+
+def _asked(given: Mapping[str, Any], opened: TableDataset, file: Path) -> dict[str, Any]:
+    """Return a report of the file with its SQL as a question."""
+    if not isinstance(given.get("sql"), str):
+        raise _unreadable(file, f"the report {printable(str(given.get('name', '')))!r} has no sql")
+    asked = opened.sql(given["sql"], keys=given.get("keys"), limits=given.get("limits"))
+    if "question" in given:
+        raise _unreadable(file, "a report in a file has sql, not a question")
+    return {**{name: value for name, value in given.items() if name not in _OF_SQL}, "question": asked}
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise _unreadable(path, "the file does not exist or cannot be opened") from None
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(path, str(error)) from None
+    for name in given:
+        if name not in _OF_A_FILE:
+            raise TacitError(
+                "bad-parameter",
+                f"{path.name} has a part {name!r} that Tacit does not know",
+                fix=Choose(_OF_A_FILE, given=name),
+            )
+    return given
+
+
+def _unreadable(path: Path, why: str) -> TacitError:
+    return TacitError(
+        "bad-parameter", f"{path.name} cannot be read as a list of reports", why=why, fix=_EXAMPLE
+    )

@@ -1,30 +1,179 @@
-"""The ``tacit query`` command: release an answer, show it with its intervals, and save it where asked."""
+"""The ``tacit query`` command: release an answer, show it with its intervals, and save it where asked.
+
+``tacit plan`` reads the same question: config, dataset, price. ``tacit limits`` suggests limits, or estimates
+how many rows the declared ones drop.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli import _question as question
 from tacit.cli._app import app
-from tacit.cli._context import current_context
-from tacit.cli._first_budget import check_first_charge
-from tacit.cli._output import JsonOption, amount_facts, printable, say, show_json
-from tacit.cli._output_files import OutputFiles
-from tacit.cli._shared_options import Asker, with_options
+from tacit.cli._context import current_context, note_dataset
+from tacit.cli._field_command import Given, asks
+from tacit.cli._ledger import check_first_charge
+from tacit.cli._options import Asker, Total, read_limit_option, read_question_keys, tables_in, with_options
+from tacit.cli._output import JsonOption, OutputFiles, amount_facts, printable, say, show_json, typed
 from tacit.errors import TacitError
+from tacit.fixes import Declare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
-    from tacit.accounting import Remaining
+    from tacit.accounting import Cost, Remaining
     from tacit.core import AnswerTable, Plan, Release
     from tacit.ledger import Ledger
     from tacit.tables import Config, TableDataset
+
+
+SqlArgument = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT with aggregates, in quotes.")]
+KeysOption = Annotated[
+    list[str] | None,
+    typer.Option("--keys", help="COLUMN=A,B,C: public groups, for this question; may be repeated."),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price(Total):
+    """What the user is ready to pay, or the error that is good enough; and what counts in this question."""
+
+    within: Annotated[float | None, typer.Option(help="Instead of epsilon: the error that you accept.")] = (
+        None
+    )
+    size: Annotated[
+        int | None,
+        typer.Option(help="A public guess of the number of rows in each group, for planning only."),
+    ] = None
+    keys: KeysOption = None
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="rows=3 or groups=2: how much of one unit counts in this question; may be repeated."
+        ),
+    ] = None
+
+    def plan(
+        self, dataset: TableDataset, sql: str, keys: Mapping[str, list[object]] | None
+    ) -> Plan[AnswerTable]:
+        """Plan a question at this price."""
+        limits = dict(read_limit_option(text) for text in self.limit or ()) or None
+        return dataset.sql(sql, keys=keys, limits=limits).plan(
+            **self.goal, within=self.within, size=self.size
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declarations:
+    """Which dataset of which file is asked."""
+
+    config: Annotated[
+        Path, typer.Option("--config", "-c", envvar="TACIT_CONFIG", help="The file with the declarations.")
+    ] = Path("tacit.toml")
+    dataset: Annotated[str | None, typer.Option(help="Which dataset, if FROM does not show it.")] = None
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            envvar="TACIT_ENGINE",
+            help="Where the tables are: duckdb, or postgresql://... (a table's name is then the source).",
+        ),
+    ] = None
+
+    def read(self, sql: str = "") -> tuple[Config, str]:
+        """Read the config and choose the dataset: the named one, the only one, or that of the tables.
+
+        An engine that is given with the command takes the place of the declared one.
+        """
+        from tacit.tables import open_config
+
+        file = self.config
+        note_dataset(file, None, self.dataset or "", sql)
+        config = open_config(file)
+        name = _chosen(config, self.dataset or _with_tables(config, sql), file)
+        note_dataset(file, config, name, sql)
+        return config if self.engine is None else config.on_engine(name, self.engine), name
+
+
+def _with_tables(config: Config, sql: str) -> str | None:
+    """Return the only dataset that has all the tables of the question; None where it is not clear."""
+    if len(config.datasets) == 1:
+        return None
+    asked = tables_in(sql)
+    found = [name for name in config.datasets if asked and asked <= {t.lower() for t in config.tables(name)}]
+    return found[0] if len(found) == 1 else None
+
+
+def _chosen(config: Config, name: str | None, file: Path) -> str:
+    known = list(config.datasets)
+    if name is None and len(known) == 1:
+        return known[0]
+    if name in known:
+        return str(name)
+    if not known:
+        what, fix = f"{file} declares no dataset", "tacit init visits.csv --unit patient_id"
+    else:
+        what = f"{file} declares several datasets" if name is None else f"{file} declares no dataset {name!r}"
+        fix = f"--dataset {typed(known[0])}" + (f", or one of: {', '.join(known[1:])}" if known[1:] else "")
+    raise TacitError("bad-parameter", what, why="the question is about one dataset (--dataset)", fix=fix)
+
+
+def alone(config: Config, name: str) -> Config:
+    """Return the config with this dataset apart from its parent, for planning without the real ledger."""
+    facts = {fact: value for fact, value in config.datasets[name].items() if fact != "parent"}
+    return replace(config, datasets={**config.datasets, name: facts})
+
+
+def public_keys(config: Config, name: str, given: list[str] | None) -> dict[str, list[object]] | None:
+    """Read the keys that come with a question, beside those of the config; None where none come with it."""
+    if not given:
+        return None
+    facts = config.datasets[name]
+    types = {column: str(kind) for column, kind in facts.get("types", {}).items()}
+    return {**facts.get("keys", {}), **dict(read_question_keys(text, types) for text in given)}
+
+
+def check_sources(config: Config, name: str) -> None:
+    """Refuse a missing file before anything is charged."""
+    from tacit.engines import place_source
+
+    for file in config.files(name):
+        source = place_source(file)
+        if not source.is_there:
+            raise TacitError(
+                "bad-parameter",
+                f"{source.shown if source.is_remote else file} does not exist"
+                + (", or cannot be reached" if source.is_remote else ""),
+                why=f"the config declares it as a source of {name}; nothing was charged",
+                fix=Declare("source", f"path/of/{source.shown.rpartition('/')[2]}"),
+            )
+
+
+def more_like_it(ledger: Ledger, payer: str, cost: Cost) -> int:
+    """Return how many questions of this cost the account and every account above it can still pay."""
+    counts, level = [], ledger.account(payer)
+    while True:
+        counts.append(level.filter.how_many(cost))
+        if level.parent is None:
+            return min(counts)
+        level = ledger.account(level.parent)
+
+
+def declared_ledger(config: Config) -> str:
+    """Return where the ledger of the config is, or refuse."""
+    if config.ledger is None:
+        raise TacitError(
+            "bad-parameter",
+            "the config names no ledger",
+            why="without one, the budget would start again with every command",
+            fix='as the first line of the config: ledger = "tacit.ledger"',
+        )
+    return config.ledger
+
 
 _MOST_PANELS = 6
 
@@ -42,13 +191,13 @@ class Payer(Asker):
 @app.command()
 @with_options
 def query(
-    sql: question.SqlArgument, price: question.Price, files: OutputFiles, payer: Payer,
-    place: question.Declarations, *, as_json: JsonOption = False,
+    sql: SqlArgument, price: Price, files: OutputFiles, payer: Payer,
+    place: Declarations, *, as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Charge the budget, answer with noise, show value, low and high. The same question again is free."""
     files.check()
     declared, name = place.read(sql)
-    public = question.public_keys(declared, name, price.keys)
+    public = public_keys(declared, name, price.keys)
     answer(declared, name, payer, lambda asked: price.plan(asked, sql, public), files, as_json=as_json)
 
 
@@ -59,10 +208,10 @@ def answer(
     """Release a plan, charge it, and show the answer, what it cost and what is left."""
     from tacit.ledger import Ledger
 
-    question.check_sources(declared, name)
-    where = question.declared_ledger(declared)
+    check_sources(declared, name)
+    where = declared_ledger(declared)
     with Ledger.memory() as trial:  # a wrong question is refused before a ledger is made
-        first = planned(question.alone(declared, name).dataset(name, ledger=trial))
+        first = planned(alone(declared, name).dataset(name, ledger=trial))
         parent = declared.datasets[name].get("parent")
         check_first_charge(name, where, first, trial, parent=parent)
     with Ledger.open(where) as ledger, _interruptible():
@@ -74,7 +223,7 @@ def answer(
         paid_by = ledger.entry(entry)
         blocks = paid_by.blocks if paid_by else ()
         left, also = left_in_words(ledger, name, blocks)
-        more = None if blocks else question.more_like_it(ledger, payer.account or name, plan.cost)
+        more = None if blocks else more_like_it(ledger, payer.account or name, plan.cost)
         fresh = entry > before
         paid = f"charged as entry {entry}" if fresh else _stored(release, ledger)
     files.save(release, most=_MOST_PANELS)  # before printing: a terminal may fail
@@ -162,3 +311,30 @@ def _interruptible() -> Iterator[None]:
         raise typer.Exit(130) from None
     finally:
         signal.signal(signal.SIGINT, previous)
+
+
+_CutOption = Annotated[
+    bool, typer.Option("--cut", help="Estimate instead which share of the rows the declared limit drops.")
+]
+
+
+@app.command(cls=asks("table", "suggest_limits", "measure_cut"))
+@with_options
+def limits(
+    total: Total, given: Given, files: OutputFiles, payer: Payer, place: Declarations, *,
+    cut: _CutOption = False, as_json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Charge the budget and suggest limits, or estimate what the declared limits and bounds cut."""
+    cut = cut or given.text("column") is not None
+    if cut and given.text("by") is not None:
+        raise TacitError(
+            "bad-parameter",
+            "--by cannot be used together with --cut or --column",
+            why="--by suggests a limit, and --cut and --column measure what is cut; each has its own cost",
+            fix="ask for --by in a separate command",
+        )
+    files.check()
+    table = given.text("table")
+    asked = given.question("measure-cut" if cut else "suggest-limits")
+    declared, name = place.read("" if table is None else f'SELECT COUNT(*) FROM "{table}"')  # noqa: S608 - never run
+    answer(declared, name, payer, lambda data: asked(data).plan(**total.goal), files, as_json=as_json)

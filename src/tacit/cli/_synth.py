@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli import _question as question
+from tacit.cli import _query as question
 from tacit.cli._app import app
-from tacit.cli._first_budget import check_first_charge, find_account
-from tacit.cli._output import JsonOption, amount_facts, say, show_json, typed
-from tacit.cli._output_files import OutputFiles
+from tacit.cli._ledger import check_first_charge, find_account
+from tacit.cli._options import Total, toml_value, with_options
+from tacit.cli._output import JsonOption, OutputFiles, amount_facts, say, show_json, typed
 from tacit.cli._query import Payer
-from tacit.cli._shared_options import Total, with_options
-from tacit.cli._toml import toml_value
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Say
 

@@ -4,6 +4,10 @@ The package is also its main function: ``tc.explain(cost)`` is ``tc.explain.expl
 ``tc.explain.tradeoff`` and the other names stay available. (``import tacit.explain`` binds the module to the
 name ``tacit.explain``, so a function of that name would be overwritten; a module that can be called is not.)
 
+In reading order: `_explanation` (`explain` and its result), `_question` (what is asked, in public facts),
+`_odds` (what an attacker can believe), `_tradeoff` (error against epsilon), `_deployments` (well-known ones),
+`_page` (the interactive page), `_cost_figures` and `_figures` (pictures).
+
 Examples
 --------
 >>> import tacit as tc
@@ -18,25 +22,35 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from tacit.calls import refuse_wrong_calls
-from tacit.explain._attack_figures import audit_curves, membership_curve, repeated_questions, success_curve
 from tacit.explain._deployments import DEPLOYMENTS, Deployment
-from tacit.explain._explain import explain
-from tacit.explain._explanation import Explanation, FamilyReading, OddsLimit
-from tacit.explain._exposure_figures import (
+from tacit.explain._explanation import Explanation, FamilyReading, OddsLimit, Priced, explain
+from tacit.explain._figures import (
+    audit_curves,
     beacon_powers,
     friendship_curves,
     genome_powers,
+    membership_curve,
+    recovered_pictures,
+    repeated_questions,
     sharpened_maps,
+    success_curve,
     unique_people,
+    update_areas,
 )
 from tacit.explain._odds import Belief, believe
 from tacit.explain._question import ExplainedQuestion
-from tacit.explain._rate_distortion import RateDistortion, RatePoint, rate_distortion
-from tacit.explain._small_crowd import SmallCrowd, small_crowd
-from tacit.explain._spending import Purchase, Spending, what_a_budget_buys
-from tacit.explain._subject import Priced
-from tacit.explain._tradeoff import Tradeoff, tradeoff
-from tacit.explain._update_figures import recovered_pictures, update_areas
+from tacit.explain._tradeoff import (
+    Purchase,
+    RateDistortion,
+    RatePoint,
+    SmallCrowd,
+    Spending,
+    Tradeoff,
+    rate_distortion,
+    small_crowd,
+    tradeoff,
+    what_a_budget_buys,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,10 +12,7 @@ from tacit.show import BLUE, GREEN, GREY, ORANGE, RED, Chart, ChartAxis, ChartSe
 
 if TYPE_CHECKING:
     from tacit.explain._explanation import Explanation
-    from tacit.explain._rate_distortion import RateDistortion
-    from tacit.explain._small_crowd import SmallCrowd
-    from tacit.explain._spending import Spending
-    from tacit.explain._tradeoff import Tradeoff
+    from tacit.explain._tradeoff import RateDistortion, SmallCrowd, Spending, Tradeoff
 
 _SHARES = tuple(np.linspace(0, 1, 101).tolist())
 _WHOLE = (0.0, 1.0)

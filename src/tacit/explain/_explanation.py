@@ -1,24 +1,47 @@
-"""The explanation that `explain` returns: the facts about a cost, and how they are shown."""
+"""The function `explain` and what it returns: what a cost means for one person, from public facts only.
+
+The subject may be a plan, a release, a certificate or a cost; dataset and counts come with the first three.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
 
+from tacit.accounting import Budget, Cost, Filter
+from tacit.core import Certificate, Plan, Release
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import Number, count
 from tacit.explain._deployments import DEPLOYMENTS
-from tacit.explain._odds import Belief, believe
-from tacit.explain._rounding import at_least, at_most, number_up, shown_factor, shown_odds
+from tacit.explain._odds import (
+    Belief,
+    at_least,
+    at_most,
+    believe,
+    best_test,
+    epsilon_at,
+    exceeded_with,
+    number_up,
+    pure_epsilon,
+    read_share,
+    shown_factor,
+    shown_odds,
+)
+from tacit.explain._question import ExplainedQuestion
+from tacit.explain._tradeoff import half_width
+from tacit.fixes import Code
+from tacit.mechanisms import DiscreteLaplace
 from tacit.report import Report, Reportable, ReportTable, percent
 from tacit.show import Drawn
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
-    from tacit.accounting import Cost
     from tacit.core import Forecast
-    from tacit.explain._question import ExplainedQuestion
     from tacit.show import Figure
 
 
@@ -268,3 +291,188 @@ def _times(number: int) -> str:
 def _part(times: int, epsilon: Fraction) -> str:
     size = str(epsilon) if epsilon.denominator <= 100 else number_up(float(epsilon))
     return f"{times:,} {'part' if times == 1 else 'parts'} of epsilon {size}"
+
+
+_COUNTED: Final = {"rows": "number of rows", "units": "number of people (units)"}
+
+
+class Priced(Protocol):
+    """Anything that has a cost: a mechanism, a plan, a release."""
+
+    @property
+    def cost(self) -> Cost:
+        """What it takes from a budget."""
+
+
+#: What `explain` can explain.
+Explainable: TypeAlias = Cost | Budget | Priced | Release[Any] | Certificate
+
+
+def cost_of(subject: Explainable) -> Cost:
+    """Return the cost of a subject; a budget costs what it takes to spend all of it."""
+    if isinstance(subject, Cost):
+        return subject
+    promise = promise_of(subject)
+    if promise is not None:
+        return Cost.from_json(promise.fields["cost"])
+    if isinstance(subject, Budget):
+        return _whole(subject)
+    cost = getattr(subject, "cost", None)
+    if isinstance(cost, Cost):
+        return cost
+    raise bad_parameter(
+        "subject",
+        "a cost, a budget, or an object that has a cost",
+        type(subject).__name__,
+        fix=Code("tc.explain(tc.Cost.pure(0.5))"),
+    )
+
+
+def promise_of(subject: object) -> Certificate | None:
+    """Return the certificate, if the subject is one or is a release."""
+    if isinstance(subject, Release):
+        return subject.certificate
+    return subject if isinstance(subject, Certificate) else None
+
+
+def forecasts_of(subject: object) -> tuple[Forecast, ...]:
+    """Return what a plan expects of each column; empty for other subjects."""
+    return subject.forecast if isinstance(subject, Plan) else ()
+
+
+def about(subject: object) -> str:
+    """Name the dataset of a plan, a release or a certificate, and who is protected."""
+    promise = promise_of(subject)
+    if isinstance(subject, Plan):
+        name, unit = subject.name, str(subject.unit)
+    elif promise is not None:
+        facts = promise.members[0].fields["dataset"]
+        name, unit = promise.names, str(facts.get("unit")) if isinstance(facts, Mapping) else ""
+    else:
+        return ""
+    whom = f"all data about one {unit} together" if unit not in {"", "row"} else "each row separately"
+    what = "plan" if isinstance(subject, Plan) else "release"
+    return f"A {what} from the dataset {name}. It protects {whom}."
+
+
+def counts_of(certificate: Certificate) -> tuple[tuple[str, float], ...]:
+    """Return the 95 % error of each count in a release, from the noise that its certificate states."""
+    found = []
+    stated = certificate.fields.get("mechanisms")
+    for one in stated if isinstance(stated, list | tuple) else ():
+        what = _COUNTED.get(str(one.get("statistic"))) if isinstance(one, Mapping) else None
+        if what is None or one.get("mechanism") != "discrete-laplace":
+            continue
+        try:
+            scale = Fraction(str(one.get("scale")))
+            found.append((what, DiscreteLaplace(epsilon=1 / scale, sensitivity=1).error(Fraction(19, 20))))
+        except (
+            ArithmeticError,
+            ValueError,
+            TacitError,
+        ):  # not written by Tacit: report nothing, do not guess
+            continue
+    return tuple(found)
+
+
+def _whole(budget: Budget) -> Cost:
+    if budget.rho is not None:
+        inner = Cost.zcdp(budget.rho)
+        return inner + Cost.approximate(0, budget.delta) if budget.delta else inner
+    return Cost.approximate(budget.epsilon or 0, budget.delta)
+
+
+_FALSE_ALARMS = (0.01, 0.05, 0.1, 0.2)
+
+
+def explain(
+    subject: Explainable,
+    *,
+    priors: Iterable[Number] = (0.01, 0.1, 0.5, 0.9),
+    families: Iterable[int] = (1, 2, 5, 10),
+    delta: Number = 1e-6,
+    question: ExplainedQuestion | None = None,
+    budget: Budget | Filter | None = None,
+) -> Explanation:
+    """Explain what a cost means: odds, bits, tests, families, errors, and published figures to compare with.
+
+    Every figure is a bound that holds whatever the attacker knows. Nothing is computed from data.
+
+    Parameters
+    ----------
+    subject
+        A `Cost`, a `Budget`, anything with a ``cost`` (a mechanism, a plan), a release or its certificate.
+    priors
+        What attackers may have believed before.
+    families
+        Sizes of groups of people.
+    delta
+        If the cost is not pure: the delta at which epsilon is read.
+    question
+        What is asked, for the expected error; a count if not given.
+    budget
+        If given, report how many such costs it can pay, one after the other; a `Filter` is the rest of a
+        budget.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> print(tc.explain(tc.Cost.pure(0.5)).sentence)
+    An attacker who gave 50:50 odds that you are in the data can reach at most 62:38 (62.3 %).
+    """
+    cost = cost_of(subject)
+    epsilon = pure_epsilon(cost)
+    asked_delta = read_share("delta", delta, example=1e-6)
+    read_at = 0.0 if epsilon is not None else asked_delta
+    before = tuple(read_share("priors", prior, example=(0.1, 0.5)) for prior in priors)
+    sizes = tuple(count("families", size, zero=False) for size in families)
+    asked = ExplainedQuestion("count") if question is None else question
+    forecasts, promise = forecasts_of(subject), promise_of(subject)
+    has_errors = bool(forecasts) or (promise is not None and question is None)
+    power = best_test(cost)
+    return Explanation(
+        cost=cost,
+        epsilon=epsilon_at(cost, read_at),
+        delta=read_at,
+        advantage=cost.advantage,
+        bits=None if epsilon is None else cost.bits,
+        beliefs=() if epsilon is None else tuple(believe(prior, epsilon) for prior in before),
+        limits=_limits(cost, epsilon, asked_delta),
+        tests=tuple((rate, power(rate)) for rate in _FALSE_ALARMS),
+        families=tuple(_family(cost, size, read_at) for size in sizes),
+        errors=_errors(epsilon, asked) if epsilon and not has_errors else (),
+        forecasts=forecasts,
+        confidence=float(subject.confidence) if isinstance(subject, Plan) else 0.95,
+        question=asked,
+        fits=None if budget is None else _fits(cost, budget),
+        about=about(subject),
+        counts=() if promise is None else counts_of(promise),
+    )
+
+
+def _limits(cost: Cost, epsilon: float | None, delta: float) -> tuple[OddsLimit, ...]:
+    """Return how far the odds move except in rare cases, where that is clearly less than a pure epsilon."""
+    chances = sorted({1e-2, 1e-4, delta}, reverse=True)
+    limits = tuple(OddsLimit(chance, exceeded_with(cost, chance)) for chance in chances)
+    if epsilon is None:
+        return limits
+    return tuple(limit for limit in limits if limit.loss is not None and limit.loss < 0.95 * epsilon)
+
+
+def _family(cost: Cost, size: int, delta: float) -> FamilyReading:
+    together = cost.group(size)
+    epsilon = epsilon_at(together, delta)
+    if math.isinf(epsilon):  # delta grows with the group, so read epsilon at the group's own delta
+        spend = together.spend
+        if spend.epsilon is not None and spend.delta < 1:
+            epsilon, delta = float(spend.epsilon), float(spend.delta)
+    return FamilyReading(size, epsilon, delta, together.advantage)
+
+
+def _errors(epsilon: float, question: ExplainedQuestion) -> tuple[tuple[float, float], ...]:
+    return tuple((times * epsilon, half_width(question, times * epsilon)) for times in (0.25, 0.5, 1, 2, 4))
+
+
+def _fits(cost: Cost, budget: Budget | Filter) -> int:
+    """Count how many such costs, one after the other, a budget (or the rest of one) can pay."""
+    return (budget if isinstance(budget, Filter) else Filter.start(budget)).how_many(cost)

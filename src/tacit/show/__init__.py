@@ -2,6 +2,9 @@
 
 A result answers `Figure` objects: charts, matrices and maps in plain numbers and words. This room draws them
 as SVG for pages, as text for terminals, and with matplotlib (extra ``plot``) as pictures and files.
+
+In reading order: `_figures` (the data), `_scales`, `_svg`, `_text`, `_matplotlib` (the three drawings),
+`_safe_text`.
 """
 
 from tacit.show._figures import (
@@ -29,8 +32,7 @@ from tacit.show._figures import (
 from tacit.show._safe_text import visible
 from tacit.show._scales import days_of, shown
 from tacit.show._svg import meter_svg
-from tacit.show._text import preview
-from tacit.show._text_chart import draw_curve
+from tacit.show._text import draw_curve, preview
 
 __all__ = [
     "BLUE",

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.show._figures import Chart, ChartAxis, ChartSeries, Figure, Matrix, Panel, RegionMap, shortened
-from tacit.show._palette import PALETTE, colour
 from tacit.show._safe_text import visible
+from tacit.show._scales import PALETTE, colour
 
 try:
     from matplotlib.figure import Figure as Canvas

@@ -1,4 +1,8 @@
-"""Scales: from values to places on the page, with round numbers, powers or days along the axis."""
+"""Scales and colours of figures.
+
+Scales lead from values to positions on the page, with round numbers, powers or days along the axis. Each
+colour is clearly visible on white and on dark paper.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tacit.show._figures import ChartAxis
+
 
 _FEW: Final = 5
 _NEARLY: Final = 0.015
@@ -161,3 +166,13 @@ def short_number(value: float) -> str:
         if power <= abs(value) < 1000 * power:
             return f"{value / power:g} {letter}"
     return shown(value)
+
+
+PALETTE: Final = (
+    "#12859b", "#d1690a", "#2b9459", "#d8453b", "#7d5fe0", "#7b8287", "#cf4079", "#a3790c",
+)  # fmt: skip
+
+
+def colour(place: int) -> str:
+    """Return a colour of the palette; after the last one, the first follows."""
+    return PALETTE[place % len(PALETTE)]

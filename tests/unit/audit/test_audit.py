@@ -9,8 +9,7 @@ from scipy.stats import binom
 import tacit as tc
 from tacit.accounting import Cost
 from tacit.audit import audit
-from tacit.audit._events import clopper_pearson
-from tacit.audit._scores import as_labels, lowest_bit, repeated_outputs
+from tacit.audit._outputs import as_labels, clopper_pearson, lowest_bit, repeated_outputs
 from tacit.errors import TacitError
 from tacit.fixes import Code, Set
 

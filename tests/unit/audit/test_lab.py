@@ -167,7 +167,7 @@ def test_a_public_number_of_people_doubles_the_shift_in_the_bound():
 
 
 def test_nobody_adds_more_to_the_sums_of_alleles_than_the_limit():
-    from tacit.audit.lab._markers import MarkerSample
+    from tacit.audit.lab._genomes import MarkerSample
 
     cohort = MarkerSample.of(300, 100)
     rows = cohort.centred(np.concatenate([cohort.members, np.full((1, 100), 2, dtype=np.int8)]))
@@ -193,7 +193,7 @@ def test_a_few_dozen_markers_single_out_one_person_of_a_million():  # WORKED_EXA
 def test_the_share_of_unique_people_is_that_of_the_binomial_sum():
     from math import comb
 
-    from tacit.audit.lab._singling_out import spread, unique_share
+    from tacit.audit.lab._genomes import spread, unique_share
 
     by_hand = sum(comb(10, h) / 2**10 * (1 - 0.5**h * 0.25 ** (10 - h)) ** 999 for h in range(11))
     assert unique_share(spread(10, (0.5, 0.5)), 1000) == pytest.approx(by_hand, abs=2e-3)

@@ -8,10 +8,8 @@ import pytest
 import tacit
 from python_words import speaks_python
 from tacit.accounting import Budget
-from tacit.cli._actions import WORDS_OF_ACTIONS
-from tacit.cli._advice import ADVICE
 from tacit.cli._context import CommandContext
-from tacit.cli._fixes import in_words_of_the_command
+from tacit.cli._fixes import ADVICE, WORDS_OF_ACTIONS, in_words_of_the_command
 from tacit.errors import CODES, TacitError
 from tacit.fixes import ACTIONS, FROM_PUBLIC_KNOWLEDGE, Choose, Code, Declare, Do, Either, Say, Set
 

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from tacit.explain import believe
-from tacit.explain._rounding import at_least, at_most, number_up, shown_odds
+from tacit.explain._odds import at_least, at_most, number_up, shown_odds
 
 
 def test_bounds_are_shown_rounded_outwards():

@@ -24,10 +24,8 @@ from tacit.show import (
     shortened,
     together,
 )
-from tacit.show._palette import PALETTE
-from tacit.show._scales import days_scale, number_scale, scale_of
-from tacit.show._svg import _coarser
-from tacit.show._svg_elements import SvgElement, element
+from tacit.show._scales import PALETTE, days_scale, number_scale, scale_of
+from tacit.show._svg import SvgElement, _coarser, element
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</text><script>alert(1)</script>\"'&\x00\ud800\u202e"

@@ -4,6 +4,9 @@ Each attack returns an immutable result: print it, show it in a notebook, or `.p
 people, scans, genomes, sites and friendships that do not exist (`synthetic_people`, `village`, ...); a public
 recipe generates them.
 
+In reading order: `_worlds` (people, success, power), `_answers` (exact answers), `_k_anonymity`, `_genomes`,
+`_friendship` (graphs), `_heat_map` (maps), `_updates` (training).
+
 Examples
 --------
 >>> from tacit.audit import lab
@@ -12,24 +15,52 @@ Examples
 True
 """
 
-from tacit.audit.lab._averaging import AveragingAttack, averaging_attack
-from tacit.audit.lab._beacon import BeaconAttack, beacon
-from tacit.audit.lab._differencing import DifferencingAttack, differencing_attack
+from tacit.audit.lab._answers import (
+    AveragingAttack,
+    DifferencingAttack,
+    MembershipAttack,
+    ReconstructionAttack,
+    averaging_attack,
+    differencing_attack,
+    membership_attack,
+    reconstruction_attack,
+)
 from tacit.audit.lab._friendship import FriendshipAttack, friendship
-from tacit.audit.lab._genome_membership import GenomeMembership, genome_membership
+from tacit.audit.lab._genomes import (
+    BeaconAttack,
+    GenomeMembership,
+    SinglingOut,
+    beacon,
+    genome_membership,
+    singling_out,
+)
 from tacit.audit.lab._heat_map import HeatMapAttack, heat_map
-from tacit.audit.lab._homogeneity import HomogeneityAttack, homogeneity_attack
-from tacit.audit.lab._k_anonymity import Anonymised, k_anonymise
-from tacit.audit.lab._linking import LinkingAttack, linking_attack
-from tacit.audit.lab._membership import MembershipAttack, membership_attack
-from tacit.audit.lab._people import DIAGNOSES, People, hashed_uniform, synthetic_people, village
-from tacit.audit.lab._power import FALSE_ALARMS, Power
-from tacit.audit.lab._reconstruction import ReconstructionAttack, reconstruction_attack
-from tacit.audit.lab._singling_out import SinglingOut, singling_out
-from tacit.audit.lab._success import CONFIDENCE, Success
-from tacit.audit.lab._update_inversion import UpdateInversion, update_inversion
-from tacit.audit.lab._update_membership import UpdateMembership, update_membership
-from tacit.audit.lab._updates import InsiderScores
+from tacit.audit.lab._k_anonymity import (
+    Anonymised,
+    HomogeneityAttack,
+    LinkingAttack,
+    homogeneity_attack,
+    k_anonymise,
+    linking_attack,
+)
+from tacit.audit.lab._updates import (
+    InsiderScores,
+    UpdateInversion,
+    UpdateMembership,
+    update_inversion,
+    update_membership,
+)
+from tacit.audit.lab._worlds import (
+    CONFIDENCE,
+    DIAGNOSES,
+    FALSE_ALARMS,
+    People,
+    Power,
+    Success,
+    hashed_uniform,
+    synthetic_people,
+    village,
+)
 
 __all__ = [
     "CONFIDENCE",

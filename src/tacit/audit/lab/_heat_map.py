@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final, SupportsIndex
 
 import numpy as np
 
-from tacit.audit.lab._people import hashed_uniform
-from tacit.audit.lab._success import (
+from tacit.audit.lab._worlds import (
     Success,
     curve_table,
     from_trials,
+    hashed_uniform,
     noisy_counts,
     read_epsilons,
     read_trials,

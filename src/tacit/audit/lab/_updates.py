@@ -1,26 +1,44 @@
-"""Updates of a small network, for the attack lab: what a hospital sends after one step on its patients."""
+"""Attacks on model updates, in the lab: what a hospital sends after one step on its patients gives them away.
+
+Whether a patient took part shows in the update, and the pictures of patients come back out of it. The network
+is small enough to compute everything by hand.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, SupportsIndex
 
 import numpy as np
 
 from tacit.accounting import Cost
-from tacit.audit.lab._people import hashed_uniform
-from tacit.audit.lab._success import Success, from_trials
+from tacit.audit.lab._worlds import (
+    Success,
+    curve_table,
+    from_trials,
+    hashed_uniform,
+    read_epsilons,
+    read_trials,
+)
 from tacit.errors import bad_parameter
+from tacit.exact import count
 from tacit.fixes import Set
+from tacit.report import Report, Reportable, ReportTable, percent
+from tacit.show import Drawn
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy.typing as npt
 
+    from tacit.exact import Number
     from tacit.mechanisms import DiscreteGaussian
+    from tacit.show import Figure
 
     _Reals = npt.NDArray[np.float64]
     _Whole = npt.NDArray[np.int64]
+
 
 #: The delta that goes with every epsilon of the attacks on updates.
 DELTA: Final = Fraction(1, 10**5)
@@ -268,3 +286,432 @@ def _normal(shape: tuple[int, ...], stream: int) -> _Reals:
 
     drawn: _Reals = ndtri(hashed_uniform(np.arange(int(np.prod(shape))), stream) * (1 - 1e-9) + 5e-10)
     return drawn.reshape(shape)
+
+
+_MEMBERSHIP_STREAM: Final = 4000
+_RELEASES: Final = 128  # noisy updates in each world of a run
+_ROUNDS: Final = (1, 10, 100)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class UpdateMembership(Drawn, Reportable):
+    """Whether an update of a network reveals that a patient took part.
+
+    Attributes
+    ----------
+    exact
+        The area under the curve (AUC) of a simple test against exact updates, by the number of patients.
+    private
+        The same against updates with noise, for each epsilon.
+    insiders
+        What an attacker who knows all other patients achieves against the noise, with the bounds.
+    over_rounds
+        The largest area of any attacker after several rounds with the same noise in each, for each epsilon.
+    runs
+        How often the simple test was repeated.
+    """
+
+    exact: dict[int, float]
+    private: dict[float, dict[int, float]]
+    insiders: tuple[InsiderScores, ...]
+    over_rounds: dict[float, dict[int, float]]
+    runs: int
+
+    def report(self) -> Report:
+        """Return the facts to show."""
+        least = min(self.exact)
+        lead = (
+            (
+                "The attacker has the record of one patient and asks whether a hospital trained on it. The "
+                "test is simple: does the update point in the direction of the patient's own gradient? "
+                f"In exact updates of {least} patients, it scores a patient who took part higher than one "
+                f"who did not in {percent(self.exact[least], 0)} of the comparisons."
+            ),
+            (
+                "An insider who knows all other patients subtracts them, and an exact update then gives "
+                "certainty. With noise, nobody exceeds an area of Phi(1 / (sqrt(2) sigma)) for one round "
+                "with all patients, where sigma is the noise in clipping lengths. After T rounds, the noise "
+                "counts as sigma / sqrt(T)."
+            ),
+        )
+        batches = tuple(self.exact)
+        rows = (
+            ("exact", *(f"{self.exact[size]:.2f}" for size in batches)),
+            *(
+                (f"Tacit, epsilon {epsilon:g}", *(f"{areas[size]:.2f}" for size in batches))
+                for epsilon, areas in self.private.items()
+            ),
+        )
+        bounds = tuple(
+            (
+                f"{one.success.epsilon:g}",
+                f"{one.sigma:.3g}",
+                f"{one.area:.3f}",
+                *(f"{self.over_rounds[one.success.epsilon][rounds]:.4f}" for rounds in _ROUNDS),
+            )
+            for one in self.insiders
+        )
+        rounds = tuple(f"bound, {rounds} round{'s' * (rounds > 1)}" for rounds in _ROUNDS)
+        header = ("epsilon", "noise", "measured area", *rounds)
+        tables = (
+            ReportTable(
+                "the simple test, area under the curve",
+                ("patients in the update", *(f"{size}" for size in batches)),
+                rows,
+            ),
+            curve_table(self.points, "an attacker who knows all other patients, against Tacit"),
+            ReportTable("the same attacker, area under the curve", header, bounds),
+        )
+        note = (
+            f"The areas of the simple test are means of {self.runs} runs. Epsilon goes with delta "
+            f"{float(DELTA):g}, for one round. Area 0.5 is blind guessing, 1 is certainty."
+        )
+        return Report("Update membership attack", lead, tables, (note,))
+
+    @property
+    def unprotected(self) -> str:
+        """What the updates give away without Tacit, in a few words."""
+        return "certain from one exact update, for an attacker who knows the other patients"
+
+    @property
+    def points(self) -> tuple[Success, ...]:
+        """The success of the insider against Tacit, in the order of `epsilons`."""
+        return tuple(one.success for one in self.insiders)
+
+    def figures(self) -> tuple[Figure, ...]:
+        """Return the areas of the simple test, and the insider's with its bound."""
+        from tacit.explain import update_areas
+
+        insiders = [(one.success.epsilon, one.area, one.bound) for one in self.insiders]
+        return (update_areas(self.exact, self.private, insiders),)
+
+
+def update_membership(
+    batches: Iterable[SupportsIndex] = (8, 32, 128),
+    *,
+    hidden: SupportsIndex = 64,
+    pictures: npt.ArrayLike | None = None,
+    classes: npt.ArrayLike | None = None,
+    epsilons: Iterable[Number] = (1, 8),
+    runs: SupportsIndex = 20,
+    trials: int = 1000,
+) -> UpdateMembership:
+    """Decide from one update of a network whether a patient took part in it.
+
+    The simple test is the inner product of the update with the patient's own gradient. The insider also knows
+    all other patients. Against Tacit, each gradient is clipped to length 1 on a grid of whole numbers, and
+    the sum gets discrete Gaussian noise; the insider's area is then at most Phi(1 / (sqrt(2) sigma)), and
+    reaches it for a patient whose gradient is clipped.
+
+    Parameters
+    ----------
+    batches
+        The numbers of patients in one update, at most 200.
+    hidden
+        The number of hidden units, from 8 to 1,024.
+    pictures, classes
+        The patients: one line of pixels from 0 to 1 each, and the class of each. By default 1,200 patients
+        who do not exist.
+    epsilons
+        The costs of one update, with delta 1e-5.
+    runs
+        How often the simple test is repeated, with other patients and weights.
+    trials
+        The number of trials of the insider in each world, for each epsilon.
+
+    Examples
+    --------
+    >>> from tacit.audit import lab
+    >>> attack = lab.update_membership([8], epsilons=[1], runs=5, trials=100)
+    >>> attack.exact[8] > 0.6, round(attack.insiders[0].bound, 3)
+    (True, 0.569)
+    """
+    promised, number = read_epsilons(epsilons), read_trials(trials)
+    sizes = sorted({count("batches", size, zero=False) for size in batches})
+    units, repeats = count("hidden", hidden), count("runs", runs, zero=False)
+    if not sizes or sizes[-1] > 200 or not 8 <= units <= 1024 or repeats > 1000:
+        raise bad_parameter(
+            "batches",
+            "at most 200 patients, with 8 to 1,024 hidden units and at most 1,000 runs",
+            (sizes, units, repeats),
+            fix=Set(batches=(8, 32, 128), hidden=64, runs=20),
+        )
+    scans = Scans.of(pictures, classes)
+    steps = on_grid(
+        ScanNetwork.honest(scans, units, _MEMBERSHIP_STREAM).gradients(
+            scans.pick(sizes[-1], _MEMBERSHIP_STREAM)
+        )
+    )
+    insiders, private, over = [], {}, {}
+    for epsilon in promised:
+        scores, noise = attack_as_insider(epsilon, steps[1:].sum(axis=0), steps[0], number)
+        insiders.append(scores)
+        private[float(epsilon)] = _areas(scans, units, sizes, repeats, noise)
+        over[float(epsilon)] = {rounds: _bound(scores.sigma, rounds) for rounds in _ROUNDS}
+    exact = _areas(scans, units, sizes, repeats, None)
+    return UpdateMembership(exact, private, tuple(insiders), over, repeats)
+
+
+def _bound(sigma: float, rounds: int) -> float:
+    from scipy.special import ndtr
+
+    return float(ndtr((rounds / 2) ** 0.5 / sigma))
+
+
+def _areas(
+    scans: Scans, hidden: int, sizes: list[int], runs: int, noise: DiscreteGaussian | None
+) -> dict[int, float]:
+    """Return the area of the simple test for each number of patients, averaged over the runs.
+
+    Each patient is the target once: in one world the update has all patients, in the other all but the
+    target. The attacker knows the target's gradient, and the noise of each update is drawn afresh.
+    """
+    found: dict[int, list[float]] = {size: [] for size in sizes}
+    for run in range(runs):
+        network = ScanNetwork.honest(scans, hidden, _MEMBERSHIP_STREAM + 10 * run)
+        for size in sizes:
+            gradients = network.gradients(scans.pick(size, _MEMBERSHIP_STREAM + 10 * run + 5))
+            sent = gradients if noise is None else on_grid(gradients)
+            total = np.tile(sent.sum(axis=0), (size, 1))
+            own = gradients / np.linalg.norm(gradients, axis=1, keepdims=True)
+            worlds = []
+            for update in (total, total - sent):
+                releases = (
+                    [update]
+                    if noise is None
+                    else [np.asarray(noise.release(update)) for _ in range(max(1, _RELEASES // size))]
+                )
+                worlds.append(np.concatenate([np.einsum("ij,ij->i", each, own) for each in releases]))
+            found[size].append(area(*worlds))
+    return {size: float(np.mean(areas)) for size, areas in found.items()}
+
+
+_CLOSE: Final = 0.02  # the largest difference of a pixel in a picture that counts as recovered
+_SHOWN: Final = 8  # patients in the picture
+_SERVERS: Final = ("honest", "trap")
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class UpdateInversion(Drawn, Reportable):
+    """How many pictures of patients come back out of one update of a network.
+
+    Attributes
+    ----------
+    hidden, runs
+        The number of hidden units, and how often each attack was repeated.
+    exact, clipped
+        The share of patients whose picture is recovered, for the weights of an honest server and for trap
+        weights, by the number of patients in the update: exact updates, and updates whose gradients were
+        clipped to length 1 without noise.
+    private
+        The same for updates with noise, for each epsilon.
+    insiders
+        What an attacker who knows all other patients achieves against the noise, with the bounds.
+    rows
+        Pictures: the patients, then the closest recovered pictures from each kind of update.
+    """
+
+    hidden: int
+    runs: int
+    exact: dict[str, dict[int, float]]
+    clipped: dict[str, dict[int, float]]
+    private: dict[float, dict[str, dict[int, float]]]
+    insiders: tuple[InsiderScores, ...]
+    rows: dict[str, _Reals]
+
+    def report(self) -> Report:
+        """Return the facts to show."""
+        most = max(self.exact["honest"])
+        lead = (
+            (
+                "A hospital trains a network on its patients and sends only the update of the weights. The "
+                "update contains the pictures: where one patient alone activates a unit, the gradient of the "
+                "unit's weights is a multiple of the picture. A dishonest server chooses weights that "
+                f"sort the patients, and recovers {percent(self.exact['trap'][most], 0)} of {most} patients "
+                "from one update."
+            ),
+            (
+                "Clipping without noise protects nobody, because it only scales the multiple. Noise does "
+                "protect them. The zeros below are for this attack; the bound holds for every attacker."
+            ),
+        )
+        batches = tuple(self.exact["honest"])
+        rows = [
+            (f"{name}, {server} weights", *(percent(shares[server][size], 0) for size in batches))
+            for name, shares in (
+                ("exact", self.exact),
+                ("clipped, no noise", self.clipped),
+                *((f"Tacit, epsilon {epsilon:g}", shares) for epsilon, shares in self.private.items()),
+            )
+            for server in _SERVERS
+        ]
+        header = ("patients in the update", *(f"{size}" for size in batches))
+        bounds = tuple(
+            (f"{one.success.epsilon:g}", f"{one.sigma:.3g}", f"{one.area:.3f}", f"{one.bound:.4f}")
+            for one in self.insiders
+        )
+        tables = (
+            ReportTable(f"pictures recovered to {_CLOSE:g} in every pixel", header, tuple(rows)),
+            curve_table(self.points, "an attacker who knows all other patients, against Tacit"),
+            ReportTable("the same attacker, area under the curve", _AREA_HEADER, bounds),
+        )
+        note = (
+            f"Each share is the mean of {self.runs} runs. Epsilon goes with delta {float(DELTA):g}, for one "
+            "update of all patients. Area 0.5 is blind guessing, 1 is certainty; without noise it is 1."
+        )
+        return Report("Update inversion attack", lead, tables, (note,))
+
+    @property
+    def unprotected(self) -> str:
+        """What the updates give away without Tacit, in a few words."""
+        most = max(self.exact["trap"])
+        return f"{percent(self.exact['trap'][most], 0)} of {most} pictures recovered from one update"
+
+    @property
+    def points(self) -> tuple[Success, ...]:
+        """The success of the insider against Tacit, in the order of `epsilons`."""
+        return tuple(one.success for one in self.insiders)
+
+    def figures(self) -> tuple[Figure, ...]:
+        """Return patients, and the closest pictures that the attacker recovers from each kind of update."""
+        from tacit.explain import recovered_pictures
+
+        return (recovered_pictures(self.rows),)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the figures as plain data, ready for JSON, without the pictures themselves."""
+        return {name: value for name, value in Reportable.to_dict(self).items() if name != "rows"}
+
+
+_AREA_HEADER = ("epsilon", "noise in clipping lengths", "measured area", "largest area of any attacker")
+
+
+def update_inversion(
+    batches: Iterable[SupportsIndex] = (1, 2, 4, 8, 16, 32),
+    *,
+    hidden: SupportsIndex = 256,
+    pictures: npt.ArrayLike | None = None,
+    classes: npt.ArrayLike | None = None,
+    epsilons: Iterable[Number] = (1, 8),
+    runs: SupportsIndex = 10,
+    trials: int = 500,
+) -> UpdateInversion:
+    """Recover the pictures of patients from one update of a network with two layers.
+
+    In the first layer, the gradient of a unit's weights divided by that of its bias is the picture of a
+    patient who alone activates the unit (Phong and others 2018). With trap weights, all units measure the
+    same brightness at different thresholds, and differences of units isolate patients (Fowl and others 2022).
+    Against Tacit, each gradient is clipped to length 1 on a grid of whole numbers, and the sum gets discrete
+    Gaussian noise.
+
+    Parameters
+    ----------
+    batches
+        The numbers of patients in one update, at most 64.
+    hidden
+        The number of hidden units, from 8 to 1,024.
+    pictures, classes
+        The patients: one line of pixels from 0 to 1 each, and the class of each. By default 1,200 patients
+        who do not exist.
+    epsilons
+        The costs of one update, with delta 1e-5.
+    runs
+        How often each attack is repeated, with other patients and weights.
+    trials
+        The number of trials of the insider in each world, for each epsilon.
+
+    Examples
+    --------
+    >>> from tacit.audit import lab
+    >>> attack = lab.update_inversion([4], epsilons=[8], runs=3, trials=100)
+    >>> attack.exact["trap"][4] > 0.9, attack.clipped["trap"][4] > 0.9, attack.private[8.0]["trap"][4]
+    (True, True, 0.0)
+    """
+    promised, number = read_epsilons(epsilons), read_trials(trials)
+    sizes = sorted({count("batches", size, zero=False) for size in batches})
+    units, repeats = count("hidden", hidden), count("runs", runs, zero=False)
+    if not sizes or sizes[-1] > 64 or not 8 <= units <= 1024 or repeats > 1000:
+        raise bad_parameter(
+            "batches",
+            "at most 64 patients, with 8 to 1,024 hidden units and at most 1,000 runs",
+            (sizes, units, repeats),
+            fix=Set(batches=(1, 8, 32), hidden=256, runs=10),
+        )
+    scans = Scans.of(pictures, classes)
+    target = on_grid(
+        ScanNetwork.honest(scans, units, _INVERSION_STREAM).gradients(
+            scans.pick(sizes[-1], _INVERSION_STREAM)
+        )
+    )
+    insiders, noises = [], []
+    for epsilon in promised:
+        scores, noise = attack_as_insider(epsilon, target[1:].sum(axis=0), target[0], number)
+        insiders.append(scores)
+        noises.append(noise)
+    kinds: list[DiscreteGaussian | str] = ["exact", "clipped", *noises]
+    shares = [
+        {
+            server: {size: _mean(scans, server, units, size, repeats, kind) for size in sizes}
+            for server in _SERVERS
+        }
+        for kind in kinds
+    ]
+    return UpdateInversion(
+        hidden=units,
+        runs=repeats,
+        exact=shares[0],
+        clipped=shares[1],
+        private={float(epsilon): share for epsilon, share in zip(promised, shares[2:], strict=True)},
+        insiders=tuple(insiders),
+        rows=_rows(scans, units, noises[-1], f"Tacit, epsilon {float(promised[-1]):g}"),
+    )
+
+
+_INVERSION_STREAM: Final = 1000  # the first of the hash's streams for weights and patients
+
+
+def _update(network: ScanNetwork, some: Scans, noise: DiscreteGaussian | str) -> _Reals:
+    """Return what the hospital sends."""
+    gradients = network.gradients(some)
+    if not isinstance(noise, str):
+        return np.asarray(noise.release(on_grid(gradients).sum(axis=0)), dtype=np.float64)
+    total: _Reals = (gradients if noise == "exact" else clipped(gradients)).sum(axis=0)
+    return total
+
+
+def _closest(network: ScanNetwork, some: Scans, noise: DiscreteGaussian | str) -> tuple[_Reals, _Reals]:
+    """Return the closest candidate for each patient, and its largest difference in a pixel."""
+    candidates = network.candidates(_update(network, some, noise))
+    if not len(candidates):
+        return np.zeros_like(some.pictures), np.ones(len(some.pictures))
+    apart = np.stack([np.abs(candidates - picture).max(axis=1) for picture in some.pictures])
+    best = apart.argmin(axis=1)
+    return candidates[best], apart[np.arange(len(best)), best]
+
+
+def _mean(
+    scans: Scans, server: str, hidden: int, size: int, runs: int, noise: DiscreteGaussian | str
+) -> float:
+    """Return the share of patients recovered, averaged over the runs."""
+    shares = []
+    for run in range(runs):
+        network = getattr(ScanNetwork, server)(scans, hidden, _INVERSION_STREAM + 10 * run)
+        _, apart = _closest(network, scans.pick(size, _INVERSION_STREAM + 10 * run + 5), noise)
+        shares.append(float((apart <= _CLOSE).mean()))
+    return float(np.mean(shares))
+
+
+def _rows(scans: Scans, hidden: int, noise: DiscreteGaussian, name: str) -> dict[str, _Reals]:
+    """Return the pictures to draw: patients, and what comes back from each kind of update."""
+    some = scans.pick(_SHOWN, _INVERSION_STREAM + 7)
+    rows = {"patients": some.pictures}
+    kinds: dict[str, tuple[str, DiscreteGaussian | str]] = {
+        "exact update": ("honest", "exact"),
+        "exact update, trap weights": ("trap", "exact"),
+        "clipped without noise, trap": ("trap", "clipped"),
+        f"{name}, trap": ("trap", noise),
+    }
+    for title, (server, sent) in kinds.items():
+        network = getattr(ScanNetwork, server)(scans, hidden, _INVERSION_STREAM)
+        rows[title] = np.clip(_closest(network, some, sent)[0], 0, 1)
+    return rows

@@ -1,22 +1,167 @@
-"""The scores of outputs in an audit: what an attacker looks at to distinguish two inputs.
+"""What an audit sees of a mechanism: many independent outputs, their scores, and the events that are tested.
 
-Every score is fitted on the training half of the samples only; its events are counted on the other half.
-The bound is therefore valid for every score, good or bad; a better score only makes the bound larger.
+A score is what an attacker looks at to distinguish two inputs. An event is a threshold on a score; it is
+chosen on half of the samples and counted on the other half.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.audit._sampling import NOT_A_NUMBER
+from tacit.errors import bad_parameter
+from tacit.fixes import Code
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Iterator
+
+
+NOT_A_NUMBER = -1e300  # represents NaN; the infinities become -2e300 and 1e300, so all three stay distinct
+_CELLS = 2_000_000  # the largest number of output numbers in memory at once
+
+
+@runtime_checkable
+class _Batched(Protocol):
+    def release_many(self, value: object, count: int) -> object: ...
+
+
+@runtime_checkable
+class _Releases(Protocol):
+    def release(self, value: object) -> object: ...
+
+
+#: What can be audited: a mechanism, a function of a value and a number that returns as many outputs, or a
+#: function of the value that returns one.
+AuditTarget: TypeAlias = object
+
+
+def _drawer(target: AuditTarget) -> Callable[[object, int], object]:
+    """Return ``draw(value, n)``, which uses the fastest way that the target offers."""
+    if isinstance(target, _Batched):
+        return target.release_many
+    if isinstance(target, _Releases):
+        return _one_by_one(target.release)
+    if callable(target):
+        function = cast("Callable[..., object]", target)
+        match _size_of(function):
+            case "by name":
+                return lambda value, n: function(value, size=n)
+            case "second":
+                return function
+        return _one_by_one(function)
+    raise bad_parameter(
+        "target",
+        "a mechanism or a function of the data",
+        target,
+        fix=Code("audit(lambda value, size: ..., a, b)"),
+    )
+
+
+def _size_of(function: Callable[..., object]) -> Literal["by name", "second", "none"]:
+    """Say how a function takes the number of outputs: as ``size``, as its second argument, or not at all."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return "none"
+    if any(one.name == "size" for one in parameters):
+        return "by name"
+    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [one for one in parameters if one.kind in places and one.default is inspect.Parameter.empty]
+    return "second" if len(needed) >= 2 else "none"
+
+
+def takes_batches(target: AuditTarget) -> bool:
+    """Return whether a target returns many outputs from one call."""
+    if isinstance(target, _Batched):
+        return True
+    return not isinstance(target, _Releases) and callable(target) and _size_of(target) != "none"
+
+
+def single_outputs(target: AuditTarget, value: object, count: int) -> list[object]:
+    """Draw outputs with one call each: a seed that is set inside the call repeats them."""
+    draw = _drawer(target)
+    outputs: list[object] = []
+    for _ in range(count):
+        outputs += list(cast("list[object]", draw(value, 1)))
+    return outputs
+
+
+def _one_by_one(function: Callable[..., object]) -> Callable[[object, int], object]:
+    return lambda value, n: [function(value) for _ in range(n)]
+
+
+def batches(
+    target: AuditTarget, value: object, count: int, *, repeat: int = 1
+) -> Iterator[NDArray[np.generic] | list[object]]:
+    """Yield batches of raw outputs, `count` in total; each output holds `repeat` independent runs."""
+    draw = _drawer(target)
+    first = min(count, 1000)
+    width = 1
+    done = 0
+    while done < count:
+        step = first if done == 0 else min(count - done, max(1000, _CELLS // width))
+        raw = draw(value, step * repeat)
+        if not isinstance(raw, np.ndarray):
+            raw = list(cast("list[object]", raw))
+        _check_count(len(raw), step * repeat)
+        if repeat > 1:
+            rows = as_rows(raw)
+            raw = rows.reshape(step, -1) if isinstance(rows, np.ndarray) else _bundle(rows, repeat)
+        if isinstance(raw, np.ndarray) and raw.ndim > 1:
+            width = max(1, raw[0].size)
+        elif repeat > 1:
+            width = repeat
+        yield raw
+        done += step
+
+
+def _bundle(rows: list[object], repeat: int) -> list[object]:
+    return [tuple(rows[i : i + repeat]) for i in range(0, len(rows), repeat)]
+
+
+def as_rows(raw: NDArray[np.generic] | list[object]) -> NDArray[np.float64] | list[object]:
+    """Read a batch as a matrix of numbers with one row per output, or else as a list of labels."""
+    if isinstance(raw, np.ndarray) and raw.dtype.kind in "biuf":
+        numbers = raw
+    else:
+        outputs = list(raw)
+        try:
+            numbers = np.asarray(outputs)
+        except ValueError:  # ragged: outputs of different lengths are labels
+            numbers = np.empty(0, dtype=object)
+        if numbers.dtype.kind not in "biuf":
+            return [_label(one) for one in outputs]
+    matrix = np.ascontiguousarray(numbers.reshape(len(numbers), -1), dtype=np.float64)
+    return np.nan_to_num(matrix, nan=NOT_A_NUMBER, posinf=-NOT_A_NUMBER, neginf=2 * NOT_A_NUMBER)
+
+
+def _check_count(got: int, wanted: int) -> None:
+    if got != wanted:
+        raise bad_parameter(
+            "target",
+            f"a function that returns {wanted} outputs when asked for {wanted}",
+            f"{got} outputs",
+            fix=Code("def f(value, size): return mechanism.release_many(value, size)"),
+        )
+
+
+def _label(output: object) -> object:
+    """Make an output hashable; equal outputs get equal labels."""
+    if isinstance(output, np.ndarray):
+        return (output.shape, output.tobytes())
+    if isinstance(output, list | tuple):
+        return tuple(_label(part) for part in output)
+    try:
+        hash(output)
+    except TypeError:
+        return repr(output)
+    return output
+
 
 ScoreArray: TypeAlias = NDArray[np.float64]
 #: Outputs of a mechanism, one row each: a matrix of numbers, or a list of labels.
@@ -291,3 +436,143 @@ def _learned(a: ScoreArray, b: ScoreArray) -> OutputScore:
         "learned (logistic)",
         lambda rows: np.asarray(standard(_features(_numbers(rows, width), fractional)) @ final[:-1]),
     )
+
+
+HitCounts: TypeAlias = NDArray[np.int64]
+_TRIED = 400  # thresholds tried per score
+_STRICT = 5.0  # standard deviations of safety margin when events are chosen
+_RARELY = 8  # how often training must meet an output that the other input never shows
+_KEPT = 12  # events kept for the first goal; every event uses up a little of the confidence
+
+
+def clopper_pearson(hits: HitCounts | int, trials: int, error: float) -> tuple[ScoreArray, ScoreArray]:
+    """Return one-sided bounds on a probability, lower and upper, each wrong with probability at most `error`.
+
+    Clopper and Pearson (1934): exact for every probability. The returned floats are moved outwards by one
+    part in 10^9, to cover rounding inside the inverse beta function.
+
+    Examples
+    --------
+    >>> low, high = clopper_pearson(50, 100, 0.025)
+    >>> round(float(low), 3), round(float(high), 3)
+    (0.398, 0.602)
+    """
+    from scipy.special import betainccinv, betaincinv
+
+    hit = np.asarray(hits, dtype=np.float64)
+    low = np.where(hit > 0, betaincinv(np.maximum(hit, 1), trials - hit + 1, error), 0.0)
+    high = np.where(hit < trials, betainccinv(hit + 1, np.maximum(trials - hit, 1), error), 1.0)
+    return np.maximum(low * (1 - 1e-9), 0.0), np.minimum(high * (1 + 1e-9), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A set of outputs: those whose score is at or above (or at or below) a threshold."""
+
+    score: OutputScore
+    threshold: float
+    above: bool
+    swapped: bool  # the event is more likely on b than on a
+
+    def __str__(self) -> str:
+        if self.score.members is not None:
+            labels = self.score.members(self._passes)
+            return f"output in {{{', '.join(map(repr, labels[:4]))}{', ...' if len(labels) > 4 else ''}}}"
+        return f"{self.score.name} {'>=' if self.above else '<='} {self.threshold:.6g}"
+
+    def _passes(self, score: float) -> bool:
+        return score >= self.threshold if self.above else score <= self.threshold
+
+    def holds_for(self, scores: ScoreArray) -> NDArray[np.bool_]:
+        """Return which of these scores are in the event."""
+        return scores >= self.threshold if self.above else scores <= self.threshold
+
+    def inside(self, rows: OutputRows) -> NDArray[np.bool_]:
+        """Return which outputs are in the event."""
+        return self.holds_for(self.score.of(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How often an event occurred among the test outputs of one input (`hits`) and of the other."""
+
+    event: str
+    swapped: bool
+    hits: int
+    trials: int
+    other_hits: int
+    other_trials: int
+
+
+def choose_events(a: OutputRows, b: OutputRows, *, delta: float, epsilons: tuple[float, ...]) -> list[Event]:
+    """Choose the events that prove most on the training outputs.
+
+    The goals are the largest epsilon at `delta` and the largest delta at each of `epsilons`. For each goal
+    the best few combinations of score, threshold, side and direction are kept.
+    """
+    found: list[tuple[list[float], Event]] = []
+    for score in fit_scores(a, b):
+        in_a, in_b = np.sort(score.of(a)), np.sort(score.of(b))
+        cuts = _thresholds(in_a, in_b)
+        at_least = (
+            len(in_a) - np.searchsorted(in_a, cuts, "left"),
+            len(in_b) - np.searchsorted(in_b, cuts, "left"),
+        )
+        at_most = np.searchsorted(in_a, cuts, "right"), np.searchsorted(in_b, cuts, "right")
+        for above, (hits_a, hits_b) in ((True, at_least), (False, at_most)):
+            for swapped in (False, True):
+                one, other = (hits_b, hits_a) if swapped else (hits_a, hits_b)
+                sizes = (len(in_b), len(in_a)) if swapped else (len(in_a), len(in_b))
+                goals = _goals(one, other, sizes, delta, epsilons, _STRICT)
+                best = np.unique(np.argmax(goals, axis=1))
+                found += [
+                    (goals[:, k].tolist(), Event(score, float(cuts[k]), above, swapped))
+                    for k in best.tolist()
+                ]
+    kept: dict[int, Event] = {}
+    for goal in range(1 + len(epsilons)):
+        order = sorted(range(len(found)), key=lambda k: -found[k][0][goal])
+        wanted = _KEPT if goal == 0 else 2
+        kept |= {k: found[k][1] for k in order[:wanted]}
+    return list(kept.values())
+
+
+def rare_events(a: OutputRows, b: OutputRows, *, promised: float) -> list[tuple[float, Event]]:
+    """Return outputs that training met several times on one input and never on the other, with their rate.
+
+    Promised odds of exp(epsilon) explain that seldom, so it is worth counting them on many new outputs.
+    """
+    found = []
+    for swapped, (one, other) in enumerate(((a, b), (b, a))):
+        score, hits = repeated_outputs(one, other)
+        if hits >= _RARELY and hits > 2 * np.exp(min(promised, 50.0)):
+            found.append((hits / len(one), Event(score, 0.5, above=True, swapped=bool(swapped))))
+    return found
+
+
+def _thresholds(in_a: ScoreArray, in_b: ScoreArray) -> ScoreArray:
+    """Return candidate thresholds: quantiles of both samples, closer together near the ends."""
+    tail = np.geomspace(1e-5, 0.02, _TRIED // 8)
+    places = np.concatenate([tail, np.linspace(0.02, 0.98, _TRIED // 4), 1 - tail])
+    return np.unique(np.concatenate([_at(in_a, places), _at(in_b, places)]))
+
+
+def _at(ordered: ScoreArray, places: ScoreArray) -> ScoreArray:
+    return ordered[np.minimum((places * len(ordered)).astype(np.int64), len(ordered) - 1)]
+
+
+def _goals(
+    one: HitCounts,
+    other: HitCounts,
+    sizes: tuple[int, int],
+    delta: float,
+    epsilons: tuple[float, ...],
+    z: float,
+) -> ScoreArray:
+    """Estimate what each event can prove, by normal bounds, which are accurate enough for the choice."""
+    p, q = one / sizes[0], other / sizes[1]
+    low = p - z * np.sqrt(p * (1 - p) / sizes[0]) - z**2 / (2 * sizes[0])
+    high = q + z * np.sqrt(q * (1 - q) / sizes[1]) + z**2 / (2 * sizes[1])
+    rows = [np.log(np.maximum(low - delta, 1e-12) / high)]
+    rows += [low - np.exp(epsilon) * high for epsilon in epsilons]
+    return np.stack(rows)

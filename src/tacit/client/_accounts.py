@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import Budget, Filter, Remaining
-from tacit.errors import TacitError
+from tacit.errors import TacitError, bad_parameter
 from tacit.exact import read_fraction
+from tacit.fixes import Set
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,6 +47,12 @@ class ServiceAccount:
                 fix="ask the service for the price of the question",
             )
         return self.state
+
+
+def check_purpose(purpose: str) -> None:
+    """Refuse a question or a request that does not say what its answers are for."""
+    if not purpose.strip():
+        raise bad_parameter("purpose", "what the answer is for", purpose, fix=Set(purpose="monthly report"))
 
 
 def paying_account(document: Mapping[str, Any], named: str | None) -> ServiceAccount | None:

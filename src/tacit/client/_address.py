@@ -42,9 +42,9 @@ def read_address(url: str, *, insecure: bool = False) -> ServiceAddress:
     """
     given: object = url
     example = Set(url="https://stats.example.org")
-    if not isinstance(given, str) or not given.isascii() or not given.isprintable() or " " in given:
-        raise bad_parameter("url", "the address of a service", "something else", fix=example)
     try:
+        if not isinstance(given, str) or not given.isascii() or not given.isprintable() or " " in given:
+            raise ValueError  # noqa: TRY301 - refused in the same words
         parts = urlsplit(url)
         port = parts.port
     except ValueError:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
 
+from tacit.client._accounts import check_purpose
 from tacit.client._sandbox import INVENTED
 from tacit.core import AnswerTable, needs
-from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Set
+from tacit.errors import TacitError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -106,10 +106,7 @@ class AssistantTools:
         your allotment, which `describe_dataset` shows. The answer has an interval beside each number. A
         question that was asked before is free.
         """
-        if not purpose.strip():
-            raise bad_parameter(
-                "purpose", "what the answer is for", purpose, fix=Set(purpose="monthly report")
-            )
+        check_purpose(purpose)
         data = self._connection.dataset(dataset)
         plan = _planned(data, sql, epsilon, delta, rho, keys)
         card = self._connection.card(plan)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from tacit.accounting import Budget
+from tacit.client._accounts import check_purpose
 from tacit.client._address import read_address, read_token
 from tacit.client._http_calls import HttpCalls, path_of
 from tacit.client._problems import not_from_a_service
@@ -14,7 +15,7 @@ from tacit.client._service_ledger import ServiceLedger
 from tacit.core import Release
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational
-from tacit.fixes import Choose, Code, Set
+from tacit.fixes import Choose, Code
 from tacit.parameters import Instance
 
 if TYPE_CHECKING:
@@ -266,10 +267,7 @@ class Connection:
     def _requested(
         self, kind: str, dataset: str, purpose: str, last_day: date | str | None, asked: Mapping[str, Any]
     ) -> BudgetRequest:
-        if not purpose:
-            raise bad_parameter(
-                "purpose", "what the answers are for", purpose, fix=Set(purpose="monthly report")
-            )
+        check_purpose(purpose)
         day = {} if last_day is None else {"last_day": str(last_day)}
         body = {"kind": kind, "dataset": dataset, **asked, "purpose": purpose, **day}
         return self._request({**body, **self._calls.post("/requests", body).document})

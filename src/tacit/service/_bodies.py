@@ -20,10 +20,13 @@ from pydantic import (
 
 from tacit.errors import TacitError
 from tacit.exact import rational
+from tacit.fixes import Set
 from tacit.service._refusals import body_too_large, body_unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    from tacit.parameters import Parameter
 
 #: The most bytes of a body.
 MOST_BYTES: Final = 64 * 1024
@@ -68,6 +71,20 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"
 DatasetName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 #: A few sentences for people.
 Words = Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^\x00]*$")]
+
+
+def empty_as_none(value: object) -> object:
+    """Read the empty field of a form as nothing."""
+    return None if isinstance(value, str) and not value.strip() else value
+
+
+def typed_integer(value: object) -> object:
+    """Read a whole number, or nothing, that somebody typed into a form."""
+    if not isinstance(value, str) or not value.strip():
+        return empty_as_none(value)
+    if not re.fullmatch(r"[0-9]{1,18}", value.strip(), re.ASCII):
+        raise ValueError("must be a whole number")
+    return int(value.strip())
 
 
 class Body(BaseModel):
@@ -155,6 +172,24 @@ def read_body(model: type[B], given: Any) -> B:
             "missing": f"the field {place} is missing",
         }.get(first["type"], f"the field {place} is not valid: {first['msg'].removeprefix('Value error, ')}")
         raise TacitError("bad-parameter", what, why=f"the fields are: {known}") from None
+
+
+def read_field(accepts: Parameter, name: str, value: object) -> Any:
+    """Read a value as a declared parameter; the refusal says what is accepted, never what was sent."""
+    return _unrepeated(accepts, name, accepts.read, value)
+
+
+def read_typed(accepts: Parameter, name: str, text: str) -> Any:
+    """Read what somebody typed as a declared parameter; the refusal does not repeat it."""
+    return _unrepeated(accepts, name, accepts.from_text, text)
+
+
+def _unrepeated(accepts: Parameter, name: str, read: Callable[[str, Any], Any], value: object) -> Any:
+    try:
+        return read(name, value)
+    except TacitError as refusal:
+        what, fix = f"{name} must be {accepts.words}", Set(**{name: accepts.example})
+        raise TacitError("bad-parameter", what, why=refusal.why, fix=fix) from None
 
 
 def _names(model: type[BaseModel]) -> Mapping[str, object]:

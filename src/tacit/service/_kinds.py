@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tacit.core import DELTA, RHO, dataset_kinds, question_of, questions_of, registered
 from tacit.errors import TacitError
 from tacit.fixes import Choose
+from tacit.service._bodies import read_field
 
 if TYPE_CHECKING:
     from tacit.core import Dataset, DatasetKind, Plan, QuestionKind
@@ -198,28 +199,24 @@ def plan_of_question(
 def _read(question: QuestionKind[Any], arguments: Mapping[str, object]) -> dict[str, object]:
     """Check the arguments of a request, of which services accept fewer values; none is repeated."""
     known = [one.name for one in question.arguments]
-    if not set(arguments) <= set(known):
+    lacking = [one.name for one in question.arguments if one.needed and arguments.get(one.name) is None]
+    if not set(arguments) <= set(known) or lacking:
+        differs = "has other arguments" if not set(arguments) <= set(known) else f"needs {lacking[0]}"
         raise TacitError(
-            "bad-parameter", f"the method {question.name} has other arguments",
+            "bad-parameter", f"the method {question.name} {differs}",
             why=f"it has: {', '.join(known) or 'none'}",
         )  # fmt: skip
-    for one in question.arguments:
-        if one.needed and arguments.get(one.name) is None:
-            raise TacitError("bad-parameter", f"the method {question.name} needs {one.name}")
     _read_values({one.name: one.served or one.accepts for one in question.arguments}, arguments)
     return dict(arguments)
 
 
 def _read_values(known: Mapping[str, Parameter], given: Mapping[str, object]) -> dict[str, Any]:
     """Read declared values by name; a refusal does not repeat the value."""
-    read = {}
-    for name, accepts in known.items():
-        if given.get(name) is not None:
-            try:
-                read[name] = accepts.read(name, given[name])
-            except TacitError:
-                raise TacitError("bad-parameter", f"{name} must be {accepts.words}") from None
-    return read
+    return {
+        name: read_field(accepts, name, given[name])
+        for name, accepts in known.items()
+        if given.get(name) is not None
+    }
 
 
 def _kind(kind: str) -> DatasetKind:

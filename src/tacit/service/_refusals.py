@@ -33,6 +33,11 @@ def body_unreadable(why: str) -> TacitError:
     return TacitError("body-unreadable", "the body of the request cannot be read", why=why)
 
 
+def field_missing(name: str, fix: str) -> TacitError:
+    """Refuse a body in which a field that is needed here is empty or not there."""
+    return TacitError("bad-parameter", f"the field {name} is missing", fix=fix)
+
+
 def form_expired() -> TacitError:
     """Refuse a form that was not made for this session."""
     return TacitError(

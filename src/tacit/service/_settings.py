@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import rational
+from tacit.parameters import Choice, RealNumber, Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class ServiceSettings:
         given |= {name: v for name in simple if (v := _variable(environ, name)) is not None}
         unknown = set(given) - simple - {"sources", "oidc"}
         if unknown:
-            raise bad_parameter("a setting", f"one of {', '.join(sorted(simple))}", min(unknown))
+            Choice(tuple(sorted(simple))).read("a setting", min(unknown))
         made = cls(
             **{name: _read(name, value) for name, value in given.items() if name not in {"sources", "oidc"}}
         )
@@ -229,7 +229,7 @@ def _read(name: str, value: Any) -> Any:
         case "tick":
             return _number(name, value)
         case "share":
-            return _share(value)
+            return Share().read(name, _exact(value))
         case "folder":
             return Path(value)
         case "behind_proxy":
@@ -238,18 +238,15 @@ def _read(name: str, value: Any) -> Any:
 
 
 def _number(name: str, value: Any, *, zero: bool = False) -> Fraction:
+    return RealNumber(zero=zero).read(name, _exact(value))
+
+
+def _exact(value: Any) -> Any:
+    """Return the number that text of a file or of the environment stands for; other text stays text."""
     try:
-        given = Fraction(value) if isinstance(value, str) else value
+        return Fraction(value) if isinstance(value, str) else value
     except (ValueError, ZeroDivisionError):
-        raise bad_parameter(name, "a number", value) from None
-    return rational(name, given, zero=zero)
-
-
-def _share(value: Any) -> Fraction:
-    share = _number("share", value)
-    if share > 1:
-        raise bad_parameter("share", "a part, at most 1", value)
-    return share
+        return value
 
 
 def _source(name: str, given: Any, base: Path) -> ListedSource:

@@ -8,6 +8,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, StringConstraints
 
+from tacit.errors import TacitError
+
 #: Numbers of people (``u_...``) are not names: an erased person has only the number.
 _USER_NAME = re.compile(r"(?!u_[a-z2-7]{16}$)[a-z0-9][a-z0-9._@+-]{0,99}", re.ASCII)
 
@@ -25,6 +27,12 @@ def _display_name(given: str) -> str:
     if any(unicodedata.category(mark) in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"} for mark in given):
         raise ValueError("a name cannot hold invisible characters")
     return given
+
+
+def taken(what: str) -> TacitError:
+    """Refuse a name or a subject that another person has."""
+    fix = f"choose another {what}"
+    return TacitError("bad-parameter", f"another person has this {what} already", fix=fix)
 
 
 def user_name(given: str) -> str:

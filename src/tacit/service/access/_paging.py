@@ -6,6 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import TacitError
+from tacit.parameters import Integer
+from tacit.service._bodies import read_typed
 
 if TYPE_CHECKING:
     from tacit.service._database import ServiceRow
@@ -18,18 +20,24 @@ _CURSOR = re.compile(r"[A-Za-z0-9_]{0,40}", re.ASCII)
 
 def limit_of(call: ServiceCall) -> int:
     """Return how many entries were asked for."""
-    given = call.query.get("limit", "")
-    if not given:
-        return _USUAL
-    if not (given.isascii() and given.isdigit() and len(given) < 4 and 1 <= int(given) <= _MOST):
-        raise TacitError("bad-parameter", f"limit must be a whole number from 1 to {_MOST}")
-    return int(given)
+    limit: int = read_typed(Integer(1, _MOST), "limit", call.query.get("limit") or str(_USUAL))
+    return limit
 
 
-def cursor_of(call: ServiceCall) -> str:
-    """Return the cursor after which entries were asked for, or empty text."""
+def cursor_of(call: ServiceCall, form: re.Pattern[str] = _CURSOR, last: int | None = None) -> str:
+    """Return the cursor after which entries were asked for, or empty text.
+
+    Parameters
+    ----------
+    call
+        The call.
+    form
+        How cursors of this list are written.
+    last
+        The largest cursor, where cursors are numbers.
+    """
     given = call.query.get("after", "")
-    if not _CURSOR.fullmatch(given):
+    if not form.fullmatch(given) or (last is not None and int(given or 0) > last):
         raise TacitError("bad-parameter", "after must be the cursor that an earlier part named")
     return given
 

@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import StringConstraints
 
-from tacit.errors import TacitError
 from tacit.service._bodies import Body
 from tacit.service._callers import ROLES
 from tacit.service._operations import Answer, Operation, ServiceCall, needs
-from tacit.service._refusals import not_found, not_permitted
+from tacit.service._refusals import field_missing, not_found, not_permitted
 from tacit.service._times import new_id, now_text
 from tacit.service.access._delays import forget_tries, guessed
 from tacit.service.access._grants import grants_of, still_has
 from tacit.service.access._links import new_link, note_subject
-from tacit.service.access._names import DisplayName, UserName  # noqa: TC001 - pydantic reads them
+from tacit.service.access._names import DisplayName, UserName, taken
 from tacit.service.access._oidc import sign_on_name, subject_of
 from tacit.service.access._paging import cursor_of, limit_of, part
 from tacit.service.access._sessions import end_all_sessions
@@ -56,7 +55,7 @@ class SignOnSubject(Body):
 def create_person(change: Change, name: str, shown: str, subject: str | None) -> str:
     """Make a person without any grant, or refuse a name or a subject that somebody has; return the id."""
     if change.row("SELECT id FROM users WHERE name = ?", name) is not None:
-        raise TacitError("bad-parameter", "another person has this name already", fix="choose another name")
+        raise taken("name")
     _check_subject(change, subject, "")
     person = new_id("u")
     change.run(
@@ -99,7 +98,7 @@ def _invite(call: ServiceCall) -> Answer:
     body: Invitation = call.body
     service = call.service
     if not body.name:
-        raise TacitError("bad-parameter", "the name is empty", fix="give a name to sign in with")
+        raise field_missing("name", "give a name to sign in with")
     subject = subject_of(service.settings, body.subject) if body.subject else None
     with service.database.change() as change:
         still_has(change, call.person, "admin")
@@ -213,7 +212,7 @@ def _row(change: Change, person: str) -> ServiceRow:
 def _check_subject(change: Change, subject: str | None, person: str) -> None:
     row = change.row("SELECT id FROM users WHERE subject = ?", subject) if subject else None
     if row is not None and row["id"] != person:
-        raise TacitError("bad-parameter", "another person has this subject already")
+        raise taken("subject")
 
 
 def _where(change: Change, person: str) -> Answer:

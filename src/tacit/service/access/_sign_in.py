@@ -14,7 +14,7 @@ from tacit.service._refusals import not_permitted
 from tacit.service.access import _delays
 from tacit.service.access._grants import give_role
 from tacit.service.access._links import find_link, has_admin, links_made_for, use_link
-from tacit.service.access._names import DisplayName, UserName  # noqa: TC001 - pydantic reads them
+from tacit.service.access._names import DisplayName, UserName, taken
 from tacit.service.access._oidc import sign_on_name
 from tacit.service.access._passwords import (
     LEAST_CHARACTERS,
@@ -166,7 +166,7 @@ async def _welcome(call: ServiceCall) -> Answer:
 
 def _take_name(change: Change, person: str, name: str, shown: str) -> None:
     if change.row("SELECT id FROM users WHERE name = ?", name) is not None:
-        raise TacitError("bad-parameter", "another person has this name already", fix="choose another name")
+        raise taken("name")
     change.run("UPDATE users SET name = ?, shown = ? WHERE id = ?", name, shown, person)
 
 

@@ -15,7 +15,7 @@ from tacit.errors import TacitError
 from tacit.service._bodies import Body
 from tacit.service._callers import SCOPES, TokenScope
 from tacit.service._operations import Answer, Operation, Rule, ServiceCall
-from tacit.service._refusals import not_found, not_permitted
+from tacit.service._refusals import field_missing, not_found, not_permitted
 from tacit.service._times import new_id, new_secret, now_text
 from tacit.service.access._identify import digest_of_secret
 from tacit.service.access._names import DisplayName, MaybeDataset  # noqa: TC001 - pydantic reads them
@@ -135,7 +135,7 @@ def _check_wish(call: ServiceCall, body: TokenWish) -> None:
     caller = call.person
     today = datetime.now(UTC).date()
     if not body.label:
-        raise TacitError("bad-parameter", "the label is empty", fix="say what the token is for")
+        raise field_missing("label", "say what the token is for")
     if not today <= date.fromisoformat(body.until) <= today + timedelta(days=_MOST_DAYS):
         raise TacitError(
             "bad-parameter",

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import StringConstraints
 
-from tacit.errors import TacitError
 from tacit.parameters import Day
-from tacit.service._bodies import Body
+from tacit.service._bodies import Body, read_field
 from tacit.service._operations import Answer
 from tacit.service._refusals import not_found
 from tacit.service._stream_kind import day_asked
@@ -67,10 +66,7 @@ async def take_days(call: ServiceCall) -> Answer:
     """
     opened, started = _opened(call), now()
     service, person = call.service, call.person.id
-    try:
-        through = Day().read("through", call.body.through)
-    except TacitError:  # what was written is not repeated
-        raise TacitError("bad-parameter", f"the field through must be {Day().words}") from None
+    through: str = read_field(Day(), "through", call.body.through)
     dataset: Any = opened.dataset
     dataset.horizon.number(through)
     job = {"dataset": opened.name, "number": opened.number, "through": through}

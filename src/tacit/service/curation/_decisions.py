@@ -139,11 +139,7 @@ def _granted(call: ServiceCall, change: Change, row: ServiceRow) -> dict[str, An
     asked = budget_from(document["budget"])
     if row["kind"] == "plan":
         if given.is_given():
-            raise TacitError(
-                "bad-parameter",
-                "the price of a plan cannot be changed",
-                fix="decline it, or approve it as it is",
-            )
+            raise _only_as_it_is("the price of a plan cannot be changed")
         _check_plan(call.service, row["dataset"], document)
         budget = asked
     else:
@@ -157,11 +153,11 @@ def _granted(call: ServiceCall, change: Change, row: ServiceRow) -> dict[str, An
 
 def _refuse_changes(given: RequestApproved) -> None:
     if given.is_given() or given.last_day:
-        raise TacitError(
-            "bad-parameter",
-            "this request can be approved only as it is",
-            fix="decline it, or approve it as it is",
-        )
+        raise _only_as_it_is("this request can be approved only as it is")
+
+
+def _only_as_it_is(what: str) -> TacitError:
+    return TacitError("bad-parameter", what, fix="decline it, or approve it as it is")
 
 
 def _lowered(asked: Budget, granted: Budget) -> Budget:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.errors import TacitError
 from tacit.ledger import source_places
+from tacit.parameters import Integer
+from tacit.service._bodies import read_field
 from tacit.service._operations import Answer
 from tacit.service._times import now_text
 from tacit.service.curation._amounts import budget_from, budget_text
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from tacit.service._operations import ServiceCall
     from tacit.service._settings import ListedSource, ServiceSettings
     from tacit.service.curation._policies import DatasetDeclared, PolicyChanged
+
+_VERSIONS_GROW = "each version has its own stored answers, and versions only grow"
 
 
 async def declare_dataset(call: ServiceCall) -> Answer:
@@ -94,13 +98,7 @@ async def write_change(call: ServiceCall, given: PolicyChanged) -> Answer:
     before = service.dataset(name)
     account = service.ledger.account(name)
     policy = changed_policy(before.policy, given, budget_text(account.budget))
-    if policy["version"] < before.policy["version"]:
-        raise TacitError(
-            "bad-parameter",
-            "the version of the data must not be smaller than before",
-            why="each version has its own stored answers, and versions only grow",
-            fix=f"give version {before.policy['version']} or a larger one",
-        )
+    read_field(Integer(before.policy["version"], why=_VERSIONS_GROW), "version", policy["version"])
     opened = {"dataset": name, "policy": policy, "number": before.number + 1}
     facts = await service.ask_drawer("open", opened)
     try:

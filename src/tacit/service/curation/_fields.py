@@ -9,13 +9,9 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, StringConstraints, WithJsonSchema
 
 from tacit.accounting import Budget
-from tacit.service._bodies import Body, ExactNumber
+from tacit.service._bodies import Body, ExactNumber, empty_as_none
 
 _TEXT = r"^[^\x00]*$"
-
-
-def _blank(value: object) -> object:
-    return None if isinstance(value, str) and not value.strip() else value
 
 
 def _day(value: object) -> str:
@@ -40,7 +36,7 @@ def _words(value: str) -> str:
 #: An exact number that may be left empty in a form.
 OptionalNumber = Annotated[
     ExactNumber | None,
-    BeforeValidator(_blank),
+    BeforeValidator(empty_as_none),
     WithJsonSchema({"anyOf": [{"type": "string", "maxLength": 60}, {"type": "number"}, {"type": "null"}]}),
 ]
 LastDay = Annotated[str, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]

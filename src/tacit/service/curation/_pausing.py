@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from tacit.errors import TacitError
+from tacit.parameters import Integer
+from tacit.service._bodies import read_field, typed_integer
 from tacit.service._operations import Answer
 from tacit.service._times import new_id, now_text
 from tacit.service.curation._declaration import insert_policy
@@ -20,14 +21,7 @@ if TYPE_CHECKING:
     from tacit.service._operations import ServiceCall
     from tacit.service._service import Service
 
-
-def _whole(value: object) -> object:
-    if isinstance(value, str):
-        text = value.strip()
-        if text and not (text.isascii() and text.isdigit() and len(text) < 10):
-            raise ValueError("must be a whole number")
-        return int(text) if text else None
-    return value
+_LOWER_LAG = "a dataset is resumed with its lag or a larger one; a new policy can lower it"
 
 
 class ResumeGiven(ReasonBody):
@@ -35,7 +29,7 @@ class ResumeGiven(ReasonBody):
 
     lag: Annotated[
         Annotated[int, Field(ge=1, le=100_000)] | None,
-        BeforeValidator(_whole),
+        BeforeValidator(typed_integer),
         WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1, "maximum": 100_000}, {"type": "null"}]}),
     ] = None
 
@@ -60,12 +54,7 @@ def resume_dataset(call: ServiceCall) -> Answer:
     service, name = call.service, call.dataset
     opened = service.dataset(name)
     lag = opened.policy["lag"] if given.lag is None else given.lag
-    if lag < opened.policy["lag"]:
-        raise TacitError(
-            "bad-parameter",
-            "the lag cannot be lowered when a dataset is resumed",
-            fix=f"give {opened.policy['lag']} or more; a new policy can lower it",
-        )
+    read_field(Integer(opened.policy["lag"], why=_LOWER_LAG), "lag", lag)
     with service.database.change() as change:
         needs_role(roles_now(change, call.person.id, name), "curator")
         if lag > opened.policy["lag"]:

@@ -11,7 +11,7 @@ from tacit.core import Unit
 from tacit.errors import TacitError
 from tacit.service._bodies import DatasetName, read_body, read_document
 from tacit.service._operations import Answer
-from tacit.service._refusals import not_found, not_permitted
+from tacit.service._refusals import field_missing, not_found, not_permitted
 from tacit.service._times import new_id, now_text
 from tacit.service.curation._accounts import account_documents, accounts_below, after_approval, is_overbooked
 from tacit.service.curation._amounts import (
@@ -126,9 +126,7 @@ def _document(call: ServiceCall, given: RequestMade) -> dict[str, Any]:
         return {**purpose, "budget": budget_text(given.budget())}
     _refuse_amount(given)
     if given.ask is None:
-        raise TacitError(
-            "bad-parameter", "the field ask is missing", fix="send the question in the field ask"
-        )
+        raise field_missing("ask", "send the question in the field ask")
     ask = read_ask(read_body(AskBody, {**given.ask, "dataset": given.dataset}))
     kept = shelf_of(call.service).plan(call.service.dataset(given.dataset), ask, call.person.id)
     budget = plan_budget(kept.plan)
@@ -138,9 +136,7 @@ def _document(call: ServiceCall, given: RequestMade) -> dict[str, Any]:
 
 def _needed(name: str, text: str) -> str:
     if not text.strip():
-        raise TacitError(
-            "bad-parameter", f"the field {name} is missing", fix=f"give the {name} in one sentence"
-        )
+        raise field_missing(name, f"give the {name} in one sentence")
     return text.strip()
 
 

@@ -7,6 +7,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from tacit.errors import TacitError
+from tacit.parameters import Integer
+from tacit.service._bodies import read_typed
 from tacit.service._refusals import body_unreadable
 
 if TYPE_CHECKING:
@@ -219,9 +221,8 @@ def _limits(state: Mapping[str, Any]) -> dict[str, Any] | None:
 def _whole(name: str, text: str) -> int | None:
     if not text:
         return None
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise TacitError("bad-parameter", f"the field {name} must be a whole number")
-    return int(text)
+    limit: int = read_typed(Integer(0, 10**9 - 1, instead=1), name, text)
+    return limit
 
 
 def _bounds(name: str, column: Mapping[str, str]) -> list[str]:
@@ -242,13 +243,15 @@ def _keys(column: Mapping[str, str]) -> list[object]:
     match column["kind"]:
         case "number":
             if not all(_NUMBER.fullmatch(text) for text in texts):
-                raise TacitError(
-                    "bad-parameter", f"the keys of {column['name']} must be numbers, one on each line"
-                )
+                raise _not_keys(column, "numbers, one on each line")
             return [Decimal(text) if "." in text else int(text) for text in texts]
         case "boolean":
             known = {"true": True, "false": False, "yes": True, "no": False}
             if not all(text.lower() in known for text in texts):
-                raise TacitError("bad-parameter", f"the keys of {column['name']} must be true or false")
+                raise _not_keys(column, "true or false")
             return [known[text.lower()] for text in texts]
     return list(texts)
+
+
+def _not_keys(column: Mapping[str, str], words: str) -> TacitError:
+    return TacitError("bad-parameter", f"the keys of {column['name']} must be {words}")

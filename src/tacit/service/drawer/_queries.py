@@ -7,11 +7,11 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError
 from tacit.service._bodies import MOST_QUESTION
 from tacit.service._operations import Answer, Events, Operation, needs
 from tacit.service._refusals import not_found
-from tacit.service.access import SESSION_COOKIE, identify
+from tacit.service.access import SESSION_COOKIE, cursor_of, identify
 from tacit.service.drawer._asking import QueryBody, post_query
 from tacit.service.drawer._clock import boundary_after, now
 from tacit.service.drawer._query_documents import listed_query, query_document
@@ -138,9 +138,7 @@ def read_page(call: ServiceCall, table: str, more: str = "", *values: object) ->
     A cursor is the id of an entry that the caller sees. Positions count the entries of everybody, so they are
     not shown.
     """
-    dataset, after = call.query.get("dataset", ""), call.query.get("after", "")
-    if not _CURSOR.fullmatch(after):
-        raise bad_parameter("after", "the cursor that the page before gave", "another text")
+    dataset, after = call.query.get("dataset", ""), cursor_of(call, _CURSOR)
     if dataset and not call.person.roles_on(dataset):
         raise not_found()
     where: list[str] = ["1 = 1"]

@@ -13,9 +13,8 @@ from fractions import Fraction
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from tacit.errors import TacitError
-from tacit.fixes import Set
-from tacit.service._bodies import Body, ExactNumber, read_body
+from tacit.parameters import RealNumber
+from tacit.service._bodies import Body, ExactNumber, read_body, read_field
 from tacit.service._refusals import not_found
 
 if TYPE_CHECKING:
@@ -76,8 +75,7 @@ ATTACKS: Final[dict[str, LabAttack]] = {
 }
 _ONE_AT_A_TIME = threading.Lock()
 _DONE: Final[dict[str, dict[str, Any]]] = {}  # what was shown before, without waiting for the lock
-_SMALLEST: Final = Fraction(1, 100)
-_LARGEST: Final = 1000
+_EPSILON: Final = RealNumber(least=0.01, most=1000, instead=1)
 
 
 def attacks_page(call: ServiceCall) -> Mapping[str, Any]:
@@ -104,12 +102,7 @@ async def attack_page(call: ServiceCall) -> Mapping[str, Any]:
     chosen = read_body(AttackChoice, dict(call.query)).epsilon
     if chosen == "" or not ATTACKS[name].choose:
         return _DONE[name]
-    if not _SMALLEST <= chosen <= _LARGEST:
-        raise TacitError(
-            "bad-parameter",
-            f"epsilon must be from {float(_SMALLEST):g} to {_LARGEST}",
-            fix=Set(epsilon=1),
-        )
+    read_field(_EPSILON, "epsilon", chosen)
     return await call.in_pool(_lab(), attack_document, name, f"{float(chosen):.2g}")
 
 

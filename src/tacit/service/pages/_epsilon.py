@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tacit.errors import TacitError
 from tacit.fixes import Set
-from tacit.service._bodies import Body, ExactNumber, read_body
+from tacit.parameters import RealNumber
+from tacit.service._bodies import Body, ExactNumber, read_body, read_field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,16 +51,10 @@ def _given(query: Mapping[str, str]) -> dict[str, str]:
 
 def _check(chosen: EpsilonChoice) -> None:
     """Refuse what has no meaning, or would take too long to compute."""
-    if not 0 < chosen.epsilon <= _LARGEST:
-        raise _out_of_range("epsilon", f"greater than 0 and at most {_LARGEST}", 1)
+    read_field(RealNumber(above=0, most=_LARGEST, instead=1), "epsilon", chosen.epsilon)
     if chosen.delta > _LARGEST_DELTA or 0 < chosen.delta < Fraction(1, 10**30):
-        raise _out_of_range("delta", "0, or from 1e-30 to 0.01", 0)
-    if not 0 < chosen.prior < 1:
-        raise _out_of_range("prior", "greater than 0 and less than 1", 0.5)
-
-
-def _out_of_range(name: str, needed: str, example: float) -> TacitError:
-    return TacitError("bad-parameter", f"{name} must be {needed}", fix=Set(**{name: example}))
+        raise TacitError("bad-parameter", "delta must be 0, or from 1e-30 to 0.01", fix=Set(delta=0))
+    read_field(RealNumber(above=0, below=1), "prior", chosen.prior)
 
 
 @lru_cache(maxsize=512)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import create_model
 
-from tacit.errors import TacitError
-from tacit.fixes import Set
-from tacit.service._bodies import Body, ExactNumber, read_body
+from tacit.parameters import Integer, RealNumber
+from tacit.service._bodies import Body, ExactNumber, read_body, read_field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 #: How many patients have the condition without Sam; with Sam there is one more.
 WITHOUT: Final = 38
 _ROUNDS: Final = 1_000_000
+_EPSILON: Final = RealNumber(least=0.01, most=10, instead=1)
 _NUMBERS: Final = 8
 _NAMES: Final = tuple(f"guess{place}" for place in range(1, _NUMBERS + 1))
 
@@ -42,14 +42,11 @@ GameGuesses = create_model("GameGuesses", __base__=GameRound, **_GUESSES)
 def game_page(call: ServiceCall) -> Mapping[str, Any]:
     """Show the numbers of a round, or how many guesses were right."""
     played: Any = read_body(GameGuesses, dict(call.query))
-    if not 0 < played.round <= _ROUNDS or played.round.denominator != 1:
-        raise TacitError(
-            "bad-parameter", f"round must be a whole number from 1 to {_ROUNDS:,}", fix=Set(round=1)
-        )
-    if not Fraction(1, 100) <= played.epsilon <= 10:
-        raise TacitError("bad-parameter", "epsilon must be from 0.01 to 10", fix=Set(epsilon=1))
+    asked = int(played.round) if played.round.denominator == 1 else played.round
+    number = read_field(Integer(1, _ROUNDS), "round", asked)
+    epsilon = read_field(_EPSILON, "epsilon", played.epsilon)
     guesses = [str(getattr(played, name)) for name in _NAMES]
-    return game_document(int(played.round), float(played.epsilon), guesses if any(guesses) else None)
+    return game_document(number, float(epsilon), guesses if any(guesses) else None)
 
 
 def game_form(call: ServiceCall, written: Mapping[str, str]) -> Mapping[str, Any]:

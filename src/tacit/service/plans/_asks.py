@@ -18,8 +18,10 @@ from tacit.service._bodies import (
     DatasetName,
     ExactNumber,
     Name,
+    empty_as_none,
     json_field,
     read_document,
+    typed_integer,
 )
 
 #: The most bytes of a question in SQL.
@@ -31,28 +33,6 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 _LIMITS = ("rows", "groups", "per_group", "joined")
 _MOST_LIMIT = 10**9
 _NUMBERS = ("epsilon", "delta", "rho", "within", "confidence")
-
-
-def _number(value: object) -> object:
-    """Read the empty field of a form as no number."""
-    return None if value == "" else value
-
-
-def _whole(value: object) -> object:
-    """Read a whole number of a form."""
-    if isinstance(value, str):
-        text = value.strip()
-        if not text:
-            return None
-        if not (text.isascii() and text.isdigit() and len(text) <= 12):
-            raise ValueError("must be a whole number")
-        return int(text)
-    return value
-
-
-def _text(value: object) -> object:
-    """Read the empty field of a form as nothing."""
-    return None if isinstance(value, str) and not value.strip() else value
 
 
 def _keys(value: object) -> object:
@@ -78,11 +58,11 @@ def _key(text: str) -> object:
     return Decimal(text) if re.fullmatch(r"-?[0-9]{1,15}(\.[0-9]{1,15})?", text, re.ASCII) else text
 
 
-_AskNumber = Annotated[ExactNumber | None, BeforeValidator(_number)]
+_AskNumber = Annotated[ExactNumber | None, BeforeValidator(empty_as_none)]
 _Object = Annotated[
     dict[str, Any] | None,
     json_field("JSON", MOST_QUESTION),
-    BeforeValidator(_text),  # runs first
+    BeforeValidator(empty_as_none),  # runs first
     WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "null"}]}),
 ]
 
@@ -93,10 +73,10 @@ class AskBody(Body):
     dataset: DatasetName
     sql: Annotated[
         Annotated[str, StringConstraints(max_length=MOST_SQL, pattern=r"^[^\x00]*$")] | None,
-        BeforeValidator(_text),
+        BeforeValidator(empty_as_none),
     ] = None
     plan: _Object = None
-    method: Annotated[Name | None, BeforeValidator(_text)] = None
+    method: Annotated[Name | None, BeforeValidator(empty_as_none)] = None
     arguments: _Object = None
     epsilon: _AskNumber = None
     delta: _AskNumber = None
@@ -109,9 +89,9 @@ class AskBody(Body):
         WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "null"}]}),
     ] = None
     limits: _Object = None
-    size: Annotated[Annotated[int, Field(ge=1, le=10**12)] | None, BeforeValidator(_whole)] = None
+    size: Annotated[Annotated[int, Field(ge=1, le=10**12)] | None, BeforeValidator(typed_integer)] = None
     #: The allotment that pays; by default one that has paid for the answer, else the person's newest.
-    account: Annotated[Name | None, BeforeValidator(_text)] = None
+    account: Annotated[Name | None, BeforeValidator(empty_as_none)] = None
 
 
 def read_ask(given: AskBody) -> dict[str, Any]:

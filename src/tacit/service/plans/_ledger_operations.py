@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from tacit.errors import TacitError
-from tacit.service._bodies import Body
+from tacit.parameters import Integer
+from tacit.service._bodies import Body, read_typed, typed_integer
 from tacit.service._operations import Operation, needs
 
 if TYPE_CHECKING:
@@ -29,20 +30,11 @@ _STEP = 2_000  # entries that one request looks at
 _VERIFYING = asyncio.Semaphore(1)  # a check of the whole log is long: one at a time in a process
 
 
-def _count(value: object) -> object:
-    if isinstance(value, str):
-        text = value.strip()
-        if text and not re.fullmatch(r"[0-9]{1,18}", text, re.ASCII):
-            raise ValueError("must be a whole number")
-        return int(text) if text else None
-    return value
-
-
 class WitnessBody(Body):
     """What somebody has kept of the ledger: its end as a number and a hash, or the text of a witness file."""
 
     witness: Annotated[str, StringConstraints(max_length=4096)] = ""
-    count: Annotated[Annotated[int, Field(ge=0, lt=2**63)] | None, BeforeValidator(_count)] = None
+    count: Annotated[Annotated[int, Field(ge=0, lt=2**63)] | None, BeforeValidator(typed_integer)] = None
     hash: Annotated[str, StringConstraints(max_length=64)] = ""
 
 
@@ -75,8 +67,8 @@ def _get_head(call: ServiceCall) -> dict[str, Any]:
 
 
 def _get_entries(call: ServiceCall) -> dict[str, Any]:
-    after = _whole(call.query.get("after", "0"), "after", 2**62)
-    limit = _whole(call.query.get("limit", "50"), "limit", _MOST)
+    after = read_typed(Integer(0, 10**18 - 1), "after", call.query.get("after", "0"))
+    limit = read_typed(Integer(0, _MOST), "limit", call.query.get("limit", "50"))
     found, upto = _visible(call.service.ledger, call.person, after, max(limit, 1))
     more = upto < call.service.ledger.head.count
     return {
@@ -111,12 +103,6 @@ def _concerns(entry: Entry, caller: Caller) -> bool:
         return False
     dataset = entry.account.partition("/")[0]
     return bool({"auditor", "curator"} & caller.roles_on(dataset))
-
-
-def _whole(text: str, name: str, most: int) -> int:
-    if not re.fullmatch(r"[0-9]{1,19}", text, re.ASCII) or int(text) > most:
-        raise TacitError("bad-parameter", f"{name} must be a whole number of at most {most}")
-    return int(text)
 
 
 async def _post_verify(call: ServiceCall) -> dict[str, Any]:

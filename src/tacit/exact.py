@@ -54,15 +54,12 @@ def rational(
     kind = "finite number" if negative else "non-negative finite number" if zero else "positive finite number"
     must_be = must_be or f"a {kind}"
     exact = _read(value)
-    if exact is None:
-        narrow = type(value).__module__ == "numpy"
+    in_range = exact is not None and (zero or exact != 0) and (negative or exact >= 0)
+    if exact is None or not in_range or (exact != 0 and not _SMALLEST <= abs(exact) <= _LARGEST):
+        must_be += " between 2^-1022 and 2^1023 in size" if in_range else ""
+        narrow = exact is None and type(value).__module__ == "numpy"
         instead = Code(f"{name}=float(...)") if narrow else Set(**{name: 0.5})
         raise bad_parameter(name, must_be, value, fix=fix or instead)
-    if (exact == 0 and not zero) or (exact < 0 and not negative):
-        raise bad_parameter(name, must_be, value, fix=fix or Set(**{name: 0.5}))
-    if exact != 0 and not _SMALLEST <= abs(exact) <= _LARGEST:
-        must_be += " between 2^-1022 and 2^1023 in size"
-        raise bad_parameter(name, must_be, value, fix=fix or Set(**{name: 0.5}))
     if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > _MOST_BITS:
         raise TacitError(
             "bad-parameter",
@@ -77,15 +74,13 @@ def count(
 ) -> int:
     """Read a whole number that counts things: an int or a NumPy integer, never a boolean or a float."""
     must_be = must_be or ("a non-negative whole number" if zero else "a positive whole number")
-    if isinstance(value, bool) or type(value).__name__ == "bool":
-        raise bad_parameter(name, must_be, value, fix=fix or Set(**{name: 10}))
     try:
-        whole = value.__index__()
+        integer = None if type(value).__name__ == "bool" else value.__index__()  # Python's and NumPy's
     except (AttributeError, TypeError):
-        raise bad_parameter(name, must_be, value, fix=fix or Set(**{name: 10})) from None
-    if whole < 0 or (whole == 0 and not zero):
+        integer = None
+    if integer is None or integer < 0 or (integer == 0 and not zero):
         raise bad_parameter(name, must_be, value, fix=fix or Set(**{name: 10}))
-    return whole
+    return integer
 
 
 _WRITTEN = re.compile(r"-?[0-9]{1,1300}(/[1-9][0-9]{0,1299})?")

@@ -23,9 +23,8 @@ from tacit.accounting._json import (
 from tacit.accounting._numbers import exact_number
 from tacit.accounting._zcdp import pure_rho
 from tacit.accounting.numeric import on_grid
-from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Either, Set
-from tacit.parameters import Probability, RealNumber
+from tacit.parameters import Listed, Probability, RealNumber, exactly_one
 
 if TYPE_CHECKING:
     from tacit.exact import Number
@@ -62,14 +61,11 @@ class Budget:
     def __init__(
         self, epsilon: Number | None = None, delta: Number = 0, *, rho: Number | None = None
     ) -> None:
-        if (epsilon is None) == (rho is None):
-            raise TacitError(
-                "bad-parameter",
-                "a budget is given in epsilon or in rho, "
-                + ("got neither" if epsilon is None else "got both"),
-                why="there is no default epsilon: the curator decides how much may be learned",
-                fix=Either(Set(epsilon=1), Set(epsilon=1, delta=1e-6), Set(rho=0.1)),
-            )
+        exactly_one(
+            "a budget", epsilon=epsilon, rho=rho,
+            why="there is no default epsilon: the curator decides how much may be learned",
+            fix=Either(Set(epsilon=1), Set(epsilon=1, delta=1e-6), Set(rho=0.1)),
+        )  # fmt: skip
         object.__setattr__(self, "epsilon", None if epsilon is None else exact_number("epsilon", epsilon))
         object.__setattr__(self, "delta", read_delta(delta))
         object.__setattr__(self, "rho", None if rho is None else exact_number("rho", rho))
@@ -229,15 +225,13 @@ def _checked_curve(curve: Iterable[tuple[Number, Number | None]]) -> RenyiCurve:
     """Read orders above 1, ascending, each once; values are exact or rounded up."""
     points: list[tuple[Fraction, Fraction | None]] = []
     for point in curve:
-        if len(point) != 2:
-            raise bad_parameter(
-                "curve", "pairs of an order and its divergence", point, fix=Set(curve=[(2, 0.1)])
-            )
-        order = exact_number("order", point[0])
-        if order <= 1 or (points and order <= points[-1][0]):
-            raise bad_parameter("curve", "orders above 1, ascending", point[0], fix=Set(curve=[(2, 0.1)]))
-        value = None if point[1] is None else on_grid(exact_number("divergence", point[1], zero=True))
-        points.append((order, value))
+        order, divergence = Listed("numbers: an order and its divergence", "[(2, 0.1)]", 2, 2).read(
+            "curve", point
+        )
+        RealNumber(above=1, instead=2).read("order", order)
+        value = None if divergence is None else on_grid(exact_number("divergence", divergence, zero=True))
+        points.append((exact_number("order", order), value))
+    Listed("orders", "[(2, 0.1)]", 0, rising=True).read("curve", [order for order, _ in points])
     return tuple(points)
 
 

@@ -11,14 +11,19 @@ from tacit.accounting._adjacency import ADD_REMOVE, Adjacency
 from tacit.accounting._budget import read_delta
 from tacit.accounting._noise_shares import rounded_within, share_leak
 from tacit.accounting._numbers import exact_number, whole_number
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError
 from tacit.fixes import Set
+from tacit.parameters import Instance, RealNumber
 
 if TYPE_CHECKING:
     from typing import Self
 
     from tacit.accounting._laws import Parts
     from tacit.exact import Number
+
+
+_CURVE = Instance(Mapping, "curve={2: 0.1}", "orders with their divergences")
+_GRID_STEPS = RealNumber(least=1, instead=1, why="whole-number noise protects moves by whole grid steps")
 
 
 class Constructors:
@@ -278,8 +283,7 @@ class Constructors:
         >>> Cost.renyi({2: 0.1, 8: 0.4}).renyi_divergence(4) <= 0.4
         True
         """
-        if not isinstance(curve, Mapping):
-            raise bad_parameter("curve", "orders with their divergences", curve, fix=Set(curve={2: 0.1}))
+        curve = _CURVE.read("curve", curve)
         points = ((exact_number("order", a), exact_number("divergence", d)) for a, d in curve.items())
         return cls(((_laws.RenyiLoss(tuple(points)), 1),), adjacency)
 
@@ -305,11 +309,5 @@ def _whole_square(move: Fraction) -> Fraction:
     if near and abs(squared - near) <= Fraction(near, 10**12):
         return Fraction(near)
     if squared < 1:
-        raise bad_parameter(
-            "sensitivity",
-            "at least one grid step",
-            float(move),
-            why="whole-number noise protects moves by whole steps",
-            fix=Set(sensitivity=1),
-        )
+        _GRID_STEPS.read("sensitivity", move)  # refuses
     return Fraction(-(-squared.numerator // squared.denominator))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, SupportsIndex
+from typing import TYPE_CHECKING, ClassVar, Final, SupportsIndex
 
 from tacit.accounting import _laws
 from tacit.accounting._adjacency import (
@@ -21,21 +21,24 @@ from tacit.accounting._budget import Budget, read_delta
 from tacit.accounting._charge import charge
 from tacit.accounting._constructors import Constructors
 from tacit.accounting._json import VERSION, decode, encode
-from tacit.accounting._law_fields import checked_runs
+from tacit.accounting._law_fields import check_not_empty, checked_runs
 from tacit.accounting._laws import Parts, canonical, merged
 from tacit.accounting._numbers import exact_number, whole_number
 from tacit.accounting._readings import Readings
 from tacit.accounting._selection import gamma_for
 from tacit.accounting.numeric import round_up
-from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Code, Set
-from tacit.parameters import Instance, Share
+from tacit.errors import TacitError
+from tacit.fixes import Code
+from tacit.parameters import Choice, Instance, Share
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from tacit.accounting._json import Json
     from tacit.exact import Number
+
+
+_ADJACENCY: Final = Choice((ADD_REMOVE, REPLACE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +75,7 @@ class Cost(Constructors, Readings):
     __array_ufunc__: ClassVar[None] = None  # so that NumPy's whole numbers multiply a cost
 
     def __post_init__(self) -> None:
-        if self.adjacency not in (ADD_REMOVE, REPLACE):
-            raise bad_parameter(
-                "adjacency", '"add/remove" or "replace"', self.adjacency, fix=Set(adjacency="add/remove")
-            )
+        _ADJACENCY.read("adjacency", self.adjacency)
         object.__setattr__(self, "parts", canonical(self.parts))
         check(self.parts, self.adjacency)
 
@@ -120,10 +120,7 @@ class Cost(Constructors, Readings):
         >>> Cost.parallel(*hospitals).epsilon(delta=0)
         0.3
         """
-        if not costs:
-            raise TacitError(
-                "bad-parameter", "parallel needs at least one cost, got none", fix=Code("Cost.parallel(a, b)")
-            )
+        check_not_empty("costs", costs, "[a, b]")
         for cost in costs:
             cost = Instance(Cost, "Cost.parallel(a, b)").read("cost", cost)
         adjacency = the_same(cost.adjacency for cost in costs)

@@ -29,6 +29,7 @@ from tacit.accounting._json import (
     WITH_CURVE,
     Json,
     RenyiCurve,
+    not_as_stored,
     read,
     read_curve,
     read_fields,
@@ -39,9 +40,9 @@ from tacit.accounting._mixture import ANSWERS, are_orders, mixture, readings_of
 from tacit.accounting._remaining import Remaining, count_of, remaining_of, rounded_down
 from tacit.accounting._zcdp import rho_cap
 from tacit.accounting.numeric import on_grid
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError
 from tacit.fixes import Either, Fix, Say, Set
-from tacit.parameters import Instance
+from tacit.parameters import Instance, Integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,8 +86,7 @@ class Filter:
         ()
         """
         budget = Instance(Budget, "Filter.start(Budget(epsilon=1))").read("budget", budget)
-        if version not in (VERSION, WITH_CURVE):
-            raise bad_parameter("version", "1 or 2", version, fix=Set(version=WITH_CURVE))
+        version = Integer(VERSION, WITH_CURVE, instead=WITH_CURVE).read("version", version)
         if version == VERSION or budget.epsilon is None or not budget.delta:
             return cls(budget, _ZERO, _ZERO, _ZERO)
         orders = mixture(budget.epsilon, budget.delta).orders
@@ -227,12 +227,8 @@ class Filter:
             return cls(budget, epsilon, delta, rho)
         curve = read_curve(stored["curve"])
         if budget.epsilon is None or not budget.delta or not are_orders([order for order, _ in curve]):
-            raise bad_parameter(
-                "stored filter",
-                "a budget in epsilon and delta with its Renyi orders",
-                (budget, [float(order) for order, _ in curve]),
-                fix="use the stored value unchanged, as Tacit wrote it",
-            )
+            must_be = "a budget in epsilon and delta with its Renyi orders"
+            raise not_as_stored("stored filter", must_be, (budget, [float(order) for order, _ in curve]))
         return cls(budget, epsilon, delta, rho, curve)
 
     def added(self, spend: Spend) -> Filter:

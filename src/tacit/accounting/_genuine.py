@@ -10,8 +10,10 @@ from tacit.accounting._json import DEEPEST
 from tacit.accounting._laws import LossLaw
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code
+from tacit.parameters import Instance
 
 _LAWS = frozenset(get_args(LossLaw))
+_COST = Instance(Cost, "cost=tc.Cost.pure(0.5)", why="a bare number does not say what it bounds")
 _LONGEST = 2**4096  # no number of a cost is longer
 
 
@@ -27,6 +29,7 @@ def genuine(cost: object) -> Cost:
     >>> genuine(Cost.pure(1).sampled(0.1)) == Cost.pure(1).sampled(0.1)
     True
     """
+    cost = _COST.read("cost", cost)
     if type(cost) is not Cost:
         raise _foreign(cost)
     try:
@@ -58,19 +61,11 @@ def _anew(value: object, depth: int) -> Any:
     raise TypeError(kind)
 
 
-def _foreign(cost: object) -> TacitError:
-    if isinstance(cost, Cost):
-        return bad_parameter(
-            "cost",
-            "a Cost made of Tacit's own laws",
-            type(cost),
-            why="a subclass, or a law of another package, could record one cost and charge another",
-            fix=Code("cost=tc.Cost.pure(0.5)"),
-        )
+def _foreign(cost: Cost) -> TacitError:
     return bad_parameter(
         "cost",
-        "a Cost",
-        cost,
-        why="a bare number does not say what it bounds",
+        "a Cost made of Tacit's own laws",
+        type(cost),
+        why="a subclass, or a law of another package, could record one cost and charge another",
         fix=Code("cost=tc.Cost.pure(0.5)"),
     )

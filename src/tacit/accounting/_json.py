@@ -72,6 +72,11 @@ DEEPEST = 16
 _UNCHANGED = "use the stored value unchanged, as Tacit wrote it"
 
 
+def not_as_stored(name: str, must_be: str, got: object, *, why: str = "") -> TacitError:
+    """Say that a stored value is not as Tacit wrote it."""
+    return bad_parameter(name, must_be, got, why=why, fix=_UNCHANGED)
+
+
 def write(value: Fraction | None) -> str | None:
     """Write an exact non-negative rational.
 
@@ -86,13 +91,7 @@ def write(value: Fraction | None) -> str | None:
 def read(name: str, text: object) -> Fraction:
     """Read what `write` wrote, and nothing else."""
     if not isinstance(text, str) or not _EXACT.fullmatch(text):
-        raise bad_parameter(
-            name,
-            'an exact number such as "1/10"',
-            text,
-            why="stored values are exact",
-            fix=_UNCHANGED,
-        )
+        raise not_as_stored(name, 'an exact number such as "1/10"', text, why="stored values are exact")
     return _parsed(text)
 
 
@@ -117,7 +116,7 @@ def read_curve(data: object) -> RenyiCurve:
     """Read what `write_curve` wrote."""
     points = [_sequence("curve", point) for point in _sequence("curve", data)]
     if any(len(point) != 2 for point in points):
-        raise bad_parameter("curve", "a list of [order, divergence]", data, fix=_UNCHANGED)
+        raise not_as_stored("curve", "a list of [order, divergence]", data)
     return tuple(
         (read("order", order), None if value is None else read("divergence", value))
         for order, value in points
@@ -127,7 +126,7 @@ def read_curve(data: object) -> RenyiCurve:
 def read_fields(kind: str, data: object, fields: set[str], *, version: int = VERSION) -> Mapping[str, object]:
     """Check the version and the field names of a stored value before reading from it."""
     if not isinstance(data, Mapping):
-        raise bad_parameter(kind, "a stored JSON object", data, fix=_UNCHANGED)
+        raise not_as_stored(kind, "a stored JSON object", data)
     stored = data.get("version")
     if stored != version or isinstance(stored, bool):
         raise TacitError(
@@ -137,12 +136,8 @@ def read_fields(kind: str, data: object, fields: set[str], *, version: int = VER
             fix="read it with the version of Tacit that wrote it, or with a later one",
         )
     if set(data) != fields | {"version"}:
-        raise bad_parameter(
-            f"stored {kind}",
-            f"an object with {', '.join(sorted({*fields, 'version'}))}",
-            sorted(data, key=str),
-            fix=_UNCHANGED,
-        )
+        must_be = f"an object with {', '.join(sorted({*fields, 'version'}))}"
+        raise not_as_stored(f"stored {kind}", must_be, sorted(data, key=str))
     return data
 
 
@@ -183,9 +178,7 @@ def encode(parts: Parts) -> list[Json]:
 
 def _decode(data: object, depth: int) -> Parts:
     if depth > DEEPEST:
-        raise TacitError(
-            "bad-parameter", f"the stored cost is nested more than {DEEPEST} levels deep", fix=_UNCHANGED
-        )
+        raise not_as_stored("the stored cost", f"nested at most {DEEPEST} levels deep", "a deeper one")
     return canonical((_decode_law(one, depth), _whole("times", one["times"])) for one in _objects(data))
 
 
@@ -196,7 +189,7 @@ def _decode_law(data: Mapping[str, object], depth: int) -> LossLaw:
             _only(data, "curve")
             points = [_sequence("curve", point) for point in _sequence("curve", data["curve"])]
             if any(len(point) != 2 for point in points):
-                raise bad_parameter("curve", "a list of [order, divergence]", data["curve"], fix=_UNCHANGED)
+                raise not_as_stored("curve", "a list of [order, divergence]", data["curve"])
             return RenyiLoss(
                 tuple((read("order", order), read("divergence", value)) for order, value in points)
             )
@@ -246,27 +239,23 @@ def _objects(data: object) -> list[Mapping[str, object]]:
     items = _sequence("parts", data)
     for one in items:
         if not isinstance(one, Mapping) or "times" not in one:
-            raise bad_parameter("stored part", 'an object with "law" and "times"', one, fix=_UNCHANGED)
+            raise not_as_stored("stored part", 'an object with "law" and "times"', one)
     return [one for one in items if isinstance(one, Mapping)]
 
 
 def _only(data: Mapping[str, object], *fields: str) -> None:
     if set(data) != {"law", "times", *fields}:
-        raise bad_parameter(
-            "stored law",
-            f"an object with {', '.join(sorted({*fields, 'law', 'times'}))}",
-            sorted(data, key=str),
-            fix=_UNCHANGED,
-        )
+        must_be = f"an object with {', '.join(sorted({*fields, 'law', 'times'}))}"
+        raise not_as_stored("stored law", must_be, sorted(data, key=str))
 
 
 def _sequence(name: str, value: object) -> Sequence[object]:
     if not isinstance(value, list | tuple):
-        raise bad_parameter(name, "a list", value, fix=_UNCHANGED)
+        raise not_as_stored(name, "a list", value)
     return value
 
 
 def _whole(name: str, value: object) -> int:
     if not isinstance(value, int):
-        raise bad_parameter(name, "a positive whole number", value, fix=_UNCHANGED)
+        raise not_as_stored(name, "a positive whole number", value)
     return whole_number(name, value)

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Final
 from tacit.accounting._numbers import exact_number
 from tacit.errors import bad_parameter
 from tacit.fixes import Set
-from tacit.parameters import Choice, Integer
+from tacit.parameters import Choice, Integer, Listed, RealNumber
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from fractions import Fraction
 
 #: The laws of the number of runs of which the best is shown.
 RUN_LAWS: Final = ("logarithmic", "geometric", "poisson")
+_GAMMA: Final = RealNumber(above=0, below=1, instead=0.027)
 
 
 def read_positive(law: object, *names: str) -> None:
@@ -25,13 +27,18 @@ def read_positive(law: object, *names: str) -> None:
 def checked_runs(runs: str, parameter: Fraction) -> None:
     """Refuse a law of the number of runs that is unknown, or a parameter outside its range."""
     Choice(RUN_LAWS).read("law", runs)
-    if runs != "poisson" and parameter >= 1:
-        raise bad_parameter("gamma", "between 0 and 1", float(parameter), fix=Set(gamma=0.027))
+    if runs != "poisson":
+        _GAMMA.read("gamma", parameter)
 
 
 def several_categories(categories: int) -> int:
     """Read a number of categories, at least 2."""
     return Integer(2, instead=3).read("categories", categories)
+
+
+def check_not_empty(name: str, costs: Collection[object], example: str) -> None:
+    """Refuse a cost that would be made of no other cost."""
+    Listed("costs", example).read(name, costs)
 
 
 def check_whole_move(sensitivity: Fraction) -> None:

@@ -18,11 +18,15 @@ from dataclasses import dataclass
 from fractions import Fraction  # noqa: TC003 - field types stay resolvable
 from typing import TYPE_CHECKING, Final, TypeAlias, get_args
 
-from tacit.accounting._law_fields import check_whole_move, checked_runs, read_positive, several_categories
+from tacit.accounting._law_fields import (
+    check_not_empty,
+    check_whole_move,
+    checked_runs,
+    read_positive,
+    several_categories,
+)
 from tacit.accounting._numbers import exact_number, whole_number
-from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Code, Set
-from tacit.parameters import Delta, RealNumber, Share
+from tacit.parameters import Delta, Listed, RealNumber, Share
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -157,12 +161,7 @@ class RenyiLoss:
             exact = exact_number("order", order)
             RealNumber(above=1, instead=2).read("order", order)
             points[exact] = min(points.get(exact, value := exact_number("divergence", divergence)), value)
-        if not points:
-            raise TacitError(
-                "bad-parameter",
-                "curve must contain at least one order with its divergence",
-                fix=Set(curve={2: 0.1}),
-            )
+        Listed("orders with their divergences", "[(2, 0.1)]").read("curve", [*points])
         object.__setattr__(self, "curve", tuple(sorted(points.items())))
 
 
@@ -221,8 +220,7 @@ class ParallelLoss:
 
     def __post_init__(self) -> None:
         branches = {canonical(branch) for branch in self.branches}
-        if not branches:
-            raise bad_parameter("branches", "at least one cost", (), fix=Code("Cost.parallel(a, b)"))
+        check_not_empty("branches", branches, "[a, b]")
         object.__setattr__(self, "branches", tuple(sorted(branches, key=_parts_key)))
 
 
@@ -268,8 +266,7 @@ class BestOfLoss:
         read_positive(self, "parameter")
         checked_runs(self.runs, self.parameter)
         candidates = {canonical(one) for one in self.candidates}
-        if not candidates:
-            raise bad_parameter("candidates", "at least one cost", (), fix=Code("Cost.best_of(a, runs=10)"))
+        check_not_empty("candidates", candidates, "[a, b]")
         object.__setattr__(self, "candidates", tuple(sorted(candidates, key=_parts_key)))
 
 

@@ -14,10 +14,10 @@ from tacit.accounting._laws import GaussianLoss, GDPLoss, ParallelLoss, Parts
 from tacit.accounting._meaning import Meaning
 from tacit.accounting._renyi_curve import divergence_of_sum
 from tacit.accounting.numeric import Bracket, float_down, float_up, on_grid
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError
 from tacit.exact import Number, rational
 from tacit.fixes import Code, Either, Set
-from tacit.parameters import RealNumber
+from tacit.parameters import RealNumber, exactly_one
 
 
 class Readings(Meaning):
@@ -72,10 +72,7 @@ class Readings(Meaning):
         >>> low <= high
         True
         """
-        if (delta is None) == (epsilon is None):
-            raise bad_parameter(
-                "bounds", "read at a delta or at an epsilon", "both or neither", fix=Set(delta=1e-6)
-            )
+        exactly_one("an interval of a cost", fix=Set(delta=1e-6), delta=delta, epsilon=epsilon)
         if epsilon is not None:
             return _worst_case.delta_bounds(self.parts, rational("epsilon", epsilon, zero=True), lower=True)
         mass = read_delta(delta)  # type: ignore[arg-type] # one of the two is given

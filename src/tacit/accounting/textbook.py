@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.fixes import Code
 from tacit.parameters import RealNumber, Share
 
 if TYPE_CHECKING:
@@ -137,15 +136,8 @@ def gaussian_sigma(epsilon: Number, *, delta: Number, sensitivity: Number) -> fl
     >>> round(gaussian_sigma(0.5, delta=1e-6, sensitivity=0.024), 4)
     0.2543
     """
-    e = _positive("epsilon", epsilon)
-    if e > 1:
-        raise bad_parameter(
-            "epsilon",
-            "at most 1 in the classic formula",
-            epsilon,
-            why="above 1 its noise is too small",
-            fix=Code("tacit.accounting.sigma_for(Budget(epsilon=2, delta=1e-6), sensitivity=1)"),
-        )
+    why = "above 1 the classic formula's noise is too small; tacit.accounting.sigma_for serves every epsilon"
+    e = float(Share(why=why).read("epsilon", epsilon))
     return (
         _positive("sensitivity", sensitivity)
         * math.sqrt(2 * math.log(1.25 / _probability("delta", delta)))

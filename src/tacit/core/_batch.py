@@ -15,6 +15,7 @@ from tacit.core._release import Release
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational, read_fraction
 from tacit.fixes import Code, Set
+from tacit.parameters import Listed, Mapped, Omitted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -83,10 +84,7 @@ def batch(
         raise bad_parameter("names", "different from q1, q2 and so on", sorted(named), fix=_EXAMPLE)
     ready = [isinstance(one, Plan) for _, one in members]
     if all(ready):
-        if weights is not None:
-            raise bad_parameter(
-                "weights", "omitted for plans, which have their cost already", weights, fix=Set(weights=None)
-            )
+        Omitted("for plans, which have their cost already").read("weights", weights)
         return _joined(members, None)
     for name, one in members:
         if isinstance(one, Plan) or not (callable(getattr(one, "plan", None)) or callable(one)):
@@ -318,14 +316,9 @@ def _read_weights(
     if given is None:
         return (Fraction(1),) * len(names)
     if isinstance(given, Named):
-        if unknown := [name for name in given if name not in names]:
-            raise bad_parameter(
-                "weights", f"given for {', '.join(names)} only", unknown[0], fix=Set(weights={names[0]: 2})
-            )
-        return tuple(rational(f"the weight of {name}", given.get(name, 1)) for name in names)
-    listed: Any = given
-    if isinstance(listed, str) or not hasattr(listed, "__len__") or len(listed) != len(names):
-        raise bad_parameter(
-            "weights", f"{len(names)} numbers, or numbers by name", given, fix=Set(weights=[1] * len(names))
-        )
-    return tuple(rational(f"the weight of {name}", one) for name, one in zip(names, given, strict=True))
+        example = f"weights={{{names[0]!r}: 2}}"
+        weights = Mapped("numbers by name", example, names=tuple(names)).read("weights", given)
+        return tuple(rational(f"the weight of {name}", weights.get(name, 1)) for name in names)
+    words = "numbers in the order of the questions (or numbers by name)"
+    listed = Listed(words, str([1] * len(names)), len(names), len(names)).read("weights", given)
+    return tuple(rational(f"the weight of {name}", one) for name, one in zip(names, listed, strict=True))

@@ -15,6 +15,7 @@ from tacit.core._schedule_page import remedy_of, schedule_figure, schedule_page,
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Choose, Code, Set
+from tacit.parameters import Instance, Listed
 from tacit.report import Reportable
 from tacit.show import Drawn, Figure
 
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 
 _FIELDS = ("name", "question", "within", "epsilon", "rho", "delta", "confidence", "size", "times", "priority")
 _MOST_TIMES = 1_000
-_EXAMPLE = Code("tc.budget_plan([{'name': 'stays', 'question': q, 'within': 5, 'times': 12}], tc.Budget(3))")
+_BUDGET = Instance(Budget, "tc.Budget(epsilon=3)", "a Budget or a dataset")
+_REPORT = "{'name': 'stays', 'question': q, 'within': 5, 'times': 12}"
+_EXAMPLE = Code(f"tc.budget_plan([{_REPORT}], tc.Budget(3))")
 
 
 def budget_plan(reports: Sequence[Mapping[str, Any]], budget: Budget | Dataset) -> BudgetSchedule:
@@ -74,12 +77,8 @@ def budget_plan(reports: Sequence[Mapping[str, Any]], budget: Budget | Dataset) 
     >>> [(line.asked.name, line.fitting) for line in year.lines]
     [('monthly', 12), ('yearly', 0)]
     """
-    given: object = reports
-    if isinstance(given, str | Mapping) or not hasattr(given, "__iter__"):
-        raise bad_parameter("reports", "a list of reports", reports, fix=_EXAMPLE)
-    asked = [AskedReport.read(one, place) for place, one in enumerate(reports, 1)]
-    if not asked:
-        raise bad_parameter("reports", "at least one report", reports, fix=_EXAMPLE)
+    listed = Listed("reports", f"[{_REPORT}]").read("reports", reports)
+    asked = [AskedReport.read(one, place) for place, one in enumerate(listed, 1)]
     names = [one.name for one in asked]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -131,8 +130,7 @@ class AskedReport:
     @classmethod
     def read(cls, given: Mapping[str, Any], place: int) -> AskedReport:
         """Read a report, or refuse with what is wrong in it."""
-        if not isinstance(given, Mapping):
-            raise bad_parameter("a report", "a mapping with a question in it", given, fix=_EXAMPLE)
+        given = Instance(Mapping, str(_EXAMPLE), "a mapping with a question in it").read("a report", given)
         for field in given:
             if field not in _FIELDS:
                 raise TacitError(
@@ -296,11 +294,9 @@ class BudgetSchedule(Drawn, Reportable):
 
 def _states_of(budget: Any) -> list[Filter]:
     """Return the filter of a budget; of a dataset that of its account, and those of all accounts above."""
-    if isinstance(budget, Budget):
-        return [Filter.start(budget)]
     ledger = getattr(budget, "_ledger", None)
     if ledger is None:
-        raise bad_parameter("budget", "a Budget or a dataset", budget, fix=Code("tc.Budget(epsilon=3)"))
+        return [Filter.start(_BUDGET.read("budget", budget))]
     account = ledger.account(budget.identity.name)
     found: list[Filter] = [account.filter]
     while getattr(account, "parent", None) is not None:  # a service shows the allotment alone

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
-from tacit.fixes import Choose, Declare, Fix, Set
+from tacit.fixes import Choose, Declare, Set
 
 Kind: TypeAlias = Literal["number", "text", "boolean", "date"]
 KINDS: tuple[Kind, ...] = ("number", "text", "boolean", "date")
@@ -208,10 +208,33 @@ def _of_table(table: str, given: Mapping[str, int | None]) -> int | None:
 def _limit(name: str, value: int) -> int:
     fix = Declare("limits", DEFAULT_ROWS, column=name)
     called = f"the limit {name!r}"
-    most = count(called, value, zero=False, fix=fix)
-    if most > _MOST:
+    limit = count(called, value, zero=False, fix=fix)
+    if limit > _MOST:
         raise bad_parameter(called, f"at most {_MOST:,}", value, fix=fix)
-    return most
+    return limit
+
+
+@dataclass(frozen=True, slots=True)
+class _Fact:
+    """A fact about one column, as its curator declares it, with an example of it."""
+
+    name: Literal["types", "bounds", "keys"]
+    column: str
+    example: object
+
+    @property
+    def words(self) -> str:
+        """What a refusal calls it: the bounds of 'age'."""
+        return f"the {'type' if self.name == 'types' else self.name} of {self.column!r}"
+
+    @property
+    def fix(self) -> Declare:
+        """A declaration that is accepted."""
+        return Declare(self.name, self.example, column=self.column)
+
+    def refusal(self, must_be: str, got: object, *, why: str = "") -> TacitError:
+        """Say what was declared in its place."""
+        return bad_parameter(self.words, must_be, got, why=why, fix=self.fix)
 
 
 def read_kind(column: str, written: object) -> Kind:
@@ -219,45 +242,35 @@ def read_kind(column: str, written: object) -> Kind:
     word = written.__name__ if isinstance(written, type) else written
     kind = _WRITTEN.get(word.lower()) if isinstance(word, str) else None
     if kind is None:
-        raise bad_parameter(
-            f"the type of {column!r}",
-            "number, text, boolean or date",
-            written,
-            fix=Declare("types", "number", column=column),
-        )
+        raise _Fact("types", column, "number").refusal("number, text, boolean or date", written)
     return kind
 
 
 def read_bounds(column: str, given: object) -> tuple[Fraction, Fraction]:
     """Read a pair of bounds, low below high."""
-    called, fix = f"the bounds of {column!r}", Declare("bounds", (0, 30), column=column)
+    bounds = _Fact("bounds", column, (0, 30))
     if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
-        raise bad_parameter(called, "a pair (low, high)", given, fix=fix)
-    low, high = (rational(called, bound, zero=True, negative=True, fix=fix) for bound in given)
+        raise bounds.refusal("a pair (low, high)", given)
+    low, high = (rational(bounds.words, end, zero=True, negative=True, fix=bounds.fix) for end in given)
     if not low < high:
-        raise bad_parameter(called, "a pair with low below high", given, fix=fix)
+        raise bounds.refusal("a pair with low below high", given)
     if max(abs(low), abs(high)) > Fraction(10) ** 100 or high - low < Fraction(1, 10**100):
-        raise bad_parameter(called, "between 1e-100 and 1e100 in size", given, fix=fix)
+        raise bounds.refusal("between 1e-100 and 1e100 in size", given)
     return low, high
 
 
 def read_keys(column: str, given: object) -> tuple[object, ...]:
     """Read a list of public keys: different plain values of one kind, sorted."""
-    called, fix = f"the keys of {column!r}", Declare("keys", ["A", "B"], column=column)
+    declared = _Fact("keys", column, ["A", "B"])
     if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
-        raise bad_parameter(called, "a list of values", given, fix=fix)
-    keys = [_plain(called, value, fix) for value in given]
+        raise declared.refusal("a list of values", given)
+    keys = [_plain(declared, value) for value in given]
     if not keys:
-        raise bad_parameter(called, "a list of at least one value", given, fix=fix)
-    if len({type(k) for k in keys}) > 1:
-        raise bad_parameter(called, "values of one kind", keys, fix=fix)
+        raise declared.refusal("a list of at least one value", given)
+    if len({type(key) for key in keys}) > 1:
+        raise declared.refusal("values of one kind", keys)
     if len(set(keys)) != len(keys):
-        raise TacitError(
-            "bad-parameter",
-            f"{called} list a value twice",
-            why="each key is one row of the answer",
-            fix=fix,
-        )
+        raise declared.refusal("a list of different values", keys, why="each key is one row of the answer")
     return tuple(sorted(keys))  # type: ignore[type-var]
 
 
@@ -276,7 +289,7 @@ def is_writable(text: str) -> bool:
     return True
 
 
-def _plain(called: str, value: object, fix: Fix) -> object:
+def _plain(keys: _Fact, value: object) -> object:
     if type(value).__module__ == "numpy" and hasattr(value, "item"):
         value = value.item()
     if isinstance(value, bool) or (isinstance(value, str) and is_writable(value)):
@@ -285,7 +298,7 @@ def _plain(called: str, value: object, fix: Fix) -> object:
         return _moment(value)
     if isinstance(value, int | float) and value == value and abs(value) < 2**53:
         return float(value)
-    raise bad_parameter(called, "a list of texts, numbers, booleans or dates", value, fix=fix)
+    raise keys.refusal("a list of texts, numbers, booleans or dates", value)
 
 
 def _moment(value: date) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
@@ -11,9 +10,11 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational, read_fraction
 from tacit.fixes import Either, Set
 from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace
-from tacit.parameters import Integer
+from tacit.parameters import Integer, Mapped, Omitted, RealNumber
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tacit.accounting import Adjacency
     from tacit.core._protocols import JSON
 
@@ -30,6 +31,7 @@ DELTA, RHO, RHO_WITH_DELTA, WITHIN, SIZE, WEIGHTS = (
 ANY_TOTAL = frozenset({DELTA, RHO})
 _SIZE = Integer(1, 10**300, instead=1000)  # rows; errors are divided by it as floats
 _CONFIDENCE = Fraction(95, 100)
+_BETWEEN_0_AND_1 = RealNumber(above=0, below=1, instead=0.95)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +93,14 @@ class Goal:
             What the question can be planned with beside epsilon and the confidence: ``delta``, ``rho``,
             ``rho with delta``, ``within``, ``size``, ``weights``.
         """
-        level = rational("confidence", confidence)
-        if not 0 < float(level) < 1:
-            raise bad_parameter("confidence", "between 0 and 1", confidence, fix=Set(confidence=0.95))
+        level = _BETWEEN_0_AND_1.read("confidence", confidence)
+        _BETWEEN_0_AND_1.read("confidence", float(level))  # a fraction next to 1 is refused, too
         rows = None if size is None else _SIZE.read("size", size)
         totals = {"epsilon": epsilon, "rho": rho, "within": within}
         _check_one_total({name: value for name, value in totals.items() if value is not None}, takes)
         for name, value in (("delta", delta or None), ("size", size), ("weights", weights)):
             if value is not None and name not in takes:
-                raise _not_taken(name, value)
+                _refuse_not_taken(name, value)
         small = rational("delta", delta, zero=True)
         if small >= 1 or (rho is not None and small and RHO_WITH_DELTA not in takes):
             allowed = "below 1" if RHO_WITH_DELTA in takes else "below 1, and 0 with rho"
@@ -171,7 +172,7 @@ def _check_one_total(given: Mapping[str, object], takes: frozenset[str]) -> None
     able = ["epsilon", *(name for name in (RHO, "within") if name in takes)]
     for name, value in given.items():
         if name not in able:
-            raise _not_taken(name, value)
+            _refuse_not_taken(name, value)
     if len(given) == 1:
         return
     named = ", ".join(able[:-1]) + f" and {able[-1]}" if len(able) > 1 else able[0]
@@ -186,17 +187,10 @@ def _check_one_total(given: Mapping[str, object], takes: frozenset[str]) -> None
     )
 
 
-def _not_taken(name: str, value: object) -> TacitError:
-    return bad_parameter(
-        name,
-        "omitted here",
-        value,
-        why="this question cannot be planned with it",
-        fix=Set(**{name: None}) if name != "rho" else Set(epsilon=1),
-    )
+def _refuse_not_taken(name: str, value: object) -> None:
+    fix = Set(**{name: None}) if name != "rho" else Set(epsilon=1)
+    Omitted("here", why="this question cannot be planned with it", fix=fix).read(name, value)
 
 
 def _read_weights(given: Mapping[str, Number]) -> dict[str, Fraction]:
-    if not isinstance(given, Mapping):
-        raise bad_parameter("weights", "numbers by column", given, fix=Set(weights={"n": 2}))
-    return {name: rational(f"the weight of {name}", weight) for name, weight in given.items()}
+    return Mapped("numbers by column", "weights={'n': 2}", each=RealNumber()).read("weights", given)

@@ -14,8 +14,9 @@ from tacit.core._plan_run import Member, add_up, check_source, together_hash
 from tacit.core._registry import registered
 from tacit.core._release import Content, Release
 from tacit.core._remote_answers import answer_of, service_of
-from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Code, Set
+from tacit.errors import TacitError
+from tacit.fixes import Code
+from tacit.parameters import Omitted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -304,8 +305,8 @@ class Plan(Generic[C]):
         return registered("plan.power")(self, **assumed)
 
     def _check_one_draw(self, account: str | None) -> None:
-        if account is not None and len(self._members) > 1:
-            raise bad_parameter("account", "omitted if several datasets pay", account, fix=Set(account=None))
+        if len(self._members) > 1:
+            Omitted("if several datasets pay").read("account", account)
         if self._members[0].stages:
             raise _wrong_shape(f"the plan is a run of {self.instalments} instalments", "run")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tacit.core._release import Release
-from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Set
+from tacit.errors import TacitError
+from tacit.parameters import Omitted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,10 +45,7 @@ def answer_of(
 
     Guarantee: the release belongs to this plan; its certificate names the plan's hash.
     """
-    if who:
-        raise bad_parameter(
-            "who", "omitted", who, why="the service records who asks by itself", fix=Set(who="")
-        )
+    Omitted("here", why="the service records who asks by itself", absent="").read("who", who)
     document = service.answer(plan.to_json(), account=account, purpose=purpose, key=key, stored=stored)
     if document is None and stored:
         return None

@@ -10,7 +10,8 @@ from itertools import groupby
 from operator import add
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,8 +57,7 @@ def stages_of(task: RunTask[Any, Any]) -> tuple[Stage, ...]:
             stages[-1] = Stage(stages[-1].first, number, stages[-1].mechanisms)
         else:
             stages.append(Stage(number, number, mechanisms))
-    if not stages:
-        raise bad_parameter("instalments", "at least 1", task.instalments)
+    Integer(1).read("instalments", task.instalments)
     return tuple(stages)
 
 

@@ -9,6 +9,7 @@ from tacit.accounting import ADJACENCIES, Adjacency, Budget
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Code, Declare, Either, Say, Set
+from tacit.parameters import Choice, Instance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -175,10 +176,7 @@ def read_identity(
         raise bad_parameter(
             "name", "printable text of at most 200 characters", name, fix=Declare("name", "visits")
         )
-    if adjacency not in ADJACENCIES:
-        raise bad_parameter(
-            "adjacency", " or ".join(ADJACENCIES), adjacency, fix=Declare("adjacency", "add/remove")
-        )
+    Choice(ADJACENCIES).read("adjacency", adjacency)
     whom = unit if isinstance(unit, Unit) else Unit(unit)
     return Identity(name, count("version", version, zero=False), whom, adjacency)
 
@@ -209,14 +207,8 @@ def open_account(
         Where the data is: paths and tables, never what is in them. The account keeps keyed digests of them,
         so that a second account for the same place is noticed.
     """
-    if not isinstance(budget, Budget):
-        raise bad_parameter(
-            "budget",
-            "a Budget",
-            budget,
-            why="there is no default epsilon",
-            fix=Declare("budget", {"epsilon": 1}),
-        )
+    example = "tc.protect(..., budget=tc.Budget(epsilon=1))"
+    Instance(Budget, example, why="there is no default epsilon").read("budget", budget)
     books: Any = ledger
     label = books.source_label(places) if places and hasattr(ledger, "source_label") else ""
     beside = [name for name in books.accounts_of_source(label) if name != identity.name] if label else []

@@ -424,7 +424,7 @@ def test_budgets_refuse_a_delta_outside_zero_to_one(bad):
 
 def test_a_budget_is_given_in_epsilon_or_in_rho():
     for given_ in ({}, {"epsilon": 1, "rho": 1}, {"delta": 1e-6}):
-        with pytest.raises(TacitError, match="epsilon or in rho"):
+        with pytest.raises(TacitError, match="exactly one of epsilon and rho"):
             Budget(**given_)
 
 

@@ -1,7 +1,7 @@
 """Expressions and grids as the DuckDB engine writes them, for tests that run them on their own."""
 
-from tacit.engines._duckdb_dialect import DUCKDB
-from tacit.engines._sql_expressions import SqlWriter
+from tacit.engines.duckdb._dialect import DUCKDB
+from tacit.engines.sql._relations import SqlWriter
 
 WRITER = SqlWriter(DUCKDB)
 quantised = WRITER.quantised

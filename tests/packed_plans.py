@@ -13,7 +13,7 @@ import gc
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from tacit.engines._sql_statements import statements
+from tacit.engines.sql._statements import statements
 from tacit.tables._exact_integers import by_group, public_tables
 from tacit.tables._lowering import lower
 

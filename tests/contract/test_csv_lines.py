@@ -18,8 +18,8 @@ import pytest
 
 import tacit as tc
 from tacit.engines import DuckDB, csv_file, read_source
-from tacit.engines import _sources as sources
-from tacit.engines._row_files import readable_copy
+from tacit.engines.sources import _sources as sources
+from tacit.engines.sources._row_files import readable_copy
 from twins import csv_reader
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def test_a_well_formed_file_is_accepted_and_read_as_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     """Parts may end anywhere."""
-    from tacit.engines import _csv_form
+    from tacit.engines.sources import _csv_form
 
     monkeypatch.setattr(_csv_form, "_CHUNK", size)
     for seed in range(8):
@@ -206,7 +206,7 @@ def test_a_defect_that_comes_after_the_charge_is_one_opaque_failure(
 def test_a_file_that_passed_is_not_read_again_until_it_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tacit.engines import _csv_form
+    from tacit.engines.sources import _csv_form
 
     file, scans = tmp_path / "v.csv", []
     file.write_text("id,los\n1,3\n")

@@ -16,15 +16,15 @@ import pytest
 
 import tacit as tc
 from asking import HUGE
-from tacit.engines._dialect import Dialect
-from tacit.engines._sql_expressions import SqlWriter
-from tacit.engines._sql_statements import statements
+from tacit.engines.sql._dialect import Dialect
+from tacit.engines.sql._relations import SqlWriter
+from tacit.engines.sql._statements import statements
 from tacit.tables._lowering import lower
 
 FOLDER = Path(__file__).parent / "snapshots"
 #: Every dialect, and where its instance is.
 DIALECTS = {
-    "duckdb": ("tacit.engines._duckdb_dialect", "DUCKDB"),
+    "duckdb": ("tacit.engines.duckdb._dialect", "DUCKDB"),
     "postgres": ("tacit.engines.postgres._dialect", "POSTGRES"),
     "spark": ("tacit.engines.spark._dialect", "SPARK"),
 }

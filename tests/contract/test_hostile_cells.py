@@ -184,11 +184,11 @@ def test_cells_with_line_ends_keep_them(tmp_path: Path) -> None:
 
 def test_a_long_file_is_coded_at_every_place(tmp_path: Path) -> None:
     """Parts of the copy end anywhere, also between a return and a feed."""
-    from tacit.engines._csv_files import copy_with_coded_cells
+    from tacit.engines.sources._csv_files import copy_with_coded_cells
 
     body = b"".join(b"p%d,A,x\ry\r\n" % i for i in range(40))
     (tmp_path / "t.csv").write_bytes(b"u,h,x\r\n" + body)
-    from tacit.engines import _csv_files
+    from tacit.engines.sources import _csv_files
 
     plain = _csv_files._CHUNK
     try:
@@ -204,7 +204,7 @@ def test_a_long_file_is_coded_at_every_place(tmp_path: Path) -> None:
 
 def test_a_return_in_one_cell_does_not_make_the_lines_of_others_too_long(tmp_path: Path) -> None:
     """A coded line is longer and may be skipped: it is coded or not whatever the other lines hold."""
-    from tacit.engines._csv_files import copy_with_coded_cells
+    from tacit.engines.sources._csv_files import copy_with_coded_cells
 
     for end in (b"\n", b"\r\n"):
         others = b"u,h,x" + end + b"p1,\x1a\x1a,1" + end
@@ -220,7 +220,7 @@ def test_a_return_in_one_cell_does_not_make_the_lines_of_others_too_long(tmp_pat
 def test_the_longest_line_is_read_also_once_it_is_coded_and_a_longer_one_is_refused(tmp_path: Path) -> None:
     """A coded line is up to three times as long, and the engine's reader skips lines beyond 64 MiB."""
     from tacit.engines import csv_file
-    from tacit.engines._row_files import readable_copy
+    from tacit.engines.sources._row_files import readable_copy
 
     longest = b"\x81" * ((16 << 20) - 3)  # not a letter of windows-1252: three bytes of UTF-8
     (tmp_path / "t.csv").write_bytes(b"u,h\np0,A\np1," + longest + b"\np2,A\n")

@@ -17,7 +17,7 @@ import hostile_values as hv
 import tacit as tc
 from tacit.algebra import Call, kind_of, lit
 from tacit.engines import DuckDB, SourceTable, read_source
-from tacit.engines._duckdb_dialect import DuckDBDialect
+from tacit.engines.duckdb._dialect import DuckDBDialect
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ import tacit as tc
 from asking import task_of
 from tacit.audit import audit
 from tacit.core._plan_run import run
-from tacit.engines._duckdb_dialect import DuckDBDialect
+from tacit.engines.duckdb._dialect import DuckDBDialect
 
 BASE = pd.DataFrame({"pid": [1, 2, 3]})
 ONE = pd.DataFrame({"pid": [1, 2, 3, 99]})

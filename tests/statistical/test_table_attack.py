@@ -26,10 +26,14 @@ def test_one_unit_moves_no_plan_by_more_than_it_declares(tmp_path):
     ("broken", "source"),
     [
         # line ends inside cells end lines, so that one person forges others
-        ({"tacit.engines._duckdb.copy_with_coded_cells": lambda file, copy: False}, "csv"),
+        ({"tacit.engines.duckdb._engine.copy_with_coded_cells": lambda file, copy: False}, "csv"),
         # limits on rows are not kept
         (
-            {"tacit.engines._duckdb.limited_view": lambda name, rows, *_, **__: _every_row(name, rows)},
+            {
+                "tacit.engines.duckdb._engine.limited_view": lambda name, rows, *_, **__: _every_row(
+                    name, rows
+                )
+            },
             "arrow",
         ),
     ],

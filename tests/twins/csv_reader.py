@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tacit.engines._csv_form import CsvDialect
+    from tacit.engines.sources._csv_form import CsvDialect
 
 __all__ = ["check_nothing"]
 
 
 def check_nothing(file: Path, dialect: CsvDialect, *_declared: object) -> None:
-    """Accept every file, in the place of `tacit.engines._csv_form.check_form`."""
+    """Accept every file, in the place of `tacit.engines.sources._csv_form.check_form`."""
     del file, dialect

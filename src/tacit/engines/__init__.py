@@ -1,21 +1,36 @@
-"""Engines compute exact integers where the data is. Every engine runs the same contract tests."""
+"""Engines compute exact integers where the data is. Every engine runs the same contract tests.
 
-from tacit.engines._choice import open_engine, place_source
-from tacit.engines._columns import ColumnRole, ReadColumns, SourceColumns
-from tacit.engines._connections import limit_connections
-from tacit.engines._csv_conversion import Conversion, convert_csv
+- ``_interface``: what every engine does, and which one reads a source.
+- ``_declared``: the engine of a dataset without data, which writes SQL and reads nothing.
+- ``_values``: values as SQL reads them: owners, columns, texts.
+- ``sql``: the one writer of SQL, and what a dialect must write.
+- ``sources``: where the rows are: files, frames, databases.
+- ``duckdb``: the engine in this process.
+- ``postgres``: tables of a PostgreSQL database, read in place.
+- ``spark``: tables and files of a Spark session.
+"""
+
 from tacit.engines._declared import DIALECTS, DeclaredColumns, DeclaredTables, dialect_named
-from tacit.engines._dialect import STORED_TYPES, Dialect
-from tacit.engines._duckdb import DuckDB
-from tacit.engines._frames import cell_text
-from tacit.engines._protocol import Engine, EngineTransaction, SmallTables, StatementRows
-from tacit.engines._remote_files import is_remote
-from tacit.engines._row_files import KEPT, read_kept, read_note, write_rows
-from tacit.engines._source_arguments import csv_file, read_source
-from tacit.engines._source_checks import check_sources
-from tacit.engines._sources import READING_FACTS, CsvSource, Source, SourceTable, empty_table
-from tacit.engines._sql_expressions import grid_columns
+from tacit.engines._interface import (
+    Engine,
+    EngineTransaction,
+    SmallTables,
+    StatementRows,
+    open_engine,
+    place_source,
+)
 from tacit.engines._values import MOST_TEXT, TYPE_FAMILIES, quote
+from tacit.engines.duckdb._connections import limit_connections
+from tacit.engines.duckdb._engine import DuckDB
+from tacit.engines.sources._arguments import check_sources, csv_file, read_source
+from tacit.engines.sources._columns import ColumnRole, ReadColumns, SourceColumns
+from tacit.engines.sources._conversion import Conversion, convert_csv
+from tacit.engines.sources._frames import cell_text
+from tacit.engines.sources._parquet import is_remote
+from tacit.engines.sources._row_files import KEPT, read_kept, read_note, write_rows
+from tacit.engines.sources._sources import READING_FACTS, CsvSource, Source, SourceTable, empty_table
+from tacit.engines.sql._dialect import STORED_TYPES, Dialect
+from tacit.engines.sql._relations import grid_columns
 
 __all__ = [
     "DIALECTS",

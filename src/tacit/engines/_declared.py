@@ -11,9 +11,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
 from tacit.algebra import Column
-from tacit.engines._duckdb_dialect import DUCKDB
-from tacit.engines._sql_expressions import SqlWriter
-from tacit.engines._sql_statements import statements
+from tacit.engines.duckdb._dialect import DUCKDB
+from tacit.engines.sql._relations import SqlWriter
+from tacit.engines.sql._statements import statements
 from tacit.errors import TacitError
 from tacit.fixes import Declare
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from tacit.algebra import Node, Statistic, TableQuestion
     from tacit.core import Kind
-    from tacit.engines._dialect import Dialect, StoredType
     from tacit.engines._values import TypeFamily
+    from tacit.engines.sql._dialect import Dialect, StoredType
 
 #: The dialects by name, and the rooms that write them.
 DIALECTS = {

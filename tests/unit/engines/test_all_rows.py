@@ -3,7 +3,7 @@
 import duckdb
 import pytest
 
-from tacit.engines._connections import all_rows
+from tacit.engines.duckdb._connections import all_rows
 
 TEXTS = (
     "SELECT CASE WHEN i % 3 = 0 THEN NULL ELSE 'text ' || (i % 7) END, i, i * 0.5e0, [i] FROM range({}) t(i)"

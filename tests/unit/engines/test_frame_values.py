@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacit.engines._frames import cell_text
+from tacit.engines.sources._frames import cell_text
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from itertools import product
 
 import duckdb
 
-from tacit.engines._dialect import hashed_part
-from tacit.engines._duckdb_dialect import PORTABLE_DUCKDB
 from tacit.engines._values import MACROS
+from tacit.engines.duckdb._dialect import PORTABLE_DUCKDB
+from tacit.engines.sql._dialect import hashed_part
 
 HOSTILE = ["", "-", "|", "|.", "|,", "|-", "||", ".", ",", "a", "a|,b", "a|,", "|,a", "|.|,", None]
 

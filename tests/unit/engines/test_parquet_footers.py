@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tacit.engines._parquet_footers import copy_with_bytes
+from tacit.engines.sources._parquet import copy_with_bytes
 
 
 def test_a_copy_has_bytes_for_texts_and_nothing_else_changed(tmp_path: Any) -> None:

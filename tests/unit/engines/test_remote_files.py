@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
-from tacit.engines import _remote_files as remote
 from tacit.engines import read_source
+from tacit.engines.sources import _parquet as remote
 from tacit.errors import TacitError
 from tacit.tables import read_config
 

@@ -136,10 +136,10 @@ def test_one_row_changes_no_statistic_beyond_its_sensitivity_at_event_level(limi
 
 def test_the_search_finds_a_sensitivity_that_is_too_small(monkeypatch):
     """The broken twin: with limits left out of the SQL the same search finds the violation."""
-    from tacit.engines import _sql_statements
+    from tacit.engines.sql import _statements
 
-    real = _sql_statements.relation_sql
-    monkeypatch.setattr(_sql_statements, "relation_sql", lambda *args: real(*args).replace(" first 1", ""))
+    real = _statements.relation_sql
+    monkeypatch.setattr(_statements, "relation_sql", lambda *args: real(*args).replace(" first 1", ""))
     visits = [(77, "A", 1.0, 1, None)] * 3
     small, large = nb._tables([], []), nb._tables(visits, [])
     data = nb.dataset(large, {"rows": 1})
@@ -153,7 +153,7 @@ def test_the_search_finds_a_sensitivity_that_is_too_small(monkeypatch):
 def test_the_search_finds_pairs_that_are_taken_for_one_owner(monkeypatch, owner):
     """The broken twin: names without their lengths, or without the day, mix two owners."""
     import tacit as tc
-    from tacit.engines import _views
+    from tacit.engines.duckdb import _views
 
     lines = [(0, "A", 0.0, 1, None), *((77, "B", float(i), 1, None) for i in range(9))]
     renamed = {0: ("1", "2"), 77: ("12", "") if "day" in owner else ("1", "3")}

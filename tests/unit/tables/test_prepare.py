@@ -17,7 +17,7 @@ def test_the_snapshot_is_made_at_once_and_the_first_question_uses_it(monkeypatch
     assert visits._engine._ranked == {"visits"}
     assert [entry.kind for entry in visits._ledger.history()] == ["open"]
     made = []
-    monkeypatch.setattr("tacit.engines._duckdb.ranked_table", lambda *_, **__: made.append(1))
+    monkeypatch.setattr("tacit.engines.duckdb._engine.ranked_table", lambda *_, **__: made.append(1))
     visits.agg(n=tc.count()).plan(epsilon=10**6).release()
     assert made == []
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
-from tacit.engines import _source_checks
+from tacit.engines.sources import _arguments
 from tacit.fixes import Do
 from tacit.tables import convert_csv, csv_file, open_facts
 
@@ -57,9 +57,9 @@ def test_a_path_that_no_file_can_have_is_refused_in_words(path):
 
 
 def test_a_row_that_is_too_long_for_the_engine_is_refused_and_the_longest_is_answered(tmp_path, monkeypatch):
-    most = _source_checks._MAX_ROW // _source_checks._TEXT
+    most = _arguments._MAX_ROW // _arguments._TEXT
     assert most * 16 + most / 8 < 262_136  # what DuckDB holds
-    monkeypatch.setattr(_source_checks, "_MAX_ROW", 16 * 40)
+    monkeypatch.setattr(_arguments, "_MAX_ROW", 16 * 40)
     for width, answered in ((40, True), (41, False)):
         frame = pd.DataFrame([["a"] * width] * 3, columns=["id", *(f"c{i}" for i in range(width - 1))])
         frame.to_csv(tmp_path / "v.csv", index=False)
@@ -73,7 +73,7 @@ def test_a_row_that_is_too_long_for_the_engine_is_refused_and_the_longest_is_ans
 
 @pytest.mark.long
 def test_the_longest_rows_that_are_accepted_are_answered(tmp_path):
-    width = _source_checks._MAX_ROW // _source_checks._TEXT
+    width = _arguments._MAX_ROW // _arguments._TEXT
     row = ",".join(["1"] * width)
     names = ",".join(f"c{i}" for i in range(width))
     (tmp_path / "v.csv").write_text(names + "\n" + f"{row}\n" * 20)

@@ -1,4 +1,11 @@
-"""The PostgreSQL engine: tables of a database are read in place, by a role that need not write anything."""
+"""The PostgreSQL engine: tables of a database are read in place, by a role that need not write anything.
+
+- ``_engine``: the engine.
+- ``_sessions``: its connections to a server.
+- ``_tables``: tables that can be a source, and how their columns are read.
+- ``_dialect``: the SQL of PostgreSQL.
+- ``_functions``: functions that PostgreSQL lacks, or that raise there.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +17,7 @@ from tacit.engines.postgres._engine import PostgresEngine
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tacit.engines._sources import SourceTable
+    from tacit.engines.sources._sources import SourceTable
 
 __all__ = ["POSTGRES", "PostgresDialect", "PostgresEngine", "dialect", "open_engine"]
 

@@ -9,11 +9,14 @@ What it guarantees to the plan
   changed in between fails.
 * Only the aggregates leave the cluster. Noise is drawn in this process.
 * The user's session keeps its settings and views. Spark's logs of failures are silenced.
+
+Its views hold a table's rows with their owners, and the first rows of every owner by rank.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import threading
 import uuid
 import weakref
@@ -21,13 +24,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from tacit.algebra import Column, kind_of
-from tacit.engines._sql_expressions import SqlWriter
-from tacit.engines._sql_statements import public_values_sql, statements
 from tacit.engines.spark._dialect import PORTABLE_SPARK, SPARK
 from tacit.engines.spark._session import is_connect, is_stopped, open_session, quiet
-from tacit.engines.spark._sources import SparkSource
-from tacit.engines.spark._types import family_of
-from tacit.engines.spark._views import first_sql, keys_sql, ranked_sql, view_sql, view_types
+from tacit.engines.spark._sources import SparkSource, family_of, owner_sql, stored_type, value_sql
+from tacit.engines.sql._dialect import numbered
+from tacit.engines.sql._relations import SqlWriter
+from tacit.engines.sql._statements import public_values_sql, statements
 from tacit.errors import TacitError
 from tacit.fixes import Declare
 from tacit.progress import progress
@@ -36,10 +38,76 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tacit.algebra import Node, Statistic, TableQuestion
-    from tacit.engines._protocol import SmallTables, StatementRows
-    from tacit.engines._sources import SourceTable
-    from tacit.engines._sql_statements import Statement
+    from tacit.engines._interface import SmallTables, StatementRows
     from tacit.engines._values import ColumnTypes, TypeFamily
+    from tacit.engines.sources._sources import SourceTable
+    from tacit.engines.spark._dialect import SparkDialect
+    from tacit.engines.sql._relations import StoredTypes
+    from tacit.engines.sql._statements import Statement
+
+
+_KEY_TYPES: dict[type, str] = {str: "string", float: "double", bool: "boolean"}
+
+
+def view_types(types: ColumnTypes) -> StoredTypes:
+    """Return what a view holds for each column."""
+    return {column: stored_type(kind) or "text" for column, kind in types}
+
+
+def view_sql(
+    raw: str, unit: Sequence[str] | None, types: ColumnTypes, grids: Mapping[str, str] | None = None
+) -> str:
+    """Write the rows of a table: its columns, and the owner of each row in ``tacit_u``.
+
+    Rows without an owner are dropped. In a public table, and where the unit is the row (``unit`` is empty),
+    the owner is 0.
+    """
+    quote = SPARK.quote
+    columns = "".join(f", {value_sql(c, t)} AS {quote(c)}" for c, t in types)
+    rows = f"SELECT 0L AS tacit_u{columns} FROM {quote(raw)}"
+    if unit:
+        owner = owner_sql(unit, types)
+        rows = (
+            f"SELECT * FROM (SELECT {owner} AS tacit_u{columns} FROM {quote(raw)}) WHERE tacit_u IS NOT NULL"
+        )
+    if grids:
+        on_grid = ", ".join(f"{sql} AS {quote(g)}" for g, sql in grids.items())
+        rows = f"SELECT *, {on_grid} FROM ({rows})"
+    return rows
+
+
+def ranked_sql(
+    name: str, types: ColumnTypes, dialect: SparkDialect, unit: Sequence[str] | None = None
+) -> str:
+    """Write the rows of a table with the rank of each among the rows of its owner.
+
+    The order is the keyed hash, and then the values, so that no other row decides which of two rows with
+    one hash comes first. md5 needs no second order: rows with one text are equal in every value. A column
+    of whole numbers that is the unit itself is the same in all rows of an owner, so that it orders nothing.
+    """
+    held = view_types(types)
+    alone = unit is not None and len(unit) == 1 and not dialect.portable
+    same = {c for c in unit or () if alone and held.get(c) == "whole"}
+    columns = [(dialect.quote(c), held[c]) for c, _ in types if c not in same]
+    order = dialect.ranked(columns)
+    if columns and not dialect.portable:
+        order = f"{order}, {dialect.order([column for column, _ in columns])}"
+    return f"SELECT *, {numbered(['tacit_u'], order)} AS tacit_r FROM {dialect.quote(name)}"
+
+
+def first_sql(rows: str, n: int) -> str:
+    """Write the first rows of each owner. The limit stands right above the rank, so that Spark cuts early."""
+    return f"SELECT * FROM ({rows}) WHERE tacit_r <= {n}"
+
+
+def keys_sql(lines: Sequence[Sequence[object]]) -> tuple[str, str]:
+    """Write a small public table: the statement, and its parameter ``rows``, which Spark takes apart."""
+    columns = list(zip(*lines, strict=True))
+    kinds = [_KEY_TYPES[next((type(k) for k in c if k is not None), str)] for c in columns]
+    fields = ", ".join(f"k{i}: {kind}" for i, kind in enumerate(kinds))
+    rows = json.dumps([{f"k{i}": key for i, key in enumerate(line)} for line in lines])
+    return f"SELECT inline(from_json(:rows, 'array<struct<{fields}>>', map('mode', 'FAILFAST')))", rows
+
 
 _KIND_TYPES = {"number": "double", "boolean": "boolean"}
 

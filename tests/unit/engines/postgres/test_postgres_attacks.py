@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import tacit as tc
-from tacit.engines._dialect import hashed_part
 from tacit.engines.postgres._dialect import POSTGRES, _joined
+from tacit.engines.sql._dialect import hashed_part
 
 if TYPE_CHECKING:
     import psycopg

@@ -15,10 +15,10 @@ import pytest
 
 import tacit as tc
 from tacit.engines import SourceTable
-from tacit.engines._sources import Source
 from tacit.engines.postgres import PostgresEngine
 from tacit.engines.postgres._sessions import Session
-from tacit.engines.postgres._types import StoredColumn, owner_sql, value_sql
+from tacit.engines.postgres._tables import StoredColumn, owner_sql, value_sql
+from tacit.engines.sources._sources import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 
 from tacit.algebra import Call, Column, lit
-from tacit.engines._duckdb_dialect import DUCKDB
-from tacit.engines._sql_expressions import SqlWriter
 from tacit.engines._values import MACROS
+from tacit.engines.duckdb._dialect import DUCKDB
 from tacit.engines.postgres import POSTGRES
 from tacit.engines.postgres._sessions import PostgresPlace, open_session
+from tacit.engines.sql._relations import SqlWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -18,11 +18,11 @@ import pytest
 import tacit as tc
 from tacit.algebra import Call, Column, lit
 from tacit.engines import DuckDB, Source, SourceTable, grid_columns, read_source
-from tacit.engines._duckdb_dialect import DUCKDB
-from tacit.engines._sql_expressions import SqlWriter
 from tacit.engines._values import MACROS
 from tacit.engines._values import owner_sql as duckdb_owner
-from tacit.engines._views import view_sql as duckdb_view
+from tacit.engines.duckdb._dialect import DUCKDB
+from tacit.engines.duckdb._views import view_sql as duckdb_view
+from tacit.engines.sql._relations import SqlWriter
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,10 +33,10 @@ KEY = 1234567
 
 def _written(spark):
     """Import what only exists where PySpark does."""
-    from tacit.engines.spark import _dialect, _session, _types, _views
+    from tacit.engines.spark import _dialect, _engine, _session, _sources
 
     del spark
-    return _dialect, _session, _types, _views
+    return _dialect, _session, _sources, _engine
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from tacit.genomes._frequencies import Centres, call_values, read_centres
 from tacit.genomes._frequency_reading import plain_cells, read_sizes, site_keys
 from tacit.genomes._gram import clipped_products
 from tacit.genomes._protection import check_unit
-from tacit.parameters import Integer
+from tacit.parameters import Integer, Listed
 from tacit.report import percent
 
 if TYPE_CHECKING:
@@ -212,10 +212,8 @@ def read_places(cohort: Cohort, variants: Sequence[object] | None) -> NDArray[np
                 fix=Choose(tuple(known), given=str(one)) if known and not whole else Set(variants=[1, 2, 3]),
             )  # fmt: skip
         found.append(place)
-    if not 1 <= len(found) <= MOST_VARIANTS or len(set(found)) != len(found):
-        raise bad_parameter("variants", f"1 to {MOST_VARIANTS:,} different variants", len(found),
-                            fix=Set(variants=[1, 2, 3]))  # fmt: skip
-    return np.array(sorted(found), np.int64)
+    distinct = Listed("variants", "[1, 2, 3]", most=MOST_VARIANTS, different=True).read("variants", found)
+    return np.array(sorted(distinct), np.int64)
 
 
 def _expected(pairs: VariantProducts) -> float:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from tacit.core import Unit, fixes_of, open_account, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
-from tacit.fixes import Choose, Code, Either, Set
+from tacit.fixes import Code, Either, Set
 from tacit.genomes._cohort import Cohort
 from tacit.genomes._protection import PROTECTED
 from tacit.genomes._sites import read_sites
 from tacit.genomes._sources import open_genotypes
-from tacit.parameters import Choice, Listed
+from tacit.parameters import Choice, Integer, Listed, Mapped, Needed
 
 if TYPE_CHECKING:
     import os
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tacit.ledger import Ledger
 
 _STATUS = ("protected", "public")
+_NAMES = Listed("names", '["north", "south"]', different=True)
 
 
 def genotypes(
@@ -136,11 +137,7 @@ def _kept(what: str, values: Any) -> Any:
 
 def _read_unit(unit: object) -> str:
     """Read what is protected: whole people, or phenotypes alone."""
-    given = str(unit) if isinstance(unit, str | Unit) else ""
-    if given not in PROTECTED:
-        raise bad_parameter("unit", "person or phenotype", unit, why="there is no proof for other units",
-                            fix=Choose(PROTECTED, given=given))  # fmt: skip
-    return given
+    return Choice(PROTECTED).read("unit", str(unit) if isinstance(unit, Unit) else unit)
 
 
 def _check_phenotype(phenotype: object, status: str) -> None:
@@ -171,11 +168,10 @@ def _read_names(clusters: object, given: Sequence[str] | None) -> tuple[str, ...
             "without the list, a label that only one person has would show that this person is there",
             fix=Set(cluster_names=["north", "south"]),
         )
-    names = tuple(str(one) for one in given or ())
-    if len(set(names)) != len(names) or (given is not None and not names) or isinstance(given, str):
-        raise bad_parameter("cluster_names", "a list of different names", given,
-                            fix=Set(cluster_names=["north", "south"]))  # fmt: skip
-    return names
+    if given is None:
+        return ()
+    names = [str(name) for name in _NAMES.read("cluster_names", given)]
+    return tuple(_NAMES.read("cluster_names", names))
 
 
 def _read_people(people: object, names: tuple[str, ...]) -> tuple[int | None, tuple[int, ...] | None]:
@@ -184,20 +180,20 @@ def _read_people(people: object, names: tuple[str, ...]) -> tuple[int | None, tu
         return None, None
     if not isinstance(people, Mapping):
         return count("people", people, zero=False), None  # type: ignore[arg-type]
-    if set(people) != set(names) or not names:
-        raise bad_parameter(
-            "people", "the number of people, or one number for each of cluster_names", sorted(people),
-            fix=Set(people=dict.fromkeys(names or ("north", "south"), 100)),
-        )  # fmt: skip
-    sizes = tuple(count("people", people[name]) for name in names)
-    return sum(sizes), sizes
+    Needed[Any](["north", "south"], "if people are given by cluster").read("cluster_names", names or None)
+    sizes = Mapped(
+        "the numbers of people by cluster", f"people={dict.fromkeys(names, 100)}", names=names,
+        each=Integer(0), whole=True,
+    ).read("people", people)  # fmt: skip
+    return sum(sizes.values()), tuple(sizes[name] for name in names)
 
 
-def _check_people(declared: int, found: int, words: str) -> None:
+def _check_people(declared: int, found: int, words: str, cluster: str = "") -> None:
     """Refuse public numbers that do not agree; nothing here is private."""
     if declared != found:
-        raise bad_parameter("people", "the public number of people", declared, why=words.format(found),
-                            fix=Set(people=found))  # fmt: skip
+        must_be = "the public number of people" + (f" in {cluster}" if cluster else "")
+        fix = Set(people={cluster: found} if cluster else found)
+        raise bad_parameter("people", must_be, declared, why=words.format(found), fix=fix)
 
 
 def _check_sizes(clusters: object, names: tuple[str, ...], sizes: tuple[int, ...] | None) -> None:
@@ -205,7 +201,4 @@ def _check_sizes(clusters: object, names: tuple[str, ...], sizes: tuple[int, ...
         return
     listed = [str(one) for one in clusters]  # type: ignore[attr-defined]
     for name, size in zip(names, sizes, strict=True):
-        if listed.count(name) != size:
-            raise bad_parameter("people", f"the public number of people in {name}", size,
-                                why=f"clusters has {listed.count(name):,} of them",
-                                fix=Set(people={name: listed.count(name)}))  # fmt: skip
+        _check_people(size, listed.count(name), "clusters has {:,} of them", name)

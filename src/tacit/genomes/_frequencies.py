@@ -17,6 +17,7 @@ from tacit.genomes._cohort_draft import draft_sums, people_noise
 from tacit.genomes._frequency_reading import AlleleSums, error_of_shares, read_frequencies
 from tacit.genomes._protection import check_unit
 from tacit.genomes._sums import clipped_sums
+from tacit.parameters import Omitted
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 GRID = 16
 #: By how many standard deviations the default bound exceeds the expected squared norm, or by 10 %.
 _SPREADS = 2.4
+_NO_CLIP = Omitted("without a reference", fix=Set(reference="frequency"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +141,7 @@ def read_centres(
     used = np.arange(len(cohort.sites)) if places is None else places
     sites = len(used)
     if reference is None:
-        if clip is not None:
-            number = int(clip) if clip.denominator == 1 else float(clip)
-            raise bad_parameter("clip", "given with a reference", number, fix=Set(reference="frequency"))
+        _NO_CLIP.read("clip", None if clip is None else float(clip))
         return Centres(1, np.ones((max(1, len(clusters)), sites), np.int64), sites, clips=False)
     given: dict[str, object]
     if isinstance(reference, Mapping):

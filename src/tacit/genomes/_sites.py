@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Code, Say
+from tacit.fixes import Code, Fix, Say
 
 _COLUMNS = ("chromosome", "position", "ref", "alt")
 _ALLELE = re.compile(r"[ACGTNacgtn]+|\*|\.|0|<[^<>\s,;]{1,40}>")
@@ -110,7 +110,7 @@ def read_sites(given: object) -> SiteList:
         )
     lengths = {len(values) for values in columns.values()}
     if len(lengths) != 1 or lengths == {0}:
-        raise bad_parameter("variants", "columns of one length, at least 1", lengths, fix=_EXAMPLE)
+        raise _wrong_table("columns of one length, at least 1", lengths)
     names = columns.get("id", ["."] * lengths.pop())
     read = SiteList(
         tuple(_text("chromosome", one) for one in columns["chromosome"]),
@@ -157,31 +157,32 @@ def _columns_of(given: Any) -> dict[str, Sequence[object]]:
                 return {str(name): list(v) for name, v in getattr(given, method)(**options).items()}
             except TypeError:
                 continue
-    raise bad_parameter("variants", "a table of variants or the path of one", type(given).__name__,
-                        fix=_EXAMPLE)  # fmt: skip
+    raise _wrong_table("a table of variants or the path of one", type(given).__name__)
+
+
+def _wrong_table(must_be: str, got: object, fix: Fix = _EXAMPLE) -> TacitError:
+    return bad_parameter("variants", must_be, got, fix=fix)
 
 
 def _columns_of_file(path: Path) -> dict[str, Sequence[object]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError):
-        raise bad_parameter(
-            "variants", "a text file that can be read", str(path),
-            fix=Say("name a CSV or TSV file with one line for each variant"),
-        ) from None  # fmt: skip
+        fix = Say("name a CSV or TSV file with one line for each variant")
+        raise _wrong_table("a text file that can be read", str(path), fix) from None
     first = text.partition("\n")[0]
     lines = list(csv.reader(text.splitlines(), delimiter="\t" if "\t" in first else ","))
     header, body = (lines[0], [line for line in lines[1:] if line]) if lines else ([], [])
     if any(len(line) != len(header) for line in body):
-        raise bad_parameter("variants", "a file whose lines have the same number of cells", str(path),
-                            fix=Say("write one cell for each column in every line"))  # fmt: skip
+        fix = Say("write one cell for each column in every line")
+        raise _wrong_table("a file whose lines have the same number of cells", str(path), fix)
     return {name.strip(): [line[i] for line in body] for i, name in enumerate(header)}
 
 
 def _text(name: str, value: object) -> str:
     text = str(value).strip()
     if not text or not text.isprintable() or any(sign.isspace() for sign in text) or len(text) > 100:
-        raise bad_parameter(name, "text without blanks", value, fix=_EXAMPLE)
+        raise _wrong_cell(name, "text without blanks", value)
     return text
 
 
@@ -194,7 +195,7 @@ def _name(value: object) -> str:
 def _allele(name: str, value: object) -> str:
     text = str(value).strip()
     if not _ALLELE.fullmatch(text):
-        raise bad_parameter(name, "an allele such as A or GT", value, fix=_EXAMPLE)
+        raise _wrong_cell(name, "an allele such as A or GT", value)
     return text if text.startswith("<") else text.upper()
 
 
@@ -204,8 +205,12 @@ def _position(value: object) -> int:
     except ValueError:
         whole = -1
     if not 0 <= whole < 2**40:
-        raise bad_parameter("position", "a whole number of base pairs", value, fix=_EXAMPLE)
+        raise _wrong_cell("position", "a whole number of base pairs", value)
     return whole
+
+
+def _wrong_cell(column: str, must_be: str, cell: object) -> TacitError:
+    return bad_parameter(column, must_be, cell, fix=_EXAMPLE)
 
 
 def _numbers(values: Sequence[object]) -> tuple[float, ...] | None:

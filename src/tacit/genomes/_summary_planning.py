@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.core import Draft, Forecast, Step, Task
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError
 from tacit.exact import rational
-from tacit.fixes import Choose, Code, Set
+from tacit.fixes import Choose, Code
 from tacit.genomes._arrays import as_number
 from tacit.genomes._cohort_draft import missing_source
 from tacit.genomes._phenotypes import PhenotypeRandomizer
 from tacit.genomes._protection import check_unit
 from tacit.genomes._summary_statistics import SummaryStatistics, correlations, normal_statistics, site_columns
+from tacit.parameters import Listed
 from tacit.report import percent
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ _ASSUMES = (
 )
 _TABLE = Code('tc.genotypes(..., covariates={"age": ages})')
 _LIKELY = (0.5, 0.1, 0.01)
+_TRAIT = Listed("numbers: a public mean and standard deviation", "(170, 10)", least=2, most=2)
 
 
 def draft_summary_statistics(
@@ -135,11 +137,8 @@ def _power(randomizer: PhenotypeRandomizer, people: int) -> str:
 
 
 def _read_trait(trait: tuple[Number, Number]) -> tuple[float, float]:
-    given: object = trait
-    if not isinstance(given, Sequence) or len(given) != 2 or isinstance(given, str):
-        raise bad_parameter("trait", "a public mean and standard deviation", trait, fix=Set(trait=(170, 10)))
-    mean = rational("trait", trait[0], zero=True, negative=True)
-    return float(mean), float(rational("trait", trait[1]))
+    mean, deviation = _TRAIT.read("trait", trait)
+    return float(rational("trait", mean, zero=True, negative=True)), float(rational("trait", deviation))
 
 
 def read_covariates(cohort: Cohort, names: Sequence[str]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from tacit.graphs._graph import Graph
 from tacit.graphs._graph_facts import GraphFacts
 from tacit.graphs._loaded_graph import GraphReader
 from tacit.graphs._node_facts import NodeFacts, read_groups, read_nodes
-from tacit.parameters import Flag
+from tacit.parameters import Flag, Listed, Omitted
 
 if TYPE_CHECKING:
     import os
@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.graphs._node_facts import NodesGiven
     from tacit.ledger import Ledger
+
+_OF_ONE_WAY = Omitted(
+    "for a bipartite graph", why="its edges lead from the first column to the second", absent=False
+)
+_OF_ONE_SIDE = Omitted("for a bipartite graph", why="the same name may stand for a node on each side")
+_SIDES = Listed(
+    "declarations: the sources and the targets", "(1000, 50)", least=2, most=2,
+    why="a bipartite graph has two kinds of nodes",
+)  # fmt: skip
 
 
 def graph(
@@ -113,11 +122,8 @@ def graph(
 
     whom = _read_unit(unit, bipartite=bool(bipartite))
     by_node = whom == Unit.node()
-    if bipartite and directed:
-        raise bad_parameter(
-            "directed", "omitted for a bipartite graph", directed, fix=Set(directed=False),
-            why="its edges lead from the first column to the second",
-        )  # fmt: skip
+    if bipartite:
+        _OF_ONE_WAY.read("directed", bool(directed))
     if directed and by_node:
         raise TacitError(
             "not-allowed",
@@ -127,11 +133,8 @@ def graph(
         )
     left, right = _read_sides(nodes, bipartite=bool(bipartite))
     weighed = read_weight(weight)
-    if bipartite and groups:
-        raise bad_parameter(
-            "groups", "omitted for a bipartite graph", groups, fix=Set(groups=None),
-            why="the same name may stand for a node on each side",
-        )  # fmt: skip
+    if bipartite:
+        _OF_ONE_SIDE.read("groups", groups or None)
     edges = open_edges(
         source, ends=(source_column, target_column), weight=weighed, directed=bool(directed),
         bipartite=bool(bipartite),
@@ -179,12 +182,8 @@ def _read_sides(nodes: Any, *, bipartite: bool) -> tuple[NodeFacts, NodeFacts | 
         return read_nodes(nodes), None
     if nodes is None:
         return NodeFacts(), NodeFacts()
-    if not isinstance(nodes, tuple) or len(nodes) != 2:
-        raise bad_parameter(
-            "nodes", "a pair for a bipartite graph: the sources and the targets", nodes,
-            fix=Set(nodes=(1000, 50)),
-        )  # fmt: skip
-    return read_nodes(nodes[0]), read_nodes(nodes[1])
+    sources, targets = _SIDES.read("nodes", nodes)
+    return read_nodes(sources), read_nodes(targets)
 
 
 def _read_bound(given: int | None) -> int | None:

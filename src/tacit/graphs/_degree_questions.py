@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from tacit.core import AnswerTable, Cells, Forecast
-from tacit.errors import bad_parameter
-from tacit.exact import count
-from tacit.fixes import Choose, Say, Set
+from tacit.fixes import Say, Set
 from tacit.graphs._counts import projected, projection_facts
 from tacit.graphs._falling_fit import fit_falling, half_width_of_difference
 from tacit.graphs._graph_draft import check_cells, graph_draft, graph_step
 from tacit.graphs._graph_tables import DegreeTable
 from tacit.graphs._projection import project_greedily
+from tacit.parameters import Omitted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,12 +35,8 @@ _USUAL = 100  # degrees that a histogram shows where nothing else is declared
 def _read_end(facts: GraphFacts, of: str | None) -> str | None:
     """Read whose degrees are meant."""
     if not (facts.directed or facts.bipartite):
-        if of is not None:
-            raise bad_parameter("of", "omitted for an undirected graph", of, fix=Set(of=None))
+        Omitted("for an undirected graph").read("of", of)
         return None
-    if of not in {"source", "target", None}:
-        fix = Choose(("source", "target"), given=str(of))
-        raise bad_parameter("of", "source or target", of, fix=fix)
     return of or "source"
 
 
@@ -118,7 +113,7 @@ def draft_degrees(graph: Graph, goal: Goal, of: str | None) -> Draft[AnswerTable
 
 def _largest(facts: GraphFacts, largest: int | None, end: str | None) -> int:
     """Read the largest degree that a histogram shows."""
-    wanted = count("largest", largest, zero=False) if largest is not None else facts.degree_bound or _USUAL
+    wanted = largest if largest is not None else facts.degree_bound or _USUAL
     if facts.by_node:
         wanted = min(wanted, facts.bound("degrees"))
     return min(wanted, _most_edges(facts, end))

@@ -15,6 +15,7 @@ from tacit.engines import ReadColumns, SourceColumns, read_source
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Either, Say, Set
 from tacit.graphs._node_facts import name_rank, node_name
+from tacit.parameters import Needed, Omitted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -150,13 +151,11 @@ def open_edges(
             fix=Code("tc.graph(pd.DataFrame(pairs), bipartite=True, ...)"),
         )
     if listing is not None:
-        if ends != (None, None):
-            raise bad_parameter(
-                "source_column", "given for tables only", ends[0] or ends[1], fix=Set(source_column=None)
-            )
-        if weight is not None and listing in {_of_array, _of_list}:
-            raise bad_parameter(
-                "weight", "given for tables and graphs only", column, fix=Code("pd.DataFrame(...)")
+        Omitted("unless the source is a table").read("source_column", ends[0])
+        Omitted("unless the source is a table").read("target_column", ends[1])
+        if listing in {_of_array, _of_list}:
+            Omitted("unless the source is a table or a graph", fix=Code("pd.DataFrame(...)")).read(
+                "weight", column
             )
         return _ObjectEdges(source, listing, column, _positions(source, listing))
     found = read_source(source)
@@ -179,11 +178,10 @@ def _two_columns(
             fix=Set(source_column="from", target_column="to", weight=("minutes", (0, 60))),
         )  # fmt: skip
     known = None if known is None else [name for name in known if name != weight]
-    if (first is None) != (second is None):
-        raise bad_parameter(
-            "target_column" if second is None else "source_column",
-            "given if the other column is named", None, fix=Set(source_column="from", target_column="to"),
-        )  # fmt: skip
+    if first is not None:
+        second = Needed[str]("to", "if source_column is given").read("target_column", second)
+    if second is not None:
+        first = Needed[str]("from", "if target_column is given").read("source_column", first)
     if first is None or second is None:
         if known is None or len(known) < 2:
             raise TacitError(

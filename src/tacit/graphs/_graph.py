@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tacit.core import Dataset, plannable
-from tacit.errors import bad_parameter
-from tacit.exact import rational
-from tacit.fixes import Set
 from tacit.graphs._ladder_questions import check_stars
 from tacit.graphs._questions import (
     CLUSTERING,
@@ -26,6 +23,7 @@ from tacit.graphs._questions import (
     WEIGHTS,
 )
 from tacit.graphs._verdict import verdict_of
+from tacit.parameters import Needed, RealNumber
 
 if TYPE_CHECKING:
     from tacit.core import AnswerTable, Question, QuestionKind
@@ -332,11 +330,8 @@ class Graph(Dataset):
         >>> club.verdict(epsilon=0.1, mean_degree=4.6).word
         'too small'
         """
-        given = self.facts.mean_degree if mean_degree is None else mean_degree
-        if given is None:
-            raise bad_parameter(
-                "mean_degree", "given here or declared", None, fix=Set(mean_degree=5),
-                why="a verdict rests on declared facts alone, never on the data",
-            )  # fmt: skip
-        degree = float(rational("mean_degree", given, fix=Set(mean_degree=5)))
+        given = Needed[Any](
+            5, "here or in the declaration", why="a verdict rests on declared facts alone, never on the data"
+        ).read("mean_degree", self.facts.mean_degree if mean_degree is None else mean_degree)
+        degree = float(RealNumber(instead=5).read("mean_degree", given))
         return verdict_of(self.facts.number(), degree, epsilon=epsilon)

@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tacit.core import AnswerTable, Cells, Draft, Forecast, Step, Task
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError
 from tacit.fixes import Set
+from tacit.parameters import Omitted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -92,10 +93,7 @@ def pure_goal(goal: Goal, what: str) -> Goal:
     """Return the goal without its delta, which is not needed; refuse rho."""
     from dataclasses import replace
 
-    if goal.rho is not None:
-        raise bad_parameter(
-            "rho", "replaced by epsilon here", str(goal.rho),
-            why=f"the noise for {what} follows the graph, and its guarantee is pure epsilon",
-            fix=Set(epsilon=1),
-        )  # fmt: skip
+    why = f"the noise for {what} follows the graph, and its guarantee is pure epsilon"
+    omitted = Omitted(f"for {what}", why=why, fix=Set(epsilon=1))
+    omitted.read("rho", None if goal.rho is None else str(goal.rho))
     return replace(goal, delta=goal.delta * 0)

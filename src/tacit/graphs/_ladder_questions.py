@@ -8,8 +8,6 @@ from math import comb
 from typing import TYPE_CHECKING, Any
 
 from tacit.core import AnswerTable, Cells, Forecast, swamped, without_hidden
-from tacit.errors import bad_parameter
-from tacit.exact import count
 from tacit.fixes import Set
 from tacit.graphs._counts import ratio_cells
 from tacit.graphs._graph_draft import graph_draft, graph_step, one_number, pure_goal
@@ -18,7 +16,7 @@ from tacit.graphs._stars import count_stars, count_wedges, largest_wedge_change,
 from tacit.graphs._triangles import count_triangles, largest_common
 from tacit.graphs._verdict import verdict_of
 from tacit.mechanisms import DiscreteLaplace, LadderNoise, StarLadder
-from tacit.parameters import Integer
+from tacit.parameters import Integer, Omitted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -202,19 +200,18 @@ def draft_triangles(graph: Graph, goal: Goal, tau: int | None) -> Draft[AnswerTa
     """Draft the number of triangles: the ladder for edges; for nodes the linear programme with a bound."""
     facts = graph.facts
     facts.undirected("triangles")
-    if tau is not None and not facts.by_node:
-        raise bad_parameter("tau", "given only if nodes are protected", tau, fix=Set(tau=None))
+    if not facts.by_node:
+        Omitted("unless nodes are protected").read("tau", tau)
     if tau is None:
         facts.edge_level("triangles", _HUB, also=Set(tau=64))
         return _one_count(graph, goal, _TRIANGLES, "the number of triangles")
-    most = count("tau", tau, zero=False)
-    noise = goal.noise(l1=most + 1, l2_squared=(most + 1) ** 2, adjacency=graph.adjacency)
+    noise = goal.noise(l1=tau + 1, l2_squared=(tau + 1) ** 2, adjacency=graph.adjacency)
     half = noise.half_width(goal.confidence)
-    note = f"at most {most:,} triangles of each node count; the interval covers the noise only"
+    note = f"at most {tau:,} triangles of each node count; the interval covers the noise only"
     return graph_draft(
         graph, goal, ask="triangles", words="the number of triangles",
-        about={"tau": most}, facts=[("tau", f"{note}; choose it from public knowledge")],
-        steps=[graph_step("triangles", noise, lambda loaded: triangle_programme(loaded.edges, most))],
+        about={"tau": tau}, facts=[("tau", f"{note}; choose it from public knowledge")],
+        steps=[graph_step("triangles", noise, lambda loaded: triangle_programme(loaded.edges, tau))],
         reading=lambda noisy, level: one_number(
             "triangles", noisy[0], noise.half_width(level), level, note=note
         ),

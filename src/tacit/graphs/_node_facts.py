@@ -13,7 +13,7 @@ import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Set
-from tacit.parameters import Integer
+from tacit.parameters import Integer, Mapped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +28,8 @@ _MOST_NODES = 2**31
 _COLUMNS = frozenset(
     {"", "degree", "edges", "nodes", "or_more"}
 )  # of answers, which a grouping stands beside
+
+_GROUPINGS = Mapped("groupings by name", 'groups={"class": {"ana": "1A", "ben": "1B"}}')
 
 
 def node_name(value: object) -> str | None:
@@ -168,10 +170,11 @@ def read_groups(given: Mapping[str, Any] | None, nodes: NodeFacts) -> dict[str, 
     """Read public groupings: labels by name of the node, or one label for each listed node."""
     if given is None:
         return {}
-    if not isinstance(given, Mapping):
-        fix = Code('groups={"class": {"ana": "1A", "ben": "1B"}}')
-        raise bad_parameter("groups", "groupings by name", given, fix=fix)
-    return {str(name): _read_group(str(name), labels, nodes) for name, labels in given.items()}
+    named: object = given
+    if isinstance(named, Mapping):
+        named = {str(name): labels for name, labels in named.items()}
+    groupings = _GROUPINGS.read("groups", named)
+    return {name: _read_group(name, labels, nodes) for name, labels in groupings.items()}
 
 
 def _read_group(name: str, given: Any, nodes: NodeFacts) -> NodeGroups:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from tacit.errors import bad_parameter
 from tacit.fixes import Code
 from tacit.maps._areas import Circle, PolygonArea, Rectangle
 from tacit.mechanisms import half_widths_of
+from tacit.parameters import Listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from tacit.maps._box import BoxGiven, LatLon
     from tacit.maps._regions import Regions
     from tacit.mechanisms import MeasurementNoise
+
+_PLACE = Listed("numbers: a latitude and a longitude", "(46.9, 7.4)", least=2, most=2)
+_CORNERS = Listed("opposite corners", "((46.3, 9.5), (49.1, 17.2))", least=2, most=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ class AreaQuestions(ABC):
 
     def rectangles(self, boxes: Iterable[BoxGiven]) -> AnswerTable:
         """Return the answers for many rectangles, one line for each."""
-        return self.areas([Rectangle.read(*_pair(box)) for box in boxes])
+        return self.areas([Rectangle.read(*_CORNERS.read("box", box)) for box in boxes])
 
     def polygon(self, polygon: object) -> AnswerTable:
         """Return how many points lie in a polygon (extra ``maps``): GeoJSON, or a shapely geometry."""
@@ -89,7 +93,8 @@ class AreaQuestions(ABC):
 
     def radii(self, places: Iterable[LatLon], *, km: float) -> AnswerTable:
         """Return the answers for many places, one line for each."""
-        return self.areas([Circle.read(*_pair(place), km) for place in places])
+        pairs = [_PLACE.read("place", place) for place in places]
+        return self.areas([Circle.read(lat, lon, km) for lat, lon in pairs])
 
     def areas(self, areas: Sequence[Area]) -> AnswerTable:
         """Return the answers for many areas of any kind, one line for each."""
@@ -134,11 +139,3 @@ class AreaQuestions(ABC):
 
 def _keys(keys: dict[str, tuple[int, ...]]) -> dict[str, tuple[Value, ...]]:
     return dict(keys)
-
-
-def _pair(given: Any) -> tuple[Any, Any]:
-    try:
-        first, second = given
-    except (TypeError, ValueError):
-        raise bad_parameter("a place or corner", "a pair", given, fix=Code("(lat, lon)")) from None
-    return first, second

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -110,16 +114,17 @@ class Circle:
     @classmethod
     def read(cls, lat: object, lon: object, km: object) -> Circle:
         """Read a circle, or refuse it."""
-        try:
+        y = x = r = math.nan
+        with suppress(TypeError, ValueError, OverflowError):
             y, x, r = float(lat), float(lon), float(km)  # type: ignore[arg-type]
-        except (TypeError, ValueError, OverflowError):
-            raise bad_parameter("radius", "a latitude, a longitude and kilometres", (lat, lon, km),
-                                fix=Set(km=5)) from None  # fmt: skip
         x = x - 360 if 180 < x <= 360 else x  # as on a map that crosses the 180th meridian
         if not (-90 <= y <= 90 and -180 <= x <= 180):
             swapped = -90 <= x <= 90 and -180 <= y <= 180
-            fix = Say("give the latitude first") if swapped else Say("give both in degrees")
-            raise bad_parameter("the middle of a circle", "a latitude, then a longitude", (y, x), fix=fix)
+            fix = (
+                Say("give the latitude first") if swapped else Say("give both in degrees, and km as a number")
+            )
+            must_be = "a latitude, then a longitude, and a radius in kilometres"
+            raise bad_parameter("a circle", must_be, (lat, lon, km), fix=fix)
         RealNumber(above=0, most=5000, instead=5).read("km", r)
         return cls(y, x, r)
 
@@ -234,17 +239,17 @@ def as_geometry(given: object) -> Any:
     import shapely
     from shapely.geometry import shape
 
-    try:
+    made = None
+    with suppress(TypeError, ValueError, KeyError, AttributeError, shapely.errors.ShapelyError):
         if isinstance(given, shapely.Geometry):
             made = given
         elif isinstance(given, dict) and given.get("type") == "FeatureCollection":
             made = shapely.union_all([shape(one["geometry"]) for one in given["features"]])
         else:
             made = shape(given["geometry"] if isinstance(given, dict) and "geometry" in given else given)
-    except (TypeError, ValueError, KeyError, AttributeError, shapely.errors.ShapelyError):
-        raise bad_parameter("polygon", "a GeoJSON polygon", given, fix=_POLYGON) from None
-    if made.geom_type not in {"Polygon", "MultiPolygon"} or made.is_empty:
-        raise bad_parameter("polygon", "a GeoJSON polygon", made.geom_type, fix=_POLYGON)
+    if made is None or made.geom_type not in {"Polygon", "MultiPolygon"} or made.is_empty:
+        got = given if made is None else made.geom_type
+        raise bad_parameter("polygon", "a GeoJSON polygon", got, fix=_POLYGON)
     if not made.is_valid:
         raise TacitError(
             "bad-parameter",
@@ -253,6 +258,17 @@ def as_geometry(given: object) -> Any:
             fix=Say("repair the polygon with a tool for maps"),
         )
     return made
+
+
+def read_geojson(name: str, path: str | os.PathLike[str]) -> Any:
+    """Read a file of GeoJSON, or refuse one that does not exist or is something else."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError:
+        must_be, fix = "a GeoJSON file that exists", "check the path"
+    except ValueError:
+        must_be, fix = "a GeoJSON file", "check the file"
+    raise bad_parameter(name, must_be, os.fspath(path), fix=Say(fix))
 
 
 _POLYGON = Say("give a geometry of the type Polygon or MultiPolygon")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.core import JSON
+    from tacit.fixes import Fix
 
 #: A place: latitude, then longitude.
 LatLon: TypeAlias = tuple[float, float]
@@ -61,9 +62,7 @@ class Box:
         try:
             (south, west), (north, east) = (tuple(map(float, corner)) for corner in given)  # type: ignore[attr-defined]
         except (TypeError, ValueError, OverflowError):
-            raise bad_parameter(name, _FORM, given, fix=_EXAMPLE) from None
-        if not all(map(math.isfinite, (south, west, north, east))):
-            raise bad_parameter(name, "a pair of corners with finite numbers", given, fix=_EXAMPLE)
+            south = west = north = east = math.nan
         if not _fits(south, west, north, east):
             raise _refusal(name, given, south, west, north, east)
         return cls(south, west, north, east)
@@ -150,7 +149,9 @@ def _fits(south: float, west: float, north: float, east: float) -> bool:
 
 
 def _refusal(name: str, given: object, south: float, west: float, north: float, east: float) -> TacitError:
-    """Say what is wrong with four finite numbers that are not a box."""
+    """Say what is wrong with four numbers that are not a box."""
+    must_be, why = _FORM, ""
+    fix: Fix = Say("give the corners in degrees")
     swapped = ((west, south), (east, north))
     if _fits(west, south, east, north):
         return TacitError(
@@ -159,25 +160,23 @@ def _refusal(name: str, given: object, south: float, west: float, north: float, 
             why=f"latitudes lie between -90 and 90, and the {name} must be {_FORM}",
             fix=Set(box=swapped),
         )
-    if _fits(north, west, south, east) or _fits(south, east, north, west) or _fits(north, east, south, west):
+    if not all(map(math.isfinite, (south, west, north, east))):
+        must_be, fix = f"{_FORM}, finite numbers", _EXAMPLE
+    elif (
+        _fits(north, west, south, east) or _fits(south, east, north, west) or _fits(north, east, south, west)
+    ):
         low, high = min(south, north), max(south, north)
         ordered = Set(box=((low, min(west, east)), (high, max(west, east))))
         across = west > east >= -180
-        return bad_parameter(
-            name, "the south-western corner, then the north-eastern corner", given,
-            why=f"a {name} that crosses the 180th meridian has its eastern side above 180" if across else "",
-            fix=Either(ordered, Set(box=((low, west), (high, east + 360)))) if across else ordered,
-        )  # fmt: skip
-    if abs(north - south) < _LEAST or abs(east - west) < _LEAST:
-        return bad_parameter(
-            name,
-            f"{_FORM}, at least {_LEAST:g} degrees high and wide",
-            given,
-            fix=Say("give the corners in degrees"),
+        must_be = "the south-western corner, then the north-eastern corner"
+        why = f"a {name} that crosses the 180th meridian has its eastern side above 180" if across else ""
+        fix = Either(ordered, Set(box=((low, west), (high, east + 360)))) if across else ordered
+    elif abs(north - south) < _LEAST or abs(east - west) < _LEAST:
+        must_be = f"{_FORM}, at least {_LEAST:g} degrees high and wide"
+    else:
+        why = (
+            f"latitudes lie between -90 and 90, and longitudes between -180 and 180; the eastern side of a "
+            f"{name} that crosses the 180th meridian lies above 180"
         )
-    return bad_parameter(
-        name, _FORM, given,
-        why=f"latitudes lie between -90 and 90, and longitudes between -180 and 180; the eastern side of a "
-        f"{name} that crosses the 180th meridian lies above 180",
-        fix=Say("give the corners in degrees; convert other coordinates first"),
-    )  # fmt: skip
+        fix = Say("give the corners in degrees; convert other coordinates first")
+    return bad_parameter(name, must_be, given, why=why, fix=fix)

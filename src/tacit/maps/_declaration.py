@@ -8,9 +8,10 @@ from tacit.core import fixes_of, open_account, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Set
 from tacit.maps._box import Box
-from tacit.maps._limits import read_limits
+from tacit.maps._limits import check_owner, read_limits
 from tacit.maps._point_map import PointMap
 from tacit.maps._point_source import PointSource
+from tacit.parameters import ColumnName
 
 if TYPE_CHECKING:
     import os
@@ -91,11 +92,7 @@ def points(
     declared = Box.read(box)
     with fixes_of("tc.points"):
         identity = read_identity(name=name, version=version, unit=unit, adjacency=adjacency)
-    if identity.unit.kind not in {"row", "column"}:
-        raise bad_parameter(
-            "unit", "a column or single rows", identity.unit, fix=Set(unit="user_id"),
-            why="points have no edges, nodes or clients",
-        )  # fmt: skip
+    check_owner(identity.unit, (lat, lon))
     with fixes_of("tc.points"):
         bounded = read_limits(limits, identity.unit)
     opened = PointSource(source, lat, lon, identity.unit, declared, bounded.rows)
@@ -109,8 +106,7 @@ def points(
 def _check_names(lat: object, lon: object) -> None:
     """Refuse names that are not different columns, or that say latitude where longitude must stand."""
     for called, given in (("lat", lat), ("lon", lon)):
-        if not isinstance(given, str) or not given:
-            raise bad_parameter(called, "the name of a column", given, fix=Set(**{called: called}))
+        ColumnName().read(called, given)
     if lat == lon:
         raise bad_parameter("lon", "another column than the latitude", lon, fix=Set(lon="lon"))
     if str(lat).lower() in _LONGITUDES and str(lon).lower() in _LATITUDES:

@@ -12,6 +12,7 @@ from tacit.fixes import Set
 from tacit.maps._map_draft import map_draft
 from tacit.maps._regions import GridRegions
 from tacit.mechanisms import TopK
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,8 +35,9 @@ def draft_hottest(point_map: PointMap, goal: Goal, k: int, cells: tuple[int, int
     """
     rows, columns = cells
     candidates = rows * columns
-    if candidates > _MOST_CELLS or k > candidates:
-        raise bad_parameter("k", f"at most the number of cells, {candidates:,}", k, fix=Set(k=5))
+    if candidates > _MOST_CELLS:
+        raise bad_parameter("cells", f"at most {_MOST_CELLS:,} in all", cells, fix=Set(cells=(64, 64)))
+    Integer(1, candidates, f"there are {candidates:,} cells", instead=min(5, candidates)).read("k", k)
     assert goal.epsilon is not None  # noqa: S101 - the only total that choices take
     top = TopK(
         goal.epsilon, k=k, sensitivity=1, monotone=point_map.adjacency == "add/remove",

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.core import needs
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Choose, Say, Set
-from tacit.maps._areas import EARTH_KM, Circle, PolygonArea, as_geometry
+from tacit.fixes import Choose, Say
+from tacit.maps._areas import EARTH_KM, Circle, PolygonArea, as_geometry, read_geojson
 from tacit.parameters import RealNumber
 
 if TYPE_CHECKING:
@@ -27,12 +25,7 @@ def read_layer(layer: object, name: str, within_km: float) -> tuple[tuple[str, .
     RealNumber(least=0, most=5000, instead=5).read("within_km", within_km)
     document: Any = layer
     if isinstance(layer, str | os.PathLike):
-        try:
-            document = json.loads(Path(layer).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            raise bad_parameter(
-                "layer", "a GeoJSON file", os.fspath(layer), fix=Say("check the file")
-            ) from None
+        document = read_geojson("layer", layer)
     if isinstance(document, Mapping):
         features = document.get("features") if "features" in document else [document]
         given = features if isinstance(features, list | tuple) else ()
@@ -69,10 +62,7 @@ def _place(feature: Any, name: str, km: float) -> _Place:
         )  # fmt: skip
     shape = feature.get("geometry") or {}
     if isinstance(shape, Mapping) and shape.get("type") == "Point":
-        if not km:
-            raise bad_parameter(
-                "within_km", "above 0, because the layer has points", km, fix=Set(within_km=5)
-            )
+        RealNumber(above=0, why="the layer has points", instead=5).read("within_km", km)
         try:
             lon, lat = shape["coordinates"][:2]
         except (KeyError, TypeError, ValueError):

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit.core import Limits
-from tacit.errors import TacitError
-from tacit.fixes import Code, Declare, Say
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Code, Declare, Say, Set
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,6 +21,16 @@ if TYPE_CHECKING:
     from tacit.core import Unit
     from tacit.maps._point_source import OwnedPoints
     from tacit.tables import Contribution
+
+
+def check_owner(unit: Unit, columns: tuple[str, ...] = ()) -> None:
+    """Refuse a unit that rows of points or trips do not have; ``columns`` say where they are."""
+    why = "" if unit.kind in {"row", "column"} else "points and trips have no edges, nodes or clients"
+    if why or set(unit.columns) & set(columns):
+        apart = f" other than {' and '.join(columns)}" if columns else ""
+        raise bad_parameter(
+            "unit", f"a column{apart}, or single rows", unit, why=why, fix=Set(unit="user_id")
+        )
 
 
 def read_limits(given: object, unit: Unit) -> Limits:

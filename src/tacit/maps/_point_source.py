@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit.core import needs
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError
 from tacit.fixes import Code, Say
 from tacit.mechanisms import ranking_secret
 
@@ -67,10 +67,7 @@ class PointSource:
             _check_array(self._array, unit)
             return
         roles: dict[str, ColumnRole] = {lat: "number", lon: "number"}
-        for column in unit.columns:
-            if column in roles:
-                raise bad_parameter("unit", "a column other than the coordinates", column, fix="name another")
-            roles[column] = "owner"
+        roles |= dict.fromkeys(unit.columns, "owner")
         needs("tc.points", "duckdb", "tacit")
         from tacit.engines import SourceColumns
 

@@ -8,7 +8,6 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from tacit.core import needs
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Say, Set
-from tacit.maps._areas import EARTH_KM, as_geometry
+from tacit.maps._areas import EARTH_KM, as_geometry, read_geojson
 from tacit.maps._polygon_regions import PolygonRegions
 
 if TYPE_CHECKING:
@@ -77,13 +76,7 @@ def regions_of_request(request: Mapping[str, Any], box: Box) -> PolygonRegions:
 def _features(given: object) -> list[dict[str, Any]]:
     document: Any = given
     if isinstance(given, str | os.PathLike):
-        try:
-            document = json.loads(Path(given).read_text(encoding="utf-8"))
-        except OSError:
-            raise bad_parameter("districts", "a GeoJSON file that exists", os.fspath(given),
-                                fix=Say("check the path")) from None  # fmt: skip
-        except ValueError:
-            raise bad_parameter("districts", "a GeoJSON file", os.fspath(given), fix=_COLLECTION) from None
+        document = read_geojson("districts", given)
     features = document.get("features") if isinstance(document, Mapping) else None
     if not isinstance(features, list) or not features or not all(isinstance(f, Mapping) for f in features):
         raise bad_parameter(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from tacit.core import Forecast, Step
-from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Say, Set
+from tacit.errors import TacitError
+from tacit.fixes import Say
 from tacit.maps._limits import contribution_of, count_regions
 from tacit.maps._map_draft import map_draft
 from tacit.maps._polygon_regions import H3Locator, PolygonLocator, PolygonRegions
@@ -18,6 +18,7 @@ from tacit.maps._public_regions import cells_over, codes_of, digest_of_regions, 
 from tacit.maps._regions import GridRegions
 from tacit.maps._surface import Surface
 from tacit.mechanisms import MeasurementNoise
+from tacit.parameters import Integer
 from tacit.strategies import consistent
 
 if TYPE_CHECKING:
@@ -86,11 +87,8 @@ def draft_districts(point_map: PointMap, goal: Goal, districts: PolygonRegions) 
 def draft_h3(point_map: PointMap, goal: Goal, resolution: int, coarsest: int | None) -> Draft[Surface]:
     """Draft the counts of the H3 cells that touch the box."""
     least = resolution if coarsest is None else coarsest
-    if least > resolution:
-        raise bad_parameter(
-            "coarsest", f"at most the resolution, {resolution}", coarsest,
-            fix=Set(resolution=7, coarsest=5),
-        )  # fmt: skip
+    why = f"the cells have the resolution {resolution}"
+    Integer(0, resolution, why, instead=max(0, resolution - 2)).read("coarsest", least)
     regions = cells_over(point_map.box, resolution, least)
     return _draft_regions(
         point_map, goal, H3Locator(regions, resolution), {"h3": [resolution, least]},

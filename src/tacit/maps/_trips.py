@@ -11,12 +11,14 @@ import numpy as np
 from tacit.core import Dataset, Unit, fixes_of, open_account, plannable, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
-from tacit.fixes import Code, Declare, Say, Set
+from tacit.fixes import Declare, Say, Set
 from tacit.maps._box import Box
+from tacit.maps._limits import check_owner
 from tacit.maps._point_source import rank_of
 from tacit.maps._questions import FLOWS
 from tacit.maps._zones import read_zones
 from tacit.mechanisms import ranking_secret
+from tacit.parameters import ColumnName, Listed, Mapped, Needed, Omitted
 
 if TYPE_CHECKING:
     import os
@@ -34,6 +36,11 @@ if TYPE_CHECKING:
 
 #: An end of a trip: one column of names, or the columns of latitude and longitude.
 TripEnd: TypeAlias = str | tuple[str, str]
+
+_PUBLIC_BOX: Needed[BoxGiven] = Needed(
+    ((44.88, -93.34), (45.06, -93.19)), "for trips between points",
+    why="a box that is read from the data gives away its outermost points",
+)  # fmt: skip
 
 
 def trips(
@@ -102,16 +109,9 @@ def trips(
         )
     area = None
     if points == {True}:
-        if box is None:
-            raise TacitError(
-                "bad-parameter",
-                "trips between points need a public box",
-                why="a box that is read from the data gives away its outermost points",
-                fix=Set(box=((44.88, -93.34), (45.06, -93.19))),
-            )
-        area = Box.read(box)
-    elif box is not None:
-        raise bad_parameter("box", "omitted if zones are names", box, fix=Set(box=None))
+        area = Box.read(_PUBLIC_BOX.read("box", box))
+    else:
+        Omitted("if zones are names").read("box", box)
     opened = TripSource(source, (ends[0], ends[1]), identity.unit, most)
     books = open_books(ledger, identity.name, source)
     made = Trips(identity, books, area, most, opened)
@@ -175,8 +175,7 @@ class TripSource:
 
         role: ColumnRole = "number" if len(ends[0]) == 2 else "name"
         roles: dict[str, ColumnRole] = {column: role for end in ends for column in end}
-        if set(unit.columns) & set(roles):
-            raise bad_parameter("unit", "a column other than the ends", unit.columns[0], fix=Set(unit="user"))
+        check_owner(unit, tuple(roles))
         roles |= dict.fromkeys(unit.columns, "owner")
         self._ends, self._unit, self.most = ends, unit, most
         self.roles: JSON = [list(end) for end in ends]
@@ -240,8 +239,7 @@ def _most_trips(unit: Unit, limits: Mapping[str, int] | None) -> int:
                 fix=Say("remove limits, or give as unit the column that says whose trip it is"),
             )
         return 1
-    if unit.kind != "column":
-        raise bad_parameter("unit", "a column, or single rows", unit, fix=Code("unit=tc.Unit.row()"))
+    check_owner(unit)
     if not limits or "rows" not in limits:
         raise TacitError(
             "missing-limit",
@@ -249,16 +247,13 @@ def _most_trips(unit: Unit, limits: Mapping[str, int] | None) -> int:
             why="noise can hide one person only if there is a bound on what this person can change",
             fix=Declare("limits", {"rows": 4}),
         )
-    if set(limits) != {"rows"}:
-        raise bad_parameter("limits", "rows alone", sorted(limits), fix=Set(limits={"rows": 4}))
-    return count("rows", limits["rows"], zero=False)
+    allowed = Mapped("the number of trips that count", 'limits={"rows": 4}', names=("rows",))
+    return count("rows", allowed.read("limits", limits)["rows"], zero=False)
 
 
 def _read_end(name: str, given: object) -> tuple[str, ...]:
     """Read the columns of one end of a trip."""
-    columns = (given,) if isinstance(given, str) else given
-    if isinstance(columns, tuple) and len(columns) in {1, 2} and all(isinstance(c, str) for c in columns):
-        return columns
-    raise bad_parameter(
-        name, "a column of names, or the columns of latitude and longitude", given, fix=Set(**{name: name})
+    names = Listed(
+        "columns: the one of names, or those of latitude and longitude", repr(name), most=2, each=ColumnName()
     )
+    return tuple(names.read(name, (given,) if isinstance(given, str) else given))

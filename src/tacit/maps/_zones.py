@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
+from tacit.parameters import Listed
 
 if TYPE_CHECKING:
     from tacit.core import JSON
@@ -60,18 +61,14 @@ def read_zones(given: object, box: Box | None) -> Zones:
         _check_pairs(rows * columns)
         names = tuple(f"{row}, {column}" for row in range(rows) for column in range(columns))
         return Zones(names, (rows, columns))
-    if isinstance(given, str) or not isinstance(given, list | tuple):
-        raise bad_parameter("zones", "a list of names", given, fix=Set(zones=["north", "south"]))
     # 1.0 and 1 are one name in every source, so they are here
-    names = tuple(
-        str(int(zone)) if isinstance(zone, float) and zone.is_integer() else str(zone) for zone in given
-    )
-    if not names or len(set(names)) < len(names):
-        raise bad_parameter(
-            "zones", "different names, at least one", given, fix=Set(zones=["north", "south"])
-        )
-    _check_pairs(len(names))
-    return Zones(names)
+    listed = [
+        str(int(zone)) if isinstance(zone, float) and zone.is_integer() else str(zone)
+        for zone in Listed("names", '["north", "south"]').read("zones", given)
+    ]
+    different = Listed("names", '["north", "south"]', different=True).read("zones", listed)
+    _check_pairs(len(different))
+    return Zones(tuple(different))
 
 
 def _check_pairs(zones: int) -> None:

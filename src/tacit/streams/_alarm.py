@@ -19,7 +19,7 @@ from tacit.errors import TacitError
 from tacit.exact import Number, rational
 from tacit.fixes import Choose, Either, Set
 from tacit.mechanisms import chance_above
-from tacit.parameters import Choice, Integer, RealNumber
+from tacit.parameters import Choice, Integer, RealNumber, exactly_one
 from tacit.streams._alarm_days import AlarmDays, WatchedDay
 from tacit.streams._choice import WINDOWS
 from tacit.streams._series import SUFFIXES
@@ -167,13 +167,12 @@ def counted_column(subject: StreamSubject, column: str | None) -> Any:
 def _read_baseline(
     baseline: object, days_before: object, subject: StreamSubject, groups: int
 ) -> tuple[tuple[float, ...], int]:
-    if (baseline is None) == (days_before is None):
-        raise TacitError(
-            "bad-parameter",
-            "an alarm needs a baseline: a declared number, or the mean of the released days before",
-            why="a baseline taken from the rows would be a release that nobody paid for",
-            fix=Either(Set(baseline=40), Set(days_before=14)),
-        )
+    exactly_one(
+        "an alarm", baseline=baseline, days_before=days_before,
+        why="an alarm compares with a declared number, or with the mean of the released days before; a "
+        "baseline taken from the rows would be a release that nobody paid for",
+        fix=Either(Set(baseline=40), Set(days_before=14)),
+    )  # fmt: skip
     if baseline is None:
         before = Integer(1, subject.horizon.days - 1, instead=14).read("days_before", days_before)
         return (), before

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.core import Unit, open_account, read_identity
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError
 from tacit.exact import count, rational
 from tacit.fixes import Code, Declare, Either, Say, Set
 from tacit.ledger import Blocks, Ledger, open_ledger, own_memory
-from tacit.parameters import Choice
+from tacit.parameters import Choice, Needed, Omitted
 from tacit.streams._admission import Admission
 from tacit.streams._folder import StreamFolder
 from tacit.streams._horizon import read_horizon
@@ -177,9 +177,8 @@ def open_stream(
         )
     declared = dict(found["declaration"])
     where = declared.pop("ledger", None)
-    if ledger is None and where is None:
-        raise bad_parameter("ledger", "given, because the folder does not say where the ledger is", ledger,
-                            fix=Set(ledger="flu.ledger"))  # fmt: skip
+    if where is None:
+        Needed[object]("flu.ledger", why="the folder does not say where the ledger is").read("ledger", ledger)
     declared["bounds"] = {c: [Fraction(end) for end in pair] for c, pair in declared["bounds"].items()}
     books = open_ledger(ledger if ledger is not None else where)
     declared["bounds"] = {c: [Fraction(end) for end in ends] for c, ends in declared["bounds"].items()}
@@ -203,22 +202,17 @@ def _folder_of(
     if source is None:
         where = ledger if isinstance(ledger, str | os.PathLike) else getattr(ledger, "name", ":memory:")
         if level == "person" and os.fspath(where) != ":memory:":
-            raise TacitError(
-                "bad-parameter",
-                "a stream that protects whole persons needs a folder beside its ledger",
+            Needed[object](
+                f"{name}/", "if a stream with a ledger protects whole persons",
                 why="the folder keeps who has counted; with a new temporary folder, each person would count "
                 "again, but the ledger would charge nothing",
-                fix=Set(source=f"{name}/"),
-            )
+            ).read("source", source)  # fmt: skip
         return StreamFolder.temporary()
     _check_folder(source)
-    if ledger is None:
-        raise TacitError(
-            "bad-parameter",
-            "a stream with a folder needs a ledger of its own",
-            why="a ledger in memory forgets what was charged when the program ends",
-            fix=Set(ledger=f"{name}.ledger"),
-        )
+    Needed[object](
+        f"{name}.ledger", "for a stream with a folder",
+        why="a ledger in memory forgets what was charged when the program ends",
+    ).read("ledger", ledger)  # fmt: skip
     return StreamFolder(Path(source).absolute())
 
 
@@ -244,9 +238,9 @@ def _read_level(level: object, unit: object, most_days: object, apart: object) -
         )
     gap = count("apart", apart, zero=False)  # type: ignore[arg-type]
     if level != "person":
-        if most_days not in {None, 1} or gap != 1:
-            raise bad_parameter("most_days", "given at person level only", most_days,
-                                fix=Set(level="person"))  # fmt: skip
+        elsewhere = Omitted("unless the level is person", fix=Set(level="person"))
+        elsewhere.read("most_days", None if most_days == 1 else most_days)
+        elsewhere.read("apart", None if gap == 1 else gap)
         whom = Unit.row() if level == "event" else Unit(str(unit), per="day")
         return whom, 1, 1
     if most_days is None:

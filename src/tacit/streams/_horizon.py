@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Say, Set
-from tacit.parameters import Integer
+from tacit.errors import TacitError
+from tacit.fixes import Say
+from tacit.parameters import Day, Integer
 
 _MOST_DAYS = 100_000
 
@@ -53,10 +53,7 @@ def read_day(day: object) -> date:
         return day.date()
     if isinstance(day, date):
         return day
-    try:
-        return date.fromisoformat(str(day))
-    except ValueError:
-        raise bad_parameter("day", "a date such as 2026-01-31", day, fix=Set(day="2026-01-31")) from None
+    return date.fromisoformat(Day().read("day", str(day)))
 
 
 def read_horizon(start: object, days: object) -> Horizon:

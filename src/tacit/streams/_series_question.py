@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Say
+from tacit.parameters import Needed, Omitted
 from tacit.streams._planning import draft_daily
 from tacit.tables import count, count_units, mean
 from tacit.tables import sum as sum_of
@@ -58,8 +59,11 @@ def figures_of_series(
 ) -> DayQuestion:
     """Return what a series asks of one day."""
     name, aggregate, needs_column = MEASURES[measure]
-    if needs_column != (column is not None):
-        word = "needs a column with bounds" if needs_column else "counts rows or units and takes no column"
-        raise TacitError("bad-parameter", f"the measure {measure} {word}")
+    if needs_column:
+        Needed[str](
+            "temp", f"for the measure {measure}", why="it is computed from a column with bounds"
+        ).read("column", column)
+    else:
+        Omitted(f"for the measure {measure}", why="it counts rows or units").read("column", column)
     figure = aggregate(*([] if column is None else [column]))
     return stream._figures({name: figure}, by, where)  # noqa: SLF001

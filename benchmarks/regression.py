@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tacit.inference._logistic_sets import logistic_sets
-from tacit.inference._regression import coefficient_sets, part_moments, product_moments
+from tacit.inference._linear_regression import coefficient_sets, part_moments, product_moments
+from tacit.inference._logistic_regression import logistic_sets
 from tacit.inference._survival import curve_sets, logrank
 from tacit.mechanisms import LinearNoise
 

@@ -12,11 +12,10 @@ import numpy as np
 from scipy import stats
 
 from inference_designs import lattice, variance, whole_noise
-from tacit.inference._association import _TABLE
+from tacit.inference._association import _TABLE, rank_p
 from tacit.inference._contingency import fit_p, g_p, independence_p
 from tacit.inference._mean_tests import anova_p, two_means_p
 from tacit.inference._measurements import CLEAR
-from tacit.inference._ranks import rank_p
 from tacit.inference._sampling_intervals import sampled_mean_sets
 from tacit.mechanisms import LinearNoise
 

@@ -14,8 +14,7 @@ import pytest
 import tacit as tc
 from tacit.accounting import Cost
 from tacit.audit import audit
-from tacit.surveys._estimates import margin, mean, shares
-from tacit.surveys._intervals import normal_quantile
+from tacit.surveys._estimates import margin, mean, normal_quantile, shares
 from twins import broken
 
 m = tc.mechanisms

@@ -8,8 +8,7 @@ import pytest
 import tacit as tc
 from tacit import Cost
 from tacit.audit import audit
-from tacit.synth._choosing import SteppedTables, steps_of
-from tacit.synth._design import SynthDesign
+from tacit.synth._choices import SteppedTables, SynthDesign, steps_of
 from tacit.tables import CodedRows
 from twins import synth
 

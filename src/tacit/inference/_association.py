@@ -1,18 +1,34 @@
-"""Tests of tables of counts and of ranks, from a release: independence, fit, G, rank test."""
+"""Tests of association from a release: independence, fit and G of counts, ranks, and correlations.
+
+The rank test (Mann and Whitney) compares two groups by noisy histograms over the same public cells.
+Correlations with sampling come from the moments of a regression, or from a released correlation.
+"""
 
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.core import AnswerTable
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Set
-from tacit.inference._contingency import fit_p, g_p, independence_p
-from tacit.inference._estimate import COVERED, NOISE_AND_SAMPLING, Estimate, p_words
+from tacit.inference._contingency import (
+    DRAWS,
+    corrected,
+    coupled_noise,
+    fit_p,
+    g_p,
+    generator,
+    independence_p,
+)
+from tacit.inference._estimate import COVERED, NOISE_AND_SAMPLING, Estimate, p_words, percent_words
+from tacit.inference._linear_regression import LinearFit
 from tacit.inference._measurements import CLEAR, counted, enough_rows, line_of, noisy_lines
-from tacit.inference._ranks import rank_p
+from tacit.inference._regression_table import RegressionTable
+from tacit.parameters import Choice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,6 +36,63 @@ if TYPE_CHECKING:
     from tacit.core import Release
     from tacit.inference._measurements import NoisyLines
     from tacit.inference._sampling_intervals import Floats
+    from tacit.mechanisms import LinearNoise
+
+
+_HARDLY = 0.01  # a part of the variance that is noise up to which the normal law serves
+
+
+def rank_p(histograms: Floats, noise: LinearNoise, draws: int = DRAWS) -> tuple[Floats, Floats]:
+    """Return P(a value of group 2 is larger) - P(smaller), and the p-value that both groups have one law.
+
+    Of histograms h1 and h2 (tests, 2, cells), U = h1' K h2 with K the sign of the distance of two cells. With
+    one law p, U has the variance n1 n2 (n1 + n2) Var_p(Kp) + tau^2 (n1^2 + n2^2) |Kp|^2 + tau^4 |K|^2. The
+    product of two noises is not normal, so the p-value of the normal law is corrected by draws.
+    """
+    cells = histograms.shape[-1]
+    sign = np.sign(np.arange(cells)[None, :] - np.arange(cells)[:, None]).astype(float)
+    draw = generator(4, cells)
+    normal = draw.standard_normal((draws, 2))
+    noises = coupled_noise(draw, noise, (draws, 2, cells))
+    pooled = np.maximum(histograms.sum(axis=1), 0.0) + 1e-9
+    shares = pooled / pooled.sum(axis=-1, keepdims=True)
+    found, p = np.empty(len(histograms)), np.empty(len(histograms))
+    for i, (first, second) in enumerate(histograms):
+        n1, n2 = max(float(first.sum()), 1.0), max(float(second.sum()), 1.0)
+        u = float(first @ sign @ second)
+        found[i] = np.clip(u / (n1 * n2), -1, 1)
+        p[i] = _one_p(u, (n1, n2), shares[i], sign, noise, normal, noises)
+    return found, p
+
+
+def _one_p(
+    u: float,
+    sizes: tuple[float, float],
+    p: Floats,
+    sign: Floats,
+    noise: LinearNoise,
+    normal: Floats,
+    noises: tuple[Floats, Floats],
+) -> float:
+    from scipy.special import ndtr
+
+    n1, n2 = sizes
+    ranks = sign @ p
+    among = float(p @ ranks**2 - (p @ ranks) ** 2)  # the variance of a value's rank
+    sampled = n1 * n2 * (n1 + n2) * among
+    linear = noise.variance * (n1**2 + n2**2) * float(ranks @ ranks)
+    spread = np.sqrt(sampled + linear + noise.variance**2 * float((sign**2).sum()))
+    plain = 2 * ndtr(-abs(u) / spread)
+    if not noise.laplace or sampled > (1 - _HARDLY) * spread**2:
+        return float(plain)
+    base = np.sqrt(sampled) * normal[:, 0]
+    true, smooth = noises
+    drawn = base + n1 * true[:, 1] @ ranks - n2 * true[:, 0] @ ranks
+    drawn = drawn + ((true[:, 0] @ sign) * true[:, 1]).sum(axis=-1)
+    like = base + n1 * smooth[:, 1] @ ranks - n2 * smooth[:, 0] @ ranks
+    rest = np.sqrt(noise.variance**2 * float((sign**2).sum())) * normal[:, 1]
+    return float(corrected(np.asarray(plain), np.asarray(abs(u)), np.abs(drawn), np.abs(like + rest)))
+
 
 #: Deviations of the noise of all cells together that a table must reach.
 _TABLE = 5.0
@@ -181,3 +254,73 @@ def rank_test(release: Release[Any], first: Any, second: Any, *, column: str | N
         found, None, None, lines.level, NOISE_AND_SAMPLING, "rank test on noisy histograms", p,
         f"The values of {lines.name} with {first} and with {second} {said} ({p_words(p)}).",
     )  # fmt: skip
+
+
+_MOST = 1 - 1e-9
+
+
+def correlation(release: Release[Any], first: str, second: str, *, group: int = 0) -> Estimate:
+    """Return Pearson's correlation for the population: with an interval for noise and sampling.
+
+    Guarantee: free post-processing of a release. Fisher's z, for columns that are roughly normal: long tails
+    make the interval too short, with or without noise.
+
+    Parameters
+    ----------
+    release
+        A linear regression, or a table with a `tacit.correlation` and a `tacit.count` of the same rows.
+    first, second
+        Of a regression two of its columns; of a table the column with the correlation and that with the
+        count.
+    group
+        Of a table with groups: which line.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import tacit as tc
+    >>> x, y = ([i % k for i in range(2000)] for k in (50, 40))
+    >>> table = pa.table({"id": list(range(2000)), "x": x, "y": y})
+    >>> people = tc.protect(
+    ...     table, unit="id", limits={"rows": 1}, bounds={"x": (0, 50), "y": (0, 40)},
+    ...     budget=tc.Budget(epsilon=9),
+    ... )
+    >>> release = people.regress("y", on=["x"]).plan(epsilon=9).release()
+    >>> found = tc.inference.correlation(release, "x", "y")
+    >>> found.low < found.value < found.high, found.covers
+    (True, 'noise and sampling')
+    """
+    content = release.content
+    if isinstance(content, RegressionTable) and isinstance(content.model, LinearFit):
+        return content.model.correlation(first, second)
+    if isinstance(content, AnswerTable):
+        return _with_sampling(content, first, second, group)
+    raise TacitError(
+        "bad-parameter",
+        "a correlation is read off a linear regression, or off a table with a correlation and a count",
+        fix=Code('rows.agg(r=tc.correlation("x", "y"), n=tc.count())'),
+    )
+
+
+def _with_sampling(table: AnswerTable, name: str, rows: str, group: int) -> Estimate:
+    """Add the sampling error to a correlation that has its interval for the noise."""
+    for one in (name, rows):
+        Choice(tuple(table.columns)).read("a column", one)
+    cells, counted = table.columns[name], table.columns[rows]
+    r, low, high, n = (
+        float(x[group] or math.nan) for x in (cells.value, cells.low, cells.high, counted.value)
+    )
+    level, method = table.confidence, "Fisher's z, and the interval for the noise"
+    if math.isnan(r) or not n > 4 or low <= -_MOST or high >= _MOST:
+        said = "The noise hides the correlation."
+        return Estimate(None, None, None, level, NOISE_AND_SAMPLING, method, None, said)
+    z, at = NormalDist().inv_cdf((1 + level) / 2) / math.sqrt(n - 3), math.atanh(r)
+    ends = (
+        math.tanh(at - math.hypot(z, at - math.atanh(low))),
+        math.tanh(at + math.hypot(z, math.atanh(high) - at)),
+    )
+    said = (
+        f"The correlation is {r:.3g} ({percent_words(level)} confidence interval {ends[0]:.3g} to "
+        f"{ends[1]:.3g}, for privacy noise and chance in who was included)."
+    )
+    return Estimate(r, *ends, level, NOISE_AND_SAMPLING, method, None, said)

@@ -1,4 +1,4 @@
-"""The answer of an inference: a number, its interval, a p-value where there is a test, and one sentence."""
+"""The answer of an inference: a number, its interval, a p-value where there is a test, one sentence."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from tacit.core import AnswerTable, Cells, shown_cell
-from tacit.show import numbers
+from tacit.show import GREY, MOST_SERIES, Chart, ChartAxis, ChartSeries, Figure, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tacit.core import JSON, Value
+    from tacit.inference._regression_table import RegressionTable
+    from tacit.inference._survival import SurvivalCurves
     from tacit.mechanisms import LinearNoise
+
 
 #: What an interval or a p-value covers.
 NOISE = "noise"
@@ -116,3 +119,41 @@ def estimate_table(keys: dict[str, tuple[Value, ...]], name: str, found: Sequenc
         columns["p"] = Cells(tuple(one.p_value for one in found), nothing, nothing)
     level, covers = (found[0].level, found[0].covers) if found else (0.95, NOISE)
     return AnswerTable(keys, columns, float(level), covers=covers)
+
+
+_COVERS = "for privacy noise and chance in who was included"
+
+
+def coefficients_figure(found: RegressionTable) -> Figure:
+    """Return each coefficient in its own units with its interval; those that the noise hides have none."""
+    ends = ((getattr(one, end) for one in found.coefficients.values()) for end in ("value", "low", "high"))
+    zero = ChartSeries("across", (), (0.0,), colour=GREY, dashed=True)
+    names = tuple(found.coefficients)
+    hidden = ", ".join(name for name, one in found.coefficients.items() if one.value is None)
+    units = "change of the outcome for each unit" if found.model.fit == "linear" else "log-odds"
+    chart = Chart(
+        (zero, ChartSeries.of("points", range(len(names)), ends)),
+        ChartAxis("", names),
+        ChartAxis(units),
+        sideways=True,
+    )
+    words = [f"{percent_words(found.model.level)} intervals {_COVERS}"]
+    words += [f"hidden by the noise: {hidden}"] if hidden else []
+    return Figure("coefficients", (chart,), tuple(words))
+
+
+def curves_figure(found: SurvivalCurves) -> Figure:
+    """Return the curves as steps with their bands, as far as the noise leaves enough at risk."""
+    series = []
+    for number, (group, curve) in enumerate(list(found.curves.items())[:MOST_SERIES]):
+        known = [one for one in curve if one.value is not None]
+        times = [*found.cuts[: len(known) + 1], found.cuts[len(known)]]  # the last value is reached, not kept
+        ends = ((1.0, *(getattr(one, end) for one in known)) for end in ("value", "low", "high"))
+        series.append(
+            ChartSeries.of("steps", times, ends, label=str(group) if found.by else "", colour=number)
+        )
+    x = ChartAxis(found.time, ends=(float(found.cuts[0]), float(found.cuts[-1])))
+    chart = Chart(
+        tuple(series), x, ChartAxis("share without the event", ends=(0.0, 1.02)), legend=found.by or ""
+    )
+    return Figure("share without the event", (chart,), (f"{percent_words(found.level)} intervals {_COVERS}",))

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.inference._contingency import independence_p
-from tacit.inference._draws import DRAWS, corrected, coupled_noise, generator
+from tacit.inference._contingency import DRAWS, corrected, coupled_noise, generator, independence_p
 from tacit.inference._sampling_intervals import (
     PART_VALUES,
     mean_noise,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tacit.inference._regress_design import read_regress, regress_design
+from tacit.inference._regression_designs import read_regress, regress_design
 from tacit.inference._survival_design import read_survival, survival_design
 from tacit.tables import rows_question
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tacit.exact import Number
     from tacit.inference._regression_table import RegressionTable
-    from tacit.inference._survival_curves import SurvivalCurves
+    from tacit.inference._survival import SurvivalCurves
     from tacit.tables import BinsGiven, Rows, RowsQuestion
 
 REGRESS = rows_question(

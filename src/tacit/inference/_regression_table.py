@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tacit.core import Content
 from tacit.inference._estimate import NOISE_AND_SAMPLING, check_read, estimate_table, p_words, percent_words
-from tacit.inference._linear_fit import LinearFit
-from tacit.inference._logistic import LogisticFit
+from tacit.inference._linear_regression import LinearFit
+from tacit.inference._logistic_regression import LogisticFit
 from tacit.report import Report, ReportTable
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class RegressionTable(Content):
 
     def figures(self, what: Any = None) -> tuple[Figure, ...]:
         """Return the coefficients with their intervals."""
-        from tacit.inference._figures import coefficients_figure
+        from tacit.inference._estimate import coefficients_figure
 
         del what
         return (coefficients_figure(self),)

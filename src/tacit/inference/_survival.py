@@ -1,4 +1,4 @@
-"""Survival curves and the log-rank test from noisy counts on public time bins.
+"""Survival curves and the log-rank test from noisy counts on public time bins, as the content of a release.
 
 The cells of a group are (event, censored) for each bin and one cell for who is still followed at the end; a
 unit is in one of them. At risk in bin j is everyone who is in it or later, less half of those censored in it.
@@ -8,19 +8,38 @@ through their gradient. A curve ends where the noise hides how many are at risk 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from tacit.mechanisms import linear_half_width, linear_tail
+from tacit.core import Content
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Choose, Code, Say
+from tacit.inference._estimate import (
+    NOISE_AND_SAMPLING,
+    Estimate,
+    check_read,
+    estimate_table,
+    p_words,
+    percent_words,
+)
+from tacit.mechanisms import LinearNoise, linear_half_width, linear_tail
+from tacit.report import Report, ReportTable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
-    from tacit.mechanisms import LinearNoise
+    from tacit.core import JSON, AnswerTable, Value
+    from tacit.show import Figure
 
     _Array = NDArray[np.float64]
+
 
 _SEEN = 3.0  # a bin is read while those at risk are this many standard deviations of their noise
 _FALLEN = 2.0  # half-widths that -log S must have before the log-log scale serves
@@ -173,3 +192,271 @@ def logrank(first: _Array, second: _Array, noise: LinearNoise) -> LogRank:
     laplace = (g[:, :, None] * np.array(noise.laplace)).reshape(len(g), -1)
     normal = np.sqrt(variance + noise.normal**2 * (g**2).sum(axis=1))
     return LogRank(u, linear_tail(u, laplace, normal), shown[:, 0])
+
+
+#: A group as its key: its name, a number or a boolean.
+GroupGiven: TypeAlias = "str | float | bool | np.generic"
+
+_CURVE = "Kaplan-Meier on binned times, noise and Greenwood's variance"
+_TEST = "log-rank test on binned times, with noise"
+_SHIFTED = 0.15  # a part of the interval by which the time of censoring inside bins may move a value unsaid
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SurvivalCurves(Content):
+    """Survival curves by group.
+
+    It holds noisy counts and public facts. Everything else follows from them, free.
+
+    Parameters
+    ----------
+    time, event
+        The columns that were read.
+    by
+        The column of the groups; empty for one curve.
+    groups
+        The groups; one, named "all", without ``by``.
+    cuts
+        The public cuts of the time.
+    integers
+        For each group the noisy counts: events and censored of each bin in turn, then those followed to the
+        last cut.
+    noise
+        The noise on each count.
+    level
+        How often intervals cover.
+    """
+
+    kind: ClassVar[str] = "survival-curves"
+    described: ClassVar[str] = "survival curves"
+    time: str
+    event: str
+    by: str
+    groups: tuple[str, ...]
+    cuts: tuple[float, ...]
+    integers: tuple[int, ...]
+    noise: LinearNoise
+    level: float
+
+    def _cells(self, group: str) -> NDArray[np.float64]:
+        lines = np.array(self.integers, dtype=np.float64).reshape(len(self.groups), -1)
+        return np.asarray(lines[self.groups.index(group)][None])
+
+    def _named(self, group: GroupGiven) -> str:
+        """Return the name of a group; numbers and booleans also name the group that is written like them."""
+        plain: Any = group.item() if isinstance(group, np.generic) else group
+        if plain in self.groups:
+            return str(plain)
+        for name in self.groups:
+            if isinstance(plain, int | float) and _number(name) == plain:
+                return name
+            if isinstance(plain, bool) and name.lower() == str(plain).lower():
+                return name
+        raise bad_parameter(
+            "a group", f"one of {self.by or 'all'}", group, fix=Choose(self.groups, given=str(plain))
+        )
+
+    @property
+    def rows_needed(self) -> int:
+        """About how many rows a group needs for a curve."""
+        return math.ceil(rows_at_start(len(self.cuts) - 1, self.noise))
+
+    @cached_property
+    def curves(self) -> dict[str, list[Estimate]]:
+        """For each group the share without the event at the end of each bin.
+
+        A bin without value has too few rows at risk for the noise.
+        """
+        return {group: self._curve(group) for group in self.groups}
+
+    def _curve(self, group: str) -> list[Estimate]:
+        sets = curve_sets(self._cells(group), self.noise, 1 - self.level)
+        made = []
+        for j, end in enumerate(self.cuts[1:]):
+            value, low, high = (float(one[0, j]) for one in (sets.value, sets.low, sets.high))
+            where = f" of those with {self.by} {group}" if self.by else ""
+            if math.isnan(value):
+                said = f"The noise hides the curve{where} at {self.time} {end:g}."
+                made.append(Estimate(None, None, None, self.level, NOISE_AND_SAMPLING, _CURVE, None, said))
+                continue
+            said = (
+                f"At {self.time} {end:g}, {100 * value:.3g} %{where} had no {self.event} "
+                f"({percent_words(self.level)} confidence interval {100 * low:.3g} to {100 * high:.3g} %, "
+                "for privacy noise and chance in who was included)."
+            )
+            method = _CURVE
+            if abs(float(sets.shift[0, j])) > _SHIFTED * (high - low):
+                method += (
+                    f"; {value - sets.shift[0, j]:.3g} if the censored people stayed to the end of their "
+                    "bins: put the cuts just after the visits, or use narrower bins"
+                )
+            made.append(Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, method, None, said))
+        return made
+
+    def at(self, time: float, group: GroupGiven | None = None) -> Estimate:
+        """Return the share without the event at one of the cuts, in one of the groups."""
+        if time not in self.cuts[1:]:
+            known = tuple(f"{cut:g}" for cut in self.cuts[1:])
+            raise bad_parameter("time", "one of the cuts", time, fix=Choose(known, given=f"{time:g}"))
+        return self.curves[self._group(group)][self.cuts.index(time) - 1]
+
+    def _group(self, group: GroupGiven | None) -> str:
+        if group is None and len(self.groups) > 1:
+            raise bad_parameter("group", "given", None, fix=Choose(self.groups))
+        return self.groups[0] if group is None else self._named(group)
+
+    def median(self, group: GroupGiven | None = None) -> Estimate:
+        """Return the time by which half have had the event, as the cut at which the curve falls to a half.
+
+        The curve falls to a half somewhere in a bin. The interval holds all bins in which it may do so, from
+        the first cut to the last one; without an upper end, the curve may stay above a half.
+        """
+        name = self._group(group)
+        curve = [one for one in self.curves[name] if one.value is not None]
+
+        def first(end: str) -> float | None:
+            below = [cut for cut, one in zip(self.cuts[1:], curve, strict=False) if getattr(one, end) <= 0.5]
+            return below[0] if below else None
+
+        value, reached, high = first("value"), first("low"), first("high")
+        low = None if reached is None else self.cuts[self.cuts.index(reached) - 1]
+        where = f" of those with {self.by} {name}" if self.by else ""
+        if value is None:
+            said = f"Fewer than half{where} had the {self.event} as far as the curve is seen."
+        else:
+            ends = (
+                f"{low:g} to {high:g}" if low is not None and high is not None else f"from {low or value:g}"
+            )
+            said = (
+                f"Half{where} had the {self.event} by {self.time} {value:g} ({percent_words(self.level)} "
+                f"confidence interval {ends}, for privacy noise and chance in who was included)."
+            )
+        return Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, _CURVE, None, said)
+
+    def logrank(self, first: GroupGiven | None = None, second: GroupGiven | None = None) -> Estimate:
+        """Test whether two groups have the event equally fast.
+
+        The value is the number of events in the first group beyond what is expected if both are alike.
+
+        Parameters
+        ----------
+        first, second
+            The two groups; not needed where there are two.
+        """
+        if first is None and second is None and len(self.groups) == 2:
+            first, second = self.groups
+        pair = None if first is None or second is None else (self._named(first), self._named(second))
+        if pair is None or pair[0] == pair[1]:
+            raise TacitError(
+                "bad-parameter",
+                f"a log-rank test needs two different groups (groups here: {len(self.groups)})",
+                fix=Code("release.logrank(first, second)" if self.by else 'survival(..., by="arm")'),
+            )
+        first, second = pair
+        one, other = self._cells(first), self._cells(second)
+        found = logrank(one, other, self.noise)
+        if not found.shown[0]:
+            least = max(1.0, min(float(one.sum()), float(other.sum())))
+            factor = max(2.0, self.rows_needed / least)
+            raise TacitError(
+                "too-noisy",
+                f"the noise hides how many of {first} or {second} are at risk, so a test would say nothing",
+                why="a p-value from so few rows would not hold its level",
+                fix=Say(
+                    f"about {self.rows_needed:,} rows in each group, or {factor:.2g} times the epsilon, are "
+                    "enough"
+                ),
+            )
+        p, u = float(found.p_value[0]), float(found.statistic[0])
+        more = "more" if u >= 0 else "fewer"
+        said = (
+            f"Those with {self.by} {first} had {abs(u):.3g} {more} events than if they were like those with "
+            f"{self.by} {second} ({p_words(p)}, for privacy noise and chance in who was included)."
+        )
+        return Estimate(u, None, None, self.level, NOISE_AND_SAMPLING, _TEST, p, said)
+
+    def report(self) -> Report:
+        """Return the curves as a table, medians and the test."""
+        lines = []
+        for j, end in enumerate(self.cuts[1:]):
+            cells = [_cell(self.curves[group][j]) for group in self.groups]
+            lines.append((f"{end:g}", *cells))
+        said = [self.median(group).sentence for group in self.groups]
+        if len(self.groups) == 2:
+            try:
+                said.append(self.logrank().sentence)
+            except TacitError as refused:
+                said.append(f"No log-rank test: {refused.what}; {refused.fix}.")
+        title = f"Share without {self.event}" + (f" by {self.by}" if self.by else "")
+        return Report(
+            title,
+            tuple(said),
+            (ReportTable("", (self.time, *self.groups), tuple(lines)),),
+            (f"{percent_words(self.level)} intervals cover {NOISE_AND_SAMPLING}, each time by itself.",),
+        )
+
+    def text(self, marks: tuple[str, ...] = ()) -> str:
+        """Write the report for a terminal."""
+        return "\n".join([self.report().text(), *marks])
+
+    def html(self, marks: tuple[str, ...] = ()) -> str:
+        """Write the report for a notebook."""
+        return self.report().html() + "".join(f"<p>{escape(mark)}</p>" for mark in marks)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the points of all curves, one line for each group and time."""
+        by, times = self.by or "group", self.cuts[1:]
+        keys: dict[str, tuple[Value, ...]] = {
+            by: tuple(group for group in self.groups for _ in times),
+            self.time if self.time != by else f"{self.time} (time)": tuple(times) * len(self.groups),
+        }
+        points = [one for group in self.groups for one in self.curves[group]]
+        yield f"share without {self.event}", estimate_table(keys, "share", points)
+
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return the curves as steps with their bands."""
+        from tacit.inference._estimate import curves_figure
+
+        del what
+        return (curves_figure(self),)
+
+    def to_json(self) -> JSON:
+        """Return the noisy counts and the public facts."""
+        return {
+            "time": self.time, "event": self.event, "by": self.by, "groups": list(self.groups),
+            "cuts": list(self.cuts), "integers": list(self.integers), "level": self.level,
+            "noise": {"laplace": list(self.noise.laplace), "normal": self.noise.normal},
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, document: Any) -> Self:
+        """Read the content back."""
+        groups, cuts = tuple(map(str, document["groups"])), tuple(map(float, document["cuts"]))
+        integers = tuple(map(int, document["integers"]))
+        if len(integers) != len(groups) * (2 * len(cuts) - 1):
+            raise ValueError("not survival curves")
+        noise = LinearNoise(
+            tuple(map(float, document["noise"]["laplace"])), float(document["noise"]["normal"])
+        )
+        time, event, by = (str(document[name]) for name in ("time", "event", "by"))
+        made = cls(time, event, by, groups, cuts, integers, noise, float(document["level"]))
+        check_read(made.noise, made.level)
+        made.report()  # raises now where a part of the document cannot be read
+        return made
+
+
+def _number(name: str) -> float | None:
+    """Return the number that a group's name writes, if it writes one."""
+    try:
+        return float(name.replace(",", ""))
+    except ValueError:
+        return None
+
+
+def _cell(one: Estimate) -> str:
+    if one.value is None:
+        return "hidden by the noise"
+    return f"{one.value:.3f} ({one.low:.3f} to {one.high:.3f})"

@@ -12,7 +12,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational
 from tacit.fixes import Code, Set
 from tacit.inference._measured_rows import check_one_row, count_noise, noise_of, task_of
-from tacit.inference._survival_curves import SurvivalCurves
+from tacit.inference._survival import SurvivalCurves
 from tacit.tables import read_axes, read_rows, rows_document
 
 if TYPE_CHECKING:

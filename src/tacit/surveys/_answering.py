@@ -1,27 +1,315 @@
-"""What happens at the respondent: true answers go through the randomizers, and a report comes out."""
+"""What happens at the respondent: true answers go through the randomizers, and a report comes out.
+
+Before anything is sent, the respondent reads what would be sent and what it can give away. A survey that is
+repeated keeps permanent answers on the respondent's device, and says what a sequence of reports gives away.
+"""
 
 from __future__ import annotations
 
 import json
+import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tacit.core import Content, Step, Task, plain_table, visible
 from tacit.errors import TacitError
+from tacit.exact import count
 from tacit.fixes import Code
-from tacit.mechanisms import LinearHashing, Memo, QuestionSample
-from tacit.surveys._memory import MemoisedAnswer
-from tacit.surveys._respondent_words import report_words
+from tacit.mechanisms import Design, LinearHashing, Memo, NumberWindow, QuestionSample, SubsetSelection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from fractions import Fraction
 
+    from tacit.accounting import Cost
     from tacit.core import JSON, AnswerTable, Measurement
-    from tacit.surveys._memory import Memory
     from tacit.surveys._survey import Survey
     from tacit.surveys._survey_questions import SurveyQuestion
+
+
+def what_is_sent(question: SurveyQuestion) -> str:
+    """Say in plain words what the report of one question is.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> [smokes] = tc.survey("smoking", ["no", "yes"], epsilon=1).questions
+    >>> what_is_sent(smokes)
+    'one of the 2 answers: the true one with probability 73.1 %, the other one with 26.9 %'
+    """
+    match question.randomizer:
+        case SubsetSelection(subset=1) as coin:
+            p, q = _percent(coin.p), _percent(coin.q)
+            other = "the other one" if coin.size == 2 else "each other one"
+            return f"one of the {coin.size:,} answers: the true one with probability {p}, {other} with {q}"
+        case SubsetSelection() as sets:
+            p, q = _percent(sets.p), _percent(sets.q)
+            named = f"{sets.subset:,} of the {sets.size:,} answers"
+            return f"{named}: the true one is among them with probability {p}, any other one with {q}"
+        case LinearHashing() as hashed:
+            p, q = _percent(hashed.p), _percent(hashed.q)
+            number = f"a number below {2**hashed.bits:,} that many answers share"
+            return f"{number}: the true answer fits it with probability {p}, any other one with {q}"
+        case NumberWindow() as window:
+            return _window_words(question, window)
+        case Memo() as memo:
+            once = SubsetSelection(odds=memo.once_odds, size=memo.size, subset=1)
+            p, q = _percent(once.p), _percent(once.q)
+            sent = f"one of the {memo.size:,} answers: the true one with probability {p}, others with {q}"
+            return (
+                f"{sent}; the device keeps a permanent answer and reports it through a fresh coin each time"
+            )
+        case Design() as design if design.draws == 1:
+            no, yes = map(_label, question.answers)
+            p, q = _percent(design.p), _percent(design.q)
+            return f"{yes} or {no}: {yes} with probability {p} if that is true, and with {q} if it is not"
+        case Design() as design:
+            no, yes = map(_label, question.answers)
+            deck = f"from a deck with {_percent(design.p)} red cards if {yes} is true"
+            return f"how many of {design.draws} cards are red: {deck}, with {_percent(design.q)} if {no} is"
+    return question.randomizer.describe()
+
+
+def report_words(question: SurveyQuestion, report: Any) -> str:
+    """Say in plain words what one report of a question is, as its respondent sees it before sending.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> [smokes] = tc.survey("smoking", ["no", "yes"], epsilon=1).questions
+    >>> report_words(smokes, [1])
+    'yes'
+    """
+    match question.randomizer:
+        case SubsetSelection() | Memo():
+            return "; ".join(_label(question.answers[place]) for place in report)
+        case NumberWindow() as window:
+            if abs(report) > window.reach:
+                return "high" if report > 0 else "low"
+            return f"{float(question.centre + question.radius * report / window.steps):.4g}"
+        case Design() as design if design.draws == 1:
+            return _label(question.answers[report])
+        case Design() as design:
+            return f"{report} of {design.draws} cards are red"
+        case LinearHashing():
+            return f"the number {report['answer']}, with the seed {report['seed']}"
+    return str(report)
+
+
+def _label(answer: Any) -> str:
+    return ", ".join(map(str, answer)) if isinstance(answer, tuple) else str(answer)
+
+
+def _window_words(question: SurveyQuestion, window: NumberWindow) -> str:
+    chance = float(window.window_chance)
+    centre, radius = float(question.centre), float(question.radius)
+    parts = []
+    if window.half_width is not None:
+        reach = radius * window.half_width / window.steps
+        most = radius * window.reach / window.steps
+        low, high = centre - most, centre + most
+        near = _percent(window.probability(0, truth=0) / window.window_chance * (2 * window.half_width + 1))
+        parts.append(
+            f"a number from {low:.4g} to {high:.4g}, within {reach:.3g} of the true one with chance {near}"
+        )
+    if chance < 1:
+        side = "the word low or high, drawn by a coin that leans towards the side of the true number"
+        parts.append(f"{side} (in {_percent(1 - chance)} of cases)" if chance else side)
+    return "; or ".join(parts)
+
+
+def gives_away(epsilon: Fraction | float) -> str:
+    """Say in odds what a report can give away.
+
+    Examples
+    --------
+    >>> gives_away(1)[:77]
+    'the report changes the odds between any two answers by at most a factor of 2.'
+    """
+    factor = odds_factor(float(epsilon))
+    after = 100 * math.exp(float(epsilon)) / (1 + math.exp(float(epsilon))) if float(epsilon) < 700 else 100.0
+    return (
+        f"the report changes the odds between any two answers by at most a factor of {factor}; "
+        "somebody who thought that two answers were equally likely will think neither of them more than "
+        f"{_up(after)} % likely afterwards"
+    )
+
+
+def odds_factor(epsilon: float) -> str:
+    """Show exp(epsilon), rounded up to two decimals."""
+    return f"{math.ceil(math.exp(epsilon) * 100 - 1e-9) / 100:.2f}" if epsilon < 20 else f"exp({epsilon:g})"
+
+
+def _up(percent: float) -> str:
+    return f"{min(math.ceil(percent * 10) / 10, 100.0):.1f}"
+
+
+def _percent(chance: Fraction | float) -> str:
+    return f"{100 * float(chance):.1f} %"
+
+
+MEMORY_SCHEMA = "tacit/memory/1"
+
+
+@dataclass(slots=True, eq=False)
+class Memory:
+    """The permanent answers of one respondent, drawn once for each different true answer.
+
+    Guarantee: while the memory is kept, all reports of an unchanged answer together give away at most the
+    epsilon of the survey. A memory is secret: whoever reads it sees answers that have been through one coin
+    only. A respondent who loses it draws new permanent answers, which cost as much again.
+
+    Parameters
+    ----------
+    survey
+        The digest of the survey.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> poll = tc.survey("smoking, each month", ["no", "yes"], epsilon=2, once=1)
+    >>> memory = Memory(poll.digest)
+    >>> reports = [poll.answer("yes", memory=memory).release() for month in range(12)]
+    >>> round(poll.sequence(12).epsilon, 3)
+    2.0
+    """
+
+    survey: str
+    _kept: dict[str, dict[int, int]] = field(default_factory=dict, repr=False)
+    _path: Path | None = field(default=None, repr=False)
+
+    def permanent(self, question: SurveyQuestion, truth: int) -> int:
+        """Return the permanent answer for a true one; it is drawn when it is first needed."""
+        memo = question.randomizer
+        if not isinstance(memo, Memo):
+            raise TypeError(f"{question.name} has no memo")
+        own = self._kept.setdefault(question.name, {})
+        if truth not in own:
+            own[truth] = int(memo.permanent(truth))
+            if self._path is not None:  # on disk before the first report of it can leave
+                self.save(self._path)
+        return own[truth]
+
+    def save(self, path: str | Path) -> None:
+        """Write the memory to a file on the respondent's device, readable by its owner only.
+
+        From then on, and after `load`, every new permanent answer is written there before it is reported.
+        """
+        target = Path(path)
+        answers = {
+            name: {str(truth): kept for truth, kept in own.items()} for name, own in self._kept.items()
+        }
+        document = {"schema": MEMORY_SCHEMA, "survey": self.survey, "answers": answers}
+        beside = target.with_name(target.name + ".new")
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(json.dumps(document) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(target)
+        self._path = target
+
+    @classmethod
+    def load(cls, path: str | Path) -> Memory:
+        """Read a memory from a file that `save` wrote."""
+        try:
+            document = json.loads(Path(path).read_text(encoding="utf-8"))
+            if not isinstance(document, Mapping) or document.get("schema") != MEMORY_SCHEMA:
+                raise ValueError  # noqa: TRY301 - one refusal for everything that is not a memory
+            kept = {
+                str(name): {int(truth): int(answer) for truth, answer in own.items()}
+                for name, own in document["answers"].items()
+            }
+            return cls(str(document["survey"]), kept, Path(path))
+        except (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError):
+            raise TacitError(
+                "bad-survey",
+                "this file is not a memory of a survey that this version of Tacit can read",
+                why=f"it must be JSON of the schema {MEMORY_SCHEMA}",
+                fix=Code("memory.save(path) writes one"),
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoisedAnswer:
+    """The memo of one question with the respondent's memory: the mechanism of a repeated report."""
+
+    question: SurveyQuestion
+    memory: Memory = field(repr=False)
+
+    @property
+    def cost(self) -> Cost:
+        """What all reports of an unchanged answer cost together."""
+        return self.question.randomizer.cost
+
+    def release(self, value: Any) -> int:
+        """Return a report of the permanent answer."""
+        memo = self.question.randomizer
+        if not isinstance(memo, Memo):
+            raise TypeError(f"{self.question.name} has no memo")
+        return int(memo.report(self.memory.permanent(self.question, int(value))))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the law of the memo."""
+        return self.question.randomizer.to_json()
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceLoss:
+    """What several reports of one respondent give away together.
+
+    Parameters
+    ----------
+    reports, different
+        How many reports, and how many different true answers lie behind them.
+    epsilon
+        The bound for all of them together.
+    fresh
+        The same with a fresh coin for each report, without a memo.
+    change_shown
+        The chance that a changed answer changes the permanent one; of several questions, the largest.
+    """
+
+    reports: int
+    different: int
+    epsilon: float
+    fresh: float
+    change_shown: float | None
+
+    @property
+    def words(self) -> str:
+        """The same in a sentence."""
+        behind = "an unchanged answer" if self.different == 1 else f"{self.different} different answers"
+        text = f"{self.reports:,} reports of {behind} give away at most epsilon {self.epsilon:.4g} together"
+        if self.change_shown is None:
+            return f"{text}; every report has fresh coins, so the epsilons add up"
+        shown = f"with {100 * self.change_shown:.0f} % probability it changes the permanent answer"
+        return f"{text} (with fresh coins: {self.fresh:.4g}); a changed answer is not hidden: {shown}"
+
+    def __str__(self) -> str:
+        return self.words
+
+
+def sequence_loss(
+    questions: Sequence[SurveyQuestion], epsilon: Fraction, reports: int, different: int, *, one: bool
+) -> SequenceLoss:
+    """Return what several reports of a respondent give away: the losses of all questions add up."""
+    times, values = count("reports", reports, zero=False), count("different", different, zero=False)
+    memos = [question.randomizer for question in questions if isinstance(question.randomizer, Memo)]
+    if not memos:
+        each = [float(question.randomizer.epsilon) for question in questions]
+        total = times * (max(each) if one else sum(each))
+        return SequenceLoss(times, values, min(total, times * float(epsilon)), total, None)
+    return SequenceLoss(
+        times,
+        values,
+        sum(memo.loss_after(times, different=min(values, times)) for memo in memos),
+        float(sum(times * memo.once for memo in memos)),
+        max(memo.change_shown for memo in memos),
+    )
+
 
 REPORT_SCHEMA = "tacit/report/1"
 

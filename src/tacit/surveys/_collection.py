@@ -1,25 +1,289 @@
-"""Collecting reports: every report is checked, and a bad one is refused with its number."""
+"""The collection of reports: documents, data frames and files become columns, one value for each respondent.
+
+Every report is checked, and a bad one is refused with its number.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import TacitError
-from tacit.fixes import Code, Either, Set
+from tacit.core import Release, needs
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Choose, Code, Either, Set
 from tacit.mechanisms import LinearHashing
 from tacit.parameters import Choice
-from tacit.surveys._answering import seed_label
-from tacit.surveys._report_sources import ReportColumns, bad_report_at, read_source
+from tacit.surveys._answering import SurveyReport, seed_label
 from tacit.surveys._reports import AnsweredQuestion, Reports
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Sequence
 
     from tacit.surveys._survey import Survey
     from tacit.surveys._survey_questions import SurveyQuestion
+
+
+_KINDS = Choose(("a file .jsonl, .csv or .parquet", "a data frame", "a list of reports"))
+_FACTS = ("survey", "invitation", "epsilon")
+
+
+@dataclass(slots=True)
+class ReportColumns:
+    """Reports as columns, each with one value for each respondent; None stands for none.
+
+    Parameters
+    ----------
+    total
+        How many reports there are.
+    facts, answers, public
+        The survey, epsilon and invitation of each; the randomized answers by question; public columns.
+    file, lines
+        The name of the file and the line of each report in it, if there is one.
+    """
+
+    total: int
+    facts: dict[str, list[Any]] = field(default_factory=dict)
+    answers: dict[str, Any] = field(default_factory=dict)
+    public: dict[str, list[Any]] = field(default_factory=dict)
+    file: str = ""
+    lines: Sequence[int] = ()
+
+    def place(self, row: int) -> str:
+        """Return where a report stands; its number and its line are public, what it says is not repeated."""
+        line = f" (line {self.lines[row]:,} of {self.file})" if self.lines else ""
+        return f"report {row + 1:,}{line}"
+
+
+def read_source(survey: Survey, source: Any) -> ReportColumns:
+    """Read reports of a survey from wherever they are; see `tacit.surveys.Survey.collect`."""
+    if isinstance(source, str | Path):
+        return _from_file(survey, Path(source))
+    if isinstance(source, Reports):
+        from tacit.surveys._reports import documents_of
+
+        return _from_documents(survey, documents_of(source))
+    if isinstance(source, SurveyReport | Release) or (isinstance(source, Mapping) and "schema" in source):
+        return _from_documents(survey, [source])
+    if hasattr(source, "columns"):
+        return _from_table(survey, {str(name): _values(source[name]) for name in source.columns})
+    if isinstance(source, Mapping):
+        return _from_table(survey, {str(name): _values(values) for name, values in source.items()})
+    if isinstance(source, Iterable):
+        return _from_documents(survey, source)
+    raise bad_parameter("source", "reports, a data frame or a file", source, fix=_KINDS)
+
+
+def _from_file(survey: Survey, path: Path) -> ReportColumns:
+    if not path.is_file():
+        raise bad_parameter("source", "a file that exists", str(path), fix="check its name and its folder")
+    match path.suffix.lower():
+        case ".jsonl" | ".ndjson" | ".json" | "":  # a browser can save a report without an ending
+            lines, documents = _json_lines(path)
+            return _from_documents(survey, documents, file=path.name, lines=lines)
+        case ".csv":
+            lines, table = _csv_columns(survey, path)
+            return _from_table(survey, table, file=path.name, lines=lines)
+        case ".parquet":
+            return _from_table(survey, _parquet_columns(path))
+    raise bad_parameter("source", "a file of JSON lines, CSV or Parquet", path.name, fix=_KINDS)
+
+
+def _json_lines(path: Path) -> tuple[list[int], list[Any]]:
+    """Return the documents of a file and the line of each; a whole file of JSON has no lines."""
+    number = 0
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        if path.suffix.lower() == ".json" or (not path.suffix and _is_json(text)):
+            whole = json.loads(text)
+            return [], whole if isinstance(whole, list) else [whole]
+        lines, found = [], []
+        for number, line in enumerate(text.split("\n"), start=1):
+            if line.strip():
+                lines.append(number)
+                found.append(json.loads(line))
+    except (ValueError, RecursionError):
+        where = f"line {number:,} of the file" if number else "the file"
+        raise bad_report_at(f"{where} is not JSON") from None
+    return lines, found
+
+
+def _is_json(text: str) -> bool:
+    """Whether a text is one document, and not a document on each line."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _csv_columns(survey: Survey, path: Path) -> tuple[list[int], dict[str, list[Any]]]:
+    """Return the columns of a file and the line of each row; an empty row is not a report."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")  # spreadsheets write a mark before the first name
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(survey, text), strict=True)
+        head = [name.strip() for name in next(rows, [])]
+        found = [(rows.line_num, row) for row in rows if any(row)]
+    except (ValueError, csv.Error):  # not UTF-8, or a cell of more than 131,072 letters
+        raise bad_report_at("the file cannot be read as CSV in UTF-8") from None
+    if len(set(head)) != len(head):
+        raise bad_report_at("the first line of the file names a column twice")
+    if other := [line for line, row in found if len(row) != len(head)]:
+        raise bad_report_at(
+            f"line {other[0]:,} of the file does not have the {len(head):,} columns of its first line"
+        )
+    table = {name: [row[place] for _, row in found] for place, name in enumerate(head)}
+    return [line for line, _ in found], table
+
+
+def _delimiter(survey: Survey, text: str) -> str:
+    """Return the sign between cells: a comma, or where that finds no question, a semicolon or a tab."""
+    names = {question.name.casefold() for question in survey.questions}
+    for sign in ",;\t":
+        head = next(csv.reader(io.StringIO(text, newline=""), delimiter=sign), [])
+        if names & {name.strip().casefold() for name in head}:
+            return sign
+    return ","
+
+
+def _parquet_columns(path: Path) -> dict[str, list[Any]]:
+    needs("collect", "pyarrow", "tacit[pandas]")
+    from pyarrow import ArrowException, parquet
+
+    try:
+        table = parquet.read_table(path)
+    except (ArrowException, OSError):
+        raise bad_report_at("the file cannot be read as Parquet") from None
+    return {name: table[name].to_pylist() for name in table.column_names}
+
+
+def _values(column: Any) -> Any:
+    """Return a column as a list; whole numbers stay an array."""
+    if hasattr(column, "to_numpy"):
+        array = column.to_numpy()
+        if array.dtype.kind in "iu":
+            return array
+    for way in ("tolist", "to_list"):
+        if hasattr(column, way):
+            return list(getattr(column, way)())
+    return list(column)
+
+
+def _from_documents(
+    survey: Survey, documents: Iterable[Any], *, file: str = "", lines: Sequence[int] = ()
+) -> ReportColumns:
+    given = list(documents)
+    columns = ReportColumns(len(given), file=file, lines=lines)
+    found = [_document(one, columns, row) for row, one in enumerate(given)]
+    names = [question.name for question in survey.questions]
+    columns.facts = {
+        "survey": [one.survey for one in found],
+        "epsilon": [one.epsilon or None for one in found],
+        "invitation": [one.invitation for one in found],
+    }
+    digest = survey.digest
+    for row, one in enumerate(found):
+        if one.survey == digest and any(name not in names for name in one.answers):
+            raise bad_report_at("it answers a question that the survey does not ask", columns.place(row))
+    columns.answers = {name: [one.answers.get(name) for one in found] for name in names}
+    public = dict.fromkeys(name for one in found for name in (one.public or {}))
+    columns.public = {name: [(one.public or {}).get(name) for one in found] for name in public}
+    return columns
+
+
+def _document(one: Any, columns: ReportColumns, row: int) -> SurveyReport:
+    if isinstance(one, Release):
+        one = one.content
+    if isinstance(one, SurveyReport):
+        return one
+    try:
+        return SurveyReport.from_json(one)
+    except TacitError as refused:
+        what = f"{columns.place(row)}: {refused.what}"
+        raise refused.but(what=what) from None
+
+
+def _from_table(
+    survey: Survey, table: Mapping[str, Any], *, file: str = "", lines: Sequence[int] = ()
+) -> ReportColumns:
+    names = {question.name for question in survey.questions}
+    _check_names(names, table)
+    columns = ReportColumns(len(next(iter(table.values()))), file=file, lines=lines)
+    for name, values in table.items():
+        if name in names:
+            plain = isinstance(values, np.ndarray) and values.dtype.kind in "iu"
+            columns.answers[name] = values if plain else _cells(columns, values)
+        elif name in _FACTS:
+            columns.facts[name] = [None if _is_missing(value) else str(value) for value in values]
+        else:
+            columns.public[name] = values
+    return columns
+
+
+def _check_names(names: set[str], table: Mapping[str, Any]) -> None:
+    """Refuse a table without a question, and a public column whose name is almost that of another column."""
+    meant = {name.casefold(): name for name in (*_FACTS, *names)}
+    for name in table:
+        close = meant.get(name.strip().casefold())
+        if close is not None and name not in names and name not in _FACTS:
+            raise TacitError(
+                "bad-report",
+                f"the column {name!r} is not the question {close!r}",
+                why="Tacit would read it as a public column, with true answers",
+                fix=Choose(tuple(sorted(names)), given=name, close=close),
+            )
+    if not names & set(table):
+        raise TacitError(
+            "bad-report",
+            "the table has no column with the name of a question",
+            why="a table of reports has one column for each question, one for invitations, and public ones",
+            fix=Choose(tuple(sorted(names))),
+        )
+
+
+def _cells(columns: ReportColumns, values: Any) -> list[Any]:
+    row = 0
+    found = []
+    try:
+        for row, value in enumerate(values):  # noqa: B007 - the row of the cell that fails
+            found.append(_cell(value))
+    except (ValueError, RecursionError):
+        what = "a cell is neither a whole number nor a list of them"
+        raise bad_report_at(what, columns.place(row)) from None
+    return found
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value == "" or (isinstance(value, float) and value != value)
+
+
+def _cell(value: Any) -> Any:
+    """Read a cell of a table: a whole number, a list, or their text as JSON."""
+    if _is_missing(value):
+        return None
+    if isinstance(value, str):
+        value = json.loads(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def bad_report_at(what: str, place: str = "") -> TacitError:
+    """Refuse a report; ``place`` says which one."""
+    return TacitError(
+        "bad-report",
+        f"{place}: {what}" if place else what,
+        why="a report that the survey cannot have produced could move the estimates by any amount",
+        fix="drop the report, or collect it with the survey that it was made for",
+    )
+
 
 _NUMBER = re.compile(r"[0-9./]{1,400}([eE][-+]?[0-9]{1,3})?")  # an epsilon that a report may state
 

@@ -1,22 +1,120 @@
-"""Unbiased estimates from reports: shares of a list or of one side of a pair, means of numbers and scales."""
+"""Unbiased estimates from reports, with score intervals: shares of a list or of one side of a pair, means.
+
+The variance of an unbiased estimate is a quadratic function of the true share, ``a + b f + c f**2``. The
+interval holds every share f with ``(estimate - f)**2 <= z**2 (a + b f + c f**2)``, so it uses the variance at
+f and not at the estimate. It covers the randomizer, and where asked the sampling as well. For one group of
+respondents from a population this is Wilson's interval for the rate of reports, mapped to the share; the
+argument is in docs/proofs/surveys.md.
+
+Norm-sub gives shares that are at least zero and add up to one, at the price of a bias. True answers in place
+of reports give odd figures, which a check finds.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tacit.errors import TacitError
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Choose, Set
 from tacit.mechanisms import Design, NumberWindow, SupportRandomizer
-from tacit.surveys._intervals import ShareVariance, normal_quantile, score_interval, variance_of
+from tacit.parameters import RealNumber
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
-    from tacit.surveys._intervals import Covers
     from tacit.surveys._survey_questions import SurveyQuestion
 
     Floats = NDArray[np.float64]
+
+
+#: What an interval covers: a population from which the respondents are a sample, or these respondents only.
+Covers: TypeAlias = Literal["population", "respondents"]
+
+
+class ShareVariance(NamedTuple):
+    """The variance of an estimated share as a function of the true share f: a + b f + c f**2."""
+
+    a: float
+    b: float
+    c: float
+
+    def at(self, share: ArrayLike) -> NDArray[np.float64]:
+        """Return the variance at a true share."""
+        f = np.asarray(share, dtype=float)
+        return self.a + self.b * f + self.c * f**2
+
+    def weighted(self, weight: float) -> ShareVariance:
+        """Return the variance of ``weight`` times the estimate."""
+        return ShareVariance(*(weight**2 * part for part in self))
+
+    def plus(self, other: ShareVariance) -> ShareVariance:
+        """Return the variance of the sum with an independent estimate of the same share."""
+        return ShareVariance(self.a + other.a, self.b + other.b, self.c + other.c)
+
+
+def variance_of(p: float, q: float, respondents: int, *, covers: Covers, draws: int = 1) -> ShareVariance:
+    """Return the variance of (N/n - q)/(p - q), where N of n reports support a value.
+
+    Where each respondent tosses the coin ``draws`` times (Kuk's design), N is the average over the tosses.
+
+    Guarantee: exact. For a population L(1-L)/(n(p-q)^2) with L = q + f(p-q); for these respondents
+    [f p(1-p) + (1-f) q(1-q)]/(n(p-q)^2). The two differ by f(1-f)/n.
+
+    Examples
+    --------
+    >>> both = [variance_of(0.75, 0.25, 100, covers=c).at(0.3) for c in ("population", "respondents")]
+    >>> round(float(both[0] - both[1]), 6)
+    0.0021
+    """
+    scale = draws * respondents * (p - q) ** 2
+    a, b = q * (1 - q) / scale, (p * (1 - p) - q * (1 - q)) / scale
+    if covers == "respondents":
+        return ShareVariance(a, b, 0.0)
+    return ShareVariance(a, b + 1 / respondents, -1 / respondents)
+
+
+def score_interval(
+    estimate: ArrayLike, variance: ShareVariance, confidence: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return both ends: the shares f with (estimate - f)^2 <= z^2 variance(f). They are not cut to [0, 1].
+
+    Examples
+    --------
+    >>> low, high = score_interval(0.324, variance_of(0.75, 0.25, 1000, covers="population"), 0.95)
+    >>> round(float(low), 4), round(float(high), 4)
+    (0.2638, 0.3856)
+    """
+    f = np.asarray(estimate, dtype=float)
+    z2 = normal_quantile(confidence) ** 2
+    lead = 1 - z2 * variance.c
+    middle = f + z2 * variance.b / 2
+    room = middle**2 - lead * (f**2 - z2 * variance.a)
+    # far outside [0, 1] no share fits the estimate: the variance at the nearest share takes its place
+    near = np.sqrt(z2 * np.maximum(variance.at(np.clip(f, 0, 1)), 0))
+    root = np.sqrt(np.maximum(room, 0))
+    low, high = (middle - root) / lead, (middle + root) / lead
+    return np.where(room < 0, f - near, low), np.where(room < 0, f + near, high)
+
+
+def normal_quantile(confidence: float) -> float:
+    """Return how many standard deviations hold a normal number with this probability."""
+    from scipy.special import ndtri
+
+    RealNumber(above=0, below=1, instead=0.95).read("confidence", confidence)
+    return float(-ndtri((1 - confidence) / 2))
+
+
+def read_covers(of: str) -> Covers:
+    """Read what an interval is to cover, or refuse."""
+    if of == "population":
+        return "population"
+    if of == "respondents":
+        return "respondents"
+    raise bad_parameter(
+        "of", "population or respondents", of, fix=Choose(("population", "respondents"), str(of))
+    )
 
 
 class EstimatedShares(NamedTuple):
@@ -235,3 +333,85 @@ def _some(respondents: int) -> int:
 
 def _too_few() -> TacitError:
     return TacitError("bad-parameter", "one report is too few for an interval", fix="collect more reports")
+
+
+#: What is said beside shares that were adjusted.
+BIAS = (
+    "norm-sub: the shares were shifted to be at least 0 and to add up to 1; this makes small shares too "
+    "large and the estimates biased, and the intervals are those of the unbiased estimates"
+)
+
+
+def norm_sub(shares: ArrayLike) -> NDArray[np.float64]:
+    """Return the nearest shares (least squares) that are non-negative and add up to one.
+
+    A constant is added to all shares, negative ones become zero, until the sum is one (Wang et al. 2020). The
+    result is biased: rare answers look more common than they are.
+
+    Examples
+    --------
+    >>> norm_sub([0.7, 0.5, -0.1]).round(6).tolist()
+    [0.6, 0.4, 0.0]
+    """
+    f = np.atleast_1d(np.asarray(shares, dtype=float))
+    if not f.size or not np.isfinite(f).all():
+        raise bad_parameter("shares", "finite numbers", "others", fix=Set(shares=[0.7, 0.5, -0.1]))
+    ordered = np.sort(f)[::-1]
+    shifts = (1 - np.cumsum(ordered)) / np.arange(1, len(f) + 1)
+    kept = np.nonzero(ordered + shifts > 0)[0][-1]
+    return np.asarray(np.maximum(f + shifts[kept], 0.0))
+
+
+_CHANCE = 1e-3  # of a caution about a table of shares whose reports are right, at most
+_FAR = 6.0  # standard errors
+_FALSE = (
+    "Caution: these reports do not fit the randomizer, so the estimates and intervals are wrong. "
+    "Check that the file holds reports, and not true answers."
+)
+
+
+def caution(question: SurveyQuestion, reports: NDArray[Any], found: EstimatedShares | None = None) -> str:
+    """Return a sentence if the reports cannot have come from the randomizer, whatever the true answers.
+
+    It depends on public facts and on reports that are private already. For a list, the rate of each answer
+    lies between q and p up to the coins: an exact binomial test of both ends, at 1 in 1,000 for all answers
+    together. For a number, the reports vary at least as much as the randomizer alone lets them vary, and
+    their mean lies between the bounds: six standard errors. ``found`` saves counting the answers again.
+    """
+    if not len(reports):
+        return ""
+    if isinstance(question.law, NumberWindow):
+        return "" if _window_fits(question.law, question.law.unbiased(reports)) else _FALSE
+    found = found or shares(question, reports, covers="respondents", confidence=0.95)
+    return "" if _shares_fit(question, found) else _FALSE
+
+
+def _shares_fit(question: SurveyQuestion, found: EstimatedShares) -> bool:
+    from scipy.special import bdtr, bdtrc  # the tails of the binomial law
+
+    law = question.law if isinstance(question.law, Design) else question.support
+    low, high = sorted((float(law.p), float(law.q)))
+    raw, draws = found.raw, found.respondents
+    if isinstance(law, Design):
+        raw, draws = raw[1:], draws * law.draws
+    hits = np.rint(raw * draws)
+    tails = np.minimum(bdtr(hits, draws, low), bdtrc(hits - 1, draws, high))
+    return bool(tails.min() >= _CHANCE / len(question.answers))
+
+
+def _window_fits(window: NumberWindow, scores: NDArray[np.float64]) -> bool:
+    """Compare the spread of the scores with the least that the coins give, and their mean with the bounds.
+
+    If x is a true number, a score has the mean x and the variance a + c x^2, c >= -1, so scores vary by at
+    least a + min(c, 0) m^2 for a mean m. Squares of deviations lie in [0, B] and have at least this mean v,
+    so P(their average <= v - t) <= exp(-n t^2 / (2 B v)), which is exp(-18) for six times sqrt(B v / n).
+    """
+    n, mean = len(scores), float(scores.mean())
+    least = window.variance(0)
+    least += min(window.variance(1) - least, 0.0) * min(mean**2, 1.0)
+    top = float(window.coin_value) if window.window_chance < 1 else 0.0
+    if window.half_width is not None:
+        top = max(top, float(window.reach * window.window_factor))
+    widest = (top + min(abs(mean), 1.0)) ** 2
+    narrow = float(scores.var()) < least - _FAR * np.sqrt(widest * least / n)
+    return not narrow and abs(mean) <= 1 + _FAR * top / np.sqrt(n)

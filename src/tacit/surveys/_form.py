@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Set
 from tacit.mechanisms import LinearHashing, NumberWindow, SubsetSelection
-from tacit.surveys._respondent_words import odds_factor, what_is_sent
+from tacit.surveys._answering import odds_factor, what_is_sent
 
 if TYPE_CHECKING:
     from tacit.surveys._survey import Survey

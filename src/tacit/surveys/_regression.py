@@ -4,27 +4,187 @@ A report says yes with probability ``p`` if the truth is yes and ``q`` if it is 
 model mixes the two (Scheers and Dayton 1988). In the linear model the truth is a predictor that nobody sees:
 its normal mixture is fitted together with the chance of the truth given the other predictors. A model that
 takes the truth as independent of the others (Heck and Moshagen 2018) is biased where it is not.
+
+Public columns enter as they are, texts as one column for each value but the first.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import TacitError
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Code, Set
+from tacit.mechanisms import Design
 from tacit.report import Report, Reportable, ReportTable
-from tacit.surveys._intervals import normal_quantile
-from tacit.surveys._likelihoods import AnswerMixture, climb, logistic_parts
+from tacit.surveys._estimates import mean_scores, normal_quantile
 from tacit.surveys._results import people
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
+    from tacit.surveys._reports import Reports
+    from tacit.surveys._survey_questions import SurveyQuestion
+
     Floats = NDArray[np.float64]
+
+
+_STEPS = 200
+_SMALL = 1e-12
+
+
+def logistic_parts(
+    theta: Floats, z: Floats, x: Floats, high: Floats, low: Floats, *, honesty: bool
+) -> tuple[float, Floats, Floats, Floats]:
+    """Return log-likelihood, gradient, expected and observed information."""
+    from scipy.special import expit
+
+    count = x.shape[1]
+    top = np.full(len(z), theta[-1]) if honesty else high
+    share = expit(x @ theta[:count])
+    chance = np.clip(low + (top - low) * share, _SMALL, 1 - _SMALL)
+    slope = share * (1 - share)
+    first = x * ((top - low) * slope)[:, None]
+    if honesty:
+        first = np.column_stack([first, share])
+    score = (z - chance) / (chance * (1 - chance))
+    value = float(np.sum(z * np.log(chance) + (1 - z) * np.log1p(-chance)))
+    expected = first.T @ (first / (chance * (1 - chance))[:, None])
+    observed = first.T @ (first * (z / chance**2 + (1 - z) / (1 - chance) ** 2)[:, None])
+    observed[:count, :count] -= x.T @ (x * (score * (top - low) * slope * (1 - 2 * share))[:, None])
+    if honesty:
+        cross = x.T @ (score * slope)
+        observed[:count, -1] -= cross
+        observed[-1, :count] -= cross
+    return value, first.T @ score, expected, observed
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerMixture:
+    """The joint likelihood of outcome and report; parameters: b, c, ln sigma, g."""
+
+    y: Floats
+    x: Floats
+    other: Floats
+    odds: Floats
+
+    def _split(self, theta: Floats) -> tuple[Floats, float, float, Floats]:
+        k = self.x.shape[1]
+        return theta[:k], float(theta[k]), float(np.exp(theta[k + 1])), theta[k + 2 :]
+
+    def _logs(self, theta: Floats) -> Floats:
+        b, c, sigma, g = self._split(theta)
+        line = self.other @ g
+        chance = np.stack([-np.logaddexp(0, line), -np.logaddexp(0, -line)])
+        residual = (self.y - self.x @ b - np.array([[0.0], [c]])) / sigma
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.odds) + chance - residual**2 / 2 - np.log(sigma) - np.log(2 * np.pi) / 2
+        return np.asarray(logs)
+
+    def value(self, theta: Floats) -> float:
+        return float(np.logaddexp.reduce(self._logs(theta), axis=0).sum())
+
+    def weights(self, theta: Floats) -> Floats:
+        """Return P(s = 1 | everything seen) for each respondent."""
+        logs = self._logs(theta)
+        return np.asarray(np.exp(logs[1] - np.logaddexp.reduce(logs, axis=0)))
+
+    def gradient(self, theta: Floats) -> Floats:
+        from scipy.special import expit
+
+        b, c, sigma, g = self._split(theta)
+        w = self.weights(theta)
+        base = self.y - self.x @ b
+        squares = (1 - w) * base**2 + w * (base - c) ** 2
+        return np.concatenate(
+            [
+                self.x.T @ (base - c * w) / sigma**2,
+                [np.sum(w * (base - c)) / sigma**2, np.sum(squares) / sigma**2 - len(self.y)],
+                self.other.T @ (w - expit(self.other @ g)),
+            ]
+        )
+
+    def information(self, theta: Floats) -> Floats:
+        """Return the observed information, by central differences of the exact gradient."""
+        steps = 1e-5 * np.maximum(1.0, np.abs(theta))
+        columns = [
+            (self.gradient(theta - h * e) - self.gradient(theta + h * e)) / (2 * h)
+            for h, e in zip(steps, np.eye(len(theta)), strict=True)
+        ]
+        found = np.stack(columns)
+        return np.asarray((found + found.T) / 2)
+
+    def fitted(self) -> Floats:
+        """Return the maximum: steps of EM from the report itself, then Newton's."""
+        w = self.odds[1] / self.odds.sum(axis=0)
+        theta = np.zeros(self.x.shape[1] + 2 + self.other.shape[1])
+        for _ in range(30):
+            theta = self._maximised(w, theta)
+            w = self.weights(theta)
+
+        def parts(theta: Floats) -> tuple[float, Floats, Floats, Floats]:
+            information = self.information(theta)
+            return self.value(theta), self.gradient(theta), information, information
+
+        return climb(theta, parts)[0]
+
+    def _maximised(self, w: Floats, theta: Floats) -> Floats:
+        """Return the parameters that are best if s is one with chance w."""
+        x, k = self.x, self.x.shape[1]
+        moments = np.zeros((k + 1, k + 1))
+        moments[:k, :k] = x.T @ x
+        moments[:k, k] = moments[k, :k] = x.T @ w
+        moments[k, k] = w.sum()
+        b = _solved(moments, np.append(x.T @ self.y, w @ self.y))
+        base = self.y - x @ b[:k]
+        sigma = np.sqrt(np.mean((1 - w) * base**2 + w * (base - b[k]) ** 2))
+        g = _logistic_shares(w, self.other, theta[k + 2 :])
+        return np.concatenate([b, [np.log(max(float(sigma), _SMALL))], g])
+
+
+def _logistic_shares(shares: Floats, x: Floats, start: Floats) -> Floats:
+    """Return the coefficients of a logistic model for answers that are known up to a chance."""
+    ones, none = np.ones(len(shares)), np.zeros(len(shares))
+
+    def parts(theta: Floats) -> tuple[float, Floats, Floats, Floats]:
+        return logistic_parts(theta, shares, x, ones, none, honesty=False)
+
+    return climb(start, parts)[0]
+
+
+def climb(
+    start: Floats, parts: Callable[[Floats], tuple[float, Floats, Floats, Floats]]
+) -> tuple[Floats, float, Floats]:
+    """Climb to the maximum; steps that do not climb are halved. Return it with the observed information."""
+    theta = start
+    value, gradient, expected, observed = parts(theta)
+    for _ in range(_STEPS):
+        step = _solved(expected, gradient)
+        if not np.all(np.isfinite(step)) or gradient @ step <= 0:
+            step = gradient / max(float(np.abs(gradient).max()), 1.0)
+        size, found = 1.0, parts(theta + step)
+        while size > 1e-10 and not (np.isfinite(found[0]) and found[0] >= value - 1e-12 * abs(value)):
+            size /= 2
+            found = parts(theta + size * step)
+        if size <= 1e-10:
+            break
+        moved = float(np.abs(size * step).max())
+        theta, (value, gradient, expected, observed) = theta + size * step, found
+        if moved < 1e-10 * max(1.0, float(np.abs(theta).max())):
+            break
+    return theta, value, observed
+
+
+def _solved(matrix: Floats, right: Floats) -> Floats:
+    try:
+        return np.asarray(np.linalg.solve(matrix, right))
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(matrix, right, rcond=None)[0])
+
 
 _LARGEST = 1e3  # log odds: beyond, a coefficient runs away
 
@@ -274,4 +434,110 @@ def _not_identified() -> TacitError:
         "the reports do not determine the coefficients of this model",
         why="a predictor is a combination of others, or the reports are too few for their noise",
         fix="use fewer predictors, more respondents or a larger epsilon",
+    )
+
+
+_MOST_VALUES = 50
+
+
+def fit_logistic_on(
+    reports: Reports, question: str, *, on: Sequence[str], answer: Any, confidence: float
+) -> Regression:
+    """Fit whether the truth is one answer; see `Reports.logistic`."""
+    asked = reports.survey[question]
+    rows, own = reports.answered[asked.name]
+    yes, p, q = _yes(asked, own, answer)
+    names, x = _predictors(reports, on, rows)
+    return fit_logistic(yes, x, p=p, q=q, names=names, confidence=confidence)
+
+
+def fit_linear_on(
+    reports: Reports, outcome: str, *, on: Sequence[str], answer: Any, confidence: float
+) -> Regression:
+    """Fit a number; see `Reports.linear`."""
+    questions = {question.name: question for question in reports.survey.questions}
+    randomized = [name for name in _listed(on) if name in questions]
+    if outcome in questions:
+        if randomized:
+            raise _one_randomized()
+        asked = questions[outcome]
+        rows, own = reports.answered[outcome]
+        names, x = _predictors(reports, on, rows)
+        return fit_unbiased(mean_scores(asked, own), x, names=names, confidence=confidence)
+    if len(randomized) != 1:
+        raise _one_randomized()
+    asked = questions[randomized[0]]
+    rows, own = reports.answered[asked.name]
+    yes, p, q = _yes(asked, own, answer)
+    names, x = _predictors(reports, [name for name in on if name != asked.name], rows)
+    y = _numbers(reports, outcome)[rows]
+    named = [*names, f"{asked.name}={_answer(asked, answer)}"]
+    return fit_linear(y, yes, x, p=p, q=q, names=named, confidence=confidence)
+
+
+def _answer(question: SurveyQuestion, answer: Any) -> Any:
+    return question.answers[-1] if answer is None else answer
+
+
+def _yes(question: SurveyQuestion, own: Any, answer: Any) -> tuple[NDArray[np.bool_], float, float]:
+    """Return whether each report supports the answer, and with which chance it does if true and if not."""
+    if not question.gives_shares:
+        raise TacitError(
+            "bad-parameter",
+            f"the answer to {question.name!r} is a number, and this model needs a list of answers",
+            why="the report of a number lies near the number and does not name an answer",
+            fix="make it the outcome of a linear model, or ask for groups such as ages 18 to 29",
+        )
+    place = question.place_of(_answer(question, answer))
+    if isinstance(question.law, Design):
+        if question.law.draws != 1:
+            raise bad_parameter("question", "one with a single draw for a regression", question.name)
+        p, q = float(question.law.p), float(question.law.q)
+        return (own == 1, p, q) if place == 1 else (own == 0, 1 - q, 1 - p)
+    randomizer = question.support
+    return randomizer.supported(own, place), float(randomizer.p), float(randomizer.q)
+
+
+def _listed(on: Sequence[str]) -> Sequence[str]:
+    if isinstance(on, str):
+        raise bad_parameter("on", "a list of columns", on, fix=Set(on=[on]))
+    return on
+
+
+def _predictors(
+    reports: Reports, on: Sequence[str], rows: NDArray[np.int64]
+) -> tuple[list[str], NDArray[np.float64]]:
+    names, columns = ["intercept"], [np.ones(len(rows))]
+    for name in _listed(on):
+        values = reports.column(name)[rows]
+        if values.dtype.kind in "iufb":
+            names.append(name)
+            columns.append(_numbers(reports, name)[rows])
+            continue
+        found = sorted(dict.fromkeys(values.tolist()), key=str)
+        if len(found) > _MOST_VALUES:
+            raise bad_parameter("on", f"columns of numbers, or with at most {_MOST_VALUES} values", name)
+        for value in found[1:]:
+            names.append(f"{name}={value}")
+            columns.append((values == value).astype(float))
+    return names, np.column_stack(columns)
+
+
+def _numbers(reports: Reports, name: str) -> NDArray[np.float64]:
+    values = reports.column(name)
+    if values.dtype.kind not in "iufb" or not np.isfinite(values.astype(float)).all():
+        raise TacitError(
+            "bad-parameter",
+            f"the column {name!r} has values that are not numbers",
+            fix="first drop the respondents whose value in this column is missing or is not a number",
+        )
+    return values.astype(float)
+
+
+def _one_randomized() -> TacitError:
+    return TacitError(
+        "bad-parameter",
+        "a linear model has exactly one randomized column: the outcome, or one predictor",
+        why="the joint likelihood of several randomized answers is not offered",
+        fix=Code('reports.linear("income", on=["smokes", "age"])'),
     )

@@ -1,19 +1,34 @@
-"""The reports of a survey at the collector, and everything that can be estimated from them."""
+"""The reports of a survey at the collector, everything that can be estimated from them, and their files."""
 
 from __future__ import annotations
 
+import csv
+import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tacit.errors import TacitError
+from tacit.core import needs
+from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code
+from tacit.mechanisms import Design, LinearHashing, NumberWindow
 from tacit.report import Report, Reportable, ReportTable
-from tacit.surveys._estimates import EstimatedShares, liar_bound, margin, mean, shares, side_liar_bound
-from tacit.surveys._intervals import normal_quantile, read_covers
-from tacit.surveys._norm_sub import BIAS, norm_sub
-from tacit.surveys._report_checks import caution
+from tacit.surveys._answering import SurveyReport
+from tacit.surveys._estimates import (
+    BIAS,
+    EstimatedShares,
+    caution,
+    liar_bound,
+    margin,
+    mean,
+    norm_sub,
+    normal_quantile,
+    read_covers,
+    shares,
+    side_liar_bound,
+)
 from tacit.surveys._results import (
     CrossRow,
     CrossTable,
@@ -30,16 +45,97 @@ from tacit.surveys._survey_questions import find_question
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from tacit.surveys._answering import SurveyReport
+    from tacit.surveys._estimates import Covers
     from tacit.surveys._heavy_hitters import HeavyHitters
-    from tacit.surveys._intervals import Covers
     from tacit.surveys._regression import Regression
     from tacit.surveys._survey import Survey
     from tacit.surveys._survey_questions import SurveyQuestion
+
+
+def documents_of(reports: Reports) -> list[SurveyReport]:
+    """Return one document for each respondent."""
+    survey = reports.survey
+    answers: list[dict[str, Any]] = [{} for _ in range(reports.respondents)]
+    for question in survey.questions:
+        rows, own = reports.answered[question.name]
+        for row, report in zip(rows.tolist(), wire(question, own), strict=True):
+            answers[row][question.name] = report
+    public = {name: values.tolist() for name, values in reports.public.items()}
+    digest, epsilon = survey.digest, str(survey.epsilon)
+    numbers = reports.invitations or (None,) * reports.respondents
+    return [
+        SurveyReport(digest, epsilon, own, number, {n: v[row] for n, v in public.items()} or None)
+        for row, (own, number) in enumerate(zip(answers, numbers, strict=True))
+    ]
+
+
+def wire(question: SurveyQuestion, reports: Any) -> list[Any]:
+    """Return reports as JSON: lists of places, whole numbers, or seeds with hashes."""
+    if isinstance(question.randomizer, LinearHashing):
+        pairs = zip(reports["seed"].tolist(), reports["answer"].tolist(), strict=True)
+        return [{"seed": seed, "answer": answer} for seed, answer in pairs]
+    return list(reports.tolist())
+
+
+def _table(reports: Reports, *, text: bool) -> dict[str, list[Any]]:
+    """Return reports as columns; lists and seeds are written as JSON text if ``text``."""
+    survey = reports.survey
+    table: dict[str, list[Any]] = {"survey": [survey.digest] * reports.respondents}
+    if reports.invitations is not None:
+        table["invitation"] = list(reports.invitations)
+    for question in survey.questions:
+        rows, own = reports.answered[question.name]
+        cells: list[Any] = [None] * reports.respondents
+        law = question.law
+        plain = isinstance(law, NumberWindow | Design) or getattr(law, "subset", 0) == 1
+        for row, report in zip(rows.tolist(), wire(question, own), strict=True):
+            if plain:
+                cells[row] = report if isinstance(report, int) else report[0]
+            else:
+                cells[row] = json.dumps(report) if text else report
+        table[question.name] = cells
+    return table | {name: values.tolist() for name, values in reports.public.items()}
+
+
+def frame_of(reports: Reports) -> Any:
+    """Return reports as a pandas data frame."""
+    needs("to_pandas", "pandas", "tacit[pandas]")
+    import pandas as pd
+
+    return pd.DataFrame(_table(reports, text=True))
+
+
+def save(reports: Reports, path: str | Path) -> None:
+    """Write reports to a file; its name says in which form."""
+    target = Path(path)
+    match target.suffix.lower():
+        case ".jsonl" | ".ndjson":
+            with target.open("w", encoding="utf-8") as lines:
+                for one in documents_of(reports):
+                    lines.write(json.dumps(one.to_json(), ensure_ascii=False) + "\n")
+        case ".csv":
+            table = _table(reports, text=True)
+            with target.open("w", newline="", encoding="utf-8") as lines:
+                writer = csv.writer(lines)
+                writer.writerow(table)
+                writer.writerows(zip(*table.values(), strict=True))
+        case ".parquet":
+            needs("save", "pyarrow", "tacit[pandas]")
+            import pyarrow as pa
+            from pyarrow import parquet
+
+            parquet.write_table(pa.table(_table(reports, text=True)), target)
+        case _:
+            raise bad_parameter(
+                "path",
+                "a file .jsonl, .csv or .parquet",
+                target.name,
+                fix=Choose((".jsonl", ".csv", ".parquet")),
+            )
+
 
 _MISSING = "(missing)"
 
@@ -237,7 +333,7 @@ class Reports(Reportable):
 
         Guarantee: maximum likelihood of the reports; intervals cover coins and sampling in large samples.
         """
-        from tacit.surveys._model_columns import fit_logistic_on
+        from tacit.surveys._regression import fit_logistic_on
 
         return fit_logistic_on(self, question, on=on, answer=answer, confidence=confidence)
 
@@ -250,26 +346,20 @@ class Reports(Reportable):
         With a randomized predictor the joint likelihood of outcome and report is maximised, which allows the
         true answer to depend on the other predictors. ``answer`` says which answer counts as 1.
         """
-        from tacit.surveys._model_columns import fit_linear_on
+        from tacit.surveys._regression import fit_linear_on
 
         return fit_linear_on(self, outcome, on=on, answer=answer, confidence=confidence)
 
     def save(self, path: str | Path) -> None:
         """Write the reports to a file (JSON lines, CSV, Parquet) that `Survey.collect` reads."""
-        from tacit.surveys._report_files import save
-
         save(self, path)
 
     def documents(self) -> list[SurveyReport]:
         """Return one document for each respondent, as it was sent."""
-        from tacit.surveys._report_files import documents_of
-
         return documents_of(self)
 
     def to_pandas(self) -> Any:
         """Return the reports as a pandas data frame, one row for each respondent (extra ``pandas``)."""
-        from tacit.surveys._report_files import frame_of
-
         return frame_of(self)
 
     def _question(self, name: str | None) -> tuple[SurveyQuestion, int | None]:

@@ -11,14 +11,13 @@ from tacit.core import Forecast, Plan, Unit, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Set
 from tacit.mechanisms import LinearHashing, Memo, QuestionSample
-from tacit.surveys._answering import SurveyReport, answer_task, seed_label
+from tacit.surveys._answering import SurveyReport, answer_task, gives_away, seed_label, what_is_sent
 from tacit.surveys._reports import AnsweredQuestion, Reports
-from tacit.surveys._respondent_words import gives_away, what_is_sent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tacit.surveys._memory import Memory
+    from tacit.surveys._answering import Memory
     from tacit.surveys._survey import Survey
     from tacit.surveys._survey_questions import SurveyQuestion
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.synth._junction_tree import junction_tree
-from tacit.synth._model import GraphicalModel, model_of
+from tacit.synth._model import GraphicalModel, junction_tree, model_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

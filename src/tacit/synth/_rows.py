@@ -1,6 +1,14 @@
 """Synthetic rows from a model, column by column: counts as whole numbers, almost without sampling error.
 
 The generator is seeded publicly. Rows are a view of a release: the same release gives the same rows.
+
+Gradual update makes rows that agree with many tables at once, where no graphical model has room for them.
+After PrivSyn (Zhang and others 2021): rows start as independent columns. Sweep after sweep, and table after
+table, rows move from cells that hold too many into cells that hold too few; the share that moves shrinks. It
+ends after a fixed number of sweeps; that it comes close is seen, not proven.
+
+No row has a combination that was declared impossible: the first rows are drawn from a model without them, and
+a move into one is not made.
 """
 
 from __future__ import annotations
@@ -9,10 +17,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from tacit.synth._fit import NoisyTable, together, total_of
+from tacit.synth._model import Columns, GraphicalModel, model_of, summed
 
-    from tacit.synth._model import GraphicalModel
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
 
 def draw_codes(model: GraphicalModel, rows: int, by: np.random.Generator) -> NDArray[np.int32]:
@@ -62,3 +73,138 @@ def _shared_out(
     given = np.empty(len(group), np.int32)
     given[order] = values
     return given
+
+
+_SWEEPS = 40
+_FIRST = 1.0  # the share of the excess that moves in the first sweep
+_SHRINK = 0.84 ** (1 / 2)
+_LEAST = 1e-9  # of all rows, for a value that the noisy tables deny: it may be all that is possible
+
+
+def nonnegative(counts: NDArray[np.float64], total: float) -> NDArray[np.float64]:
+    """Return the nearest table without negative counts and with a given sum (Euclidean projection).
+
+    Examples
+    --------
+    >>> nonnegative(np.array([6.0, 5.0, -3.0]), 10).tolist()
+    [5.5, 4.5, 0.0]
+    """
+    flat = np.sort(counts.ravel())[::-1]
+    over = (np.cumsum(flat) - total) / np.arange(1, flat.size + 1)
+    last = int(np.flatnonzero(flat > over)[-1]) if (flat > over).any() else 0
+    return np.asarray(np.maximum(counts - over[last], 0.0))
+
+
+def gradual_codes(
+    tables: Sequence[NoisyTable],
+    sizes: Sequence[int],
+    rows: int,
+    by: np.random.Generator,
+    zeros: Mapping[Columns, NDArray[np.bool_]] | None = None,
+) -> NDArray[np.int32]:
+    """Draw rows as places on each column, in agreement with noisy tables that cover all columns."""
+    if rows == 0:
+        return np.zeros((0, len(sizes)), np.int32)
+    total = max(total_of(tables), 1.0)
+    merged = together(tables)
+    blocked = zeros or {}
+    wanted = {
+        c: nonnegative(_without(t.counts, c, blocked), total) * (rows / total) for c, t in merged.items()
+    }
+    codes = draw_codes(_independent(wanted, sizes, blocked), rows, by)
+    share = _FIRST
+    for _ in range(_SWEEPS):
+        for columns, target in wanted.items():
+            touched = {c: never for c, never in blocked.items() if not set(c).isdisjoint(columns)}
+            _moved(codes, columns, target, sizes, share, by, touched)
+        share *= _SHRINK
+    return codes[by.permutation(rows)]
+
+
+def _independent(
+    wanted: Mapping[Columns, NDArray[np.float64]],
+    sizes: Sequence[int],
+    zeros: Mapping[Columns, NDArray[np.bool_]],
+) -> GraphicalModel:
+    """Return the model of independent columns, apart from what can never be."""
+    weights: dict[Columns, NDArray[np.float64]] = {}
+    for column, size in enumerate(sizes):
+        found = [summed(t, c, (column,)) for c, t in wanted.items() if column in c]
+        known = np.mean(found, axis=0) if found else np.ones(size)
+        weights[column,] = np.log(np.maximum(known, _LEAST * max(known.sum(), 1.0)))
+    model = model_of(weights, zeros, sizes, 1.0) or model_of({}, zeros, sizes, 1.0)
+    assert model is not None  # noqa: S101 - what can never be was checked to leave something
+    return model
+
+
+def _forbidden(codes: NDArray[np.int32], zeros: Mapping[Columns, NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    """Return which rows have a combination that can never be."""
+    found = np.zeros(len(codes), bool)
+    for columns, never in zeros.items():
+        found |= never[tuple(codes[:, column] for column in columns)]
+    return found
+
+
+def _without(
+    counts: NDArray[np.float64], columns: Columns, zeros: Mapping[Columns, NDArray[np.bool_]]
+) -> NDArray[np.float64]:
+    """Return counts with a low number where nothing can be, so that the projection makes it zero."""
+    for blocked, never in zeros.items():
+        if set(blocked) <= set(columns):
+            wide = never.reshape([counts.shape[i] if c in blocked else 1 for i, c in enumerate(columns)])
+            counts = np.where(wide, -1e300, counts)
+    return counts
+
+
+def _dealt(weights: NDArray[np.float64], rows: int, by: np.random.Generator) -> NDArray[np.int32]:
+    """Deal out the values of one column in random order, as many of each as its weight says."""
+    expected = (
+        weights / weights.sum() * rows if weights.sum() > 0 else np.full(len(weights), rows / len(weights))
+    )
+    counts = np.floor(expected).astype(np.int64)
+    keys = by.exponential(size=len(weights)) / np.maximum(expected - counts, 1e-300)
+    counts[np.argsort(keys)[: rows - int(counts.sum())]] += 1
+    return by.permutation(np.repeat(np.arange(len(weights), dtype=np.int32), counts))
+
+
+def _moved(
+    codes: NDArray[np.int32],
+    columns: Columns,
+    wanted: NDArray[np.float64],
+    sizes: Sequence[int],
+    share: float,
+    by: np.random.Generator,
+    zeros: Mapping[Columns, NDArray[np.bool_]],
+) -> None:
+    """Move rows from cells of one table that hold too many into cells that hold too few.
+
+    Half of the moved rows become copies of rows that are in the new cell; the others change only the
+    columns of the table. A row stays as it was where the move would make what can never be.
+    """
+    cell = np.zeros(len(codes), np.int64)
+    for column in columns:
+        cell = cell * sizes[column] + codes[:, column]
+    target = wanted.ravel()
+    away = target - np.bincount(cell, minlength=target.size)
+    give = np.floor(np.maximum(-away, 0) * share + by.random(target.size)).astype(np.int64)
+    order = np.lexsort((by.random(len(codes)), cell))
+    starts = np.searchsorted(cell[order], np.arange(target.size))
+    rank = np.arange(len(codes)) - starts[cell[order]]
+    leaving = order[rank < give[cell[order]]]
+    short = np.maximum(away, 0)
+    if not len(leaving) or not short.sum() > 0:
+        return
+    places = _dealt(short, len(leaving), by).astype(np.int64)
+    staying = order[rank >= give[cell[order]]]
+    known = cell[staying]  # rising
+    low, high = np.searchsorted(known, places), np.searchsorted(known, places, side="right")
+    copied = (by.random(len(leaving)) < 0.5) & (high > low)
+    moved = codes[leaving]
+    if copied.any():
+        pick = low[copied] + np.floor(by.random(int(copied.sum())) * (high - low)[copied]).astype(np.int64)
+        moved[copied] = codes[staying[pick]]
+    for column in reversed(columns):
+        moved[:, column] = places % sizes[column]
+        places = places // sizes[column]
+    held = ~_forbidden(moved, zeros)
+    codes[leaving[held]] = moved[held]

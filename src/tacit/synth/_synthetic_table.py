@@ -1,29 +1,36 @@
-"""The content of a release of synthetic rows: noisy tables and choices. Rows are a free view of them."""
+"""The content of a release of synthetic rows: noisy tables and choices. Rows are a free view of them.
+
+Its report says what was measured, how well rows agree, and what is not covered.
+"""
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
 import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tacit.core import AnswerTable, Content, needs, write_csv
 from tacit.exact import count, read_fraction
+from tacit.report import Report, ReportTable
+from tacit.synth._choices import MOST_CELLS, SynthDesign, columns_in, subsets_of
 from tacit.synth._columns import SyntheticColumn
-from tacit.synth._design import MOST_CELLS, SynthDesign, columns_in, subsets_of
+from tacit.synth._facts import METHODS, covering, half_width, table_name
 from tacit.synth._fit import NoisyTable, fit, total_of
-from tacit.synth._gradual import gradual_codes
-from tacit.synth._rows import draw_codes
+from tacit.synth._rows import draw_codes, gradual_codes
 from tacit.synth._table_views import MeasuredViews
 from tacit.tables import CrossNoise
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -32,9 +39,141 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.core import JSON, Certificate
-    from tacit.report import Report
     from tacit.show import Figure
     from tacit.synth._model import GraphicalModel
+
+
+_FAR = 1.5  # a model that is further from a measurement, in units of its noise, is too small
+_LISTED = 60
+
+
+def distance(held: SyntheticTable, table: NoisyTable) -> float:
+    """Return how far rows are from a measurement: the root mean square over its cells, in units of the noise.
+
+    About 1 or less where only noise is between them.
+    """
+    if held.model is not None:
+        expected = held.model.table(table.columns)
+    else:
+        codes = held.codes()
+        at = np.ravel_multi_index(tuple(codes[:, c] for c in table.columns), table.counts.shape)
+        counts = np.bincount(at, minlength=table.counts.size)
+        expected = counts.reshape(table.counts.shape).astype(np.float64)
+    return float(np.sqrt(np.mean((expected - table.counts) ** 2))) / table.sigma
+
+
+def summary_of(held: SyntheticTable) -> Report:
+    """Return what was measured, without a fit."""
+    return Report(_title(held), _lead(held), (_listed(held, None),), tuple(_notes(held)))
+
+
+def report_of(held: SyntheticTable) -> Report:
+    """Return the whole report; it needs the fit, and nothing but the release."""
+    measured = _listed(held, lambda table: distance(held, table))
+    far = [t for t in held.measured[:_LISTED] if distance(held, t) > _FAR]
+    notes = _notes(held)
+    if far:
+        names = ", ".join(dict.fromkeys(table_name(held.columns, t.columns) for t in far))
+        notes.insert(
+            0,
+            f"the rows miss {names} by more than {_FAR} times the noise: the model is "
+            "too small (a larger size helps), or what was declared impossible does occur",
+        )
+    return Report(_title(held), _lead(held), (measured,), tuple(notes))
+
+
+def _title(held: SyntheticTable) -> str:
+    many = max(0, round(held.total))
+    return f"Synthetic rows: about {many:,} rows, {len(held.columns)} columns"
+
+
+def _lead(held: SyntheticTable) -> tuple[str, ...]:
+    z = NormalDist().inv_cdf((1 + held.confidence) / 2)
+    chosen = sum(step[0] == "choice" for step in held.steps)
+    said = f"{METHODS[held.design.method]}."
+    choices = f" {chosen} choices were made." if chosen else ""
+    return (
+        f"{said}{choices} The number of rows is noisy: {held.total:,.0f} +/- {z * held.total_error:,.0f}.",
+    )
+
+
+def _listed(held: SyntheticTable, away: Callable[[NoisyTable], float] | None) -> ReportTable:
+    """List the measurements in their order."""
+    header = ("table", "cells", "+/-", "covers", "cells below 2 sigma")
+    rows = []
+    for table in held.measured[:_LISTED]:
+        width, level = _width(held, table)
+        small = int((table.counts < 2 * table.sigma).sum())
+        line = [
+            table_name(held.columns, table.columns),
+            f"{table.counts.size:,}",
+            f"{width:,.0f}",
+            f"{math.floor(1000 * level + 1e-6) / 10:.1f} %",
+            f"{small:,}",
+        ]
+        rows.append((*line, f"{away(table):.2f}") if away else tuple(line))
+    more = len(held.measured) - _LISTED
+    title = "Measured tables" + (f" (the first {_LISTED}; {more:,} more)" if more > 0 else "")
+    return ReportTable(title, (*header, "distance in sigma") if away else header, tuple(rows))
+
+
+def _width(held: SyntheticTable, table: NoisyTable) -> tuple[float, float]:
+    """Return the half-width of a cell of one measurement and how often it covers; or that from residuals."""
+    if held.together is not None:
+        return held.together.half_width(table.columns, held.confidence), held.confidence
+    return half_width(table.sigma, 1, held.confidence), covering(table.sigma, 1, held.confidence)
+
+
+def _notes(held: SyntheticTable) -> list[str]:
+    covered = f"{held.confidence * 100:.4g} %"
+    if held.together is None:
+        covered = f"at least {covered} of the time (half-widths are whole numbers; the table says how often)"
+    else:
+        covered += " of the time"
+    notes = [
+        (
+            f"+/- covers the noise on one measured cell, {covered}. Tables that are neither "
+            "measured nor sums of measured tables are not covered: there, the rows follow the model, and no "
+            "measurement supports the model. Errors that treat the rows as real data are too small."
+        ),
+        "Cells below 2 sigma cannot be distinguished from empty cells: small groups are lost first.",
+    ]
+    if invented := [column.name for column in held.columns if column.invented]:
+        notes.append(f"Values of {', '.join(invented)} inside a cell are invented evenly.")
+    if held.design.zeros:
+        cells = sum(int(mask.sum()) for mask in held.design.zeros.values())
+        what = "the combination that was" if cells == 1 else f"one of the {cells:,} combinations that were"
+        notes.append(f"No row has {what} declared impossible.")
+    return [*notes, *held.left_out]
+
+
+def csv_text(columns: Mapping[str, NDArray[Any]]) -> str:
+    r"""Return columns as CSV; a missing value is an empty field.
+
+    Text that a spreadsheet would compute gets an apostrophe in front, as in every CSV file of a release.
+
+    Examples
+    --------
+    >>> csv_text({"age": np.array([41.0, np.nan]), "sex": np.array(["F", None], object)}).split()
+    ['age,sex', '41,F', ',']
+    """
+    from tacit.core import for_spreadsheet
+
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow([for_spreadsheet(name) for name in columns])
+    shown = [[for_spreadsheet(one) for one in _texts(values)] for values in columns.values()]
+    writer.writerows(zip(*shown, strict=True))
+    return out.getvalue()
+
+
+def _texts(values: NDArray[Any]) -> list[str]:
+    if values.dtype.kind == "M":
+        return ["" if np.isnat(one) else str(one) for one in values]
+    if values.dtype.kind == "f":
+        return ["" if np.isnan(one) else repr(float(one)).removesuffix(".0") for one in values]
+    return ["" if one is None else str(one) for one in values.tolist()]
+
 
 _MOST_ROWS = 10_000_000  # where nobody says how many: beyond it, the total is noise
 
@@ -185,8 +324,6 @@ class SyntheticTable(Content):
 
         The facts of the release are written beside the file, as ``NAME.csv-metadata.json``.
         """
-        from tacit.synth._csv import csv_text
-
         text = csv_text(self.to_dict(rows, draw))
         if path is not None:
             promise = {} if certificate is None else certificate.facts
@@ -209,21 +346,15 @@ class SyntheticTable(Content):
 
     def report(self) -> Report:
         """Say what was measured, how far rows are from it and what is not covered, from the release alone."""
-        from tacit.synth._report import report_of
-
         return report_of(self)
 
     def text(self, marks: tuple[str, ...] = ()) -> str:
         """Write what was measured for a terminal."""
-        from tacit.synth._report import summary_of
-
         return "\n".join([summary_of(self).text(), *marks])
 
     def html(self, marks: tuple[str, ...] = ()) -> str:
         """Write what was measured for a notebook."""
         from html import escape
-
-        from tacit.synth._report import summary_of
 
         return summary_of(self).html() + "".join(f"<p>{escape(mark)}</p>" for mark in marks)
 
@@ -234,7 +365,7 @@ class SyntheticTable(Content):
 
     def figures(self, what: Any = None) -> tuple[Figure, ...]:
         """Return measured tables with their noise: one by its name ("age x sex"), or the measured pairs."""
-        from tacit.synth._figures import table_figures
+        from tacit.synth._table_views import table_figures
 
         return table_figures(self, what)
 

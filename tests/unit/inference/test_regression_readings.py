@@ -10,9 +10,8 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from tacit.inference._linear_fit import LinearFit, MeasuredColumn
-from tacit.inference._logistic import LogisticColumn, LogisticFit
-from tacit.inference._regression import coefficient_sets, part_moments
+from tacit.inference._linear_regression import LinearFit, MeasuredColumn, coefficient_sets, part_moments
+from tacit.inference._logistic_regression import LogisticColumn, LogisticFit
 from tacit.mechanisms import LinearNoise
 
 N = 3000

@@ -114,7 +114,7 @@ def test_a_curve_stops_where_nearly_all_have_had_the_event():
     "part", [{"level": 2}, {"noise": {"laplace": [math.nan], "normal": 0}}, {"cuts": "0123"}]
 )
 def test_forged_documents_of_curves_are_refused(part):
-    from tacit.inference._survival_curves import SurvivalCurves
+    from tacit.inference._survival import SurvivalCurves
 
     made = SurvivalCurves("t", "e", "", ("all",), (0.0, 1.0), (40, 10, 50), LinearNoise((1.0,)), 0.95)
     assert SurvivalCurves.from_json(made.to_json()).integers == (40, 10, 50)

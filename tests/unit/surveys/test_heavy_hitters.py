@@ -9,8 +9,7 @@ from scipy.stats import binom
 import tacit as tc
 from tacit.errors import TacitError
 from tacit.surveys import StringHashing, find_heavy
-from tacit.surveys._heavy_hitters import least_support
-from tacit.surveys._string_hashing import _continued
+from tacit.surveys._heavy_hitters import _continued, least_support
 
 LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz0123456789"))
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from tacit.errors import TacitError
-from tacit.surveys._intervals import ShareVariance, normal_quantile, read_covers, score_interval, variance_of
+from tacit.surveys._estimates import ShareVariance, normal_quantile, read_covers, score_interval, variance_of
 
 
 def test_the_population_interval_is_wilsons_mapped():

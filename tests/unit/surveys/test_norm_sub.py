@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tacit.surveys._norm_sub import norm_sub
+from tacit.surveys._estimates import norm_sub
 
 
 def test_shares_become_non_negative_and_add_up():

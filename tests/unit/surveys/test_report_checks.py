@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.surveys._report_checks import caution
+from tacit.surveys._estimates import caution
 
 AGE = {"age": (18, 90)}
 

@@ -7,7 +7,7 @@ import pytest
 
 import tacit as tc
 from tacit.errors import TacitError
-from tacit.surveys._sample_sizes import choose_strategy, respondents_needed, share_half_width, worst_share
+from tacit.surveys._forecasts import choose_strategy, respondents_needed, share_half_width, worst_share
 
 
 def coin(epsilon):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.synth._intervals import covering, half_width, interval_level
+from tacit.synth._facts import covering, half_width, interval_level
 
 
 def law_of_sum(sigma, cells):

@@ -9,12 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.synth import NoisyTable, fit
-from tacit.synth._contraction import summed
 from tacit.synth._fit import total_of
-from tacit.synth._gradual import gradual_codes, nonnegative
-from tacit.synth._junction_tree import junction_tree, tree_cells
-from tacit.synth._model import model_of, spread
-from tacit.synth._rows import draw_codes
+from tacit.synth._model import junction_tree, model_of, spread, summed, tree_cells
+from tacit.synth._rows import draw_codes, gradual_codes, nonnegative
 
 
 def random_sets(rng, columns):

@@ -8,8 +8,7 @@ import pytest
 import tacit as tc
 from tacit.errors import TacitError
 from tacit.mechanisms import AdaptiveTables, ChooseTable, MeasureTable, TableCandidate
-from tacit.synth._choosing import SteppedTables, steps_of
-from tacit.synth._design import SynthDesign
+from tacit.synth._choices import SteppedTables, SynthDesign, steps_of
 from tacit.tables import CodedRows
 
 SIZES = (3, 4, 2, 5)

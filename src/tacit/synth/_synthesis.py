@@ -1,4 +1,7 @@
-"""What is asked of synthetic rows: columns with public values, a method, and the draft of a plan."""
+"""The question for synthetic rows: columns with public values, a method, the draft of a plan, and its task.
+
+The task hands coded rows to the mechanism; noisy tables and choices come back.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,18 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from tacit.core import Draft, Goal
+from tacit.core import Draft, Goal, Step, Task
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Choose, Either, Fix, Say, Set
 from tacit.mechanisms import AdaptiveTables, DiscreteGaussian, ResidualNoise
 from tacit.parameters import Choice, Integer
+from tacit.synth._choices import MOST_CELLS, SteppedTables, SynthDesign, steps_of
 from tacit.synth._columns import SyntheticColumn
-from tacit.synth._design import MOST_CELLS, SynthDesign
 from tacit.synth._facts import plan_facts, plan_forecast
-from tacit.synth._junction_tree import tree_cells
-from tacit.synth._task import synth_task
-from tacit.tables import BinsGiven, CodedSource, CrossWorkload, read_axes, read_rows
+from tacit.synth._model import tree_cells
+from tacit.synth._synthetic_table import SyntheticTable
+from tacit.tables import BinsGiven, CodedSource, CrossWorkload, read_axes, read_rows, rows_question
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -29,9 +32,54 @@ if TYPE_CHECKING:
     from tacit.algebra import Contribution
     from tacit.core import JSON
     from tacit.synth._model import Columns
-    from tacit.synth._synthetic_table import SyntheticTable
-    from tacit.synth._task import SynthMechanism
-    from tacit.tables import Rows, TableDataset
+    from tacit.tables import CodedRows, Rows, RowsQuestion, TableDataset
+
+
+SynthMechanism: TypeAlias = AdaptiveTables | ResidualNoise
+
+
+def synth_task(
+    source: CodedSource, columns: tuple[SyntheticColumn, ...], design: SynthDesign, mechanism: SynthMechanism
+) -> Task[CodedRows, SyntheticTable]:
+    """Return the task with one step: it takes all steps of a method, or measures all residuals at once.
+
+    The rows, the axes and the design identify it; names of columns do not.
+    """
+    step: Step[CodedRows]
+    if isinstance(mechanism, ResidualNoise):
+        sets = mechanism.sets
+        step = Step(
+            mechanism,
+            lambda rows, _: [rows.table(one) for one in sets],
+            {"statistic": "residuals of cross tables"},
+        )
+    else:
+        step = Step(
+            mechanism,
+            lambda rows, _: SteppedTables(rows, steps_of(design, mechanism)),
+            {"statistic": "cells of chosen cross tables"},
+        )
+
+    def reading(noisy: Sequence[Any], confidence: Fraction) -> SyntheticTable:
+        [steps] = noisy
+        if isinstance(mechanism, ResidualNoise):
+            parts = zip(mechanism.sets, mechanism.sigmas, steps, strict=True)
+            steps = [
+                ["residual", list(at), str(sigma), np.array(drawn).ravel().tolist()]
+                for at, sigma, drawn in parts
+            ]
+        return SyntheticTable(columns, design, tuple(steps), float(confidence), source.left_out())
+
+    return Task(
+        document=lambda: {"synthesize": design.to_json(), "of": source.identity()},
+        open=source.read,
+        steps=(step,),
+        reading=reading,
+        blocks=source.blocks,
+        statements=lambda: source.sql,
+        unavailable=source.unavailable,
+    )
+
 
 SynthMethod: TypeAlias = Literal["auto", "aim", "mst", "tables"]
 _METHODS = ("auto", "aim", "mst", "tables")
@@ -287,3 +335,29 @@ def _check_tables(design: SynthDesign, names: list[str]) -> None:
             why="every one of them would be measured",
             fix=Either(Set(method="aim"), Set(up_to=1)),
         )
+
+
+SYNTHESIZE = rows_question(
+    name="synthesize", words="Synthetic rows", design=synthesis_design, read=read_synthesize,
+    example="epsilon=1, delta=1e-9",
+)  # fmt: skip
+
+
+def synthesize(
+    rows: Rows,
+    columns: Sequence[str],
+    *,
+    bins: BinsGiven = None,
+    keys: Mapping[str, Sequence[object]] | None = None,
+    other: Sequence[str] = (),
+    keep: Sequence[Sequence[str]] = (),
+    never: Sequence[Mapping[str, object]] = (),
+    method: SynthMethod = "auto",
+    up_to: int | None = None,
+    size: int = 200_000,
+) -> RowsQuestion[SyntheticTable]:
+    """Ask for invented rows that agree with measured tables of these columns; see `Rows.synthesize`."""
+    return SYNTHESIZE.of(
+        rows, columns, bins=bins, keys=keys, other=other, keep=keep, never=never, method=method, up_to=up_to,
+        size=size,
+    )  # fmt: skip

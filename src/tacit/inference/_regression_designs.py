@@ -1,13 +1,15 @@
-"""The design of a linear regression: its columns, what is measured of them, and the draft of its plan.
+"""Designs of regressions and drafts of their plans: linear on noisy moments, logistic on a noisy table.
 
-Up to five columns are measured by the products of their parts, more by sums of products; where both can be,
-the one with the smaller predicted noise is taken (docs/proofs/regression.md).
+Up to five columns of a linear regression are measured by the products of their parts, more by sums of
+products; where both can be, the one with the smaller predicted noise is taken (docs/proofs/regression.md).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise, product
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from tacit.algebra import (
     Literal,
     MomentProducts,
     PartProducts,
+    RowCounts,
     TableQuestion,
     bounds_of,
     grid_for,
@@ -25,23 +28,25 @@ from tacit.algebra import (
     resolve,
     scope,
 )  # fmt: skip
-from tacit.core import Draft, Forecast
+from tacit.core import Draft, Forecast, Goal
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import rational
+from tacit.exact import rational, read_fraction
 from tacit.fixes import Choose, Declare, Either, Set
-from tacit.inference._linear_fit import LinearFit, MeasuredColumn
-from tacit.inference._measured_rows import check_one_row, contribution_of, noise_of, task_of
+from tacit.inference._linear_regression import LinearFit, MeasuredColumn
+from tacit.inference._logistic_regression import LogisticColumn, LogisticFit
+from tacit.inference._measured_rows import check_one_row, contribution_of, count_noise, noise_of, task_of
 from tacit.inference._regression_table import RegressionTable
-from tacit.tables import read_axes, rows_document
+from tacit.tables import read_axes, read_rows, rows_document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tacit.algebra import Contribution, Node
-    from tacit.core import JSON, Goal
+    from tacit.core import JSON
     from tacit.exact import Number
     from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace
-    from tacit.tables import Rows
+    from tacit.tables import Axis, BinsGiven, Rows, TableDataset
+
 
 _MOST_PARTS = 5  # columns whose products of parts are measured
 _MOST_COLUMNS = 30
@@ -261,3 +266,199 @@ def _predicted(
     """Return the mean noise variance of a column's product with the outcome, in squared rows."""
     fit = LinearFit.measured(columns, statistic, [0] * statistic.size, noise_of(mechanism), 0.95)
     return float(2 * fit.noise.scale**2 * np.mean((fit.combinations[1:-1, -1] ** 2).sum(axis=-1)))
+
+
+_MOST_CELLS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class LogisticDesign:
+    """A logistic regression of a yes/no column on others.
+
+    Parameters
+    ----------
+    rows
+        The rows that are read, one for each unit.
+    axes
+        The columns that explain and, last, the outcome, each with its places.
+    columns
+        The columns that explain as variables.
+    given
+        What was asked, for the plan's document.
+    """
+
+    rows: Rows
+    axes: tuple[Axis, ...]
+    columns: tuple[LogisticColumn, ...]
+    given: Mapping[str, Any]
+
+    @property
+    def words(self) -> str:
+        """The question in words."""
+        *on, outcome = (axis.name for axis in self.axes)
+        return f"a logistic regression of {outcome} on {', '.join(on)}"
+
+    def draft(self, goal: Goal) -> Draft[RegressionTable]:
+        """Draft the plan.
+
+        Guarantee: each unit is in one cell of one table, and one charge pays for all coefficients together.
+        """
+        by = tuple((axis.name, axis.node) for axis in self.axes)
+        keys = tuple(product(*(axis.values for axis in self.axes)))
+        asked = TableQuestion(self.rows.relation, by, keys, (), None, None)
+        mechanism = count_noise(self.rows, asked, goal)
+        noise, outcome, event = noise_of(mechanism), self.axes[-1].name, _event(self.axes[-1])
+
+        def reading(integers: list[int], level: Fraction) -> RegressionTable:
+            return RegressionTable(LogisticFit(event, self.columns, tuple(integers), noise, float(level)))
+
+        empty = LogisticFit(outcome, self.columns, (0,) * len(keys), noise, float(goal.confidence))
+        return Draft(
+            task=task_of(self.rows, asked, RowCounts(), mechanism, asks="regress", reading=reading),
+            forecast=lambda: [
+                Forecast(
+                    label, f"log-odds of {outcome} for a step of {label}", mechanism.describe(), None,
+                    f"an interval needs about {empty.rows_needed:,} rows",
+                )
+                for label in empty.labels
+            ],
+            facts=lambda: [
+                ("measured", f"{len(keys):,} counts: a table of {', '.join(a.name for a in self.axes)}"),
+                ("intervals", "for privacy noise and for chance in who was included"),
+            ],
+            asked=self.words,
+        )  # fmt: skip
+
+    def request(self, goal: Goal) -> JSON:
+        """Return the request of a plan."""
+        return {"asks": "regress", "rows": rows_document(self.rows), "goal": goal.to_json(), **self.given}
+
+
+def logistic_design(
+    rows: Rows,
+    outcome: str,
+    on: Sequence[str],
+    bins: BinsGiven,
+    keys: Mapping[str, Sequence[object]] | None,
+) -> LogisticDesign:
+    """Read the columns of a logistic regression: public values, or numbers with public cuts."""
+    check_one_row(rows, "a regression")
+    _check_outcome(rows, outcome, [*(bins or {}), *(keys or {})])
+    axes = read_axes(rows, [*on, outcome], bins=bins, keys=keys, missing=False)
+    if axes[-1].size != 2 or axes[-1].cuts:
+        raise TacitError(
+            "bad-parameter",
+            f"the outcome of a logistic regression has two values, and {outcome} has {axes[-1].size}",
+            fix=Set(kind="linear"),
+        )
+    cells = prod(axis.size for axis in axes)
+    if cells > _MOST_CELLS:
+        raise bad_parameter(
+            "the table", f"of at most {_MOST_CELLS:,} cells", f"{cells:,}", fix="use fewer columns or bins"
+        )
+    if alone := [axis.name for axis in axes[:-1] if axis.size < 2]:
+        raise bad_parameter("on", "columns with at least two values", alone, fix=Choose(tuple(on)))
+    given = {
+        "outcome": outcome, "on": list(on), "kind": "logistic",
+        "bins": {name: cuts if isinstance(cuts, int) else list(cuts) for name, cuts in (bins or {}).items()},
+        "keys": {name: list(values) for name, values in (keys or {}).items()},
+    }  # fmt: skip
+    return LogisticDesign(rows, axes, tuple(map(_variables, axes[:-1])), given)
+
+
+def _check_outcome(rows: Rows, outcome: str, given: Sequence[str]) -> None:
+    """Refuse an outcome whose two values are not public; the fix offers those that its kind can have."""
+    facts = scope(rows.relation)
+    resolve(Column(outcome), facts)  # refuses a column that does not exist
+    fact = facts[outcome]
+    if outcome in given or fact.keys is not None or "boolean" in {fact.kind, fact.stored}:
+        return
+    numbers = fact.kind == "number" or fact.bounds is not None or fact.stored == "number"
+    yes_or_no: tuple[Set, ...] = (Set(keys={outcome: [0, 1]}),)
+    if not numbers:
+        yes_or_no = (Set(keys={outcome: [False, True]}), *yes_or_no)
+    raise TacitError(
+        "keys-missing",
+        f"the two values of the outcome {outcome} are not public",
+        why="which values occur is private",
+        fix=Declare("keys", ["no", "yes"], column=outcome)
+        if fact.kind == "text"
+        else Either(*yes_or_no, Declare("keys", ["no", "yes"], column=outcome)),
+    )
+
+
+def _event(outcome: Axis) -> str:
+    """Name what the odds are of: the second value of the outcome, unless it is plainly yes."""
+    truths = set(outcome.values) <= {False, True}  # 0 and 1 too
+    return outcome.name if truths else f"{outcome.name} = {outcome.labels[1]}"
+
+
+def _variables(axis: Axis) -> LogisticColumn:
+    """Return a column as variables: a number is the middle of its cell; text has one for each value."""
+    name = axis.name
+    numbers = [v for v in axis.values if isinstance(v, float) and not isinstance(v, bool)]
+    if axis.cuts and not isinstance(axis.cuts[0], str):
+        middles = [(float(a) + float(b)) / 2 for a, b in pairwise(axis.cuts)]
+        return LogisticColumn(name, (name,), tuple((m,) for m in middles), (f"for each unit of {name}",))
+    if not axis.cuts and len(numbers) == axis.size:
+        return LogisticColumn(name, (name,), tuple((v,) for v in numbers), (f"for each unit of {name}",))
+    if set(axis.values) == {False, True}:
+        places = tuple((float(bool(v)),) for v in axis.values)
+        return LogisticColumn(name, (name,), places, (f"where {name} is true",))
+    first, *others = axis.labels
+    each = [tuple(float(label == other) for other in others) for label in axis.labels]
+    meaning = tuple(f"where {name} is {other} as where it is {first}" for other in others)
+    return LogisticColumn(name, tuple(f"{name} {other}" for other in others), tuple(each), meaning)
+
+
+def regress_design(
+    rows: Rows,
+    outcome: str,
+    *,
+    on: Sequence[str],
+    kind: str = "linear",
+    bounds: Mapping[str, tuple[Number, Number]] | None = None,
+    bins: BinsGiven = None,
+    keys: Mapping[str, Sequence[object]] | None = None,
+) -> LinearDesign | LogisticDesign:
+    """Read a question for a regression; see `regress`."""
+    names: object = on
+    if isinstance(names, str) or not on or len({*on, outcome}) != len(on) + 1:
+        raise bad_parameter("on", "different columns, without the outcome", on, fix=Set(on=["age", "sex"]))
+    if kind == "logistic":
+        if bounds:
+            raise bad_parameter(
+                "bounds",
+                "omitted for a logistic regression, which uses bins",
+                bounds,
+                fix=Set(bins={on[0]: 5}),
+            )
+        return logistic_design(rows, outcome, list(on), bins, keys)
+    if kind != "linear":
+        raise bad_parameter("kind", "linear or logistic", kind, fix=Set(kind="linear"))
+    if bins:
+        raise bad_parameter(
+            "bins",
+            "omitted for a linear regression, which uses bounds",
+            bins,
+            fix=Set(bounds={on[0]: (0, 100)}),
+        )
+    return linear_design(rows, outcome, list(on), dict(bounds or {}), keys)
+
+
+def read_regress(dataset: TableDataset, request: Any) -> tuple[LinearDesign | LogisticDesign, Goal]:
+    """Read a regression back from a request."""
+    if request["kind"] == "logistic":
+        own: dict[str, Any] = {"bins": request["bins"]}
+    else:
+        written = request["bounds"].items()
+        own = {"bounds": {name: (read_fraction(low), read_fraction(high)) for name, (low, high) in written}}
+    design = regress_design(
+        read_rows(dataset, request["rows"]),
+        request["outcome"],
+        on=request["on"],
+        kind=request["kind"],
+        keys=request["keys"] or None,
+        **own,
+    )
+    return design, Goal.from_json(request["goal"])

@@ -34,7 +34,7 @@ from tacit.mechanisms import (
     ToeplitzNoise,
     TopK,
 )
-from tacit.mechanisms._selection import Selection
+from tacit.mechanisms.choices._selection import Selection
 from tacit.tables import EXAMPLE_HOSPITALS
 
 if TYPE_CHECKING:

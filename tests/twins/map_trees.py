@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.mechanisms import SplittingTree
-from tacit.mechanisms._splitting_tree import price_of_path
+from tacit.mechanisms.choices._thresholds import price_of_path
 from twins.broken import integer_laplace
 
 

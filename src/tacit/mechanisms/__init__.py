@@ -1,74 +1,89 @@
-"""Mechanisms, the only place where noise is added. Each states its guarantee, its cost and its error."""
+"""Mechanisms, the only place where noise is added. Each states its guarantee, its cost and its error.
+
+In reading order:
+
+- ``_mechanism``: what a mechanism is, and the integer mechanisms that every field uses
+- ``_input_values``: numbers, read exactly
+- ``_grid``: real numbers to integer steps and back
+- ``_noise_laws``: the exact laws of integer noise
+- ``additive``: noise that is added to numbers
+- ``choices``: one candidate out of several, groups that are large enough, values above a threshold
+- ``local``: answers that are randomized before anybody collects them
+- ``rows``: statistics of rows, one per person, with the noise for the promise
+- ``training``: steps of training, and the best of several runs
+- ``_randomness``: secrets, seeds and coins that are not the noise of a release
+- ``_stated_costs``: costs in certificates, worked out again
+"""
 
 from __future__ import annotations
 
 from tacit.calls import refuse_wrong_calls
-from tacit.mechanisms._adaptive_tables import (
+from tacit.mechanisms._mechanism import IntegerMechanism, Interval, Mechanism
+from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw
+from tacit.mechanisms._randomness import (
+    check_randomness,
+    generator_seed,
+    random_slots,
+    ranking_secret,
+    sampling_secret,
+    training_noise,
+)
+from tacit.mechanisms._stated_costs import cost_is_too_small
+from tacit.mechanisms.additive._cross_tables import (
     AdaptiveTables,
     ChooseTable,
     MeasureTable,
+    ResidualNoise,
     TableCandidate,
     TableSteps,
+    residual,
 )
-from tacit.mechanisms._aggregates import Count, Mean, MeanAndCount, Sum
-from tacit.mechanisms._band_choice import BandChoice, choose_bands
-from tacit.mechanisms._banded_run import BandedRun
-from tacit.mechanisms._banded_steps import BandedSteps
-from tacit.mechanisms._best_run import BestRun, CandidateRuns
-from tacit.mechanisms._bounds import Bounds
-from tacit.mechanisms._clipping import clip, fold, truncate
-from tacit.mechanisms._design_estimates import DesignEstimate, TwoGroupDesign
-from tacit.mechanisms._discrete_gaussian import DiscreteGaussian
-from tacit.mechanisms._discrete_laplace import DiscreteLaplace
-from tacit.mechanisms._exponential import Exponential
-from tacit.mechanisms._gaussian import Gaussian
-from tacit.mechanisms._histogram import Histogram
-from tacit.mechanisms._integer_mechanism import IntegerMechanism
-from tacit.mechanisms._key_selection import KeySelection
-from tacit.mechanisms._keys_by_size import KeysBySize
-from tacit.mechanisms._ladder_noise import LadderNoise
-from tacit.mechanisms._laplace import Laplace, LaplaceTextbook
-from tacit.mechanisms._linear_hashing import LinearHashing
-from tacit.mechanisms._linear_noise import LinearNoise, linear_half_width, linear_tail
-from tacit.mechanisms._local_randomizer import LocalRandomizer, SupportRandomizer
-from tacit.mechanisms._measurement_noise import MeasurementNoise, half_widths_of
-from tacit.mechanisms._mechanism import Interval, Mechanism
-from tacit.mechanisms._memo import Memo
-from tacit.mechanisms._moment_sets import mean_sets, passing_hull, variance_sets
-from tacit.mechanisms._moments import Moments
-from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw
-from tacit.mechanisms._noisy_max import NoisyMax
-from tacit.mechanisms._number_window import NumberWindow
-from tacit.mechanisms._permute_and_flip import PermuteAndFlip
-from tacit.mechanisms._quantile_bracket import QuantileBracket
-from tacit.mechanisms._quantile_choice import QuantileChoice
-from tacit.mechanisms._quantiles import Quantile, Quantiles
-from tacit.mechanisms._question_sample import QuestionSample
-from tacit.mechanisms._randomized_response import RandomizedResponse, ResponseEstimate
-from tacit.mechanisms._randomizer_choice import choose_randomizer, randomizer_from_json
-from tacit.mechanisms._randomness_check import check_randomness
-from tacit.mechanisms._ranking_secret import ranking_secret
-from tacit.mechanisms._residual_noise import ResidualNoise, residual
-from tacit.mechanisms._response_designs import Design
-from tacit.mechanisms._rounded_gaussian import RoundedGaussian
-from tacit.mechanisms._sampled_steps import SampledSteps, StepSums
-from tacit.mechanisms._sampling_secret import sampling_secret
-from tacit.mechanisms._shared_steps import SharedSteps
-from tacit.mechanisms._sparse_vector import SparseVector, SparseVectorRun
-from tacit.mechanisms._splitting_tree import SplittingTree
-from tacit.mechanisms._star_ladder import StarLadder
-from tacit.mechanisms._stated_costs import cost_is_too_small
-from tacit.mechanisms._strategy_noise import StrategyNoise, weighted_half_widths
-from tacit.mechanisms._stream_noise import StreamNoise
-from tacit.mechanisms._subsampled import Subsampled
-from tacit.mechanisms._subset_selection import SubsetSelection
-from tacit.mechanisms._toeplitz_noise import ToeplitzNoise
-from tacit.mechanisms._top_k import TopK
-from tacit.mechanisms._training_noise import generator_seed, random_slots, training_noise
-from tacit.mechanisms._tree_noise import TreeNoise
-from tacit.mechanisms._upper_tails import chance_above
-from tacit.mechanisms._variance import Variance, VarianceAndCount
-from tacit.mechanisms._walsh_hadamard import walsh_hadamard
+from tacit.mechanisms.additive._grid_noise import Gaussian, Laplace, LaplaceTextbook
+from tacit.mechanisms.additive._integer_noise import DiscreteGaussian, DiscreteLaplace, RoundedGaussian
+from tacit.mechanisms.additive._ladders import LadderNoise, StarLadder
+from tacit.mechanisms.additive._linear_noise import LinearNoise, linear_half_width, linear_tail
+from tacit.mechanisms.additive._measurements import (
+    MeasurementNoise,
+    StrategyNoise,
+    chance_above,
+    half_widths_of,
+    weighted_half_widths,
+)
+from tacit.mechanisms.additive._moments import Moments, mean_sets, passing_hull, variance_sets
+from tacit.mechanisms.additive._stream_noise import StreamNoise, ToeplitzNoise, TreeNoise
+from tacit.mechanisms.choices._key_selection import KeysBySize, KeySelection
+from tacit.mechanisms.choices._quantile_choice import QuantileBracket, QuantileChoice
+from tacit.mechanisms.choices._selection import Exponential, NoisyMax, PermuteAndFlip, TopK
+from tacit.mechanisms.choices._thresholds import SparseVector, SparseVectorRun, SplittingTree
+from tacit.mechanisms.local._linear_hashing import LinearHashing, walsh_hadamard
+from tacit.mechanisms.local._local_randomizer import LocalRandomizer, SupportRandomizer
+from tacit.mechanisms.local._memo import Memo
+from tacit.mechanisms.local._number_window import NumberWindow
+from tacit.mechanisms.local._randomized_response import RandomizedResponse, ResponseEstimate
+from tacit.mechanisms.local._randomizer_choice import QuestionSample, choose_randomizer, randomizer_from_json
+from tacit.mechanisms.local._response_designs import Design, DesignEstimate, TwoGroupDesign
+from tacit.mechanisms.local._subset_selection import SubsetSelection
+from tacit.mechanisms.rows._aggregates import (
+    Count,
+    Histogram,
+    Mean,
+    MeanAndCount,
+    Sum,
+    Variance,
+    VarianceAndCount,
+)
+from tacit.mechanisms.rows._input_rows import clip, fold, truncate
+from tacit.mechanisms.rows._quantiles import Bounds, Quantile, Quantiles
+from tacit.mechanisms.rows._row_mechanism import Subsampled
+from tacit.mechanisms.training._banded_steps import BandedRun, BandedSteps
+from tacit.mechanisms.training._best_run import BestRun, CandidateRuns
+from tacit.mechanisms.training._sampled_steps import (
+    BandChoice,
+    SampledSteps,
+    SharedSteps,
+    StepSums,
+    choose_bands,
+)
 
 __all__ = [
     "AdaptiveTables",

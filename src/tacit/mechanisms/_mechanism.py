@@ -1,27 +1,36 @@
-"""The class `Mechanism`: the interface of every mechanism, and the parameters that they share."""
+"""What a mechanism is: its interface, and the parameters that all mechanisms share.
+
+Integer mechanisms are the only noise of every field: exact integers in, noisy integers or indices out. The
+memory of a mechanism becomes bytes whose length shows nothing, because whoever stores it sees its length.
+"""
 
 from __future__ import annotations
 
 import inspect
+import json
 import math
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from html import escape
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, rational
+from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Either, Set
+from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw, TruncatedLaplaceLaw
 from tacit.parameters import Choice, Delta, Flag, RealNumber
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tacit.accounting import Adjacency, Cost
+
 
 _T = TypeVar("_T", float, NDArray[np.float64])
 _SHORT = 2**64  # a fraction with a smaller denominator is short
@@ -197,3 +206,87 @@ def figure(value: Fraction) -> str:
 def show(value: Fraction | float) -> str:
     """Write a number for people: short, and as a plain decimal where that is exact enough."""
     return f"{float(value):.6g}"
+
+
+class IntegerMechanism(Mechanism):
+    """A mechanism that a field hands its exact integers to.
+
+    Guarantee: one call of `release` takes `cost` from a budget, for all integers of the call together. Two
+    integer mechanisms with equal `to_json` follow the same law.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> m = tc.mechanisms.DiscreteLaplace(epsilon=0.5, sensitivity=1)
+    >>> isinstance(m, IntegerMechanism), m.additive, m.half_width(0.95), m.describe()
+    (True, True, 6, 'discrete Laplace, scale 2')
+    """
+
+    __slots__ = ()
+
+    #: Whether the noisy outputs of several independent runs may be added up.
+    additive: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def scale(self) -> Fraction:
+        """The scale of the noise, in whole steps: what integers or scores are divided by in the law."""
+
+    @abstractmethod
+    def half_width(self, confidence: Number, *, copies: int = 1) -> int:
+        """Return how far, in whole steps, an output may lie from the truth with at least this confidence.
+
+        For added noise, the sum of `copies` independent noises stays within it. For a choice, the chosen
+        score lies at most this far below the best.
+        """
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Return the mechanism's name, its exact parameters and its cost as JSON data."""
+
+    @abstractmethod
+    def describe(self, unit: Fraction = Fraction(1)) -> str:
+        """Return a short phrase for people; `unit` is what one whole step is worth."""
+
+
+@lru_cache(maxsize=4096)
+def half_width_of_sum(
+    law: LaplaceLaw | TruncatedLaplaceLaw | GaussianLaw, confidence: Fraction, copies: int = 1
+) -> int:
+    """Return an m with P(|sum of `copies` noises| <= m) at least the confidence; the smallest for one noise.
+
+    The sum of k noises stays within k times the half-width of each at 1 - (1 - confidence)/k, and within a
+    tail bound: sub-Gaussian, or Chan, Shi and Song 2011, lemma 2.8. The smaller of the two is taken. Cutting
+    off the ends of a symmetric law only lowers its moments.
+    """
+    k = copies if type(copies) is int and copies > 0 else count("copies", copies, zero=False)
+    each = k * law.half_width(1 - (1 - confidence) / k)
+    if k == 1:
+        return each
+    log = math.log(2 / float(1 - confidence))
+    if isinstance(law, GaussianLaw):
+        together = float(law.sigma) * math.sqrt(2 * k * log)
+    else:
+        together = float(law.scale) * math.sqrt(8 * log) * max(math.sqrt(k), math.sqrt(log))
+    return min(each, math.ceil(together))
+
+
+#: Digits and sign of a number up to 10^47; sums of private numbers stay far below.
+_WIDTH = 48
+_NUMBER = re.compile(r"-?\d+")
+
+
+def fixed_width(memory: object) -> bytes:
+    """Write integers as JSON whose length follows from how many there are, not from what they are.
+
+    Guarantee: two memories of the same shape have the same length, if no number has more than 48 characters.
+    Blanks at the end make up the difference, which JSON allows; so what was written without them is read too.
+
+    Examples
+    --------
+    >>> len(fixed_width({"past": [[9, 0]]})) == len(fixed_width({"past": [[10, -70000]]}))
+    True
+    """
+    text = json.dumps(memory)
+    numbers, rest = len(_NUMBER.findall(text)), len(_NUMBER.sub("", text))
+    return text.ljust(rest + _WIDTH * numbers).encode()

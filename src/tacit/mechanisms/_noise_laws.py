@@ -1,7 +1,7 @@
 """The noise laws of mechanisms with integer noise, exactly: draws, tails, half-widths, variances.
 
 Everything that a mechanism states about its error comes from the law that is sampled, never from a
-continuous law like it.
+continuous law like it. Square roots, as in the deviation for a rho, are rounded up.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -18,9 +19,8 @@ from tacit import noise
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from numpy.typing import NDArray
+
 
 _DIGITS = 60  # of the decimal arithmetic behind Laplace tails
 _SUM_UP_TO = 512  # sigmas up to here are summed term by term, larger ones by Euler and Maclaurin
@@ -277,3 +277,17 @@ def check_width(scale: Fraction, *, power: int = 57) -> None:
 
 
 NoiseLaw = LaplaceLaw | GaussianLaw
+
+
+def square_root_up(x: Fraction) -> Fraction:
+    """Return a short rational at or just above the square root (within a relative 2^-50).
+
+    Examples
+    --------
+    >>> square_root_up(Fraction(9, 4))
+    Fraction(3, 2)
+    """
+    shift = max(0, 102 - (x.numerator.bit_length() - x.denominator.bit_length())) // 2 + 1
+    scaled = -(-(x.numerator << 2 * shift) // x.denominator)
+    root = math.isqrt(scaled)
+    return Fraction(root + (root * root < scaled), 1 << shift)

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tacit.exact import read_fraction
-from tacit.mechanisms._discrete_laplace import DiscreteLaplace
-from tacit.mechanisms._residual_noise import LISTED_SIGMAS, ResidualNoise
+from tacit.mechanisms.additive._cross_tables import LISTED_SIGMAS, ResidualNoise
+from tacit.mechanisms.additive._integer_noise import DiscreteLaplace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,13 +9,11 @@ any size. A shape returns an array of 64-bit integers; if a draw does not fit, t
 from tacit.calls import refuse_wrong_calls
 from tacit.noise._coins import bernoulli, bernoulli_exp
 from tacit.noise._exceedances import gaussian_exceedances, laplace_exceedances
-from tacit.noise._gaussian import discrete_gaussian
+from tacit.noise._gaussian import discrete_gaussian, rounded_gaussian
 from tacit.noise._grid import from_grid, quantise
-from tacit.noise._ladder import ladder
+from tacit.noise._ladders import ladder, star_ladder
 from tacit.noise._laplace import discrete_laplace, geometric
-from tacit.noise._rounded import rounded_gaussian
 from tacit.noise._selection import select, select_top
-from tacit.noise._star_ladder import star_ladder
 from tacit.noise._uniform import permutation, uniform_below
 
 __all__ = [

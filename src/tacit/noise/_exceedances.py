@@ -19,8 +19,7 @@ from tacit.exact import count as whole
 from tacit.noise import _bits
 from tacit.noise._coins import bernoulli_exp
 from tacit.noise._gaussian import discrete_gaussian
-from tacit.noise._gaussian_mass import gaussian_mass
-from tacit.noise._intervals import IntegerInterval, below, exp_minus
+from tacit.noise._intervals import IntegerInterval, below, exp_minus, gaussian_mass
 from tacit.noise._laplace import geometric
 from tacit.noise._parameters import does_not_fit, read_single
 from tacit.parameters import Integer

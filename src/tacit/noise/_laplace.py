@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from tacit.noise import _geometric
 from tacit.noise._bulk import strips
-from tacit.noise._parameters import read
-from tacit.noise._sampler import Sampler
+from tacit.noise._parameters import Sampler, read
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

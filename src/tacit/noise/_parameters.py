@@ -1,4 +1,7 @@
-"""The parameters of a noise draw: one exact number, or one per element with a double near each; shapes."""
+"""The parameters of a noise draw: one exact number, or one per element with a double near each; shapes.
+
+A sampler draws one number by a scalar draw, an array by a table, and many scales by either.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from tacit.fixes import Code, Either, Say, Set
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
 
 #: One number, or one per element: an array of doubles or integers, or a (nested) sequence of numbers.
 NumberOrArray = Number | Sequence[Any] | np.ndarray[Any, Any]
@@ -162,3 +166,47 @@ def does_not_fit(name: str) -> TacitError:
         why="an integer overflow would silently change the law of the noise",
         fix=Either(Set(size=None), Say("a smaller scale")),
     )
+
+
+_FEW = 128  # below this, single draws are quicker than building a table
+_WORTH_A_TABLE = 1 << 12  # draws of one scale, among many scales, that pay for a table
+
+
+@dataclass(frozen=True, slots=True)
+class Sampler:
+    """The samplers of one family of laws: three ways to draw from the same law."""
+
+    name: str
+    one: Callable[[Fraction], int]
+    bulk: Callable[[Fraction, int], NDArray[np.int64]]
+    many: Callable[[ExactArray], NDArray[np.int64]]
+
+    def draw(self, parameter: str, value: Fraction | ExactArray, size: DrawShape) -> int | NDArray[np.int64]:
+        """Draw a Python int (one parameter, no size), or an array of 64-bit integers."""
+        shape = read_size(size)
+        if not isinstance(value, Fraction):
+            values, shape = spread(parameter, value, shape)
+            return self._each(values).reshape(shape)
+        if shape is None:
+            return self.one(value)
+        count = math.prod(shape)
+        if count >= _FEW:
+            return self.bulk(value, count).reshape(shape)
+        try:
+            return np.array([self.one(value) for _ in range(count)], dtype=np.int64).reshape(shape)
+        except OverflowError:
+            raise does_not_fit(self.name) from None
+
+    def _each(self, values: ExactArray) -> NDArray[np.int64]:
+        """Draw scales that occur often by their tables, and all others together, element by element."""
+        _, first, label, counts = np.unique(
+            values.labels, return_index=True, return_inverse=True, return_counts=True
+        )
+        often = counts >= _WORTH_A_TABLE
+        out = np.empty(values.near.size, np.int64)
+        for group in np.flatnonzero(often):
+            out[label == group] = self.bulk(values.exact(int(first[group])), int(counts[group]))
+        rest = np.flatnonzero(~often[label])
+        if rest.size:
+            out[rest] = self.many(values.at(rest))
+        return out

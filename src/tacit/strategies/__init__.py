@@ -1,12 +1,44 @@
-"""Strategies: what to measure so that many questions are answered best. Public numbers only; no data."""
+"""Strategies: what to measure so that many questions are answered best. Public numbers only; no data.
 
-from tacit.strategies._dial import dial_coefficients, inverse_series, window_series
-from tacit.strategies._factorisation import MOST_CELLS, Factorisation, factorise, whole_factor
-from tacit.strategies._nonnegative import nonnegative_counts, whole_counts
+In reading order:
+
+- ``_ranges``: ranges of an ordered column, and the sums of cells that answer them best
+- ``_trees``: trees of measurements that add up to the top, and whole counts
+- ``_residuals``: many cross tables measured together
+- ``_toeplitz``: the days of a stream and the steps of training
+"""
+
+from tacit.strategies._ranges import (
+    MOST_CELLS,
+    Factorisation,
+    RangeStrategy,
+    Workload,
+    factored,
+    factorise,
+    tree_of_cells,
+    trees_for,
+    whole_factor,
+)
 from tacit.strategies._residuals import ColumnSet, ResidualSets, replace_cost, tables_up_to
-from tacit.strategies._strategy import RangeStrategy, factored, tree_of_cells, trees_for
-from tacit.strategies._trees import alike, consistent, level_shares, variances_of, weights_of, whole_down
-from tacit.strategies._workloads import Workload
+from tacit.strategies._toeplitz import (
+    band_coefficients,
+    column_norm_squared,
+    dial_coefficients,
+    inverse_series,
+    sums_error,
+    totals_error,
+    window_series,
+)
+from tacit.strategies._trees import (
+    alike,
+    consistent,
+    level_shares,
+    nonnegative_counts,
+    variances_of,
+    weights_of,
+    whole_counts,
+    whole_down,
+)
 
 __all__ = [
     "MOST_CELLS",
@@ -16,6 +48,8 @@ __all__ = [
     "ResidualSets",
     "Workload",
     "alike",
+    "band_coefficients",
+    "column_norm_squared",
     "consistent",
     "dial_coefficients",
     "factored",
@@ -24,7 +58,9 @@ __all__ = [
     "level_shares",
     "nonnegative_counts",
     "replace_cost",
+    "sums_error",
     "tables_up_to",
+    "totals_error",
     "tree_of_cells",
     "trees_for",
     "variances_of",

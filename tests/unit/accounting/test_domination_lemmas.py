@@ -108,7 +108,7 @@ def test_lemma_3_covers_the_pad_that_the_mechanism_adds():
     """(S (1 + 2^-20))^2 - r^2 >= (S (1 + 2^-22))^2 for S >= 2^20 and r = 32, at the worst S."""
     from fractions import Fraction
 
-    from tacit.mechanisms._gaussian import _PAD
+    from tacit.mechanisms.additive._grid_noise import _PAD
 
     s = Fraction(2**20)
     assert (s * _PAD) ** 2 - 32**2 >= (s * (1 + Fraction(1, 2**22))) ** 2

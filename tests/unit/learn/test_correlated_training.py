@@ -84,7 +84,7 @@ def test_a_unit_is_only_in_the_samples_of_its_group(monkeypatch):
 
 def test_a_resumed_training_keeps_its_past_noise_secret_and_goes_on(monkeypatch, tmp_path):
     """With the same sample and fresh noise, stopping in between changes no bit."""
-    monkeypatch.setattr("tacit.mechanisms._banded_run.BandedRun.sample", lambda self: (
+    monkeypatch.setattr("tacit.mechanisms.training._banded_steps.BandedRun.sample", lambda self: (
         setattr(self, "group_of", self.group_of) or np.arange(self.taken % 3, 50, 3)
     ))  # fmt: skip
     monkeypatch.setattr(_training_steps, "training_noise", lambda n: np.linspace(-1, 2, n, dtype=np.float32))

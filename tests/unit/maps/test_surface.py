@@ -191,7 +191,7 @@ def test_the_map_of_characters_has_north_at_the_top():
 @pytest.mark.parametrize("weights", [(16,), (16, 5), (11, 11, 3), (16, 8, 4, 2)])
 def test_half_widths_hold_for_whole_number_noise_with_weights(scale, weights):
     """Exact convolution (docs/proofs/maps.md, section 6); weights are in sixteenths."""
-    from tacit.mechanisms._measurement_noise import _continuous
+    from tacit.mechanisms.additive._measurements import _continuous
 
     reach = int(30 * scale) + 12
     law = np.exp(-np.abs(np.arange(-reach, reach + 1)) / scale)

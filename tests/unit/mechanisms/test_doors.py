@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 import tacit as tc
 from tacit.errors import TacitError
-from tacit.mechanisms._grid import to_steps
-from tacit.mechanisms._grid_decimals import beyond_stored
+from tacit.mechanisms._grid import beyond_stored, to_steps
 from tacit.mechanisms._input_values import exact, exact_float, in_floats, read_integers, read_numbers
 
 m = tc.mechanisms

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import tacit as tc
 from tacit.accounting import Cost
 from tacit.errors import TacitError
-from tacit.mechanisms._odds import UNIT_ODDS, largest_odds, log_up
+from tacit.mechanisms.local._local_randomizer import UNIT_ODDS, largest_odds, log_up
 
 m = tc.mechanisms
 
@@ -195,7 +195,7 @@ def test_the_transform_counts_what_a_loop_over_answers_counts(bits):
 
 
 def test_the_transform_counts_blocks_like_a_whole(monkeypatch):
-    from tacit.mechanisms import _linear_hashing
+    from tacit.mechanisms.local import _linear_hashing
 
     made = m.LinearHashing(epsilon=1, size=9)
     reports = made.release(np.arange(1000) % 9)
@@ -249,7 +249,7 @@ def reports_as_tuples(made):
 def test_both_ways_to_draw_a_subset_give_every_answer_alike(size):
     from scipy.stats import chi2
 
-    from tacit.mechanisms._subset_draws import subsets
+    from tacit.mechanisms.local._subset_selection import subsets
 
     n, w = 20_000, 12
     for with_truth in (True, False):

@@ -9,7 +9,7 @@ import pytest
 
 import tacit as tc
 from tacit.errors import TacitError
-from tacit.mechanisms._odds import UNIT_ODDS, log_up
+from tacit.mechanisms.local._local_randomizer import UNIT_ODDS, log_up
 
 m = tc.mechanisms
 

@@ -10,7 +10,7 @@ import pytest
 import tacit as tc
 
 PAGE = (Path(__file__).parents[3] / "docs/proofs/mechanisms.md").read_text()
-ROWS = re.findall(r"^\| `(\w+)\.(\w+)` \| (\d+)(?:\^(\d+))? \|$", PAGE, re.MULTILINE)
+ROWS = re.findall(r"^\| `([\w.]+)\.(\w+)` \| (\d+)(?:\^(\d+))? \|$", PAGE, re.MULTILINE)
 
 
 def test_the_proof_has_its_constants():
@@ -25,7 +25,7 @@ def test_the_constants_of_the_proof_are_those_of_the_code(module, name, base, po
 
 
 def test_the_pad_of_the_corollary_is_that_of_the_code():
-    from tacit.mechanisms._gaussian import _PAD
+    from tacit.mechanisms.additive._grid_noise import _PAD
 
     assert Fraction(1, 2**20) == _PAD - 1
     assert "$S (1 + 2^{-20})$ steps" in PAGE
@@ -52,7 +52,7 @@ def test_the_code_that_the_proof_names_exists(name):
     homes = [
         tc,
         tc.mechanisms,
-        *(importlib.import_module(f"tacit.mechanisms.{m}") for m in ("_laplace", "_grid")),
+        *(importlib.import_module(f"tacit.mechanisms.{m}") for m in ("additive._grid_noise", "_grid")),
     ]
     first, *rest = name.split(".")
     found = next(getattr(home, first) for home in homes if hasattr(home, first))

@@ -9,7 +9,7 @@ from scipy import stats
 
 import tacit as tc
 from tacit import Cost, TacitError
-from tacit.mechanisms._rounded_gaussian import RoundedGaussianLaw
+from tacit.mechanisms.additive._integer_noise import RoundedGaussianLaw
 
 m = tc.mechanisms
 SIGMAS = [Fraction(1, 100), Fraction(1, 3), Fraction(1), Fraction(7, 2), Fraction(100), Fraction(10**6)]

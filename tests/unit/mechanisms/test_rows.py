@@ -255,7 +255,7 @@ def law_of_cuts(rows, shares, candidates, places, scales):
 @pytest.mark.parametrize(("adjacency", "times"), [("add/remove", 1), ("replace", 2)])
 def test_the_whole_law_of_halved_quantiles_stays_within_epsilon(adjacency, times, monkeypatch):
     """Three quantiles of up to three rows at three candidates with two places each, in both directions."""
-    from tacit.mechanisms import _quantiles
+    from tacit.mechanisms.rows import _quantiles
 
     monkeypatch.setattr(_quantiles, "places_of", lambda candidates: 2)
     shares = (0.2, 0.5, 0.8)
@@ -275,7 +275,7 @@ def test_the_whole_law_of_halved_quantiles_stays_within_epsilon(adjacency, times
 
 
 def test_halved_quantiles_are_drawn_by_the_law_that_is_proven(monkeypatch):
-    from tacit.mechanisms import _quantiles
+    from tacit.mechanisms.rows import _quantiles
 
     monkeypatch.setattr(_quantiles, "places_of", lambda candidates: 2)
     shares, rows = (0.2, 0.5, 0.8), (0, 1, 2)
@@ -293,7 +293,7 @@ def test_halved_quantiles_are_drawn_by_the_law_that_is_proven(monkeypatch):
 
 @pytest.mark.parametrize("shares", [(0.5,), (0.1, 0.2, 0.9), (1e-7, 1 / 3, 2 / 3, 0.999999999)])
 def test_levels_of_halves_lead_back_to_the_shares(shares):
-    from tacit.mechanisms._quantile_halving import halve
+    from tacit.mechanisms.rows._quantiles import halve
 
     exact = tuple(Fraction(str(q)) for q in shares)
     top = halve(exact)

@@ -10,7 +10,7 @@ import pytest
 
 import tacit as tc
 from tacit.errors import TacitError
-from tacit.mechanisms._splitting_tree import decay_of, price_of_path
+from tacit.mechanisms.choices._thresholds import decay_of, price_of_path
 from tree_laws import law, loss, path_loss
 
 m = tc.mechanisms

@@ -16,7 +16,7 @@ import tacit as tc
 from tacit import noise
 from tacit.accounting import Cost
 from tacit.errors import TacitError
-from tacit.noise import _star_ladder
+from tacit.noise import _ladders
 
 m = tc.mechanisms
 SETTINGS = [
@@ -181,7 +181,7 @@ def test_the_certified_digits_hold_the_chances_of_the_mixture(rate, power, more,
         u = 1 / ((Decimal(rate.numerator) / Decimal(rate.denominator)).exp() - 1)
         parts = [Decimal(1), *(4 * math.comb(width, power - i) * u ** (i + 1) for i in range(power + 1))]
         for part in range(power + 1):
-            low, high = _star_ladder._chance(rate, width, power, part)(bits)
+            low, high = _ladders._chance(rate, width, power, part)(bits)
             chance = parts[part] / sum(parts[part:])
             slack = Decimal(10) ** -80
             assert low - slack <= chance * 2**bits <= high + slack

@@ -8,8 +8,7 @@ import pytest
 
 from tacit import TacitError
 from tacit.mechanisms import ToeplitzNoise, TreeNoise
-from tacit.mechanisms._toeplitz_noise import column_norm_squared
-from tacit.strategies import dial_coefficients, inverse_series
+from tacit.strategies import column_norm_squared, dial_coefficients, inverse_series
 
 
 def dense(coefficients, days):

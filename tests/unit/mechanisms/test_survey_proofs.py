@@ -10,7 +10,7 @@ import pytest
 import tacit as tc
 
 PAGE = (Path(__file__).parents[3] / "docs/proofs/surveys.md").read_text()
-ROWS = re.findall(r"^\| `(\w+)\.(\w+)` \| (\d+)\^(\d+) \|$", PAGE, re.MULTILINE)
+ROWS = re.findall(r"^\| `([\w.]+)\.(\w+)` \| (\d+)\^(\d+) \|$", PAGE, re.MULTILINE)
 
 
 def test_the_constants_of_the_proof_are_those_of_the_code():
@@ -35,20 +35,20 @@ def test_every_local_randomizer_has_its_argument():
 @pytest.mark.parametrize(
     ("home", "name"),
     [
-        ("_odds", "largest_odds"),
-        ("_odds", "log_up"),
-        ("_walsh_hadamard", "walsh_hadamard"),
-        ("_linear_hashing.LinearHashing", "seeds_for"),
-        ("_local_randomizer.SupportRandomizer", "liar_factor"),
-        ("_number_window.NumberWindow", "unbiased"),
-        ("_memo.Memo", "change_shown"),
+        ("local._local_randomizer", "largest_odds"),
+        ("local._local_randomizer", "log_up"),
+        ("local._linear_hashing", "walsh_hadamard"),
+        ("local._linear_hashing.LinearHashing", "seeds_for"),
+        ("local._local_randomizer.SupportRandomizer", "liar_factor"),
+        ("local._number_window.NumberWindow", "unbiased"),
+        ("local._memo.Memo", "change_shown"),
     ],
 )
 def test_the_code_that_the_proof_names_exists(home, name):
-    module, _, kind = home.partition(".")
-    place = importlib.import_module(f"tacit.mechanisms.{module}")
+    folder, module, *kind = home.split(".")
+    place = importlib.import_module(f"tacit.mechanisms.{folder}.{module}")
     assert f"`{name}`" in PAGE
-    assert hasattr(getattr(place, kind) if kind else place, name)
+    assert hasattr(getattr(place, *kind) if kind else place, name)
 
 
 def test_the_figures_of_the_proof_are_those_of_the_code():

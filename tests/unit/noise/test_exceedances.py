@@ -10,8 +10,7 @@ from tacit import noise
 from tacit.errors import TacitError
 from tacit.noise import _bits, _exceedances
 from tacit.noise._exceedances import _chances, _GaussianRate, _LaplaceRate, successes
-from tacit.noise._gaussian_mass import gaussian_mass, pi
-from tacit.noise._intervals import scaled
+from tacit.noise._intervals import gaussian_mass, pi, scaled
 
 PI = 31415926535897932384626433832795028841971693993751058209749445923078164062862089986280348253421170679
 WIDTHS = [Fraction(1, 50), Fraction(1, 2), Fraction(99, 100), Fraction(1), Fraction(7, 3), Fraction(40)]
@@ -39,7 +38,7 @@ def test_the_mass_of_gaussian_noise_is_enclosed_by_either_formula(sigma):
 
 
 def test_poissons_formula_and_the_plain_sum_agree_to_many_digits():
-    from tacit.noise._gaussian_mass import _theta
+    from tacit.noise._intervals import _theta
 
     sigma, bits = Fraction(3, 2), 400
     low, high = gaussian_mass(sigma, bits)  # by Poisson's formula

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tacit import noise
 from tacit.errors import TacitError
-from tacit.noise import _bits, _ladder
+from tacit.noise import _bits, _ladders
 
 
 @given(
@@ -28,8 +28,8 @@ def test_the_certified_digits_hold_the_chances_of_the_mixture(rate, width, growt
         grown = 1 if growth is None else 1 - q**growth
         zero, inner, outer = (1 - q) ** 2, 2 * width * q * (1 - q), 2 * q**2 * grown
         for found, chance in (
-            (_ladder._zero_chance(rate, width, growth, bits), zero / (zero + inner + outer)),
-            (_ladder._inner_chance(rate, width, growth, bits), inner / (inner + outer)),
+            (_ladders._zero_chance(rate, width, growth, bits), zero / (zero + inner + outer)),
+            (_ladders._inner_chance(rate, width, growth, bits), inner / (inner + outer)),
         ):
             slack = Decimal(10) ** -80
             assert found[0] - slack <= chance * 2**bits <= found[1] + slack
@@ -58,17 +58,17 @@ def end_by_counting(rung, width, most):
 @given(st.integers(0, 60), st.integers(0, 20), st.one_of(st.none(), st.integers(0, 25)))
 def test_rungs_end_where_the_widths_add_up(rung, width, growth):
     most = None if growth is None else width + growth
-    assert _ladder._end(rung, width, growth) == end_by_counting(rung, width, most)
+    assert _ladders._end(rung, width, growth) == end_by_counting(rung, width, most)
 
 
 @pytest.mark.parametrize(("width", "growth"), [(3, None), (0, None), (3, 4), (5, 0), (0, 2)])
 def test_zero_words_and_the_digits_around_the_chance_of_zero_are_decided_exactly(width, growth):
     """A uniform number just below the chance of zero gives zero, and one just above it does not."""
     rate = Fraction(1, 2)
-    low, high = _ladder._zero_chance(rate, width, growth, 64)
+    low, high = _ladders._zero_chance(rate, width, growth, 64)
     for first, zero in ((low - 1, True), (high, False)):
         with _bits.feed(first.to_bytes(8, "little") + bytes(range(1, 256)) * 40):
-            assert (_ladder._one(rate, width, growth) == 0) is zero
+            assert (_ladders._one(rate, width, growth) == 0) is zero
 
 
 @pytest.mark.parametrize(("width", "most"), [(4, None), (0, None), (2, 5), (3, 3), (0, 1)])

@@ -24,7 +24,7 @@ def test_the_proof_has_its_constants():
     ("module", "name"),
     [("_intervals", n) for n in ("Place", "below", "exp_minus", "logistic", "minus_log")]
     + [("_floats", n) for n in ("exp_minus", "log", "minus_log_uniform")]
-    + [("_exceedances", "successes"), ("_gaussian_mass", "gaussian_mass"), ("_gaussian_mass", "pi")]
+    + [("_exceedances", "successes"), ("_intervals", "gaussian_mass"), ("_intervals", "pi")]
     + [("_bulk", n) for n in ("_Energy", "_Excess", "_TailHeight", "_tail_bound")],
 )
 def test_the_code_that_the_proof_names_exists(module, name):

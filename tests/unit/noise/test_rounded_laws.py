@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit import noise
-from tacit.noise import _bits, _bulk, _coins, _geometric, _rounded
+from tacit.noise import _bits, _bulk, _coins, _gaussian, _geometric
 from tacit.noise._bulk import strips
 from tacit.noise._intervals import Place, exp_minus, exp_minus_between
 
@@ -55,7 +55,7 @@ def test_rectangles_lie_under_the_weights_and_boxes_over_them(sigma):
 
 @given(st.fractions(min_value=Fraction(1, 1000), max_value=2**58, max_denominator=10**6))
 def test_a_cover_exists_for_every_sigma_and_seldom_leaves_its_rectangles(sigma):
-    assert 1 - cover(sigma * 2 ** _rounded._shift(sigma, 7)).fast / 2**16 < 0.03
+    assert 1 - cover(sigma * 2 ** _gaussian._shift(sigma, 7)).fast / 2**16 < 0.03
 
 
 @pytest.mark.parametrize("sigma", [Fraction(64), Fraction(1000)], ids=str)
@@ -172,10 +172,10 @@ def test_a_place_keeps_the_digits_it_has_drawn():
 )
 def test_the_bulk_draw_rounds_the_floor_of_the_wide_number_to_the_nearest(monkeypatch, sigma):
     """round(Y / 2^s) of floor(Y) is exact: an integer floor never lies across a half."""
-    s = _rounded._shift(sigma, 7)
+    s = _gaussian._shift(sigma, 7)
     floors = np.array([k * 2 ** min(s - 1, 50) + d for k in range(-9, 10) for d in (-1, 0, 1)], np.int64)
     monkeypatch.setattr(_bulk.Strips, "draw", lambda _self, _count, _name: floors.copy())
-    drawn = _rounded._bulk(sigma, floors.size)
+    drawn = _gaussian._strips_rounded(sigma, floors.size)
     for floor, out in zip(floors.tolist(), drawn.tolist(), strict=True):
         for y in (Fraction(floor) + Fraction(1, 1000), floor + Fraction(999, 1000)):
             assert out == math.floor(y / 2**s + Fraction(1, 2))
@@ -184,4 +184,4 @@ def test_the_bulk_draw_rounds_the_floor_of_the_wide_number_to_the_nearest(monkey
 def test_the_largest_floors_do_not_overflow(monkeypatch):
     ends = np.array([2**63 - 1, -(2**63)], np.int64)
     monkeypatch.setattr(_bulk.Strips, "draw", lambda _self, _count, _name: ends.copy())
-    assert _rounded._bulk(Fraction(2**59), 2).tolist() == [2**62, -(2**62)]
+    assert _gaussian._strips_rounded(Fraction(2**59), 2).tolist() == [2**62, -(2**62)]

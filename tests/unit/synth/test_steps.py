@@ -147,7 +147,7 @@ def test_the_scale_of_a_choice_is_that_of_scores_that_are_not_monotone(monkeypat
         seen.append(law(*given, **named))
         return seen[-1]
 
-    monkeypatch.setattr("tacit.mechanisms._adaptive_tables.Exponential", watched)
+    monkeypatch.setattr("tacit.mechanisms.additive._cross_tables.Exponential", watched)
     mechanism = AdaptiveTables(rho=1, rows=3)
     candidates = [TableCandidate((c,), np.zeros(n, np.int64), c + 1, 0) for c, n in enumerate(SIZES)]
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from tacit.learn._training_steps import add_noise
 from tacit.mechanisms import BandedSteps
 from tacit.progress import progress
@@ -66,6 +64,8 @@ class CorrelatedSteps(BandedSteps):
 
     def _take(self, value: StepSums, run: BandedRun, steps: int) -> None:  # type: ignore[override]
         """Take steps: the noise of each is fresh noise less a part of the noise before it."""
+        import torch
+
         sigma, taken = float(self.sigma) / self.coefficients[0], 0
         with progress(value.describe, lambda: taken / max(1, steps)):  # type: ignore[attr-defined]
             for _ in range(steps):

@@ -1,10 +1,14 @@
-"""The questions about examples, each declared once. No document holds a model, so no plan can be rebuilt."""
+"""The questions about examples, each declared once, and examples as a kind of dataset.
+
+No document holds a model, so no plan can be rebuilt. Python alone declares
+examples, because they hold arrays.
+"""
 
 from __future__ import annotations
 
 from functools import partial
 
-from tacit.core import ANY_TOTAL, DELTA, Argument, QuestionKind, WireForm
+from tacit.core import ANY_TOTAL, DELTA, Argument, DatasetKind, QuestionKind, WireForm
 from tacit.learn._fit_steps import draft_fit
 from tacit.learn._labelling import draft_labels
 from tacit.learn._prepaid import draft_prepaid
@@ -86,3 +90,4 @@ TRAIN = inner_question(
 )  # fmt: skip
 
 QUESTIONS = (FIT, SEARCH, PREPAID, SCORE, EVALUATE, LABEL, TRAIN)
+EXAMPLES = DatasetKind(name="examples", label="examples to learn from", questions=QUESTIONS)

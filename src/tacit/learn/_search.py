@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sklearn.base import clone
-from sklearn.model_selection import ParameterGrid
-
 from tacit.core import Question
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
@@ -14,7 +11,6 @@ from tacit.fixes import Code
 from tacit.learn._examples import Examples
 from tacit.learn._fit_noise import read_fit_goal
 from tacit.learn._fitted_numbers import FittedNumbers
-from tacit.learn._questions import SEARCH
 from tacit.learn._scorer import own_measure
 from tacit.parameters import Instance
 
@@ -107,6 +103,8 @@ class SearchQuestion(Question[FittedNumbers]):
         release
             A release of a plan of this question.
         """
+        from sklearn.base import clone
+
         first = self.arguments["candidates"][0]
         chosen = clone(self.arguments["candidates"][int(release.content.settings["candidate"])])
         chosen.from_release(release)
@@ -147,6 +145,10 @@ def search_question(
     >>> question.fitted(plan.release()).steps in {2, 3}
     True
     """
+    from sklearn.base import clone
+
+    from tacit.learn._questions import SEARCH
+
     _check_estimator(estimator)
     points, mean = _read_grid(grid), rational("runs", runs)
     base = clone(estimator)
@@ -175,6 +177,8 @@ def _check_estimator(estimator: object) -> None:
 
 def _read_grid(grid: Any) -> list[dict[str, Any]]:
     """Return all points of a grid, or refuse parameters that are not searched."""
+    from sklearn.model_selection import ParameterGrid
+
     points = [dict(one) for one in ParameterGrid(grid)]
     fixed = sorted({name for point in points for name in point} & _FIXED)
     if fixed or not points:

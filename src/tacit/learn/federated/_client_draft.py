@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tacit.core import Draft, Forecast, RunTask, Step, Task
+from tacit.core import DELTA, Argument, DatasetKind, Draft, Forecast, RunTask, Step, Task
 from tacit.learn._adaptive_clip import AdaptiveClip
 from tacit.learn._fit_noise import check_fit_goal
+from tacit.learn._questions import inner_question
 from tacit.learn.federated._client import unflatten
 from tacit.learn.federated._client_model import ClientModel
 from tacit.learn.federated._client_rounds import ClientRounds, ClientSums, read_state
 from tacit.learn.federated._whole_gradients import CLIP_STEPS
 from tacit.mechanisms import SampledSteps
+from tacit.parameters import Anything, Integer, RealNumber
 from tacit.report import percent
 
 if TYPE_CHECKING:
@@ -130,3 +132,20 @@ def _facts(rounds: ClientRounds) -> list[tuple[str, str]]:
         ("noise", f"{multiple:.4g} clips in each sum, {multiple / rounds.expected:.4g} in each mean"),
         ("trust", "the server sees every update; the promise holds against everyone who sees only the model"),
     ]
+
+
+CLIENT_TRAINING = inner_question(
+    name="train", words="Train a model with clients", draft=draft_client_training, takes=frozenset({DELTA}),
+    example="epsilon=2, delta=1e-6",
+    arguments=(
+        Argument("start", Anything("the weights before the first round"), needed=True),
+        Argument("shapes", Anything("the shapes of their arrays"), needed=True),
+        Argument("rounds", Integer(1), needed=True),
+        Argument("rate", RealNumber(), needed=True, words="the probability that a client is in a round"),
+        Argument("clip", Anything("how long an update can be"), needed=True),
+        Argument("learning_rate", RealNumber(), needed=True),
+        Argument("momentum", RealNumber(zero=True), needed=True),
+        Argument("checkpoints", Integer(1), needed=True, words="in how many instalments"),
+    ),
+)  # fmt: skip
+CLIENTS = DatasetKind(name="clients", label="clients of a trusted server", questions=(CLIENT_TRAINING,))

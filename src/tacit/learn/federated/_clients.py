@@ -13,7 +13,7 @@ from tacit.exact import Number, count, rational
 from tacit.fixes import Say
 from tacit.learn._adaptive_clip import AdaptiveClip
 from tacit.learn.federated._client import flatten
-from tacit.learn.federated._questions import CLIENT_TRAINING
+from tacit.learn.federated._client_draft import CLIENT_TRAINING
 from tacit.learn.federated._whole_gradients import MOST_WEIGHTS
 from tacit.ledger import open_books
 from tacit.parameters import Integer, Listed, RealNumber, Share

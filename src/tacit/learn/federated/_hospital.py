@@ -12,10 +12,9 @@ import numpy as np
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Either, Say, Set
 from tacit.learn._examples import Examples
-from tacit.learn.federated._hospital_round import RoundWanted
+from tacit.learn.federated._hospital_round import ROUNDS, RoundWanted
 from tacit.learn.federated._masks import RoundKey, mask_for, read_members
 from tacit.learn.federated._messages import Message, pack, refusal, unpack
-from tacit.learn.federated._questions import ROUNDS
 from tacit.parameters import Choice
 
 if TYPE_CHECKING:

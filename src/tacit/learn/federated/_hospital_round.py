@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from tacit.core import Content, Draft, Forecast, RunTask, Step, plain_table
+from tacit.core import DELTA, Argument, Content, Draft, Forecast, RunTask, Step, plain_table
+from tacit.learn._questions import inner_question
 from tacit.learn.federated._messages import weights_digest
 from tacit.learn.federated._whole_gradients import clip_whole
+from tacit.parameters import Anything
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -209,3 +211,14 @@ def _facts(study: Study, hospital: str) -> list[tuple[str, str]]:
 
 def _sample(rate: Fraction) -> str:
     return "all patients" if rate == 1 else f"a random sample of {100 * float(rate):.4g} % of the patients"
+
+
+ROUNDS = inner_question(
+    name="rounds", words="Answer the rounds of a study", draft=draft_rounds, takes=frozenset({DELTA}),
+    example="epsilon=2, delta=1e-6",
+    arguments=(
+        Argument("study", Anything("the agreed study"), needed=True),
+        Argument("hospital", Anything("which of its hospitals this is"), needed=True),
+        Argument("wanted", Anything("which round comes next"), needed=True),
+    ),
+)  # fmt: skip

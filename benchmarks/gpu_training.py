@@ -152,7 +152,7 @@ def opacus_step(case: Case, *, ghost: bool):
 def tacit_steps(case: Case, *, sampled: bool, physical: int | None = None) -> tuple[float, float]:
     """Time the steps of the public Trainer, with its noise; all units in each step, or a Poisson sample."""
     import tacit as tc
-    from tacit.learn import _step_timing
+    from tacit.learn.training import _trainer
 
     net = build(case, "cpu")  # the trainer copies the model to the device
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
@@ -169,7 +169,7 @@ def tacit_steps(case: Case, *, sampled: bool, physical: int | None = None) -> tu
         physical_batch=physical or case.micro, precision="tf32", compile=True, device=DEVICE,
     )  # fmt: skip
     waits = iter((steady, torch.cuda.synchronize))
-    _step_timing._wait = lambda _: next(waits)()  # it waits before the first step and after the last
+    _trainer._wait = lambda _: next(waits)()  # it waits before the first step and after the last
     seconds = trainer.seconds_per_step(case.steps, warm=5)
     return case.batch / seconds, peak()
 

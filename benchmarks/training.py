@@ -151,7 +151,7 @@ def ours(net: str) -> dict[str, float]:
     exec(compile(NETS, "nets", "exec"), space)
     import torch
 
-    from tacit.learn._clipped_sums import ClippedSums
+    from tacit.learn.layers._clipped_sums import ClippedSums
 
     space["LSTM"] = torch.nn.LSTM
     torch.manual_seed(0)

@@ -13,8 +13,8 @@ from hospitals import small_hospital, small_study
 from neighbouring_data import fixed_ranking, shares_used
 from tacit import TacitError
 from tacit.core import Question, questions_of
-from tacit.learn._prepaid import PrepaidFits
 from tacit.learn._questions import PREPAID, SCORE
+from tacit.learn.estimators._prepaid import PrepaidFits
 from tacit.learn.federated import Client, clients, in_process
 
 torch = pytest.importorskip("torch")

@@ -12,7 +12,7 @@ from tacit.audit.lab._worlds import from_trials
 from tacit.learn import AdaptiveClip
 from tacit.learn.federated import Message, pack
 from tacit.learn.federated._client_rounds import ClientRounds, ClientSums, read_state
-from tacit.learn.federated._whole_gradients import CLIP_STEPS
+from tacit.learn.federated._gradients import CLIP_STEPS
 from tacit.mechanisms import SampledSteps
 
 STRICT = 1 - 1e-9

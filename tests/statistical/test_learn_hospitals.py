@@ -13,7 +13,7 @@ from scipy.stats import beta
 import hospitals as h
 from tacit import noise
 from tacit.learn.federated import Coordinator, Softmax, in_process, unpack
-from tacit.learn.federated._whole_gradients import CLIP_STEPS
+from tacit.learn.federated._gradients import CLIP_STEPS
 
 pytestmark = pytest.mark.long
 LEVEL = 1e-6
@@ -111,7 +111,7 @@ def test_a_hospital_that_does_not_clip_is_caught(monkeypatch):
     def unclipped(gradients, clip):
         return (np.asarray(gradients) / clip * CLIP_STEPS).astype(np.int64)
 
-    monkeypatch.setattr("tacit.learn.federated._hospital_round.clip_whole", unclipped)
+    monkeypatch.setattr("tacit.learn.federated._hospital.clip_whole", unclipped)
     agreed, _ = h.small_study("own", hospitals=1, rounds=ROUNDS, sigma=1)
     found, stated = attacked(
         lambda data, who: own_rounds(agreed, data, who), agreed, agreed.mechanism("h0").cost

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.learn._unit_gradients import CLIP_STEPS, RESIDUAL_STEPS, UnitGradients
-from tacit.learn._whole_features import FEATURE_STEPS
+from tacit.learn.estimators._descent import CLIP_STEPS, RESIDUAL_STEPS, UnitGradients
+from tacit.learn.estimators._whole_features import FEATURE_STEPS
 
 __all__ = [
     "best_of_a_fixed_number", "centred_at_the_data", "clipped_after_summing", "rounded_away",

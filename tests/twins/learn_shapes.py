@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.learn._component_sums import MOVED_PRODUCTS, PRODUCTS, SQUARES, product_integers
-from tacit.learn._kmeans_steps import MOVED, CentreSteps
-from tacit.learn._row_grid import clipped_rows
-from tacit.learn._row_moments import MOVED_MEANS, RADIUS, around, moment_integers
+from tacit.learn.estimators._kmeans import MOVED, CentreSteps
+from tacit.learn.estimators._pca import MOVED_PRODUCTS, PRODUCTS, SQUARES, product_integers
+from tacit.learn.estimators._rows import MOVED_MEANS, RADIUS, around, clipped_rows, moment_integers
 
 
 def hostile_rows(random, radius):

@@ -3,8 +3,7 @@
 import numpy as np
 import torch
 
-from tacit.learn._block_slots import BlockSlots
-from tacit.learn._gradient_sums import GradientSums
+from tacit.learn.training._gradient_sums import BlockSlots, GradientSums
 
 
 def blocks_follow_the_sample(patch):

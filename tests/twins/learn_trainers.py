@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 
-from tacit.learn import _clipped_step, _exact_sums
-from tacit.learn._training_steps import TrainingSteps, add_noise
+from tacit.learn.layers import _clipped_step, _clipped_sums
+from tacit.learn.training._mechanisms import TrainingSteps, add_noise
 
 
 def too_little_noise(patch):
@@ -22,7 +22,7 @@ def no_clip(patch):
         return torch.ones_like(norms)
 
     patch.setattr(_clipped_step, "clip_factors", ones)
-    patch.setattr(_exact_sums, "clip_factors", ones)
+    patch.setattr(_clipped_sums, "clip_factors", ones)
 
 
 def no_sample(patch):

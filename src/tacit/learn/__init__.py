@@ -2,6 +2,19 @@
 
 PyTorch, scikit-learn and Flower are extras, and each is imported when it is first needed.
 
+In reading order:
+
+`_examples`     the dataset of learning: features, targets and who owns them; rows of units
+`_cells`        cells and types of what users hand over, read so that no cell changes how others count
+`_arrays`       arrays as JSON documents
+`training`      private training of PyTorch models
+`layers`        clipped sums of gradients, layer by layer, for training
+`estimators`    scikit-learn's conventions around a plan, a charge and a release
+`evaluation`    accuracy, AUC, calibration and scores of a model, with noise and a charge
+`teachers`      teacher ensembles, which label public queries for a student
+`federated`     hospitals and clients that train together
+`_questions`    the questions about examples, each declared once
+
 Importing this package asks Intel's math library for sums that do not depend on where in memory a row lies
 (``MKL_CBWR``), unless the variable is set. It reads the variable before its first product and never again.
 """
@@ -14,35 +27,31 @@ from typing import TYPE_CHECKING
 
 from tacit.calls import refuse_wrong_calls, refusing
 from tacit.learn import federated
-from tacit.learn._adaptive_clip import AdaptiveClip
-from tacit.learn._evaluation import evaluate
-from tacit.learn._evaluation_reading import MeasuredShare
-from tacit.learn._evaluation_table import Evaluation
 from tacit.learn._examples import Examples, examples
-from tacit.learn._fitted_numbers import FittedNumbers
-from tacit.learn._noisy_labels import NoisyLabels
-from tacit.learn._representatives import representatives
-from tacit.learn._shape_functions import ShapeFunction, ShapeFunctions
-from tacit.learn._teachers import Teachers
-from tacit.learn._trained_model import TrainedModel
-from tacit.learn._vote_reading import VoteReading
+from tacit.learn.estimators._fitted_numbers import FittedNumbers
+from tacit.learn.estimators._shape_functions import ShapeFunction, ShapeFunctions
+from tacit.learn.evaluation._evaluate import evaluate
+from tacit.learn.evaluation._evaluation import Evaluation, MeasuredShare
+from tacit.learn.teachers._noisy_labels import NoisyLabels, representatives
+from tacit.learn.teachers._teachers import Teachers
+from tacit.learn.teachers._vote_reading import VoteReading
+from tacit.learn.training._settings import AdaptiveClip
+from tacit.learn.training._trained_model import TrainedModel
 
 if TYPE_CHECKING:
-    from tacit.learn._boosting import ExplainableBoostingClassifier
-    from tacit.learn._estimator import PrivateEstimator
-    from tacit.learn._folds import Folds
-    from tacit.learn._kmeans import KMeans
-    from tacit.learn._linear import LinearRegression, Ridge
-    from tacit.learn._logistic import LogisticRegression
-    from tacit.learn._naive_bayes import NaiveBayes
-    from tacit.learn._pca import PCA
-    from tacit.learn._poisson import PoissonRegressor
-    from tacit.learn._prepaid import prepaid
-    from tacit.learn._scorer import scorer
-    from tacit.learn._search import search, search_question
-    from tacit.learn._standardise import Standardiser
-    from tacit.learn._trainer import Trainer
-    from tacit.learn._training_setup import Augmentation
+    from tacit.learn.estimators._boosting import ExplainableBoostingClassifier
+    from tacit.learn.estimators._estimator import PrivateEstimator
+    from tacit.learn.estimators._generalised_linear import LogisticRegression, PoissonRegressor
+    from tacit.learn.estimators._kmeans import KMeans
+    from tacit.learn.estimators._linear import LinearRegression, Ridge
+    from tacit.learn.estimators._naive_bayes import NaiveBayes
+    from tacit.learn.estimators._pca import PCA
+    from tacit.learn.estimators._prepaid import Folds, prepaid
+    from tacit.learn.estimators._search import search, search_question
+    from tacit.learn.estimators._standardise import Standardiser
+    from tacit.learn.evaluation._scorer import scorer
+    from tacit.learn.training._setup import Augmentation
+    from tacit.learn.training._trainer import Trainer
 
 __all__ = [
     "PCA",
@@ -83,23 +92,23 @@ os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 #: What needs an extra: the module that has it, and the package that must be there, which names the extra.
 _LAZY = {
-    "PCA": ("_pca", "sklearn"),
-    "Augmentation": ("_training_setup", "torch"),
-    "ExplainableBoostingClassifier": ("_boosting", "sklearn"),
-    "Folds": ("_folds", "sklearn"),
-    "KMeans": ("_kmeans", "sklearn"),
-    "LinearRegression": ("_linear", "sklearn"),
-    "LogisticRegression": ("_logistic", "sklearn"),
-    "NaiveBayes": ("_naive_bayes", "sklearn"),
-    "PoissonRegressor": ("_poisson", "sklearn"),
-    "PrivateEstimator": ("_estimator", "sklearn"),
-    "Ridge": ("_linear", "sklearn"),
-    "Standardiser": ("_standardise", "sklearn"),
-    "Trainer": ("_trainer", "torch"),
-    "prepaid": ("_prepaid", "sklearn"),
-    "scorer": ("_scorer", "sklearn"),
-    "search": ("_search", "sklearn"),
-    "search_question": ("_search", "sklearn"),
+    "PCA": ("estimators._pca", "sklearn"),
+    "Augmentation": ("training._setup", "torch"),
+    "ExplainableBoostingClassifier": ("estimators._boosting", "sklearn"),
+    "Folds": ("estimators._prepaid", "sklearn"),
+    "KMeans": ("estimators._kmeans", "sklearn"),
+    "LinearRegression": ("estimators._linear", "sklearn"),
+    "LogisticRegression": ("estimators._generalised_linear", "sklearn"),
+    "NaiveBayes": ("estimators._naive_bayes", "sklearn"),
+    "PoissonRegressor": ("estimators._generalised_linear", "sklearn"),
+    "PrivateEstimator": ("estimators._estimator", "sklearn"),
+    "Ridge": ("estimators._linear", "sklearn"),
+    "Standardiser": ("estimators._standardise", "sklearn"),
+    "Trainer": ("training._trainer", "torch"),
+    "prepaid": ("estimators._prepaid", "sklearn"),
+    "scorer": ("evaluation._scorer", "sklearn"),
+    "search": ("estimators._search", "sklearn"),
+    "search_question": ("estimators._search", "sklearn"),
 }
 
 refuse_wrong_calls(__name__, __all__)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from functools import partial
 
 from tacit.core import ANY_TOTAL, DELTA, Argument, DatasetKind, QuestionKind, WireForm
-from tacit.learn._fit_steps import draft_fit
-from tacit.learn._labelling import draft_labels
-from tacit.learn._prepaid import draft_prepaid
-from tacit.learn._score_histogram import draft_evaluation
-from tacit.learn._scorer import draft_score
-from tacit.learn._search_runs import draft_search
-from tacit.learn._training_draft import draft_training
+from tacit.learn.estimators._fits import draft_fit
+from tacit.learn.estimators._prepaid import draft_prepaid
+from tacit.learn.estimators._search import draft_search
+from tacit.learn.evaluation._score_histogram import draft_evaluation
+from tacit.learn.evaluation._scorer import draft_score
+from tacit.learn.teachers._labelling import draft_labels
+from tacit.learn.training._draft import draft_training
 from tacit.parameters import Anything, Choice, Integer, RealNumber
 
 #: A question that functions of this room ask. It holds code or models, which no document can hold.

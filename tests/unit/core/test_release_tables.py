@@ -281,7 +281,7 @@ def test_a_stream_that_fails_is_refused_without_its_reason():
 
 
 def test_numbers_of_models_are_tables():
-    from tacit.learn._fitted_numbers import FittedNumbers
+    from tacit.learn.estimators._fitted_numbers import FittedNumbers
 
     fitted = FittedNumbers("ridge", {"coef": np.array([[0.5, 1.5]]), "classes": np.array(["a", "b"])})
     lines = fitted.to_dict()

@@ -7,7 +7,7 @@ import pytest
 
 import tacit as tc
 from shape_neighbours import declared
-from tacit.learn._boosting_steps import FINE, GRID, MOST, chances
+from tacit.learn.estimators._boosting import FINE, GRID, MOST, chances
 
 CUTS = {"age": [-2, -1, 0, 1, 2], "shoe size": [-1, 1]}
 NAMED = {"cuts": CUTS, "categories": {"smoker": ["no", "yes"]}, "names": ["age", "smoker", "shoe size"]}

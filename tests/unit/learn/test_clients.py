@@ -10,7 +10,7 @@ from tacit import TacitError
 from tacit.learn import AdaptiveClip
 from tacit.learn.federated import Client, Message, clients, in_process, pack, unpack
 from tacit.learn.federated._client_rounds import ClientRounds, ClientSums
-from tacit.learn.federated._whole_gradients import CLIP_STEPS
+from tacit.learn.federated._gradients import CLIP_STEPS
 from tacit.mechanisms import SampledSteps
 
 ROOMY = tc.Budget(epsilon=100, delta=1e-3)
@@ -305,12 +305,12 @@ def test_two_clients_with_one_name_are_refused():
 def test_the_proof_speaks_of_the_code_as_it_is():
     from pathlib import Path
 
-    from tacit.learn.federated import _client, _client_rounds, _clients, _whole_gradients
+    from tacit.learn.federated import _client_rounds, _clients, _gradients
 
     page = (Path(__file__).parents[3] / "docs/proofs/clients.md").read_text()
     assert "$B=2^{20}$" in page
     assert CLIP_STEPS == 2**20
-    homes = (_client, _client_rounds, _clients, _whole_gradients)
+    homes = (_client_rounds, _client_rounds, _clients, _gradients)
     for name in ("ClientSums", "ClientRounds", "Clients", "clip_whole", "shorten"):
         assert f"`{name}`" in page
         assert any(hasattr(home, name) for home in homes)

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from tacit.errors import TacitError
-from tacit.learn._clipped_sums import ClippedSums, check_separate
-from tacit.learn._precision import norm_margin
+from tacit.learn.layers._clipped_sums import ClippedSums, check_separate
+from tacit.learn.layers._kernels import norm_margin
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:There is a performance drop"),
@@ -494,7 +494,7 @@ def test_automatic_clipping():
 
 
 def test_a_gradient_that_cancels_is_never_taken_for_a_short_one():
-    from tacit.learn._layer_jobs import gram_squares
+    from tacit.learn.layers._bookkeeping import gram_squares
 
     left = torch.cat([torch.full((1, 1, 64), 1e4), torch.full((1, 1, 64), -1e4 * (1 + 1e-6))], 1)
     right = torch.ones(1, 2, 64)
@@ -571,7 +571,7 @@ def test_a_compiled_step_with_a_large_tied_table_and_classes_before_places():
 
 
 def test_a_step_traces_into_one_flat_graph():
-    from tacit.learn._compiled_step import traced_step
+    from tacit.learn.layers._clipped_step import traced_step
 
     model = Pooled(nn.LSTM(5, 6, batch_first=True), 6, inputs=5, axes=(1,))
     inputs, targets = numbers(4, 5)
@@ -589,7 +589,7 @@ def test_a_step_traces_into_one_flat_graph():
 
 
 def test_group_normalisation_for_devices_keeps_the_layout():
-    from tacit.learn._layer_norm import _native_backward, backward_groups, normalised_groups
+    from tacit.learn.layers._normalisation import _native_backward, backward_groups, normalised_groups
 
     x = torch.randn(3, 6, 4, 5).to(memory_format=torch.channels_last)
     weight, bias = torch.randn(6), torch.randn(6)

@@ -10,8 +10,9 @@ import tacit as tc
 torch = pytest.importorskip("torch")
 torch.set_num_threads(1)
 
-from tacit.learn import Trainer, _training_steps  # noqa: E402
-from tacit.learn import _correlated_steps as correlated_steps  # noqa: E402
+from tacit.learn import Trainer  # noqa: E402
+from tacit.learn.training import _mechanisms  # noqa: E402
+from tacit.learn.training._mechanisms import CorrelatedSteps, TrainingSteps  # noqa: E402
 
 
 def made(*, model=None, n=50, size=50, **given):
@@ -72,7 +73,7 @@ def test_the_sum_of_all_steps_has_the_predicted_error():
 
 def test_a_unit_is_only_in_the_samples_of_its_group(monkeypatch):
     seen = []
-    from tacit.learn._model_sums import ModelSums
+    from tacit.learn.training._model_sums import ModelSums
 
     sums = ModelSums.sums
     monkeypatch.setattr(ModelSums, "sums", lambda self, sample: seen.append(sample) or sums(self, sample))
@@ -87,7 +88,7 @@ def test_a_resumed_training_keeps_its_past_noise_secret_and_goes_on(monkeypatch,
     monkeypatch.setattr("tacit.mechanisms.training._banded_steps.BandedRun.sample", lambda self: (
         setattr(self, "group_of", self.group_of) or np.arange(self.taken % 3, 50, 3)
     ))  # fmt: skip
-    monkeypatch.setattr(_training_steps, "training_noise", lambda n: np.linspace(-1, 2, n, dtype=np.float32))
+    monkeypatch.setattr(_mechanisms, "training_noise", lambda n: np.linspace(-1, 2, n, dtype=np.float32))
     whole = made(steps=12).plan().release()
     run = made(steps=12, checkpoints=3, ledger=tmp_path / "ledger.db").plan().run()
     parts = [run.next() for _ in range(3)]
@@ -108,7 +109,7 @@ def test_a_failed_instalment_gives_no_second_draw_of_its_steps(monkeypatch):
     run = made(steps=12, checkpoints=6).plan().run()
     run.next()
     with monkeypatch.context() as broken:
-        broken.setattr("tacit.learn._model_sums.ModelSums.update", lambda self, noisy: 1 / 0)
+        broken.setattr("tacit.learn.training._model_sums.ModelSums.update", lambda self, noisy: 1 / 0)
         for _ in range(4):
             with pytest.raises(tc.TacitError, match="failed"):
                 run.next()
@@ -167,8 +168,9 @@ def test_noise_that_does_not_fit_is_refused(given, words):
 
 def test_noise_is_drawn_once_for_each_step(monkeypatch):
     drawn = []
-    noise = _training_steps.training_noise
-    monkeypatch.setattr(_training_steps, "training_noise", lambda n: drawn.append(n) or noise(n))
+    noise = _mechanisms.training_noise
+    monkeypatch.setattr(_mechanisms, "training_noise", lambda n: drawn.append(n) or noise(n))
     made(physical_batch=1).plan().release()
     assert drawn == [8] * 20
-    assert correlated_steps.add_noise is _training_steps.add_noise
+    for draws in (TrainingSteps.noisy, CorrelatedSteps._take):
+        assert "add_noise" in draws.__code__.co_names

@@ -6,7 +6,7 @@ import pytest
 import tacit as tc
 from tacit.audit.lab._updates import ScanNetwork, Scans
 from tacit.learn.federated import Hospital, Message, Participant, pack, study, unpack
-from tacit.learn.federated._whole_gradients import clip_whole
+from tacit.learn.federated._gradients import clip_whole
 
 HIDDEN, PATIENTS = 128, 8
 SCANS = Scans.of(None, None)

@@ -26,8 +26,8 @@ from tacit.learn.federated import (
     study,
     unpack,
 )
-from tacit.learn.federated._masks import RoundKey, SignedKey, _signed_words, mask_for
-from tacit.learn.federated._whole_gradients import CLIP_STEPS
+from tacit.learn.federated._gradients import CLIP_STEPS
+from tacit.learn.federated._secure_sums import RoundKey, SignedKey, _signed_words, mask_for
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from tacit.learn.federated import (
     study,
     unpack,
 )  # fmt: skip
-from tacit.learn.federated._whole_gradients import CLIP_STEPS, clip_whole
+from tacit.learn.federated._gradients import CLIP_STEPS, clip_whole
 
 # messages
 
@@ -113,7 +113,7 @@ def test_clipping_keeps_the_direction_and_short_gradients():
 
 
 def test_a_gradient_that_is_too_long_in_whole_steps_becomes_zero(monkeypatch):
-    monkeypatch.setattr("tacit.learn.federated._whole_gradients._MARGIN", 1.1)  # a norm that is wrong by 10 %
+    monkeypatch.setattr("tacit.learn.federated._gradients._MARGIN", 1.1)  # a norm that is wrong by 10 %
     assert clip_whole(np.array([[3.0, 4.0], [0.3, 0.4]]), 1.0).tolist() == [[0, 0], [314572, 419430]]
 
 

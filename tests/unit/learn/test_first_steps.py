@@ -166,7 +166,7 @@ def test_pairs_of_bounds_are_refused_with_the_lists_that_they_stand_for(bounds, 
 
 @pytest.mark.parametrize("bounds", [([0, 18], [1, 99]), [[0, 18], [1, 99]], ((0, 1), (1, 2)), (0, 1)])
 def test_lists_of_lowest_and_highest_values_are_read_as_such(bounds):
-    from tacit.learn._declared_bounds import read_feature_bounds
+    from tacit.learn.estimators._declared_bounds import read_feature_bounds
 
     low, high = read_feature_bounds(bounds, 2)
     assert np.array_equal(low, np.broadcast_to(bounds[0], 2))
@@ -205,7 +205,7 @@ def test_training_many_teachers_shows_how_far_it_is(monkeypatch):
         yield
         seen.append((label, share()))
 
-    monkeypatch.setattr("tacit.learn._teacher_votes.progress", shown)
+    monkeypatch.setattr("tacit.learn.teachers._votes.progress", shown)
     X = np.linspace(-1, 1, 60)[:, None]
     data = tc.learn.examples(X, (X[:, 0] > 0).astype(int), unit=tc.Unit.row(), size=60,
                              budget=tc.Budget(8, 1e-4))  # fmt: skip

@@ -25,7 +25,7 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 
 import tacit as tc
 from tacit.errors import TacitError
-from tacit.learn._fit_names import open_for_fit
+from tacit.learn.estimators._identity import open_for_fit
 
 BUDGET = tc.Budget(epsilon=1000, delta=1e-2)
 FACTS = {"epsilon": 1, "delta": 1e-6, "bounds": (0, 1), "size": 400, "budget": BUDGET}
@@ -196,7 +196,7 @@ def test_bounds_that_break_the_arithmetic_are_refused(named, bounds):
 
 
 def test_a_feature_that_cannot_be_scaled_counts_as_zero():
-    from tacit.learn._whole_features import whole_features
+    from tacit.learn.estimators._whole_features import whole_features
 
     low, high = np.zeros(1), np.full(1, 5e-324)  # half of it is 0, and 0 / 0 is no number
     np.testing.assert_array_equal(
@@ -219,7 +219,7 @@ def test_a_clip_below_one_step_is_refused_before_the_charge(named):
 
 
 def test_every_number_of_steps_keeps_the_promise_exactly(named):
-    from tacit.learn._prepaid import gaussian_share
+    from tacit.learn.estimators._prepaid import gaussian_share
 
     for steps in range(1, 200):
         model = logistic(named, steps=steps)
@@ -340,8 +340,7 @@ def test_a_search_without_a_target_is_refused_before_the_charge(named):
 
 def widths(rows, *, size, per_unit):
     """Return the widths of the intervals that moments without noise would get."""
-    from tacit.learn._moment_fit import MomentFit
-    from tacit.learn._whole_moments import MomentGrid
+    from tacit.learn.estimators._linear import MomentFit, MomentGrid
 
     grid = MomentGrid(features=2, intercept=True, clip=1.5, per_unit=per_unit)
     low, high = np.zeros(2), np.ones(2)

@@ -12,8 +12,8 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 if DEVICE == "cpu" and not os.environ.get("TRITON_INTERPRET"):
     pytest.skip("needs a CUDA device, or TRITON_INTERPRET=1", allow_module_level=True)
 
-from tacit.learn import _layer_kernels as kernels  # noqa: E402
-from tacit.learn._layer_convolution import ConvolutionJob, ConvolutionShape  # noqa: E402
+from tacit.learn.layers import _kernels as kernels  # noqa: E402
+from tacit.learn.layers._convolutions import ConvolutionJob, ConvolutionShape  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

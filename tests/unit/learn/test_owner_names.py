@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacit.learn import _unit_rows
+from tacit.learn import _examples
 from tacit.learn._cells import cell_name
-from tacit.learn._folds import unit_folds
-from tacit.learn._unit_rows import unit_names, unit_rows
+from tacit.learn._examples import unit_names, unit_rows
+from tacit.learn.estimators._prepaid import unit_folds
 from tacit.ledger import Ledger
 
 COLUMNS = {
@@ -34,7 +34,7 @@ STRANGERS = [
 @pytest.fixture
 def kept(monkeypatch):
     """Return for each column what is kept of it, and what its units and folds are, by a fixed secret."""
-    monkeypatch.setattr(_unit_rows, "ranking_secret", lambda: 5)
+    monkeypatch.setattr(_examples, "ranking_secret", lambda: 5)
     ledger = Ledger.memory()
 
     def read(owners):

@@ -80,7 +80,7 @@ def test_a_score_of_another_kind_is_refused():
 
 
 def test_train_and_test_units_do_not_meet_and_do_not_depend_on_others():
-    from tacit.learn._search_runs import divided
+    from tacit.learn.estimators._search import divided
 
     owners = np.repeat(np.arange(200), 2)
     data = tc.learn.examples(

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from tacit.learn._scorer import predictions_of  # noqa: E402
+from tacit.learn.evaluation._scorer import predictions_of  # noqa: E402
 from tacit.learn.federated import TorchGradients  # noqa: E402
 
 LINE = 64  # PyTorch starts its own tensors at whole lines of memory

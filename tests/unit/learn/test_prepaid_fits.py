@@ -102,10 +102,10 @@ def test_a_ledger_in_memory_is_refused_in_a_second_process():
 
 
 def test_a_forked_process_may_not_use_the_ledger_in_memory(monkeypatch):
-    from tacit.learn import _fit_names
+    from tacit.learn.estimators import _identity
 
     a_model(None, dataset="own process").fit(X, Y)
-    monkeypatch.setattr(_fit_names.os, "getpid", lambda: -1)
+    monkeypatch.setattr(_identity.os, "getpid", lambda: -1)
     with pytest.raises(TacitError, match="second process"):
         a_model(None, dataset="own process").fit(X, Y)
 
@@ -134,7 +134,7 @@ def test_the_same_block_again_costs_nothing(path):
 
 
 def test_each_prepaid_fit_has_the_noise_of_its_share(path):
-    from tacit.learn._prepaid import AnyFit, gaussian_share
+    from tacit.learn.estimators._prepaid import AnyFit, gaussian_share
 
     model = a_model(path)
     with tc.learn.prepaid(model, fits=4, epsilon=1, delta=1e-4):
@@ -150,7 +150,7 @@ def test_each_prepaid_fit_has_the_noise_of_its_share(path):
 def test_a_fit_that_costs_more_than_its_share_is_not_run(path):
     from fractions import Fraction
 
-    from tacit.learn._prepaid import AnyFit
+    from tacit.learn.estimators._prepaid import AnyFit
 
     model = a_model(path)
     data, digest = model._declared(X, Y, None)

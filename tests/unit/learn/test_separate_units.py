@@ -14,8 +14,8 @@ from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
 from tacit.learn import Trainer  # noqa: E402
-from tacit.learn._clipped_sums import ClippedSums  # noqa: E402
-from tacit.learn._model_sums import ModelSums  # noqa: E402
+from tacit.learn.layers._clipped_sums import ClippedSums  # noqa: E402
+from tacit.learn.training._model_sums import ModelSums  # noqa: E402
 
 RNG = np.random.default_rng(5)
 WORDS = RNG.integers(0, 20, (24, 6))
@@ -353,7 +353,7 @@ def test_a_model_that_mixes_only_inside_a_large_example_is_refused():
 
 
 def test_invented_labels_reach_the_width_of_the_output():
-    from tacit.learn._layer_trial import invented
+    from tacit.learn.layers._trials import invented
 
     [labels] = invented((torch.zeros(0, dtype=torch.long),), 12, 3, targets=True, labels=6)
     assert sorted(labels.tolist()) == sorted([*range(6)] * 2)

@@ -45,7 +45,7 @@ def plan_for(name, per_unit, X, y, owners):
 @pytest.mark.parametrize("per_unit", [1, 2])
 @pytest.mark.parametrize("name", ["k-means", "components", "naive Bayes", "boosting", "evaluation"])
 def test_one_unit_moves_the_integers_by_at_most_the_sensitivity(name, per_unit, monkeypatch):
-    monkeypatch.setattr("tacit.learn._unit_rows.ranking_secret", lambda: 16)  # one secret for both neighbours
+    monkeypatch.setattr("tacit.learn._examples.ranking_secret", lambda: 16)  # one secret for both neighbours
     random = np.random.default_rng(16)
     furthest = {}
     for _ in range(25):

@@ -16,11 +16,12 @@ torch.set_num_threads(1)
 
 from torch import nn  # noqa: E402
 
-from tacit.learn import Trainer, _block_slots  # noqa: E402
-from tacit.learn._block_slots import BlockSlots  # noqa: E402
-from tacit.learn._clipped_sums import ClippedSums  # noqa: E402
-from tacit.learn._model_sums import ModelSums  # noqa: E402
-from tacit.learn._slot_test import find_slots  # noqa: E402
+from tacit.learn import Trainer  # noqa: E402
+from tacit.learn.layers._clipped_sums import ClippedSums  # noqa: E402
+from tacit.learn.training import _gradient_sums  # noqa: E402
+from tacit.learn.training._gradient_sums import BlockSlots  # noqa: E402
+from tacit.learn.training._model_check import find_slots  # noqa: E402
+from tacit.learn.training._model_sums import ModelSums  # noqa: E402
 from twins import learn_slots  # noqa: E402
 
 UNITS, CLIP, ULP = 64, 1.0, 2.0**-20
@@ -81,7 +82,7 @@ def moved_by_one_unit(kernel, patch):
     slots = np.random.default_rng(1).integers(0, UNITS, UNITS)
     found = []
     for sample in samples:
-        patch.setattr(_block_slots, "random_slots", lambda size, units, s=sample: slots[s][:units] % size)
+        patch.setattr(_gradient_sums, "random_slots", lambda size, units, s=sample: slots[s][:units] % size)
         found.append(torch.cat([one.flatten().double() for one in sums.sums(sample)]))
     assert sums.setup.slots.tested
     assert sums.setup.slots.classes.max() == (kernel == "slots")
@@ -162,7 +163,7 @@ def test_blocks_have_one_size_whatever_the_sample():
 @pytest.mark.parametrize("units", [0, 1, 8, 37])
 def test_each_unit_is_in_one_slot_of_the_class_that_it_drew(classes, units, monkeypatch):
     drawn = np.arange(units) * 3 % 8
-    monkeypatch.setattr(_block_slots, "random_slots", lambda slots, count: drawn)
+    monkeypatch.setattr(_gradient_sums, "random_slots", lambda slots, count: drawn)
     packed = BlockSlots(np.array(classes)).packed(units)
     assert all(len(block) == 8 for block in packed)
     where = {int(unit): slot for block in packed for slot, unit in enumerate(block) if unit >= 0}

@@ -10,8 +10,8 @@ torch.set_num_threads(1)
 from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
-from tacit.learn._clipped_sums import ClippedSums  # noqa: E402
-from tacit.learn._total_functions import TotalFunctions  # noqa: E402
+from tacit.learn.layers._clipped_sums import ClippedSums  # noqa: E402
+from tacit.learn.layers._total_functions import TotalFunctions  # noqa: E402
 
 TABLE = torch.arange(12.0).reshape(4, 3) + 1
 #: Each looks something up in its example: with a table, a score of each class, and a number of the example.

@@ -160,10 +160,10 @@ def test_a_resumed_training_goes_on_where_it_stopped(kind, monkeypatch, tmp_path
         "momentum": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
         "adam": lambda p: torch.optim.AdamW(p, lr=0.01, amsgrad=True),
     }
-    from tacit.learn import _training_steps
+    from tacit.learn.training import _mechanisms
 
-    monkeypatch.setattr(_training_steps.TrainingSteps, "draw", lambda self, units: np.arange(0, units, 3))
-    monkeypatch.setattr(_training_steps, "training_noise", lambda n: np.linspace(-1, 1, n, dtype=np.float32))
+    monkeypatch.setattr(_mechanisms.TrainingSteps, "draw", lambda self, units: np.arange(0, units, 3))
+    monkeypatch.setattr(_mechanisms, "training_noise", lambda n: np.linspace(-1, 1, n, dtype=np.float32))
 
     def train(parts, ledger):
         model = small_model()
@@ -347,7 +347,7 @@ def test_a_plan_speaks_of_the_declared_unit():
 def test_the_settings_of_a_loss_are_a_part_of_the_plan():
     import functools
 
-    from tacit.learn._training_question import callable_document
+    from tacit.learn.training._setup import callable_document
 
     loss = functools.partial(torch.nn.functional.cross_entropy, label_smoothing=0.1)
     other = functools.partial(torch.nn.functional.cross_entropy, label_smoothing=0.2)

@@ -11,11 +11,13 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tacit import Budget, Unit
-from tacit.learn import Trainer, _gradient_sums, _layer_kernels, _step_check, _training_steps, examples
-from tacit.learn._clipped_sums import ClippedSums
-from tacit.learn._compiled_step import traced_step
-from tacit.learn._layer_convolution import ConvolutionJob, ConvolutionShape
-from tacit.learn._model_sums import ModelSums
+from tacit.learn import Trainer, examples
+from tacit.learn.layers import _kernels
+from tacit.learn.layers._clipped_step import traced_step
+from tacit.learn.layers._clipped_sums import ClippedSums
+from tacit.learn.layers._convolutions import ConvolutionJob, ConvolutionShape
+from tacit.learn.training import _gradient_sums, _mechanisms, _model_sums
+from tacit.learn.training._model_sums import ModelSums
 
 SIDE = 64
 
@@ -35,27 +37,27 @@ class Largest(TorchDispatchMode):
 
 
 def test_a_check_of_a_step_copies_parameters_once_and_compares_them_in_parts(monkeypatch):
-    monkeypatch.setattr(_step_check, "_PART", 256)
+    monkeypatch.setattr(_model_sums, "_PART", 256)
     first, second = torch.randn(SIDE, SIDE), torch.randn(SIDE, SIDE)
     with Largest() as most:
-        found = _step_check._furthest(first, second)
+        found = _model_sums._furthest(first, second)
     assert most.numbers == 256
     assert found == (first - second).abs().max()
-    assert _step_check._furthest(torch.tensor(-3.0)) == 3
-    assert _step_check._furthest(torch.zeros(0, 4)) == 0
+    assert _model_sums._furthest(torch.tensor(-3.0)) == 3
+    assert _model_sums._furthest(torch.zeros(0, 4)) == 0
     second[7, 7] = torch.nan
-    assert _step_check._furthest(first, second).isnan()
+    assert _model_sums._furthest(first, second).isnan()
 
 
 def test_noise_on_a_device_is_drawn_in_parts(monkeypatch):
-    monkeypatch.setattr(_training_steps, "_AT_ONCE", 16)
+    monkeypatch.setattr(_mechanisms, "_AT_ONCE", 16)
     tensors = [
         torch.zeros(SIDE, SIDE),
         torch.zeros(()),
         torch.zeros(4, 2, 3, 3).contiguous(memory_format=torch.channels_last),
     ]
     with Largest() as most:
-        _training_steps._add_from_device(tensors, 1.0)
+        _mechanisms._add_from_device(tensors, 1.0)
     assert most.numbers == 256
     assert all(bool((one != 0).all()) for one in tensors)
 
@@ -91,7 +93,7 @@ def test_an_activation_that_will_be_rounded_is_kept_in_half_the_memory(monkeypat
     )
     inputs, targets = (torch.randn(9, 4),), (torch.zeros(9).long(),)
     sums.prepare(inputs, targets)
-    monkeypatch.setattr(_layer_kernels, "kernels_apply", lambda _: True)  # as on a device
+    monkeypatch.setattr(_kernels, "kernels_apply", lambda _: True)  # as on a device
     kept = []
     with torch.autograd.graph.saved_tensors_hooks(lambda one: kept.append(one) or one, lambda one: one):
         sums.unchecked(inputs, targets, torch.ones(9))
@@ -130,7 +132,7 @@ def test_a_compiled_step_rounds_each_operand_once(monkeypatch):
     sums = ClippedSums(model, lambda out, wanted: (out - wanted).square().mean((1, 2)), clip=1)
     inputs, targets = (torch.randn(3, 2, 8),), (torch.randn(3, 2, 8),)
     layouts = sums.prepare(inputs, targets)
-    monkeypatch.setattr(_layer_kernels, "kernels_apply", lambda _: True)  # as on a device
+    monkeypatch.setattr(_kernels, "kernels_apply", lambda _: True)  # as on a device
     given = sums.step, sums.parameters, inputs, targets, torch.ones(3), sums.clip, layouts
     made = [one for one in traced_step(*given).graph.nodes if one.op == "call_function"]
     rounded = [
@@ -157,7 +159,7 @@ def test_sums_by_the_library_drop_units_with_factor_zero():
     x, weight = torch.randn(4, 5, 6, 6).bfloat16().float(), torch.randn(7, 5, 3, 3)
     grad = torch.randn(4, 7, 3, 3).bfloat16().float()
     exact = ConvolutionJob(x, grad, weight, steps, 2).gradients().double()
-    rounded = _layer_kernels.RoundedConvolution(ConvolutionJob(x, grad, weight, steps, 2))
+    rounded = _kernels.RoundedConvolution(ConvolutionJob(x, grad, weight, steps, 2))
     rounded.few = True
     factors = torch.tensor([0.5, 0.0])
     wanted = torch.tensordot(factors.double(), exact, dims=1)

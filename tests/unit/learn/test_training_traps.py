@@ -17,9 +17,12 @@ torch.set_num_threads(1)
 from torch import nn  # noqa: E402
 from torch.func import functional_call, grad, vmap  # noqa: E402
 
-from tacit.learn import AdaptiveClip, Augmentation, Trainer, _training_steps  # noqa: E402
-from tacit.learn._model_sums import ModelSums  # noqa: E402
-from tacit.learn._step_check import CheckedOptimizer  # noqa: E402
+from tacit.learn import AdaptiveClip, Augmentation, Trainer  # noqa: E402
+from tacit.learn.training import _mechanisms  # noqa: E402
+from tacit.learn.training._model_sums import (  # noqa: E402
+    CheckedOptimizer,
+    ModelSums,
+)
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(40, 3)).astype(np.float32)
@@ -203,10 +206,8 @@ def test_an_adaptive_clip_moves_towards_its_quantile_within_the_same_sensitivity
 
 def test_the_sample_is_drawn_by_the_mechanism_with_its_rate(monkeypatch):
     seen = []
-    draw = _training_steps.TrainingSteps.draw
-    monkeypatch.setattr(
-        _training_steps.TrainingSteps, "draw", lambda s, n: seen.append(draw(s, n)) or seen[-1]
-    )
+    draw = _mechanisms.TrainingSteps.draw
+    monkeypatch.setattr(_mechanisms.TrainingSteps, "draw", lambda s, n: seen.append(draw(s, n)) or seen[-1])
     made(steps=200).plan().release()
     sizes = [len(one) for one in seen]
     assert len(sizes) == 200
@@ -241,7 +242,7 @@ def test_nothing_of_a_plan_depends_on_how_many_units_there_are():
 
 
 def with_noise(monkeypatch, draw):
-    monkeypatch.setattr(_training_steps, "training_noise", draw)
+    monkeypatch.setattr(_mechanisms, "training_noise", draw)
 
 
 def test_noise_is_added_once_for_a_step_however_many_blocks_there_are(monkeypatch):
@@ -264,9 +265,9 @@ def test_the_noise_is_that_of_a_sum_and_the_denominator_is_public():
 @pytest.mark.parametrize("way", ["_add_from_processor", "_add_from_device"])
 def test_parameters_of_one_shape_get_different_noise_and_each_step_its_own(way):
     tensors = [torch.zeros(50, 50) for _ in range(4)]
-    getattr(_training_steps, way)(tensors[:2], 3.0)
+    getattr(_mechanisms, way)(tensors[:2], 3.0)
     torch.manual_seed(0)
-    getattr(_training_steps, way)(tensors[2:], 3.0)
+    getattr(_mechanisms, way)(tensors[2:], 3.0)
     drawn = np.array([one.flatten().numpy() for one in tensors])
     # 2,500 numbers each: correlations of 0.12 are 6 standard errors, deviations of 10 % are 7
     assert abs(np.corrcoef(drawn) - np.eye(4)).max() < 0.12
@@ -275,10 +276,10 @@ def test_parameters_of_one_shape_get_different_noise_and_each_step_its_own(way):
 
 def test_a_device_takes_a_fresh_seed_for_each_step(monkeypatch):
     seeds = []
-    fresh = _training_steps.generator_seed
-    monkeypatch.setattr(_training_steps, "generator_seed", lambda: seeds.append(fresh()) or seeds[-1])
+    fresh = _mechanisms.generator_seed
+    monkeypatch.setattr(_mechanisms, "generator_seed", lambda: seeds.append(fresh()) or seeds[-1])
     for _ in range(5):
-        _training_steps._add_from_device([torch.zeros(3), torch.zeros(2)], 1.0)
+        _mechanisms._add_from_device([torch.zeros(3), torch.zeros(2)], 1.0)
     assert len(set(seeds)) == 5
 
 
@@ -395,7 +396,7 @@ def test_an_optimizer_that_changes_the_gradient_is_noticed():
 
 def test_the_loss_of_public_examples_is_noted_and_changes_no_weight(monkeypatch):
     with_noise(monkeypatch, lambda n: np.zeros(n, np.float32))
-    monkeypatch.setattr(_training_steps.TrainingSteps, "draw", lambda self, n: np.arange(n))
+    monkeypatch.setattr(_mechanisms.TrainingSteps, "draw", lambda self, n: np.arange(n))
     model = nn.Sequential(nn.Linear(3, 5), nn.Dropout(0.0), nn.Linear(5, 2))
     watching = made(model, steps=6, watch=(X, Y)).plan().release()
     blind = made(model, steps=6).plan().release()

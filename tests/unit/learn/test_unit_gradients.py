@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.learn._declared_bounds import read_feature_bounds
-from tacit.learn._unit_gradients import CLIP_STEPS, ClassResiduals, CountResiduals, UnitGradients
-from tacit.learn._whole_features import whole_features
-from tacit.learn._whole_moments import MomentGrid
+from tacit.learn.estimators._declared_bounds import read_feature_bounds
+from tacit.learn.estimators._descent import CLIP_STEPS, ClassResiduals, CountResiduals, UnitGradients
+from tacit.learn.estimators._linear import MomentGrid
+from tacit.learn.estimators._whole_features import whole_features
 from twins import learn_estimators as twins
 
 WILD = [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 0.0, 1.0, -1.0]

@@ -10,7 +10,7 @@ import pytest
 
 import tacit as tc
 from tacit.errors import TacitError
-from tacit.learn._vote_reading import divergence_of_doubt, log_doubt, published_cost
+from tacit.learn.teachers._vote_reading import divergence_of_doubt, log_doubt, published_cost
 
 CLEAR = [250] + [0] * 9
 SPLIT = [140, 60, 50] + [0] * 7

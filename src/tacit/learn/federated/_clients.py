@@ -1,33 +1,240 @@
-"""Clients of a federated run with a trusted server: each client is the unit, with all that it holds."""
+"""The content of a run with clients: the weights, and the clip of each round.
+
+How a run with clients is planned: in one draw, or in instalments with a checkpoint after each.
+
+Clients of a federated run with a trusted server: each client is the unit, with all that it holds.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from tacit.core import Dataset, Unit, fixes_of, open_account, plannable, read_identity
+from tacit.core import (
+    DELTA,
+    Argument,
+    Content,
+    Dataset,
+    DatasetKind,
+    Draft,
+    Forecast,
+    RunTask,
+    Step,
+    Task,
+    Unit,
+    fixes_of,
+    open_account,
+    plain_table,
+    plannable,
+    read_identity,
+)
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Say
-from tacit.learn._adaptive_clip import AdaptiveClip
-from tacit.learn.federated._client import flatten
-from tacit.learn.federated._client_draft import CLIENT_TRAINING
-from tacit.learn.federated._whole_gradients import MOST_WEIGHTS
+from tacit.learn._arrays import from_document, to_document
+from tacit.learn._questions import inner_question
+from tacit.learn.estimators._fits import check_fit_goal
+from tacit.learn.federated._client_rounds import ClientRounds, ClientSums, flatten, read_state, unflatten
+from tacit.learn.federated._gradients import CLIP_STEPS, MOST_WEIGHTS
+from tacit.learn.training._settings import AdaptiveClip
 from tacit.ledger import open_books
-from tacit.parameters import Integer, Listed, RealNumber, Share
+from tacit.mechanisms import SampledSteps
+from tacit.parameters import Anything, Integer, Listed, RealNumber, Share
+from tacit.report import percent
+from tacit.show import Chart, ChartAxis, ChartSeries, Figure
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from fractions import Fraction
 
+    from numpy.typing import NDArray
+
     from tacit.accounting import Budget
-    from tacit.core import Question
-    from tacit.learn.federated._client_model import ClientModel
+    from tacit.core import JSON, AnswerTable, DrawnBefore, Goal, Noisy, Question
     from tacit.learn.federated._coordinator import Exchange
     from tacit.ledger import Ledger
+
+
+class ClientModel(Content):
+    """The weights that clients trained with a trusted server, and the clip of each round.
+
+    Parameters
+    ----------
+    weights
+        The trained weights, in the shapes of the start.
+    clips
+        How long an update could be in each round; adaptive clips follow from noisy counts alone.
+    rounds
+        How many rounds were planned.
+    """
+
+    kind: ClassVar[str] = "client-model"
+    __slots__ = ("clips", "rounds", "weights")
+
+    def __init__(self, weights: Sequence[NDArray[np.float64]], clips: Sequence[float], rounds: int) -> None:
+        self.weights = list(weights)
+        self.clips = tuple(clips)
+        self.rounds = rounds
+
+    def to_json(self) -> JSON:
+        """Return the model as JSON."""
+        return {
+            "weights": [to_document(one) for one in self.weights],
+            "clips": list(self.clips),
+            "rounds": self.rounds,
+        }
+
+    @classmethod
+    def from_json(cls, document: Any) -> Self:
+        """Read the model back; raises ``ValueError`` where it is none."""
+        weights = [from_document(one) for one in document["weights"]]
+        clips = [float(one) for one in document["clips"]]
+        if not all(math.isfinite(one) and one > 0 for one in clips):
+            raise ValueError("not a model")
+        return cls(weights, clips, int(document["rounds"]))
+
+    def __repr__(self) -> str:
+        numbers = sum(one.size for one in self.weights)
+        return f"model of clients: {numbers:,} weights, after {len(self.clips):,} of {self.rounds:,} rounds"
+
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the rounds, and how long an update could be in each."""
+        yield "rounds", plain_table({"round": list(range(1, len(self.clips) + 1))}, {"clip": self.clips})
+
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return the clip over the rounds."""
+        del what
+        line = ChartSeries("line", range(1, len(self.clips) + 1), self.clips)
+        title = "length of one client's update, at most"
+        return (Figure(title, (Chart((line,), ChartAxis("round"), ChartAxis("clip")),)),)
+
+
+def draft_client_training(
+    clients: Clients,
+    goal: Goal,
+    *,
+    start: NDArray[np.float64],
+    shapes: tuple[tuple[int, ...], ...],
+    rounds: int,
+    rate: Fraction,
+    clip: Fraction | AdaptiveClip,
+    learning_rate: Fraction,
+    momentum: Fraction,
+    checkpoints: int,
+) -> Draft[ClientModel]:
+    """Draft a run, with the noise that keeps the promise."""
+    check_fit_goal(goal, clients.size)
+    assert goal.epsilon is not None  # noqa: S101 - a run takes nothing else
+    mechanism = SampledSteps.calibrated(
+        epsilon=goal.epsilon, delta=goal.delta, sensitivity=CLIP_STEPS, rate=rate, steps=rounds
+    )
+    agreed = ClientRounds(start, shapes, mechanism, clip, clients.size, learning_rate, momentum)
+    return Draft(
+        task=_in_one_draw(clients, agreed)
+        if checkpoints == 1
+        else _in_instalments(clients, agreed, checkpoints),
+        asked=f"train with clients: {clients.identity.name}",
+        forecast=lambda: [_forecast(agreed)],
+        facts=lambda: _facts(agreed),
+        goal=goal,
+    )
+
+
+def _in_one_draw(clients: Clients, rounds: ClientRounds) -> Task[ClientSums, ClientModel]:
+    """Return all rounds as one draw."""
+    return Task(
+        document={"learn": "clients", **rounds.document()},
+        open=lambda _: ClientSums(rounds, clients.names, clients._exchange),  # noqa: SLF001 - of this room
+        steps=(Step(rounds.mechanism, lambda sums, _: sums),),
+        reading=lambda noisy, _: _model(rounds, noisy[0]),
+    )
+
+
+def _in_instalments(
+    clients: Clients, rounds: ClientRounds, instalments: int
+) -> RunTask[ClientSums, ClientModel]:
+    """Return the rounds in instalments: each continues where the last stored one stopped."""
+
+    def steps_of(number: int) -> tuple[Step[ClientSums], ...]:
+        whole = rounds.mechanism
+        shares = [whole.steps * place // instalments for place in (number - 1, number)]
+        own = SampledSteps(
+            sigma=whole.sigma, sensitivity=whole.sensitivity, rate=whole.rate, steps=shares[1] - shares[0]
+        )
+        return (Step(own, lambda sums, _: sums),)
+
+    def sums(before: DrawnBefore) -> ClientSums:
+        stored = [one for one in range(1, before.number) if one in before.noisy]
+        begun = read_state(before.noisy[stored[-1]][0]) if stored else None
+        return ClientSums(rounds, clients.names, clients._exchange, begun)  # noqa: SLF001 - of this room
+
+    def reading(number: int, noisy: Mapping[int, Sequence[Noisy]], _: Fraction) -> ClientModel:
+        return _model(rounds, noisy[number][0])
+
+    return RunTask(
+        document={"learn": "clients", "checkpoints": instalments, **rounds.document()},
+        instalments=instalments,
+        steps_of=steps_of,
+        open=sums,
+        reading=reading,
+    )
+
+
+def _model(rounds: ClientRounds, stored: Any) -> ClientModel:
+    state = read_state(stored)
+    return ClientModel(unflatten(state.weights, rounds.shapes), state.clips, rounds.mechanism.steps)
+
+
+def _forecast(rounds: ClientRounds) -> Forecast:
+    """Say how far the noise moves the mean update of one round."""
+    sigma = float(rounds.mechanism.sigma) / rounds.update_steps
+    half = 1.959964 * sigma * rounds.first_clip / rounds.expected
+    return Forecast(
+        "weights", "mean update of the first round, each number", rounds.mechanism.describe(), half
+    )
+
+
+def _facts(rounds: ClientRounds) -> list[tuple[str, str]]:
+    """Say what is agreed, for the plan."""
+    steps = rounds.mechanism
+    multiple = float(steps.sigma / steps.sensitivity)
+    if isinstance(rounds.clip, AdaptiveClip):
+        quantile = percent(float(rounds.clip.quantile), 0)
+        more = percent(CLIP_STEPS / rounds.update_steps - 1)
+        clip = (
+            f"{rounds.first_clip:.4g} at first, then towards the {quantile} quantile of lengths; the noise "
+            f"of the updates grows by {more} for it"
+        )
+    else:
+        clip = f"an update is at most {rounds.first_clip:.4g} long"
+    return [
+        ("rounds", f"{steps.steps:,}; each samples {float(steps.rate):.4g} of the clients"),
+        ("denominator", f"{rounds.expected:.6g}: the rate times the declared {rounds.size:,} clients"),
+        ("clip", clip),
+        ("noise", f"{multiple:.4g} clips in each sum, {multiple / rounds.expected:.4g} in each mean"),
+        ("trust", "the server sees every update; the promise holds against everyone who sees only the model"),
+    ]
+
+
+CLIENT_TRAINING = inner_question(
+    name="train", words="Train a model with clients", draft=draft_client_training, takes=frozenset({DELTA}),
+    example="epsilon=2, delta=1e-6",
+    arguments=(
+        Argument("start", Anything("the weights before the first round"), needed=True),
+        Argument("shapes", Anything("the shapes of their arrays"), needed=True),
+        Argument("rounds", Integer(1), needed=True),
+        Argument("rate", RealNumber(), needed=True, words="the probability that a client is in a round"),
+        Argument("clip", Anything("how long an update can be"), needed=True),
+        Argument("learning_rate", RealNumber(), needed=True),
+        Argument("momentum", RealNumber(zero=True), needed=True),
+        Argument("checkpoints", Integer(1), needed=True, words="in how many instalments"),
+    ),
+)  # fmt: skip
+CLIENTS = DatasetKind(name="clients", label="clients of a trusted server", questions=(CLIENT_TRAINING,))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,8 +14,7 @@ from tacit.accounting import Budget, Cost, calibrate
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Either, Say, Set
-from tacit.learn.federated._softmax import Softmax
-from tacit.learn.federated._whole_gradients import CLIP_STEPS, MOST_WEIGHTS
+from tacit.learn.federated._gradients import CLIP_STEPS, MOST_WEIGHTS, Softmax
 from tacit.mechanisms import SampledSteps, SharedSteps
 from tacit.parameters import Choice, Instance, Integer, Share
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tacit.core import JSON
-    from tacit.learn.federated._softmax import GradientModel
+    from tacit.learn.federated._gradients import GradientModel
 
 _SCHEMA = "tacit/study/1"
 _MOST_ROUNDS = 100_000

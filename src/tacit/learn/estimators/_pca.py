@@ -1,0 +1,219 @@
+"""Principal components of examples: noisy means first, then noisy products of rows around them.
+
+Principal components in learning: noisy means, then noisy products of all pairs of features around them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from tacit.core import Step
+from tacit.learn.estimators._declared_bounds import bounds_document, refuse_wide
+from tacit.learn.estimators._estimator import PrivateEstimator
+from tacit.learn.estimators._fits import FitSteps, share_of_noise
+from tacit.learn.estimators._rows import (
+    MOVED_MEANS,
+    RADIUS,
+    around,
+    centre_and_radius,
+    finite_features,
+    least_variance,
+    moment_step,
+    read_grid,
+)
+from tacit.learn.estimators._whole_features import counted_rows
+from tacit.mechanisms import RoundedGaussian
+from tacit.parameters import Integer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from tacit.learn._examples import Examples
+    from tacit.learn.estimators._fitted_numbers import FittedNumbers
+    from tacit.learn.estimators._rows import RowGrid
+
+
+#: Whole weights of squares and of products: 41^2 <= 2 * 29^2, so one row moves all by at most 29 |row|^2.
+SQUARES, PRODUCTS = 29, 41
+_MEANS = Fraction(1, 10)  # the share of the means
+_MOST = 2_000  # features
+_MOST_CLIPPED = 4.0  # clipping to the radius is made good up to this factor
+_BLOCK = 2**20  # rows whose products are added in floats: below 2^53, so exactly
+MOVED_PRODUCTS = SQUARES * RADIUS**2
+
+
+def product_integers(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the sums of the products of all pairs of features, weighted, the upper triangle."""
+    wide = rows.shape[1]
+    total = np.zeros((wide, wide), np.int64)
+    for start in range(0, len(rows), _BLOCK):
+        part = rows[start : start + _BLOCK].astype(np.float64)
+        total += (part.T @ part).astype(np.int64)
+    weights = np.full((wide, wide), PRODUCTS)
+    np.fill_diagonal(weights, SQUARES)
+    return np.asarray((total * weights)[np.triu_indices(wide)])
+
+
+def _clipped_away(moments: Any, deviation: float, seen: float) -> float:
+    """Return by what factor clipping to the radius shrank the variance that is seen, as far as it is sure."""
+    return min(max(1.0, least_variance(moments, deviation) / max(1e-9, seen)), _MOST_CLIPPED)
+
+
+@np.errstate(divide="ignore")
+def _lost_to_noise(levels: NDArray[np.float64], components: int, deviation: float) -> NDArray[np.float64]:
+    """Return what noise takes from each component, to first order: its variance over squared gaps."""
+    gaps = levels[:, None] - levels[None, :components]
+    far = np.where(gaps == 0, 1, gaps) ** 2
+    return np.asarray(np.where(gaps == 0, 0.0, deviation**2 / far).sum(axis=0))
+
+
+def component_steps(
+    data: Examples, noise: Fraction, grid: RowGrid, components: int | None
+) -> FitSteps[NDArray[np.int64]]:
+    """Return the steps of principal components.
+
+    One row of length at most RADIUS moves count, sum and squared length by at most RADIUS each. Around the
+    noisy centre it is scaled so that the noisy radius has RADIUS steps, and clipped to it; its weighted
+    products then move by at most 29 RADIUS^2.
+    """
+    wide = len(grid.low)
+    refuse_wide(wide, _MOST)
+    k = Integer(1, wide, instead=wide).read("n_components", wide if components is None else components)
+    moved = MOVED_MEANS * data.per_unit, MOVED_PRODUCTS * data.per_unit
+    means = share_of_noise(noise, _MEANS, moved[0])
+    products = share_of_noise(noise, 1 - _MEANS, moved[1])
+
+    def load() -> NDArray[np.int64]:
+        rows, good = grid.whole(counted_rows(data)[0])
+        return rows[good]
+
+    def products_of(rows: NDArray[np.int64], noisy: Sequence[Any]) -> NDArray[np.int64]:
+        _, centre, radius = centre_and_radius(noisy[0])
+        return product_integers(around(rows, centre, radius))
+
+    def reading(noisy: Sequence[Any], confidence: Fraction) -> Mapping[str, NDArray[Any]]:
+        del confidence
+        rows, centre, radius = centre_and_radius(noisy[0])
+        step = (radius / RADIUS) * (grid.clip / RADIUS)  # of a row around the centre, in feature units
+        spread = np.zeros((wide, wide))
+        spread[np.triu_indices(wide)] = np.asarray(noisy[1], np.float64) / PRODUCTS
+        spread[np.diag_indices(wide)] *= PRODUCTS / SQUARES
+        spread += np.triu(spread, 1).T
+        levels, vectors = np.linalg.eigh(spread)
+        levels, vectors = levels[::-1], vectors[:, ::-1]
+        largest = np.abs(vectors).argmax(axis=0)
+        vectors = vectors * np.where(vectors[largest, range(wide)] < 0, -1, 1)
+        spoiled = float(products) / PRODUCTS
+        lost = _lost_to_noise(levels, k, spoiled)
+        seen = float(levels.sum()) / rows * (radius / RADIUS) ** 2
+        scale = step**2 / rows * _clipped_away(noisy[0], float(means), seen)
+        return {
+            "components": vectors[:, :k].T.copy(),
+            "mean": grid.features(centre),
+            "explained_variance": np.maximum(levels[:k], 0) * scale,
+            "explained_variance_ratio": np.maximum(levels[:k], 0)
+            / max(float(np.maximum(levels, 0).sum()), 1e-9),
+            "agreement": np.where(levels[:k] > 0, np.maximum(1 - lost, 0), 0),
+            "noise_variance": np.asarray(2 * spoiled * math.sqrt(wide) * scale),
+        }
+
+    return FitSteps(
+        settings={
+            "n_components": k, "bounds": bounds_document(grid.low, grid.high), "clip": grid.clip,
+            "per_unit": data.per_unit, "features": wide,
+        },
+        load=load,
+        steps=(
+            moment_step(means, data.per_unit),
+            Step(RoundedGaussian(sigma=products, sensitivity=moved[1]), products_of,
+                 {"statistic": "products of pairs of features around the noisy mean"}),
+        ),
+        reading=reading,
+    )  # fmt: skip
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
+    """Principal components that protect each unit by (epsilon, delta).
+
+    Guarantee: noisy moments give a centre and a radius. Around this centre each row is clipped to the radius,
+    and the products of all pairs of features get Gaussian noise. Both together cost one Gaussian of the
+    promise.
+
+    Parameters
+    ----------
+    n_components
+        How many components are kept; by default all.
+    bounds
+        Public bounds of the features: two numbers, or two lists with one number for each feature.
+    clip
+        The longest distance of a row from the middle of the bounds; by default that of a corner.
+    epsilon, delta, dataset, ledger, budget, size, unit, per_unit, version
+        See `PrivateEstimator`.
+
+    Attributes
+    ----------
+    components_, mean_, explained_variance_, explained_variance_ratio_
+        As in scikit-learn, from noisy numbers. Rows beyond the radius are clipped to it, which takes variance
+        from components with long tails. The sum of all variances is scaled to the noisy total, where the
+        noise leaves no doubt that it is larger.
+    agreement_
+        About the squared cosine of each component with that of the exact data, to first order in the noise; 0
+        where the component cannot be told from noise.
+    noise_variance_
+        The variance that the largest component of noise alone seems to explain.
+
+    Examples
+    --------
+    >>> import numpy as np, tacit as tc
+    >>> X = np.outer(np.tile([-1.0, 1.0], 5000), [3.0, 4.0])
+    >>> model = tc.learn.PCA(
+    ...     n_components=1, bounds=(-5, 5), epsilon=8, delta=1e-6, size=10_000,
+    ...     dataset="doctest of components", budget=tc.Budget(epsilon=10, delta=1e-6),
+    ... )
+    >>> bool(abs(model.fit(X).components_[0] @ [0.6, 0.8]) > 0.99)
+    True
+    """
+
+    n_components: int | None = None
+    bounds: tuple[Any, Any] | None = None
+    clip: float | None = None
+
+    kind: ClassVar[str] = "principal components"
+
+    def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps[Any]:
+        grid = read_grid(self.bounds, self.clip, self.n_features_in_, RADIUS)
+        return component_steps(data, noise, grid, self.n_components)
+
+    def _learned(self, fitted: FittedNumbers) -> None:
+        for name, array in fitted.numbers.items():
+            setattr(self, f"{name}_", array if array.shape else float(array))
+        self.n_components_ = self._n_features_out = len(self.components_)
+
+    @np.errstate(all="ignore")  # a warning would say something about one value
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Return the scores of each row on the components, to the last bit the same beside any other rows.
+
+        A product of matrices adds up in an order that depends on the number of rows. The next step of a
+        pipeline would then read everybody's scores differently because of one patient.
+        """
+        middle = self.mean_ if hasattr(self, "mean_") else np.zeros(1)
+        held = finite_features(self, X, middle) - self.mean_
+        scores = np.zeros((len(held), len(self.components_)))
+        for column, weights in zip(held.T, self.components_.T, strict=True):
+            scores += column[:, None] * weights
+        return scores
+
+    def inverse_transform(self, X: Any) -> NDArray[np.float64]:
+        """Return features for scores."""
+        check_is_fitted(self)
+        return np.asarray(self.mean_ + check_array(X) @ self.components_)

@@ -14,6 +14,7 @@ from tacit.ledger._chain import canonical
 from tacit.ledger._likeness import appearance
 from tacit.ledger._lost_entries import count_as_spent, may_have_been_lost, refresh_key
 from tacit.ledger._refusals import budget_in_words
+from tacit.parameters import Needed
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -94,9 +95,8 @@ def _protected(name: str, unit: str | None, adjacency: str | None, above: Accoun
                 "the same unit",
                 fix=Set(unit=above.unit, adjacency=above.adjacency),
             )
-    if unit is None:
-        raise bad_parameter("unit", "given for an account without a parent", None, fix=Set(unit="patient_id"))
-    return unit, adjacency or "add/remove"
+    protected: Needed[str] = Needed("patient_id", "for an account without a parent")
+    return protected.read("unit", unit), adjacency or "add/remove"
 
 
 def _check_appearance(transaction: Transaction, name: str) -> None:

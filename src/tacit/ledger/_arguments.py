@@ -13,7 +13,7 @@ from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
 from tacit.ledger._accounts import Account
-from tacit.ledger._blocks import Blocks, read_block_names
+from tacit.ledger._blocks import Blocks, read_block_names, read_printable
 from tacit.ledger._chain import canonical, spend_to_text
 from tacit.ledger._charges import ChargeRequest
 from tacit.ledger._receipts import Receipt
@@ -22,14 +22,7 @@ from tacit.parameters import Choice, Instance
 
 def read_name(parameter: str, value: object) -> str:
     """Read the name of an account or a unit, a plan's hash or a key: 1 to 200 printable characters."""
-    must_be = "1 to 200 printable characters"
-    if not isinstance(value, str) or not 1 <= len(value) <= 200 or not value.isprintable():
-        raise bad_parameter(parameter, must_be, value, fix=Set(**{parameter: "visits"}))
-    if value.strip() != value:
-        raise bad_parameter(
-            parameter, f"{must_be} without spaces at its ends", value, fix=Set(**{parameter: value.strip()})
-        )
-    return value
+    return read_printable(parameter, value, "1 to 200 printable characters", "visits", stripped=True)
 
 
 def read_account_name(account: object) -> str:

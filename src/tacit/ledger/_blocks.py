@@ -49,11 +49,7 @@ class Blocks:
     most: ClassVar[int] = 1_000  # names in one charge; whoever needs more charges all of the data
 
     def __post_init__(self) -> None:
-        given: object = self.by
-        if not isinstance(given, str) or not 1 <= len(given) <= 200 or not given.isprintable():
-            raise bad_parameter(
-                "by", "a word, or the name of a column, of at most 200 characters", self.by, fix=Set(by="day")
-            )
+        read_printable("by", self.by, "a word, or the name of a column, of at most 200 characters", "day")
         most = Integer(
             1,
             _MOST_PER_UNIT,
@@ -61,9 +57,8 @@ class Blocks:
             instead=10,
         ).read("per_unit", self.per_unit)
         object.__setattr__(self, "per_unit", most)
-        kind: object = self.kind
-        if not isinstance(kind, str) or len(kind) > 20 or not kind.isprintable():
-            raise bad_parameter("kind", "a word of at most 20 characters", kind, fix=Set(kind="date"))
+        if self.kind != "":
+            read_printable("kind", self.kind, "a word of at most 20 characters", "date", length=20)
 
     def __str__(self) -> str:
         at_most = "one block" if self.per_unit == 1 else f"at most {self.per_unit} blocks"
@@ -86,13 +81,20 @@ class Blocks:
         return cls(str(data["by"]), int(data["per_unit"]), str(data.get("kind", "")))
 
 
+def read_printable(
+    parameter: str, text: object, words: str, example: str, *, length: int = 200, stripped: bool = False
+) -> str:
+    """Read text that can be printed on one line, exactly as given: not empty, of a largest length."""
+    if isinstance(text, str) and 1 <= len(text) <= length and text.isprintable():
+        if not stripped or text.strip() == text:
+            return text
+        words, example = f"{words} without spaces at its ends", text.strip()
+    raise bad_parameter(parameter, words, text, fix=Set(**{parameter: example}))
+
+
 def read_block(name: object) -> str:
     """Read the name of one block: 1 to 200 printable characters, exactly as given."""
-    if not isinstance(name, str) or not 1 <= len(name) <= 200 or not name.isprintable():
-        raise bad_parameter(
-            "block", "text of 1 to 200 printable characters", name, fix=Set(block="2026-01-03")
-        )
-    return name
+    return read_printable("block", name, "text of 1 to 200 printable characters", "2026-01-03")
 
 
 def read_block_names(given: object) -> tuple[str, ...]:

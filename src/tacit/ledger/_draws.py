@@ -131,12 +131,19 @@ def claim(transaction: Transaction, receipt: Head) -> None:
     """Take the one draw of a receipt, or refuse it as spent."""
     row = transaction.entry(receipt.count)
     if row is None or row.mac.hex() != receipt.hash or row.kind not in {"charge", "draw", "view"}:
-        raise bad_parameter(
-            "receipt", "a receipt of this ledger", receipt, fix="give the receipt that this ledger returned"
-        )
+        raise _no_receipt(receipt)
     if row.kind != "charge" or transaction.claim_of(row.seq) is not None:
         raise _spent(row.seq)
     _append_claim(transaction, row)
+
+
+def _no_receipt(receipt: object) -> TacitError:
+    return bad_parameter(
+        "receipt",
+        "a receipt of this ledger that authorises a draw",
+        receipt,
+        fix="give the receipt that this ledger returned for the charge or for the draw",
+    )
 
 
 def _append_claim(transaction: Transaction, known: EntryRow, certificate: str = "") -> None:
@@ -186,12 +193,7 @@ def keep_release(transaction: Transaction, head: Head, kept: KeptPayload) -> Rel
     receipt = head.count
     row = transaction.entry(receipt)
     if row is None or row.mac.hex() != head.hash or row.kind not in {"charge", "draw"}:
-        raise bad_parameter(
-            "receipt",
-            "a receipt of this ledger that authorises a draw",
-            receipt,
-            fix="give the receipt of the charge or of the draw",
-        )
+        raise _no_receipt(receipt)
     version = json.loads(row.body)["version"]
     root = transaction.account_numbered(row.account).root
     held = transaction.release_of_receipt(receipt)

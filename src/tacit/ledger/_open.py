@@ -25,6 +25,7 @@ from tacit.ledger._witness import Witness
 from tacit.ledger._writer import Writer
 
 if TYPE_CHECKING:
+    from tacit.fixes import Fix
     from tacit.ledger._store import Store
 
 #: Where a ledger or one of its files is: a path, or the address of a server.
@@ -42,13 +43,14 @@ def open_location(
     where: Location, *, key: bytes | Location | None, witness: Location | None, create: bool, wait: float
 ) -> Writer:
     """Open a ledger in a file or on a server."""
-    _require_paths(key, witness)
+    if not (key is None or isinstance(key, bytes)):
+        _require_path("key", key, "the key's bytes, or the path of its file", Set(key="hospital.key"))
+    if witness is not None:
+        _require_path("witness", witness, "the path of a file", Set(witness="study.ledger.witness"))
     if isinstance(where, str) and where.startswith(("postgresql://", "postgres://")):
         return _open_server(where, key=key, witness=witness, create=create, wait=wait)
-    if not _is_path(where) or "://" in str(where):
-        raise bad_parameter(
-            "where", "a path or a postgresql:// address", where, fix=Do("open-ledger", path="study.ledger")
-        )
+    where_fix = Do("open-ledger", path="study.ledger")
+    _require_path("where", where, "a path or a postgresql:// address", where_fix, address=False)
     return _open_file(Path(where), key=key, witness=witness, create=create, wait=wait)
 
 
@@ -61,15 +63,10 @@ def _is_path(value: object) -> bool:
         return False
 
 
-def _require_paths(key: object, witness: object) -> None:
-    """Refuse names of the key and of the witness that no file can have."""
-    if not (key is None or isinstance(key, bytes) or _is_path(key)):
-        raise bad_parameter(
-            "key", "the key's bytes, or the path of its file", key, fix=Set(key="hospital.key")
-        )
-    if not (witness is None or _is_path(witness)):
-        fix = Set(witness="study.ledger.witness")
-        raise bad_parameter("witness", "the path of a file", witness, fix=fix)
+def _require_path(parameter: str, path: object, must_be: str, fix: Fix, *, address: bool = True) -> None:
+    """Refuse a name that no file can have, and the address of another kind of server."""
+    if not _is_path(path) or (not address and "://" in str(path)):
+        raise bad_parameter(parameter, must_be, path, fix=fix)
 
 
 def _open_file(

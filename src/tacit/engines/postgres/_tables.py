@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tacit.algebra import choose_name
 from tacit.engines._values import GENERATED, MOST_TEXT
+from tacit.engines.sources._sources import computes_rows
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
@@ -410,12 +411,10 @@ def _checked(session: Session, written: str, line: Sequence[object]) -> FoundTab
     found = FoundTable(int(str(oid)), str(schema), str(name), bool(whole))
     if str(kind) in _REFUSED:
         what, why = _REFUSED[str(kind)]
-        raise TacitError(
-            "bad-parameter",
+        raise computes_rows(
             f"the source {written!r} is {what}, not a table",
-            why=f"{why}; it can mix the rows of several people, "
-            "and a row on which it fails would make every query fail, which reveals the row",
-            fix=f'store its rows: CREATE TABLE "{name}_rows" AS SELECT * FROM "{schema}"."{name}"',
+            why,
+            f'store its rows: CREATE TABLE "{name}_rows" AS SELECT * FROM "{schema}"."{name}"',
         )
     if not readable:
         raise TacitError(

@@ -6,7 +6,6 @@ Before an account is opened, the source is checked: its width, names that stand 
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,11 +23,12 @@ from tacit.engines.sources._sources import (
     Source,
     StoredTable,
     column_names,
+    computes_rows,
     schema_reader,
 )
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Code, Declare, Either, Say, Set
-from tacit.parameters import Choice
+from tacit.fixes import Code, Declare, Either, Say
+from tacit.parameters import Matching
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -45,6 +45,10 @@ _FILES: dict[str, tuple[str, type[ParquetSource | CsvSource | StoredTable]]] = {
     ".duckdb": ("database", StoredTable),
     ".db": ("database", StoredTable),
 }
+
+
+#: The words day, month and year, each once, with the same sign between them; or nothing.
+_DATE_ORDER = r"|(day|month|year)([./-])(?!\1)(day|month|year)\2(?!\1|\3)(day|month|year)"
 
 
 def read_source(source: object, *, table: str = "") -> Source:
@@ -118,12 +122,10 @@ def is_spark_frame(given: object) -> bool:
 
 def not_a_spark_frame() -> TacitError:
     """Refuse a DataFrame of Spark."""
-    return TacitError(
-        "bad-parameter",
+    return computes_rows(
         "a DataFrame of Spark is not a source",
-        why="it computes its rows when it is read; it can mix the rows of several people, "
-        "and a row on which it fails would make every query fail, which reveals the row",
-        fix=Code('frame.write.saveAsTable("visits_rows"), then tc.protect("visits_rows", engine=spark, ...)'),
+        "it computes its rows when it is read",
+        Code('frame.write.saveAsTable("visits_rows"), then tc.protect("visits_rows", engine=spark, ...)'),
     )
 
 
@@ -208,26 +210,17 @@ def csv_file(
     source = read_source(path)
     if not isinstance(source, CsvSource):
         raise bad_parameter("a CSV file", "a file that ends in .csv or .tsv", str(path), fix="visits.csv")
-    Choice((".", ",")).read("decimal", decimal)
-    if separator not in {"", ",", ";", "\t", "|"}:
-        raise bad_parameter(
-            "separator", "a comma, a semicolon, a tab or a bar", separator, fix=Set(separator=";")
-        )
-    if quote not in {"", '"', "'"}:
-        raise bad_parameter("quote", "a quotation mark, an apostrophe or empty", quote, fix=Set(quote='"'))
+    Matching("a point or a comma", "[.,]", ",").read("decimal", decimal)
+    Matching("a comma, a semicolon, a tab or a bar", r"[,;\t|]?", ";").read("separator", separator)
+    Matching("a quotation mark, an apostrophe or empty", "[\"']?", '"').read("quote", quote)
     order, coding = _read_dates(dates), read_encoding(encoding)
     return replace(source, dates=order, decimal=decimal, encoding=coding, separator=separator, quote=quote)
 
 
 def _read_dates(order: str) -> str:
     """Read the order of a date's parts; the usual one is empty."""
-    if order and (
-        sorted(re.split(r"[./-]", order)) != sorted(DATE_PARTS) or len(set(re.findall(r"[./-]", order))) != 1
-    ):
-        raise bad_parameter(
-            "dates", "the words day, month and year with one sign between them", order,
-            fix=Set(dates="day.month.year"),
-        )  # fmt: skip
+    words = "the words day, month and year with one sign between them"
+    Matching(words, _DATE_ORDER, "day.month.year").read("dates", order)
     return "" if order == "-".join(DATE_PARTS) else order
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from tacit.algebra import ValueGrid
     from tacit.engines._values import ColumnTypes
+    from tacit.fixes import Fix
 
 #: What can be declared of how a CSV file is written, sorted by name, and what holds if nothing is declared.
 READING_FACTS = {"dates": "", "decimal": ".", "encoding": "", "quote": '"', "separator": ""}
@@ -217,12 +218,10 @@ class StoredTable(Source):
             raise duckdb.CatalogException(f"there is no table {table}")
         *within, kind = lines[0]
         if kind != "BASE TABLE":
-            raise TacitError(
-                "bad-parameter",
+            raise computes_rows(
                 f"the source {table!r} is a view, not a table",
-                why="a view computes its rows when it is read; it can mix the rows of several people, "
-                "and a row on which the view fails would make every query fail, which reveals the row",
-                fix=f"store its rows: CREATE TABLE {quote(table + '_rows')} AS SELECT * FROM {quote(table)}",
+                "a view computes its rows when it is read",
+                f"store its rows: CREATE TABLE {quote(table + '_rows')} AS SELECT * FROM {quote(table)}",
             )
         return replace(self, within=tuple(map(str, within)))
 
@@ -450,6 +449,15 @@ class SourceTable:
     def __post_init__(self) -> None:
         if isinstance(self.unit, str):
             raise TypeError("unit must be a tuple of column names")
+
+
+def computes_rows(what: str, why: str, fix: Fix | str) -> TacitError:
+    """Refuse a source that computes its rows, whatever engine it is on."""
+    mixes = (
+        "it can mix the rows of several people, and a row on which it fails would make every query fail, "
+        "which reveals the row"
+    )
+    return TacitError("bad-parameter", what, why=f"{why}; {mixes}", fix=fix)
 
 
 def _exists(place: object) -> bool:

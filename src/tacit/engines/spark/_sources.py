@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlparse
 from tacit.algebra import choose_name
 from tacit.engines._values import MOST_TEXT
 from tacit.engines.sources._parquet import parquet_files, refuse_lake
-from tacit.engines.sources._sources import ParquetSource, schema_reader
+from tacit.engines.sources._sources import ParquetSource, computes_rows, schema_reader
 from tacit.engines.spark._dialect import SPARK
 from tacit.engines.spark._functions import in_calendar, plain_text, text_of_number
 from tacit.engines.spark._session import is_connect, is_local
@@ -407,12 +407,10 @@ def _table_parts(given: Any, name: str) -> tuple[str, ...]:
         raise
     kind = str(table.tableType)
     if table.isTemporary or "VIEW" in kind.upper():
-        raise TacitError(
-            "bad-parameter",
+        raise computes_rows(
             f"the source {name!r} is a view, not a table",
-            why="a view computes its rows when it is read; it can mix the rows of several people, "
-            "and a row on which the view fails would make every query fail, which reveals the row",
-            fix=f"store its rows: CREATE TABLE {name}_rows USING parquet AS SELECT * FROM {name}",
+            "a view computes its rows when it is read",
+            f"store its rows: CREATE TABLE {name}_rows USING parquet AS SELECT * FROM {name}",
         )
     namespace = [str(part) for part in (table.namespace or [])]
     within = (*([str(table.catalog)] if table.catalog else []), *namespace, str(table.name))

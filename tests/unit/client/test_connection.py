@@ -131,7 +131,7 @@ def test_requests_for_an_allotment(served):
     _, _, body, _ = service.seen[-1]
     assert service.visits.plan_from(body.pop("ask")["plan"]) == plan
     assert body == {"kind": "plan", "dataset": "visits", "purpose": "report"}
-    with pytest.raises(TacitError, match="what the answers are for"):
+    with pytest.raises(TacitError, match="what the answer is for"):
         connection.request_plan(plan, purpose="")
     for wrong in ({"budget": 0.5, "purpose": "x"}, {"budget": tc.Budget(epsilon=1), "purpose": ""}):
         with pytest.raises(TacitError):

@@ -12,7 +12,6 @@ from tacit.service.curation import (
     _days,
     _decisions,
     _declaration,
-    _pages,
     _pausing,
     _publications,
     _registration,
@@ -86,20 +85,20 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     ),
     Operation(
         "POST", "/datasets/{dataset}/pause", _CURATES, _pausing.pause_dataset, body=ReasonBody,
-        page="curation/dataset.html", form=_pages.dataset_again, summary="Take no more questions",
+        page="curation/dataset.html", form=_datasets.dataset_again, summary="Take no more questions",
     ),
     Operation(
         "POST", "/datasets/{dataset}/resume", _CURATES, _pausing.resume_dataset, body=_pausing.ResumeGiven,
-        page="curation/dataset.html", form=_pages.dataset_again,
+        page="curation/dataset.html", form=_datasets.dataset_again,
         summary="Take questions again; the lag may be raised",
     ),
     Operation(
         "POST", "/datasets/{dataset}/freeze", _CURATES, _allotments.freeze_account, body=ReasonBody,
-        page="curation/dataset.html", form=_pages.dataset_again, summary="Stop every charge to a dataset",
+        page="curation/dataset.html", form=_datasets.dataset_again, summary="Stop every charge to a dataset",
     ),
     Operation(
         "POST", "/datasets/{dataset}/unfreeze", _CURATES, _allotments.unfreeze_account, body=ReasonBody,
-        page="curation/dataset.html", form=_pages.dataset_again, summary="Allow charges to a dataset again",
+        page="curation/dataset.html", form=_datasets.dataset_again, summary="Allow charges to a dataset again",
     ),
     Operation(
         "GET", "/datasets/{dataset}/accounts", _GRANTED, _allotments.list_accounts,
@@ -107,7 +106,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     ),
     Operation(
         "POST", "/datasets/{dataset}/accounts", _CURATES, _allotments.give_allotment,
-        body=_allotments.AllotmentGiven, page="curation/new_allotment.html", form=_pages.allotment_again,
+        body=_allotments.AllotmentGiven, page="curation/new_allotment.html", form=_allotments.allotment_again,
         summary="Open an allotment for a person",
     ),
     Operation(
@@ -116,16 +115,16 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     ),
     Operation(
         "POST", _ACCOUNT + "/freeze", _CURATES, _allotments.freeze_account, body=ReasonBody,
-        page="curation/account.html", form=_pages.account_again, summary="Stop every charge to an account",
+        page="curation/account.html", form=_allotments.account_again, summary="Stop every charge to an account",
     ),
     Operation(
         "POST", _ACCOUNT + "/unfreeze", _CURATES, _allotments.unfreeze_account, body=ReasonBody,
-        page="curation/account.html", form=_pages.account_again,
+        page="curation/account.html", form=_allotments.account_again,
         summary="Allow charges to an account again",
     ),
     Operation(
         "POST", _ACCOUNT + "/last-day", _CURATES, _allotments.set_last_day, body=_allotments.LastDayGiven,
-        page="curation/account.html", form=_pages.account_again,
+        page="curation/account.html", form=_allotments.account_again,
         summary="Change the last day of an account",
     ),
     Operation(
@@ -134,11 +133,11 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     ),
     Operation(
         "POST", "/requests", SIGNED_IN, _requests.make_request, body=_requests.RequestMade,
-        page="curation/new_request.html", form=_pages.request_form_again,
+        page="curation/new_request.html", form=_requests.request_form_again,
         summary="Ask for an allotment, a plan, a larger budget or a fresh one",
     ),
     Operation(  # before the next one, whose path would match it
-        "GET", "/requests/new", SIGNED_IN, _pages.new_request, page="curation/new_request.html", api=False,
+        "GET", "/requests/new", SIGNED_IN, _requests.new_request, page="curation/new_request.html", api=False,
     ),
     Operation(
         "GET", "/requests/{request}", SIGNED_IN, _requests.show_request, page="curation/request.html",
@@ -146,17 +145,17 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     ),
     Operation(
         "POST", "/requests/{request}/approve", _CURATES_SOMEWHERE, _decisions.approve,
-        body=_decisions.RequestApproved, page="curation/request.html", form=_pages.request_again,
+        body=_decisions.RequestApproved, page="curation/request.html", form=_requests.request_again,
         summary="Approve a request of somebody else",
     ),
     Operation(
         "POST", "/requests/{request}/decline", _CURATES_SOMEWHERE, _decisions.decline, body=ReasonBody,
-        page="curation/request.html", form=_pages.request_again,
+        page="curation/request.html", form=_requests.request_again,
         summary="Decline a request of somebody else",
     ),
     Operation(
         "POST", "/requests/{request}/withdraw", SIGNED_IN, _requests.withdraw_request,
-        page="curation/request.html", form=_pages.request_again, summary="Take back your own request",
+        page="curation/request.html", form=_requests.request_again, summary="Take back your own request",
     ),
     Operation(
         "GET", "/publications", ANYONE, _publications.list_publications, page="curation/publications.html",
@@ -164,7 +163,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     ),
     Operation(
         "POST", "/publications", _CURATES_SOMEWHERE, _publications.publish,
-        body=_publications.PublicationMade, page="curation/publish.html", form=_pages.publish_again,
+        body=_publications.PublicationMade, page="curation/publish.html", form=_publications.publish_again,
         summary="Publish a release",
     ),
     Operation(

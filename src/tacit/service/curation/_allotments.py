@@ -17,11 +17,11 @@ from tacit.service._refusals import not_found
 from tacit.service._times import now_text
 from tacit.service.curation._accounts import account_document, account_documents, accounts_below
 from tacit.service.curation._fields import AmountBody, LastDay, Reason, ReasonBody, read_last_day
-from tacit.service.curation._people import names_of, roles_now
+from tacit.service.curation._people import analysts_of, names_of, roles_now, seen_dataset
 from tacit.service.curation._refusals import needs_role, own_request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import date
 
     from tacit.accounting import Budget
@@ -186,3 +186,18 @@ def _row(service: Service, name: str, dataset: str) -> dict[str, Any]:
     if row is None:
         raise not_found()
     return row
+
+
+def account_again(call: ServiceCall, written: Mapping[str, str]) -> dict[str, Any]:
+    """Show the account again."""
+    return {**show_account(call), "written": written}
+
+
+def allotment_again(call: ServiceCall, written: Mapping[str, str]) -> dict[str, Any]:
+    """Show the form of an allotment again."""
+    dataset = seen_dataset(call, call.dataset)
+    return {
+        "dataset": dataset,
+        "written": written,
+        "analysts": analysts_of(call.service.database, dataset, call.person.id),
+    }

@@ -17,6 +17,8 @@ from tacit.service.curation._people import analysts_of, names_of
 from tacit.service.curation._policy_changes import policy_changes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tacit.ledger import Account
     from tacit.service._operations import ServiceCall
     from tacit.service._service import OpenDataset
@@ -192,3 +194,8 @@ def show_policy(call: ServiceCall) -> dict[str, Any]:
         "before": None if before is None else number - 1,
         "changes": [] if before is None else policy_changes(before, policy),
     }
+
+
+def dataset_again(call: ServiceCall, written: Mapping[str, str]) -> dict[str, Any]:
+    """Show the dataset again."""
+    return {**show_dataset(call), "written": written}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tacit.service._refusals import not_found
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tacit.service._database import Change, Database
+    from tacit.service._operations import ServiceCall
 
 
 def roles_now(change: Change | Database, person: str, dataset: str) -> frozenset[str]:
@@ -49,3 +52,10 @@ def names_of(database: Database, people: Iterable[str]) -> dict[str, str]:
         rows = database.rows(f"SELECT id, shown FROM users WHERE erased = 0 AND id IN ({marks})", *part)  # noqa: S608
         found |= {row["id"]: row["shown"] for row in rows}
     return found
+
+
+def seen_dataset(call: ServiceCall, dataset: str) -> str:
+    """Return the name of a dataset on which the caller has a role; refuse every other one as not found."""
+    if call.caller is None or not call.caller.roles_on(dataset):
+        raise not_found()
+    return call.service.dataset(dataset).name

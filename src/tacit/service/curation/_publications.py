@@ -19,6 +19,8 @@ from tacit.service.curation._refusals import needs_role
 from tacit.service.drawer import csv_bytes, has_columns, json_bytes, now, release_words
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tacit.service._database import ServiceRow
     from tacit.service._operations import ServiceCall
 
@@ -214,3 +216,9 @@ def _row(call: ServiceCall) -> ServiceRow:
     if row is None:
         raise not_found()
     return row
+
+
+def publish_again(call: ServiceCall, written: Mapping[str, str]) -> dict[str, Any]:
+    """Show the form of a publication again."""
+    dataset = release_dataset(call, written.get("release", ""))
+    return {**list_releases(call, dataset), "written": written}

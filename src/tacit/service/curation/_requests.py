@@ -24,7 +24,7 @@ from tacit.service.curation._amounts import (
 )
 from tacit.service.curation._fields import AmountBody, LastDay, Sentence, read_last_day
 from tacit.service.curation._meaning import budget_meaning
-from tacit.service.curation._people import names_of, roles_now
+from tacit.service.curation._people import names_of, roles_now, seen_dataset
 from tacit.service.curation._refusals import needs_role
 from tacit.service.curation._two_people import roles_given
 from tacit.service.plans import AskBody, read_ask, shelf_of
@@ -307,3 +307,20 @@ def withdraw_request(call: ServiceCall) -> Answer:
             raise already_decided()
         call.service.record(change, call.person.id, "request-withdrawn", row["id"], call.id)
     return Answer({"request": row["id"], "state": "withdrawn"}, 200, f"/requests/{row['id']}")
+
+
+def request_again(call: ServiceCall, written: Mapping[str, str]) -> dict[str, Any]:
+    """Show the request again."""
+    return {**show_request(call), "written": written}
+
+
+def request_form_again(call: ServiceCall, written: Mapping[str, str]) -> dict[str, Any]:
+    """Show the form of a request again; only about a dataset that the caller may see."""
+    dataset = seen_dataset(call, written.get("dataset", ""))
+    return {"dataset": dataset, "kind": written.get("kind", ""), "written": written}
+
+
+def new_request(call: ServiceCall) -> dict[str, Any]:
+    """Show the form of a request, with the fields that the address holds."""
+    names = ("kind", "dataset", "epsilon", "delta", "rho", "purpose", "last_day", "statement")
+    return request_form_again(call, {name: call.query.get(name, "")[:1000] for name in names})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tacit.service._callers import SCOPES
+from tacit.service._operations import SCOPES
 from tacit.service._times import later_text, new_id, new_secret, now_text
 from tacit.service.access import digest_of_secret
 

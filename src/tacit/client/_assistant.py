@@ -9,8 +9,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
 
-from tacit.client._accounts import check_purpose
-from tacit.client._sandbox import INVENTED
+from tacit.client._ledgers import INVENTED, check_purpose
 from tacit.core import AnswerTable, needs
 from tacit.errors import TacitError
 

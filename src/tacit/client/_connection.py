@@ -6,12 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from tacit.accounting import Budget
-from tacit.client._accounts import check_purpose
-from tacit.client._address import read_address, read_token
-from tacit.client._http_calls import HttpCalls, path_of
-from tacit.client._problems import not_from_a_service
-from tacit.client._sandbox import SandboxLedger
-from tacit.client._service_ledger import ServiceLedger
+from tacit.client._http_calls import HttpCalls, not_from_a_service, path_of, read_address, read_token
+from tacit.client._ledgers import SandboxLedger, ServiceLedger, check_purpose
 from tacit.core import Release
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational
@@ -23,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import date
 
-    from tacit.client._accounts import ServiceAccount
+    from tacit.client._ledgers import ServiceAccount
     from tacit.core import Plan
     from tacit.exact import Number
     from tacit.tables import TableDataset

@@ -2,25 +2,226 @@
 
 Guarantee: the token travels in one header, to the host that was named, and nowhere else. A call that may have
 a side effect is sent again only with its idempotency key, by which the service recognises it.
+
+The address and the token are read strictly, and the token is never shown. Problems of a service (RFC 9457)
+become errors of this library: the same code, why and structured fix.
 """
 
 from __future__ import annotations
 
 import http.client
 import json
+import os
+import re
 import ssl
 import threading
 import time
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 import tacit
-from tacit.client._problems import not_from_a_service, refusal_of, unreachable
+from tacit.errors import CODES, TacitError, bad_parameter
+from tacit.fixes import Code, Say, Set, from_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tacit.client._address import ServiceAddress, Token
+    from tacit.fixes import Fix
+
+
+_LONGEST = 500
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{8,500}")
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAddress:
+    """Where a service is: scheme, host, port and the path under which it lives."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        usual = self.port == (443 if self.scheme == "https" else 80)
+        return f"{self.scheme}://{host}{'' if usual else f':{self.port}'}{self.path}"
+
+
+def read_address(url: str, *, insecure: bool = False) -> ServiceAddress:
+    """Read the address of a service; plain http is refused for every host but this machine.
+
+    Examples
+    --------
+    >>> str(read_address("https://stats.example.org/"))
+    'https://stats.example.org'
+    """
+    given: object = url
+    example = Set(url="https://stats.example.org")
+    try:
+        if not isinstance(given, str) or not given.isascii() or not given.isprintable() or " " in given:
+            raise ValueError  # noqa: TRY301 - refused in the same words
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise bad_parameter("url", "the address of a service", "something else", fix=example) from None
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise bad_parameter(
+            "url",
+            "an address without a name, a password, a question mark or a number sign",
+            "another address",
+            why="addresses are written to logs, so nothing secret may be in them",
+            fix=example,
+        )
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise bad_parameter("url", "an address that starts with https://", url[:60], fix=example)
+    if parts.scheme == "http" and not insecure and not _is_this_machine(parts.hostname):
+        raise TacitError(
+            "bad-parameter",
+            f"the address of {parts.hostname} starts with http, so others on the network could read the "
+            "token",
+            why="anyone who has the token can spend the allotment of its owner",
+            fix=Set(url=f"https://{parts.netloc}{parts.path}"),
+        )
+    usual = 443 if parts.scheme == "https" else 80
+    return ServiceAddress(parts.scheme, parts.hostname, port or usual, parts.path.rstrip("/"))
+
+
+def _is_this_machine(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class Token:
+    """A secret that proves who asks. It is in no text, error, copy or file that this class makes."""
+
+    __slots__ = ("_secret",)
+
+    def __init__(self, secret: str) -> None:
+        self._secret = secret
+
+    @property
+    def header(self) -> str:
+        """The value of the header that carries the token; nothing else does."""
+        return f"Bearer {self._secret}"
+
+    def __repr__(self) -> str:
+        return "Token(...)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a token is not copied or stored: connect again where it is needed")
+
+
+def read_token(given: str | os.PathLike[str] | None) -> Token:
+    """Read a token: the text, a file that holds it, or what ``TACIT_TOKEN`` or ``TACIT_TOKEN_FILE`` says."""
+    if given is None:
+        given = os.environ.get("TACIT_TOKEN", "").strip() or None
+        file = os.environ.get("TACIT_TOKEN_FILE")
+        if given is None and file:
+            given = Path(file)
+    if given is None:
+        raise TacitError(
+            "bad-parameter",
+            "a token is needed to ask a service",
+            why="the service must know who asks",
+            fix=Code('tc.connect(url, token=Path("token.txt"))'),
+        )
+    if isinstance(given, os.PathLike):
+        given = _from_file(Path(given))
+    if not _is_token(given):
+        raise TacitError(
+            "bad-parameter",
+            "the token must be text without spaces, as the service showed it once",
+            fix="make a new token on the page of your tokens",
+        )
+    return Token(given)
+
+
+def _is_token(given: object) -> bool:
+    """Whether this can be a token: one word that fits into a header."""
+    return isinstance(given, str) and _TOKEN.fullmatch(given) is not None
+
+
+def _from_file(path: Path) -> str:
+    try:
+        with path.open(encoding="ascii") as file:
+            return file.read(_LONGEST + 2).strip()
+    except (OSError, ValueError):
+        raise TacitError(
+            "bad-parameter",
+            f"the file {path.name} cannot be read as a token",
+            fix="write the token into the file, and nothing else",
+        ) from None
+
+
+_MOST_WORDS = 2_000
+
+
+def refusal_of(problem: Mapping[str, Any], status: int, address: ServiceAddress) -> TacitError:
+    """Return the error that a problem document describes.
+
+    A code that this version does not know becomes ``service-differs``, with the words of the service.
+    """
+    code, what = problem.get("code"), _words(problem.get("detail")) or _words(problem.get("title"))
+    if not isinstance(code, str) or not what:
+        return not_from_a_service(address, f"its refusal ({status}) has no code")
+    why, fix = _words(problem.get("why")), _fix(problem)
+    if code in CODES:
+        return TacitError(code, what, why=why, fix=fix)
+    return TacitError(
+        "service-differs", what, why=why or f"the service calls this error {code[:60]!r}", fix=fix
+    )
+
+
+def _fix(problem: Mapping[str, Any]) -> Fix:
+    """Return the structured fix; where there is none that can be read, its words."""
+    try:
+        read = from_json(problem.get("fix_data"))
+    except RecursionError:
+        read = Say("")
+    return read if str(read) else Say(_words(problem.get("fix")))
+
+
+def _words(given: object) -> str:
+    return given[:_MOST_WORDS] if isinstance(given, str) else ""
+
+
+def unreachable(address: ServiceAddress, error: Exception) -> TacitError:
+    """Return the error of a service that does not answer; the operating system's words say why."""
+    return TacitError(
+        "service-unreachable",
+        f"the service at {address} does not answer",
+        why=getattr(error, "strerror", None)
+        or getattr(error, "verify_message", None)
+        or type(error).__name__,
+        fix="check the address and the network, and ask again: with the same key nothing is charged twice",
+    )
+
+
+def _reason(error: Exception) -> str:
+    """Return why a connection failed, in the words of the operating system or of TLS."""
+    told = getattr(error, "verify_message", None)
+    if told:
+        return f"its certificate is not valid: {told}"
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+def not_from_a_service(address: ServiceAddress, why: str) -> TacitError:
+    """Return the error of an answer that a service of Tacit does not give."""
+    return TacitError(
+        "service-differs",
+        f"the program at {address} is not a service that this version of Tacit understands",
+        why=why,
+        fix="check the address; the service and this library may need the same version",
+    )
+
 
 API: Final = "/api/v1"
 _MOST_BYTES = 64 * 2**20

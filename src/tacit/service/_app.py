@@ -21,10 +21,8 @@ from starlette.staticfiles import StaticFiles
 
 from tacit.errors import TacitError
 from tacit.service import _bodies
-from tacit.service._forms import check_form
-from tacit.service._operations import ANYONE, Answer, Download, Events, Operation, ServiceCall
-from tacit.service._problems import problem_of
-from tacit.service._refusals import body_too_large, body_unreadable, not_found
+from tacit.service._operations import ANYONE, Answer, Download, Events, Operation, ServiceCall, check_form
+from tacit.service._refusals import body_too_large, body_unreadable, not_found, problem_of
 from tacit.service._rendering import render
 from tacit.service._service import Service
 from tacit.service.access import SESSION_COOKIE, identify

@@ -1,15 +1,21 @@
-"""The one reader of request bodies: strict JSON and forms, exact numbers; no error repeats the input."""
+"""What is read from a request: strict JSON and forms, numbers, names, cursors; no error repeats the input.
+
+Names are those with which people sign in, those that pages call them, and datasets that may be left open.
+Lists come in parts: each part names the next one by a cursor, and no part says how many there are in all.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 from urllib.parse import parse_qsl
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -21,12 +27,16 @@ from pydantic import (
 from tacit.errors import TacitError
 from tacit.exact import rational
 from tacit.fixes import Set
+from tacit.parameters import Integer
 from tacit.service._refusals import body_too_large, body_unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tacit.parameters import Parameter
+    from tacit.service._database import ServiceRow
+    from tacit.service._operations import ServiceCall
+
 
 #: The most bytes of a body.
 MOST_BYTES: Final = 64 * 1024
@@ -236,3 +246,89 @@ def _check_text(text: str) -> None:
     text.encode("utf-8")
     if "\x00" in text:
         raise body_unreadable("a text holds the character NUL")
+
+
+#: Numbers of people (``u_...``) are not names: an erased person has only the number.
+_USER_NAME = re.compile(r"(?!u_[a-z2-7]{16}$)[a-z0-9][a-z0-9._@+-]{0,99}", re.ASCII)
+
+
+def _user_name(given: str) -> str:
+    if given and not _USER_NAME.fullmatch(given):
+        raise ValueError(
+            "a name has 1 to 100 letters a to z, digits or marks . _ @ + - and begins with a letter or digit"
+        )
+    return given
+
+
+def _display_name(given: str) -> str:
+    """Refuse invisible characters, by which one name can look like another."""
+    if any(unicodedata.category(mark) in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"} for mark in given):
+        raise ValueError("a name cannot hold invisible characters")
+    return given
+
+
+def taken(what: str) -> TacitError:
+    """Refuse a name or a subject that another person has."""
+    fix = f"choose another {what}"
+    return TacitError("bad-parameter", f"another person has this {what} already", fix=fix)
+
+
+def user_name(given: str) -> str:
+    """Return a name to sign in with, or empty text for one that is not allowed."""
+    given = given.strip().lower()
+    return given if _USER_NAME.fullmatch(given) else ""
+
+
+def display_name(given: str) -> str:
+    """Return a name to show, or empty text for one that is not allowed."""
+    try:
+        return _display_name(given.strip()[:100])
+    except ValueError:
+        return ""
+
+
+#: What a person signs in with: small letters, digits and a few marks, so that no two names look alike.
+UserName = Annotated[
+    str, StringConstraints(strip_whitespace=True, to_lower=True, max_length=100), AfterValidator(_user_name)
+]
+#: What pages call a person, in any script.
+DisplayName = Annotated[
+    str, StringConstraints(strip_whitespace=True, max_length=100), AfterValidator(_display_name)
+]
+#: The name of a dataset, or empty for all.
+MaybeDataset = Annotated[str, StringConstraints(pattern=r"^([a-z0-9][a-z0-9_-]{0,62})?$")]
+
+
+_USUAL = 50
+_MOST = 200
+_CURSOR = re.compile(r"[A-Za-z0-9_]{0,40}", re.ASCII)
+
+
+def limit_of(call: ServiceCall) -> int:
+    """Return how many entries were asked for."""
+    limit: int = read_typed(Integer(1, _MOST), "limit", call.query.get("limit") or str(_USUAL))
+    return limit
+
+
+def cursor_of(call: ServiceCall, form: re.Pattern[str] = _CURSOR, last: int | None = None) -> str:
+    """Return the cursor after which entries were asked for, or empty text.
+
+    Parameters
+    ----------
+    call
+        The call.
+    form
+        How cursors of this list are written.
+    last
+        The largest cursor, where cursors are numbers.
+    """
+    given = call.query.get("after", "")
+    if not form.fullmatch(given) or (last is not None and int(given or 0) > last):
+        raise TacitError("bad-parameter", "after must be the cursor that an earlier part named")
+    return given
+
+
+def part(name: str, rows: list[ServiceRow], limit: int, cursor: str) -> dict[str, Any]:
+    """Return the first ``limit`` rows as a document; there must be one row more if there is a next part."""
+    shown = rows[:limit]
+    return {name: shown, "next": str(shown[-1][cursor]) if len(rows) > limit else ""}

@@ -1,8 +1,9 @@
 """The kinds of datasets of a service: how each is opened, and which declared questions it answers.
 
-A table answers SQL, and every kind answers the questions that its field declares and serves. The drawer opens
+A table answers SQL, and every kind answers the questions that its field declares and serves. The runner opens
 a kind from its source (`open_kind`). A worker opens the same declaration on a source without rows
-(`open_kind_facts`): plans depend on declared facts alone, so both make plans of the same hash.
+(`open_kind_facts`): plans depend on declared facts alone, so both make plans of the same hash. A question
+about a stream also says which day it asks for.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from tacit.core import Dataset, DatasetKind, Plan, QuestionKind
     from tacit.ledger import Ledger
     from tacit.parameters import Parameter
+
 
 KIND_SCHEMA: Final = "tacit/kind/1"
 #: What a question's `plan` may take beside epsilon and the confidence, by its name in a request.
@@ -247,3 +249,17 @@ def _declared(kind: DatasetKind, policy: Mapping[str, Any]) -> dict[str, Any]:
 
 def _with_unit(policy: Mapping[str, Any]) -> dict[str, Any]:
     return {**(policy.get("declared") or {}), "unit": policy["unit"]}
+
+
+def day_asked(ask: Mapping[str, Any]) -> str:
+    """Return the day up to which a question asks for a series; empty text for every other question.
+
+    Examples
+    --------
+    >>> day_asked({"method": "series", "arguments": {"measure": "count", "through": "2026-01-31"}})
+    '2026-01-31'
+    >>> day_asked({"sql": "SELECT COUNT(*) FROM visits"})
+    ''
+    """
+    given = ask.get("arguments") or {}
+    return str(given.get("through", "")) if ask.get("method") == "series" else ""

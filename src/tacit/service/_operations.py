@@ -1,22 +1,32 @@
 """What the service can do: each operation is declared once, with its rule, for programs and people alike.
 
 `_app` mounts an operation as JSON at ``/api/v1<path>`` and, if it names a template, as a page at ``<path>``.
-Nothing can be mounted without a rule.
+Nothing can be mounted without a rule. A rule asks who is calling: a person by a session, or a token of a
+person, and which roles they have where.
+
+Only this site can send the service's forms: each holds a text that is bound to a cookie of the same browser.
+A signed-in person's forms hold the text of the session. Somebody unknown, who signs in for instance, gets a
+random cookie, and the form holds a text that was computed from it (double submit). Another site can read
+neither. A browser that says where a form came from is believed as well.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import hmac
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
+from urllib.parse import urlsplit
 
 from tacit.errors import TacitError
 from tacit.service._bodies import MOST_BYTES
-from tacit.service._forms import form_text
-from tacit.service._refusals import not_found, not_permitted, not_signed_in
+from tacit.service._refusals import form_expired, not_found, not_permitted, not_signed_in
+from tacit.service._times import new_secret
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -24,8 +34,128 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from tacit.service._bodies import Body
-    from tacit.service._callers import Caller, Role, TokenScope
     from tacit.service._service import Service
+
+
+FORM_COOKIE = "tacit_form"
+_LASTS = 12 * 3600
+_OWN_PATH = re.compile(r"/(?![/\\])[^\\\x00-\x20\x7f]{0,499}", re.ASCII)
+
+
+def form_text(call: ServiceCall) -> str:
+    """Return what the forms of a page must hold; somebody unknown gets the cookie that it is bound to."""
+    if call.caller is not None:
+        return call.caller.csrf
+    secret = call.cookies.get(FORM_COOKIE, ("", 0))[0] or call.cookie(FORM_COOKIE)
+    if len(secret) < 40:
+        secret = new_secret()
+        call.cookies[FORM_COOKIE] = (secret, _LASTS)
+    return _bound(secret)
+
+
+def check_form(call: ServiceCall, sent: str) -> None:
+    """Refuse a form that this browser did not get from this site.
+
+    Guarantee: a request that is known by a cookie, or by nothing, changes something only if it holds the
+    text that this site gave the same browser, and if the browser does not say that another site sent it.
+    A token cannot be sent by another site, so requests with one pass.
+    """
+    caller = call.caller
+    if caller is not None and caller.token:
+        return
+    secret = call.cookie(FORM_COOKIE)
+    wanted = caller.csrf if caller is not None else _bound(secret) if secret else ""
+    same = hmac.compare_digest(wanted.encode(), sent.encode("utf-8", "replace"))
+    if not wanted or not same or not _from_here(call):
+        raise form_expired()
+
+
+def is_own_path(path: str) -> bool:
+    r"""Whether a text is a path of this site, so that a redirect to it cannot lead elsewhere.
+
+    Examples
+    --------
+    >>> [is_own_path(path) for path in ("/datasets?after=3", "//evil.example", "/\\evil", "https://evil")]
+    [True, False, False, False]
+    """
+    return _OWN_PATH.fullmatch(path) is not None
+
+
+def _bound(secret: str) -> str:
+    return hmac.new(secret.encode("utf-8", "surrogatepass"), b"form", hashlib.sha256).hexdigest()
+
+
+def _from_here(call: ServiceCall) -> bool:
+    """Whether the browser does not say that another site sent the form.
+
+    Browsers write ``Origin: null`` for a site that asks them not to send the referrer, as this one does, so
+    null says nothing.
+    """
+    site = call.header("sec-fetch-site")
+    if site:
+        return site in {"same-origin", "none"}
+    origin = call.header("origin")
+    if not origin or origin == "null":
+        return True
+    hosts = {call.header("host")}
+    if call.service.settings.behind_proxy:
+        hosts |= {call.header("x-forwarded-host")}
+    return urlsplit(origin).netloc in hosts
+
+
+Role: TypeAlias = Literal["admin", "owner", "curator", "analyst", "auditor"]
+ROLES: Final[tuple[Role, ...]] = ("admin", "owner", "curator", "analyst", "auditor")
+#: What a token may be used for; a session may do all that its person may.
+SCOPES: Final = ("read", "plan", "ask", "curate", "audit", "admin")
+TokenScope: TypeAlias = Literal["read", "plan", "ask", "curate", "audit", "admin"]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A known person and what they may do.
+
+    Parameters
+    ----------
+    id, name
+        The opaque id, which the ledger records, and the name that pages show.
+    grants
+        Roles by dataset; ``""`` stands for all datasets.
+    scopes
+        What the token may be used for; a session has all.
+    only
+        The one dataset that a token is for; empty for all.
+    token
+        The token's id; empty for a session.
+    csrf
+        What the forms of this session must hold.
+    """
+
+    id: str
+    name: str
+    grants: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    scopes: frozenset[str] = frozenset(SCOPES)
+    only: str = ""
+    token: str = ""
+    csrf: str = ""
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """All roles that the person has anywhere, or where the token is for; for the navigation too."""
+        if self.only:
+            return self.roles_on(self.only)
+        return frozenset(role for dataset in self.grants for role in self.roles_on(dataset))
+
+    def roles_on(self, dataset: str) -> frozenset[str]:
+        """Return the roles on one dataset; an owner has those of a curator too."""
+        if self.only and dataset != self.only:
+            return frozenset()
+        found = self.grants.get("", frozenset()) | self.grants.get(dataset, frozenset())
+        return found | {"curator"} if "owner" in found else found
+
+    def may(self, role: Role, dataset: str = "") -> bool:
+        """Whether the person has a role on a dataset."""
+        return role in self.roles_on(dataset)
+
 
 T = TypeVar("T")
 

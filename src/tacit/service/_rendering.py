@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from tacit.service import _charts
-from tacit.service._moments import read_moment, shown_moment
+from tacit.service import _release_contents
 from tacit.service._release_contents import answer_chart, chart_of
+from tacit.service._times import read_moment, shown_moment
 from tacit.show import shown
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ def environment() -> Environment:
     )
     made.globals["charts"] = SimpleNamespace(
         answer=answer_chart,
-        attack=_charts.attack_chart,
-        budget=_charts.budget_bar,
-        burn_down=_charts.burn_down_chart,
-        odds=_charts.odds_chart,
+        attack=_release_contents.attack_chart,
+        budget=_release_contents.budget_bar,
+        burn_down=_release_contents.burn_down_chart,
+        odds=_release_contents.odds_chart,
         release=chart_of,
     )
     made.filters |= {

@@ -1,4 +1,11 @@
-"""The running service: its settings, its database, its ledger, and the datasets as web workers know them."""
+"""The running service: its settings, its database, its ledger, and the datasets as web workers know them.
+
+A dataset may be paused. Curators and auditors read why the runner stopped it, everybody else one sentence:
+which cause it was depends on the data, and on how long and in how much memory an answer was computed.
+
+A release may be registered by a curator: then it says who did so, when, and what the service knows of its
+charge.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +13,7 @@ import asyncio
 import json
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tacit.errors import TacitError
 from tacit.ledger import Ledger
@@ -17,6 +24,77 @@ from tacit.service._times import new_id, now_text
 if TYPE_CHECKING:
     from tacit.core import Dataset
     from tacit.service._settings import ServiceSettings
+
+
+LATE: Final = (
+    "An answer was not ready at its time, so this dataset has stopped taking questions. Raise the lag of its "
+    "policy, or lower its width, and resume it. Each time this happens, analysts learn that one answer took "
+    "longer than the lag."
+)
+FAILED: Final = (
+    "An answer failed while it was computed, or was not ready when it had to be stored, so this dataset has "
+    "stopped taking questions. Raise the lag of its policy, or ask the operator for more memory, and resume "
+    "it. Each time this happens, analysts learn that one answer failed."
+)
+ENDED: Final = (
+    "The process of this dataset ended while it computed an answer, perhaps for lack of memory, so the "
+    "dataset has stopped taking questions. Ask the operator, then resume it."
+)
+UNOPENED: Final = (
+    "The data could not be opened or prepared, so this dataset takes no questions. Ask the operator whether "
+    "the source is there and fits into the memory that the service may take, then resume it."
+)
+_SHOWN = "The service has stopped questions to this dataset. Ask its curator."
+
+
+def pause_shown(paused: str, *, oversees: bool = False) -> str:
+    """Return why a dataset is paused, as a person may read it; what a curator wrote is for everybody.
+
+    Examples
+    --------
+    >>> pause_shown(LATE) == pause_shown(ENDED), pause_shown("We move."), pause_shown("")
+    (True, 'We move.', '')
+    """
+    return _SHOWN if paused in {LATE, FAILED, ENDED, UNOPENED} and not oversees else paused
+
+
+#: What the service says of the charge of a registered release.
+CHARGE_WORDS: Final = {
+    "bound": (
+        "The charge is in the ledger of this service. The certificate agrees with it and was made for these "
+        "values."
+    ),
+    "here": (
+        "The charge is in the ledger of this service, and the certificate agrees with it. The values are "
+        "those that the curator sent: they were not verified, because the certificate was not made for them."
+    ),
+    "elsewhere": "Charged in another ledger; not verified here.",
+    "none": (
+        "The answers were randomized on the respondents' devices: no ledger was charged, so nothing can be "
+        "verified here."
+    ),
+}
+
+
+def registration_of(database: Database | Change, release: str) -> dict[str, Any] | None:
+    """Return who registered a release, and what is known of its charge; None if it was drawn here."""
+    row = database.row(
+        "SELECT r.person, r.charge, r.note, r.created, u.shown, u.erased FROM registrations r"
+        " LEFT JOIN users u ON u.id = r.person WHERE r.release = ?",
+        release,
+    )
+    if row is None:
+        return None
+    return {
+        "by": row["person"],
+        "by_name": "" if row["erased"] or row["shown"] is None else row["shown"],
+        "at": row["created"],
+        "charge": row["charge"],
+        "verified": row["charge"] == "bound",
+        "sentence": CHARGE_WORDS[row["charge"]],
+        "note": row["note"],
+    }
+
 
 _JOB_WAIT = 60.0  # seconds that a curator waits for the drawer to read a schema
 

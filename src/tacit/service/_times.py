@@ -1,4 +1,4 @@
-"""Times and random names, written alike in the whole service."""
+"""Times, moments and random names, read and written alike in the whole service."""
 
 from __future__ import annotations
 
@@ -42,3 +42,24 @@ def new_id(kind: str) -> str:
 def new_secret(prefix: str = "") -> str:
     """Return 256 random bits as text, for tokens, sessions and links."""
     return prefix + base64.urlsafe_b64encode(os.urandom(32)).decode().rstrip("=")
+
+
+def read_moment(moment: object) -> datetime:
+    """Read a moment: ISO text, or seconds since 1970; a text without a zone is UTC."""
+    if isinstance(moment, int | float):
+        return datetime.fromtimestamp(moment, UTC)
+    read = datetime.fromisoformat(str(moment))
+    return read.astimezone(UTC) if read.tzinfo else read.replace(tzinfo=UTC)
+
+
+def shown_moment(moment: object) -> str:
+    """Write a moment for people, in UTC; a day stays a day.
+
+    Examples
+    --------
+    >>> shown_moment("2026-03-01"), shown_moment(0)
+    ('1 Mar 2026', '1 Jan 1970, 00:00 UTC')
+    """
+    when = read_moment(moment)
+    only_a_day = isinstance(moment, str) and len(moment) == len("2026-01-31")
+    return f"{when.day} " + when.strftime("%b %Y" if only_a_day else "%b %Y, %H:%M UTC")

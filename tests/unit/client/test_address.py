@@ -11,7 +11,7 @@ import pytest
 
 import tacit as tc
 from tacit import TacitError
-from tacit.client._address import Token, read_address, read_token
+from tacit.client._http_calls import Token, read_address, read_token
 
 SECRET = "tct_canary-0123456789"
 

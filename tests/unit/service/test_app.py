@@ -33,7 +33,7 @@ def test_a_page_that_does_not_exist_still_names_who_is_signed_in(house):
 
 
 def test_a_token_for_one_dataset_has_the_roles_that_its_person_has_everywhere_there_only():
-    from tacit.service._callers import Caller
+    from tacit.service._operations import Caller
 
     caller = Caller("u_x", "Ana", {"": frozenset({"owner"}), "other": frozenset({"analyst"})}, only="visits")
     assert caller.roles == caller.roles_on("visits") == {"owner", "curator"}

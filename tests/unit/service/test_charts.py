@@ -10,8 +10,14 @@ import pytest
 import tacit as tc
 from kinds_of_contents import answer, certificate
 from tacit.core import AnswerTable, Cells, Release
-from tacit.service._charts import attack_chart, budget_bar, burn_down_chart, odds_chart
-from tacit.service._release_contents import answer_chart, chart_of
+from tacit.service._release_contents import (
+    answer_chart,
+    attack_chart,
+    budget_bar,
+    burn_down_chart,
+    chart_of,
+    odds_chart,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 

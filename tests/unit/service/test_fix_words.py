@@ -11,9 +11,7 @@ from python_words import speaks_code
 from tacit.accounting import Budget
 from tacit.errors import CODES, TacitError
 from tacit.fixes import ACTIONS, Choose, Code, Declare, Do, Either, Say, Set
-from tacit.service._fix_advice import SERVICE_ADVICE
-from tacit.service._fix_words import WORDS_OF_SERVICE_ACTIONS, fix_words
-from tacit.service._problems import problem_of
+from tacit.service._refusals import SERVICE_ADVICE, WORDS_OF_SERVICE_ACTIONS, fix_words, problem_of
 
 #: The command's own refusals name its options, and never reach a service.
 SOURCES = sorted(path for path in Path(tacit.__file__).parent.rglob("*.py") if path.parent.name != "cli")

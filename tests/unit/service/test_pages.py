@@ -10,10 +10,9 @@ import pytest
 
 from html_checks import check_forms, findings
 from tacit.errors import CODES
-from tacit.service.pages import OPERATIONS, _attacks
-from tacit.service.pages._attacks import ATTACKS, attack_document
-from tacit.service.pages._glossary import GLOSSARY
-from tacit.service.pages._guessing_game import WITHOUT, game_document
+from tacit.service.pages import OPERATIONS, _lessons
+from tacit.service.pages._lessons import ATTACKS, WITHOUT, attack_document, game_document
+from tacit.service.pages._start import GLOSSARY
 
 PAGES = [one.path for one in OPERATIONS if "{" not in one.path and one.api]
 DOCS = Path(__file__).parents[3] / "docs"
@@ -192,10 +191,10 @@ def test_a_refused_epsilon_waits_for_no_attack_that_runs(house):
         return house.call("GET", "/learn/attacks/membership?epsilon=nonsense")
 
     with ThreadPoolExecutor(1) as pool:
-        _attacks._ONE_AT_A_TIME.acquire()
+        _lessons._ONE_AT_A_TIME.acquire()
         try:
             answer = pool.submit(refused).result(timeout=60)
         finally:
-            _attacks._ONE_AT_A_TIME.release()
+            _lessons._ONE_AT_A_TIME.release()
     assert answer.status_code == 400
     assert "Is this person in the data?" in answer.text

@@ -14,7 +14,7 @@ from schemathesis import GenerationMode
 
 import tacit as tc
 from tacit.service._app import all_operations
-from tacit.service._callers import ROLES
+from tacit.service._operations import ROLES
 from tacit.service._times import now_text
 from tacit.tables import EXAMPLE_HOSPITALS
 

@@ -12,7 +12,7 @@ from jinja2 import UndefinedError, nodes
 
 import tacit.service
 from html_checks import check_forms, elements, findings
-from tacit.service._callers import Caller
+from tacit.service._operations import Caller
 from tacit.service._rendering import environment
 
 HOME = Path(tacit.service.__file__).parent

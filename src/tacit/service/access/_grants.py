@@ -11,18 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import StringConstraints
 
 from tacit.errors import TacitError
-from tacit.service._bodies import Body
-from tacit.service._callers import ROLES, Role
-from tacit.service._operations import Answer, Operation, ServiceCall, needs
+from tacit.service._bodies import Body, MaybeDataset, UserName
+from tacit.service._operations import ROLES, Answer, Operation, Role, ServiceCall, needs
 from tacit.service._refusals import not_found, not_permitted
 from tacit.service._times import now_text
-from tacit.service.access._names import MaybeDataset, UserName  # noqa: TC001 - pydantic reads them
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tacit.service._callers import Caller
     from tacit.service._database import Change, Database
+    from tacit.service._operations import Caller
 
 _ADMIN = needs("admin", on="service", scope="admin")
 _OWNER = needs("owner", on="dataset", scope="curate")

@@ -1,29 +1,31 @@
-"""People, for administrators: invite, disable, enable, erase, and link to single sign-on."""
+"""People, for administrators: invite, disable, enable, erase, link to single sign-on; and audit events.
+
+Audit events say who did what and when, by opaque ids, for auditors and administrators.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import StringConstraints
 
-from tacit.service._bodies import Body
-from tacit.service._callers import ROLES
-from tacit.service._operations import Answer, Operation, ServiceCall, needs
+from tacit.service._bodies import Body, DisplayName, UserName, cursor_of, limit_of, part, taken
+from tacit.service._operations import ROLES, Answer, Operation, ServiceCall, needs
 from tacit.service._refusals import field_missing, not_found, not_permitted
 from tacit.service._times import new_id, now_text
-from tacit.service.access._delays import forget_tries, guessed
 from tacit.service.access._grants import grants_of, still_has
-from tacit.service.access._links import new_link, note_subject
-from tacit.service.access._names import DisplayName, UserName, taken
 from tacit.service.access._oidc import sign_on_name, subject_of
-from tacit.service.access._paging import cursor_of, limit_of, part
+from tacit.service.access._passwords import forget_tries, guessed
 from tacit.service.access._sessions import end_all_sessions
+from tacit.service.access._sign_in import new_link, note_subject
 from tacit.service.access._tokens import tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tacit.service._database import Change, ServiceRow
+
 
 _ADMIN = needs("admin", on="service", scope="admin")
 ERASED = "Erased person"
@@ -251,5 +253,29 @@ OPERATIONS = (
     Operation(
         "POST", "/users/{user}/subject", _ADMIN, _link_subject, SignOnSubject,
         summary="Link a person to single sign-on",
+    ),
+)  # fmt: skip
+
+
+_NUMBER = re.compile(r"[0-9]{0,10}", re.ASCII)
+_NEWEST = 2**31 - 1  # positions fit into a whole number of 32 bits
+
+
+def _list_events(call: ServiceCall) -> dict[str, Any]:
+    """List events, newest first; ``after`` continues with older ones."""
+    limit, after = limit_of(call), cursor_of(call, _NUMBER, _NEWEST)
+    rows = call.service.database.rows(
+        "SELECT e.position, e.at, e.person, u.shown, e.what, e.about, e.request"
+        " FROM events e LEFT JOIN users u ON u.id = e.person WHERE e.position < ?"
+        " ORDER BY e.position DESC LIMIT ?",
+        int(after or _NEWEST), limit + 1,
+    )  # fmt: skip
+    return part("events", [{**row, "shown": row["shown"] or ""} for row in rows], limit, "position")
+
+
+EVENT_OPERATIONS = (
+    Operation(
+        "GET", "/audit-events", needs("auditor", "admin", on="service", scope="audit"), _list_events,
+        page="access/events.html", summary="List who did what",
     ),
 )  # fmt: skip

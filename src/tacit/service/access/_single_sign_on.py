@@ -16,15 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote
 
 from tacit.errors import TacitError
-from tacit.service._forms import is_own_path
-from tacit.service._operations import ANYONE, Answer, Operation
+from tacit.service._bodies import display_name, user_name
+from tacit.service._operations import ANYONE, Answer, Operation, is_own_path
 from tacit.service._refusals import not_found
 from tacit.service._times import later_text, new_secret, now_text
-from tacit.service.access._identify import digest_of_secret
-from tacit.service.access._names import display_name, user_name
 from tacit.service.access._oidc import provider_of, sign_on_failed, subject_of
 from tacit.service.access._people import create_person
-from tacit.service.access._sessions import start_session
+from tacit.service.access._sessions import digest_of_secret, start_session
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

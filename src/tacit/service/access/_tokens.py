@@ -12,20 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from tacit.errors import TacitError
-from tacit.service._bodies import Body
-from tacit.service._callers import SCOPES, TokenScope
-from tacit.service._operations import Answer, Operation, Rule, ServiceCall
+from tacit.service._bodies import Body, DisplayName, MaybeDataset, cursor_of, limit_of, part
+from tacit.service._operations import SCOPES, Answer, Operation, Rule, ServiceCall, TokenScope
 from tacit.service._refusals import field_missing, not_found, not_permitted
 from tacit.service._times import new_id, new_secret, now_text
-from tacit.service.access._identify import digest_of_secret
-from tacit.service.access._names import DisplayName, MaybeDataset  # noqa: TC001 - pydantic reads them
-from tacit.service.access._paging import cursor_of, limit_of, part
+from tacit.service.access._sessions import digest_of_secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tacit.service._callers import Caller
     from tacit.service._database import Change, Database, ServiceRow
+    from tacit.service._operations import Caller
 
 PREFIX = "tct_"
 _MOST_DAYS = 400

@@ -1,25 +1,25 @@
-"""What curators decide: sources, datasets and their policies, accounts, requests, publications."""
+"""What curators decide: sources, datasets and their policies, accounts, requests, publications.
+
+In reading order:
+
+- `_amounts`: amounts, last days and reasons, read, written and explained
+- `_roles`: who has which role now
+- `_policies`: what is declared about a dataset, and what changed
+- `_declaration`: declaring a dataset and changing its policy
+- `_wizard`: the same, step by step with forms
+- `_datasets`: datasets as people see them, their pauses and days
+- `_accounts`: accounts, allotments and the burn-down of a budget
+- `_requests`: requests, and decisions of two people
+- `_publications`: releases that are published or registered
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tacit.service._callers import ROLES
-from tacit.service._operations import ANYONE, SIGNED_IN, Operation, Rule, needs
-from tacit.service.curation import (
-    _allotments,
-    _datasets,
-    _days,
-    _decisions,
-    _declaration,
-    _pausing,
-    _publications,
-    _registration,
-    _requests,
-    _sources,
-    _wizard,
-)
-from tacit.service.curation._fields import ReasonBody
+from tacit.service._operations import ANYONE, ROLES, SIGNED_IN, Operation, Rule, needs
+from tacit.service.curation import _accounts, _datasets, _declaration, _publications, _requests, _wizard
+from tacit.service.curation._amounts import ReasonBody
 from tacit.service.curation._policies import DatasetDeclared, PolicyChanged, protect_arguments
 
 if TYPE_CHECKING:
@@ -37,11 +37,11 @@ _ACCOUNT = "/accounts/{dataset}/{person}/{number}"
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     Operation(
-        "GET", "/sources", _DECLARES, _sources.list_sources,
+        "GET", "/sources", _DECLARES, _declaration.list_sources,
         summary="List the sources that may be protected",
     ),
     Operation(
-        "GET", "/sources/{source}/columns", _DECLARES, _sources.describe_source,
+        "GET", "/sources/{source}/columns", _DECLARES, _declaration.describe_source,
         summary="Names and types of a source's columns",
     ),
     Operation(
@@ -84,47 +84,48 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         page="curation/policy.html", summary="Show a policy and what it changed",
     ),
     Operation(
-        "POST", "/datasets/{dataset}/pause", _CURATES, _pausing.pause_dataset, body=ReasonBody,
+        "POST", "/datasets/{dataset}/pause", _CURATES, _datasets.pause_dataset, body=ReasonBody,
         page="curation/dataset.html", form=_datasets.dataset_again, summary="Take no more questions",
     ),
     Operation(
-        "POST", "/datasets/{dataset}/resume", _CURATES, _pausing.resume_dataset, body=_pausing.ResumeGiven,
+        "POST", "/datasets/{dataset}/resume", _CURATES, _datasets.resume_dataset, body=_datasets.ResumeGiven,
         page="curation/dataset.html", form=_datasets.dataset_again,
         summary="Take questions again; the lag may be raised",
     ),
     Operation(
-        "POST", "/datasets/{dataset}/freeze", _CURATES, _allotments.freeze_account, body=ReasonBody,
+        "POST", "/datasets/{dataset}/freeze", _CURATES, _accounts.freeze_account, body=ReasonBody,
         page="curation/dataset.html", form=_datasets.dataset_again, summary="Stop every charge to a dataset",
     ),
     Operation(
-        "POST", "/datasets/{dataset}/unfreeze", _CURATES, _allotments.unfreeze_account, body=ReasonBody,
-        page="curation/dataset.html", form=_datasets.dataset_again, summary="Allow charges to a dataset again",
+        "POST", "/datasets/{dataset}/unfreeze", _CURATES, _accounts.unfreeze_account, body=ReasonBody,
+        page="curation/dataset.html", form=_datasets.dataset_again,
+        summary="Allow charges to a dataset again",
     ),
     Operation(
-        "GET", "/datasets/{dataset}/accounts", _GRANTED, _allotments.list_accounts,
+        "GET", "/datasets/{dataset}/accounts", _GRANTED, _accounts.list_accounts,
         summary="List the accounts of a dataset: all, or your own",
     ),
     Operation(
-        "POST", "/datasets/{dataset}/accounts", _CURATES, _allotments.give_allotment,
-        body=_allotments.AllotmentGiven, page="curation/new_allotment.html", form=_allotments.allotment_again,
+        "POST", "/datasets/{dataset}/accounts", _CURATES, _accounts.give_allotment,
+        body=_accounts.AllotmentGiven, page="curation/new_allotment.html", form=_accounts.allotment_again,
         summary="Open an allotment for a person",
     ),
     Operation(
-        "GET", _ACCOUNT, _GRANTED, _allotments.show_account, page="curation/account.html",
+        "GET", _ACCOUNT, _GRANTED, _accounts.show_account, page="curation/account.html",
         summary="Show an account: budget, spent, left",
     ),
     Operation(
-        "POST", _ACCOUNT + "/freeze", _CURATES, _allotments.freeze_account, body=ReasonBody,
-        page="curation/account.html", form=_allotments.account_again, summary="Stop every charge to an account",
+        "POST", _ACCOUNT + "/freeze", _CURATES, _accounts.freeze_account, body=ReasonBody,
+        page="curation/account.html", form=_accounts.account_again, summary="Stop every charge to an account",
     ),
     Operation(
-        "POST", _ACCOUNT + "/unfreeze", _CURATES, _allotments.unfreeze_account, body=ReasonBody,
-        page="curation/account.html", form=_allotments.account_again,
+        "POST", _ACCOUNT + "/unfreeze", _CURATES, _accounts.unfreeze_account, body=ReasonBody,
+        page="curation/account.html", form=_accounts.account_again,
         summary="Allow charges to an account again",
     ),
     Operation(
-        "POST", _ACCOUNT + "/last-day", _CURATES, _allotments.set_last_day, body=_allotments.LastDayGiven,
-        page="curation/account.html", form=_allotments.account_again,
+        "POST", _ACCOUNT + "/last-day", _CURATES, _accounts.set_last_day, body=_accounts.LastDayGiven,
+        page="curation/account.html", form=_accounts.account_again,
         summary="Change the last day of an account",
     ),
     Operation(
@@ -144,12 +145,12 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         summary="Show a request",
     ),
     Operation(
-        "POST", "/requests/{request}/approve", _CURATES_SOMEWHERE, _decisions.approve,
-        body=_decisions.RequestApproved, page="curation/request.html", form=_requests.request_again,
+        "POST", "/requests/{request}/approve", _CURATES_SOMEWHERE, _requests.approve,
+        body=_requests.RequestApproved, page="curation/request.html", form=_requests.request_again,
         summary="Approve a request of somebody else",
     ),
     Operation(
-        "POST", "/requests/{request}/decline", _CURATES_SOMEWHERE, _decisions.decline, body=ReasonBody,
+        "POST", "/requests/{request}/decline", _CURATES_SOMEWHERE, _requests.decline, body=ReasonBody,
         page="curation/request.html", form=_requests.request_again,
         summary="Decline a request of somebody else",
     ),
@@ -183,22 +184,22 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         summary="The certificate of a publication",
     ),
     Operation(
-        "GET", "/datasets/{dataset}/registered-releases", _OVERSEES, _registration.list_registered,
+        "GET", "/datasets/{dataset}/registered-releases", _OVERSEES, _publications.list_registered,
         page="curation/registered.html", summary="List the releases that were registered with a dataset",
     ),
     Operation(
-        "POST", "/datasets/{dataset}/registered-releases", _CURATES, _registration.register_release,
-        body=_registration.ReleaseRegistered, page="curation/registered.html",
-        form=_registration.registered_again, most=_registration.MOST_RELEASE,
+        "POST", "/datasets/{dataset}/registered-releases", _CURATES, _publications.register_release,
+        body=_publications.ReleaseRegistered, page="curation/registered.html",
+        form=_publications.registered_again, most=_publications.MOST_RELEASE,
         summary="Register a release that was made elsewhere with the library, with its certificate",
     ),
     Operation(
-        "GET", "/datasets/{dataset}/days", _GRANTED, _days.show_days, page="curation/days.html",
+        "GET", "/datasets/{dataset}/days", _GRANTED, _datasets.show_days, page="curation/days.html",
         summary="Show which days of a stream have come in, and its series",
     ),
     Operation(
-        "POST", "/datasets/{dataset}/days", _CURATES, _days.take_days, body=_days.DaysTaken,
-        page="curation/days.html", form=_days.days_again,
+        "POST", "/datasets/{dataset}/days", _CURATES, _datasets.take_days, body=_datasets.DaysTaken,
+        page="curation/days.html", form=_datasets.days_again,
         summary="Take in the rows of a stream's days, up to one of them",
     ),
     Operation(

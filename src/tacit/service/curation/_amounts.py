@@ -1,16 +1,23 @@
-"""Amounts as the service writes them: exact numbers as text, a float beside each, and words for people."""
+"""Amounts as the service reads and writes them: exact numbers as text, a float beside each, and words.
+
+Curation's forms and bodies share the fields here: amounts, last days, reasons. A budget's meaning is written
+in odds and in one sentence; the words are those of plans and of `tacit.explain`.
+"""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, StringConstraints, WithJsonSchema
 
 from tacit.accounting import Budget, Filter
+from tacit.core import Unit, odds_factor
+from tacit.service._bodies import Body, ExactNumber, empty_as_none
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
     from tacit.accounting import Remaining
     from tacit.core import Plan
@@ -111,3 +118,138 @@ def plan_budget(plan: Plan[Any]) -> Budget:
 def last_day_of(expires: datetime | None) -> str:
     """Return the last day of an account as text; empty without one."""
     return "" if expires is None else (expires - timedelta(microseconds=1)).date().isoformat()
+
+
+_TEXT = r"^[^\x00]*$"
+
+
+def _day(value: object) -> str:
+    """Read a last day such as 2030-12-31, or nothing."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return ""
+    try:
+        day = date.fromisoformat(value) if isinstance(value, str) and len(value) == 10 else None
+    except ValueError:
+        day = None
+    if day is None or not 2000 <= day.year <= 9000:
+        raise ValueError("must be a day such as 2030-12-31")
+    return day.isoformat()
+
+
+def _words(value: str) -> str:
+    if not value.strip():
+        raise ValueError("must not be empty")
+    return value.strip()
+
+
+#: An exact number that may be left empty in a form.
+OptionalNumber = Annotated[
+    ExactNumber | None,
+    BeforeValidator(empty_as_none),
+    WithJsonSchema({"anyOf": [{"type": "string", "maxLength": 60}, {"type": "number"}, {"type": "null"}]}),
+]
+LastDay = Annotated[str, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
+#: A sentence for people that the ledger keeps, so it is shorter than the ledger's limit.
+Sentence = Annotated[str, StringConstraints(max_length=1000, pattern=_TEXT)]
+Reason = Annotated[Sentence, AfterValidator(_words)]
+
+
+class ReasonBody(Body):
+    """A decision with its reason."""
+
+    reason: Reason
+
+
+class AmountBody(Body):
+    """An amount of the budget, in epsilon or in rho."""
+
+    epsilon: OptionalNumber = None
+    delta: OptionalNumber = None
+    rho: OptionalNumber = None
+
+    def budget(self) -> Budget:
+        """Return the amount as a budget, or refuse what is not one."""
+        return Budget(self.epsilon, Fraction(0) if self.delta is None else self.delta, rho=self.rho)
+
+    def is_given(self) -> bool:
+        """Whether any number is given."""
+        return any(one is not None for one in (self.epsilon, self.delta, self.rho))
+
+
+def read_last_day(text: str) -> date | None:
+    """Return a last day for the ledger; refuse one that has passed."""
+    from tacit.errors import TacitError
+
+    if not text:
+        return None
+    day = date.fromisoformat(text)
+    if day < datetime.now(UTC).date():
+        raise TacitError(
+            "bad-parameter", "the last day has passed", fix="choose today or a later day, in UTC"
+        )
+    return day
+
+
+def budget_meaning(
+    budget: Budget, noun: str, adjacency: str, what: str = "all answers together move"
+) -> dict[str, Any]:
+    """Return what the answers of a budget together can reveal about one unit; ``what`` is subject and verb.
+
+    Examples
+    --------
+    >>> from tacit.accounting import Budget
+    >>> budget_meaning(Budget(epsilon=1), "patient", "add/remove")["odds"]
+    '2.719'
+    """
+    from tacit.explain import believe, explain
+
+    told = explain(budget)
+    loss = budget.epsilon
+    beliefs = []
+    if loss is not None and loss < 50:
+        for prior in (0.01, 0.1, 0.5, 0.9):
+            one = believe(prior, float(loss))
+            beliefs.append({"prior": prior, "at_least": one.at_least, "at_most": one.at_most})
+    return {
+        "odds": None if loss is None else odds_factor(loss),
+        "sentence": promise_sentence(budget, noun, adjacency, what),
+        "attacker": told.sentence,
+        "beliefs": beliefs,
+    }
+
+
+def promise_sentence(budget: Budget, noun: str, adjacency: str, what: str) -> str:
+    """Say how far something can move the odds about one unit; ``what`` is subject and verb.
+
+    Examples
+    --------
+    >>> from tacit.accounting import Budget
+    >>> promise_sentence(Budget(epsilon=1), "row", "replace", "this figure moves")
+    'this figure moves the odds between any two values that the data of one row may have by at most a factor \
+of 2.719'
+    """
+    about = f"the odds of any fact about one {noun}, such as being in the data,"
+    if adjacency == "replace":
+        about = f"the odds between any two values that the data of one {noun} may have"
+    if budget.epsilon is None:
+        rho = f"rho {float(budget.rho or 0):g}"
+        return f"{what} {about} by a random factor that {rho} limits; rho sets no largest factor"
+    text = f"{what} {about} by at most a factor of {odds_factor(budget.epsilon)}"
+    if budget.delta:
+        text += f"; this promise may fail completely with probability at most {float(budget.delta):g}"
+    return text
+
+
+def promise_of(certificate: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was promised about one unit, as the certificate states it."""
+    from tacit.accounting import Budget
+
+    promised = {name: Fraction(value) for name, value in certificate["promised"].items()}
+    budget = Budget(promised.get("epsilon"), promised.get("delta", Fraction(0)), rho=promised.get("rho"))
+    noun = Unit.from_text(certificate["dataset"]["unit"]).noun
+    return {
+        "unit": noun,
+        "exact": {name: str(value) for name, value in promised.items()},
+        "value": {name: float(value) for name, value in promised.items()},
+        "sentence": promise_sentence(budget, noun, certificate["dataset"]["adjacency"], "this figure moves"),
+    }

@@ -1,27 +1,117 @@
-"""Datasets as people see them: the catalogue, one dataset, its policies and what changed between them."""
+"""Datasets as people see them: the catalogue, one dataset, its policies, its pauses and the days of a stream.
+
+While a dataset is paused it takes no questions, and it says why. A curator has the days of a stream taken in;
+everybody sees from public times on which have arrived.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema
 
 from tacit.core import Unit
-from tacit.service._pauses import pause_shown
+from tacit.parameters import Day, Integer
+from tacit.service._bodies import Body, read_field, typed_integer
+from tacit.service._kinds import day_asked
+from tacit.service._operations import Answer
 from tacit.service._refusals import not_found
-from tacit.service.curation._accounts import account_documents, accounts_below, is_overbooked
-from tacit.service.curation._amounts import budget_document, left_document, main_name, spent_document
-from tacit.service.curation._burn_down import BurnDown
-from tacit.service.curation._meaning import promise_sentence
-from tacit.service.curation._pausing import pauses_of
-from tacit.service.curation._people import analysts_of, names_of
-from tacit.service.curation._policy_changes import policy_changes
+from tacit.service._service import pause_shown
+from tacit.service._times import moment_text, new_id, now_text
+from tacit.service.curation._accounts import BurnDown, account_documents, accounts_below, is_overbooked
+from tacit.service.curation._amounts import (
+    ReasonBody,
+    budget_document,
+    left_document,
+    main_name,
+    promise_sentence,
+    spent_document,
+)
+from tacit.service.curation._declaration import insert_policy
+from tacit.service.curation._policies import policy_changes
+from tacit.service.curation._roles import analysts_of, changed_meanwhile, names_of, needs_role, roles_now
+from tacit.service.drawer import came_in, now, rung_after
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tacit.ledger import Account
+    from tacit.service._database import Change
     from tacit.service._operations import ServiceCall
-    from tacit.service._service import OpenDataset
+    from tacit.service._service import OpenDataset, Service
+
+
+_LOWER_LAG = "a dataset is resumed with its lag or a larger one; a new policy can lower it"
+
+
+class ResumeGiven(ReasonBody):
+    """Why a dataset takes questions again, and after how many boundaries its answers leave from now on."""
+
+    lag: Annotated[
+        Annotated[int, Field(ge=1, le=100_000)] | None,
+        BeforeValidator(typed_integer),
+        WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1, "maximum": 100_000}, {"type": "null"}]}),
+    ] = None
+
+
+def pause_dataset(call: ServiceCall) -> Answer:
+    """Take no more questions, and record the reason."""
+    call.service.dataset(call.dataset)  # refuses one that does not exist
+    with call.service.database.change() as change:
+        needs_role(roles_now(change, call.person.id, call.dataset), "curator")
+        change.run("UPDATE datasets SET paused = ? WHERE name = ?", call.body.reason, call.dataset)
+        _remember(call, change, "pause", {})
+    return Answer({"dataset": call.dataset, "state": "paused"}, 200, f"/datasets/{call.dataset}")
+
+
+def resume_dataset(call: ServiceCall) -> Answer:
+    """Take questions again; a larger lag is the next policy of the dataset, with the same facts.
+
+    After an overrun, answers need more time than the lag allows: raising it tells everybody so, which is one
+    bit for each such act.
+    """
+    given: ResumeGiven = call.body
+    service, name = call.service, call.dataset
+    opened = service.dataset(name)
+    lag = opened.policy["lag"] if given.lag is None else given.lag
+    read_field(Integer(opened.policy["lag"], why=_LOWER_LAG), "lag", lag)
+    with service.database.change() as change:
+        needs_role(roles_now(change, call.person.id, name), "curator")
+        if lag > opened.policy["lag"]:
+            number = opened.number + 1
+            if not change.run(
+                "UPDATE datasets SET policy = ? WHERE name = ? AND policy = ?", number, name, opened.number
+            ):
+                raise changed_meanwhile()
+            insert_policy(change, name, number, {**opened.policy, "lag": lag}, opened.facts, call.person.id)
+            service.record(change, call.person.id, "policy-written", f"{name} {number}", call.id)
+        change.run("UPDATE datasets SET paused = '' WHERE name = ?", name)
+        _remember(call, change, "resume", {"lag": lag})
+    return Answer({"dataset": name, "state": "open", "lag": lag}, 200, f"/datasets/{name}")
+
+
+def _remember(call: ServiceCall, change: Change, kind: str, document: dict[str, Any]) -> None:
+    """Keep the reason as a decided row of the requests; the audit event names it by its id."""
+    row = new_id("r")
+    change.run(
+        "INSERT INTO requests"
+        " (id, kind, dataset, asked_by, document, state, decided_by, decided, reason, created)"
+        " VALUES (?, ?, ?, ?, ?, 'done', ?, ?, ?, ?)",
+        row, kind, call.dataset, call.person.id, json.dumps(document), call.person.id, now_text(),
+        call.body.reason, now_text(),
+    )  # fmt: skip
+    call.service.record(change, call.person.id, f"dataset-{kind}d", f"{call.dataset} {row}", call.id)
+
+
+def pauses_of(service: Service, dataset: str) -> list[dict[str, Any]]:
+    """Return when a dataset was paused and resumed, by whom and why, the latest first."""
+    return service.database.rows(
+        "SELECT kind, created, asked_by AS person, reason FROM requests"
+        " WHERE dataset = ? AND kind IN ('pause', 'resume') ORDER BY created DESC LIMIT 20",
+        dataset,
+    )
+
 
 _BURN_DOWN = BurnDown()
 _OVERSEERS = frozenset({"curator", "auditor"})
@@ -199,3 +289,102 @@ def show_policy(call: ServiceCall) -> dict[str, Any]:
 def dataset_again(call: ServiceCall, written: Mapping[str, str]) -> dict[str, Any]:
     """Show the dataset again."""
     return {**show_dataset(call), "written": written}
+
+
+_MOST_SERIES = 200  # of a page
+
+
+class DaysTaken(Body):
+    """The last day that is to be taken in, with all days before it."""
+
+    through: Annotated[str, StringConstraints(max_length=10)]
+
+
+def show_days(call: ServiceCall) -> dict[str, Any]:
+    """Show the days of a stream, which have come in, and the series that this person may see.
+
+    Guarantee: nothing here depends on the rows, nor on how long anything took.
+    """
+    opened = _opened(call)
+    dataset: Any = opened.dataset
+    horizon, last = dataset.horizon, came_in(call.service, opened)
+    number = horizon.number(last) if last else 0
+    return {
+        "dataset": opened.name,
+        "title": opened.policy["title"],
+        "protects": dataset.promise,
+        "level": dataset.level,
+        "first": horizon.start.isoformat(),
+        "last": horizon.last.isoformat(),
+        "days": horizon.days,
+        "came_in": last or None,
+        "number": number,
+        "next": horizon.name(number + 1) if number < horizon.days else None,
+        "series": _series(call, opened),
+        "may_take": "curator" in call.person.roles_on(opened.name) and "curate" in call.person.scopes,
+        "may_ask": "analyst" in call.person.roles_on(opened.name),
+    }
+
+
+async def take_days(call: ServiceCall) -> Answer:
+    """Take in the rows of all days up to one; they count as come in from a public time on.
+
+    The answer is for the curator alone. When others see the days is a rung of a ladder that starts at the
+    request: how long reading took shows at most by which rung it was done.
+    """
+    opened, started = _opened(call), now()
+    service, person = call.service, call.person.id
+    through: str = read_field(Day(), "through", call.body.through)
+    dataset: Any = opened.dataset
+    dataset.horizon.number(through)
+    job = {"dataset": opened.name, "number": opened.number, "through": through}
+    taken = await service.ask_drawer("days", job)
+    shown_from = rung_after(started, service.settings.tick)
+    with service.database.change() as change:
+        needs_role(roles_now(change, person, opened.name), "curator")
+        change.run(
+            "INSERT INTO days (dataset, version, through, shown_from, person, created, files)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            opened.name, dataset.version, through, shown_from, person, now_text(), json.dumps(taken["files"]),
+        )  # fmt: skip
+        service.record(change, person, "days-taken", f"{opened.name} {through}", call.id)
+    document = {"dataset": opened.name, "through": through, "shown_from": moment_text(shown_from)}
+    return Answer(document, 201, f"/datasets/{opened.name}/days")
+
+
+def days_again(call: ServiceCall, fields: Mapping[str, str]) -> dict[str, Any]:
+    """Return the page beside a problem, with the day as it was written."""
+    return {**show_days(call), "through": fields.get("through", "")}
+
+
+def _opened(call: ServiceCall) -> OpenDataset:
+    """Return the stream of the path; another kind of dataset has no days."""
+    opened = call.service.dataset(call.dataset)
+    if opened.kind != "stream":
+        raise not_found()
+    return opened
+
+
+def _series(call: ServiceCall, opened: OpenDataset) -> list[dict[str, Any]]:
+    """Return the latest release of each series that the caller asked for, or may oversee."""
+    oversees = bool({"curator", "auditor"} & call.person.roles_on(opened.name))
+    rows = call.service.database.rows(
+        "SELECT r.id, r.plan, r.account, r.person, q.ask FROM releases r JOIN queries q ON q.id = r.query"
+        " WHERE r.dataset = ? AND r.shown_from <= ? AND (r.person = ? OR 1 = ?)"
+        " ORDER BY r.position DESC LIMIT ?",
+        opened.name, now(), call.person.id, int(oversees), _MOST_SERIES,
+    )  # fmt: skip
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows:
+        ask = json.loads(row["ask"])
+        one = {
+            "plan": row["plan"],
+            "account": row["account"],
+            "through": day_asked(ask),
+            "release": row["id"],
+            "measure": ask["arguments"]["measure"] if row["person"] == call.person.id else None,
+        }
+        key = (row["plan"], row["account"])
+        if key not in found or found[key]["through"] < one["through"]:
+            found[key] = one
+    return list(found.values())

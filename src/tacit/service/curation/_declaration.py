@@ -1,6 +1,9 @@
 """Declaring a dataset and changing its policy: everything is checked, then written in one transaction.
 
-What a crash leaves. The drawer checks a policy against a ledger in memory, so that before the last step there
+Curators see the sources that they may protect: their names, and the names and types of their columns; never a
+row.
+
+What a crash leaves. The runner checks a policy against a ledger in memory, so that before the last step there
 is no account. The last step is one transaction of the service's database; inside it, after every row was
 accepted and before the commit, the ledger opens the account. A crash before that leaves nothing. A crash
 between the ledger's commit and the database's leaves an account that no dataset names: nobody can be charged
@@ -19,17 +22,46 @@ from tacit.ledger import source_places
 from tacit.parameters import Integer
 from tacit.service._bodies import read_field
 from tacit.service._operations import Answer
+from tacit.service._refusals import not_found
 from tacit.service._times import now_text
 from tacit.service.curation._amounts import budget_from, budget_text
-from tacit.service.curation._people import roles_now
 from tacit.service.curation._policies import changed_policy, declared_policy
-from tacit.service.curation._refusals import changed_meanwhile, needs_role
+from tacit.service.curation._roles import changed_meanwhile, needs_role, roles_now
 
 if TYPE_CHECKING:
     from tacit.service._database import Change, Database
     from tacit.service._operations import ServiceCall
+    from tacit.service._service import Service
     from tacit.service._settings import ListedSource, ServiceSettings
     from tacit.service.curation._policies import DatasetDeclared, PolicyChanged
+
+
+def list_sources(call: ServiceCall) -> dict[str, Any]:
+    """List the sources that the operator offers: names and kinds. Where they are is the operator's affair."""
+    listed = call.service.settings.sources
+    return {"sources": [{"name": one.name, "kind": one.kind} for _, one in sorted(listed.items())]}
+
+
+async def describe_source(call: ServiceCall) -> dict[str, Any]:
+    """Return the names and types of a source's columns, by table.
+
+    Guarantee: the drawer reads the schema alone; the answer has no row, no number of rows and no value.
+    """
+    return await described(call.service, call.path["source"])
+
+
+async def described(service: Service, name: str) -> dict[str, Any]:
+    """Ask the drawer for the columns of a listed source."""
+    source = service.settings.sources.get(name)
+    if source is None:
+        raise not_found()
+    found = await service.ask_drawer("describe", {"source": source.name})
+    tables = [
+        {"name": table, "columns": [{"name": one["name"], "kind": one["kind"]} for one in columns]}
+        for table, columns in found["tables"].items()
+    ]
+    return {"source": source.name, "kind": source.kind, "tables": tables}
+
 
 _VERSIONS_GROW = "each version has its own stored answers, and versions only grow"
 

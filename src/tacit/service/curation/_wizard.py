@@ -1,41 +1,281 @@
 """The wizard: a dataset, or its next policy, declared step by step with plain forms. No row is ever read.
 
-What was filled in travels from step to step in one hidden field. It is the browser's, so nothing in it is
-trusted: the last step reads all of it through the same door as a program's declaration.
+What was filled in, and the declaration that it stands for, travels from step to step in one hidden field. It
+is the browser's, so nothing in it is trusted: the last step reads all of it through the same door as a
+program's declaration.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pydantic import model_validator
 
 from tacit.core import Unit
 from tacit.errors import TacitError
-from tacit.service._bodies import Body, read_body, read_json
+from tacit.parameters import Integer
+from tacit.service._bodies import Body, read_body, read_json, read_typed
 from tacit.service._refusals import body_unreadable
-from tacit.service.curation._amounts import budget_document, budget_from, budget_text
-from tacit.service.curation._declaration import declare, write_change
-from tacit.service.curation._meaning import budget_meaning
-from tacit.service.curation._policies import DatasetDeclared, PolicyChanged, changed_policy, declared_policy
-from tacit.service.curation._policy_changes import policy_changes
-from tacit.service.curation._sources import described
-from tacit.service.curation._wizard_state import (
-    COLUMNS_PER_PAGE,
-    KIND_FIELDS,
-    clean_state,
-    column_names,
-    given_policy,
-    read_columns,
-    state_of_policy,
-    unit_names,
+from tacit.service.curation._amounts import budget_document, budget_from, budget_meaning, budget_text
+from tacit.service.curation._declaration import declare, described, write_change
+from tacit.service.curation._policies import (
+    DatasetDeclared,
+    PolicyChanged,
+    changed_policy,
+    declared_policy,
+    policy_changes,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tacit.service._operations import Answer, ServiceCall
+    from tacit.service._service import OpenDataset
+
+
+COLUMNS_PER_PAGE: Final = 25  # five fields each; a form has at most 200
+#: What the kinds other than tables need to know: points on a map, then graphs, then streams.
+KIND_FIELDS: Final = (
+    "lat", "lon", "south", "west", "north", "east",
+    "source_column", "target_column", "nodes", "degree_bound", "directed",
+    "start", "days", "most_days", "apart",
+)  # fmt: skip
+_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?", re.ASCII)
+_MISSING: Final = "(missing)"  # the key of missing values
+_EMPTY: Final = {"kind": "", "low": "", "high": "", "keys": "", "never_null": ""}
+
+
+def clean_state(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a state that came back from the browser with exactly the parts that a state has, all of text."""
+    try:
+        tables = [
+            {
+                "name": str(table["name"]),
+                "columns": [{"name": str(one["name"]), "kind": str(one["kind"])} for one in table["columns"]],
+            }
+            for table in state["tables"]
+        ]
+        columns = {
+            str(name): {key: str(one.get(key, "")) for key in _EMPTY}
+            for name, one in state["columns"].items()
+        }
+        of_tables = {str(name): {"rows": int(one["rows"])} for name, one in state["of_tables"].items()}
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise body_unreadable("it is not a step of this form") from None
+    return {**state, "tables": tables, "columns": columns, "of_tables": of_tables}
+
+
+def column_names(state: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the columns with what is filled in; of several tables, each has its table in front.
+
+    Examples
+    --------
+    >>> one = {"tables": [{"name": "data", "columns": [{"name": "age", "kind": "number"}]}], "columns": {}}
+    >>> column_names(one)[0]["name"]
+    'age'
+    """
+    found: list[dict[str, str]] = []
+    many = len(state["tables"]) > 1
+    for table in state["tables"]:
+        for column in table["columns"]:
+            name = f"{table['name']}.{column['name']}" if many else column["name"]
+            stored = {"moment": "date"}.get(column["kind"], column["kind"])
+            now = {**_EMPTY, **state["columns"].get(name, {})}
+            kind = now["kind"] or (stored if stored in {"number", "text", "boolean", "date"} else "")
+            found.append({**now, "name": name, "stored": stored, "kind": kind})
+    return found
+
+
+def unit_names(state: Mapping[str, Any]) -> list[str]:
+    """Return what may be the unit: a column that every table has, or a single row; of a graph its parts."""
+    if state["kind"] == "graph":
+        return ["edge", "node"]
+    tables = [[str(one["name"]) for one in table["columns"]] for table in state["tables"]]
+    shared = [name for name in (tables[0] if tables else []) if all(name in table for table in tables)]
+    return [*shared, "row"]
+
+
+def read_columns(state: Mapping[str, Any], page: int, fields: Mapping[str, str]) -> dict[str, Any]:
+    """Return the state with one page of columns, as they were filled in."""
+    columns = dict(state["columns"])
+    start = page * COLUMNS_PER_PAGE
+    for place, column in enumerate(column_names(state)[start : start + COLUMNS_PER_PAGE], start):
+        now = {key: fields.get(f"{key}-{place}", "").strip() for key in _EMPTY}
+        if now["kind"] == column["stored"]:
+            now["kind"] = ""
+        columns[column["name"]] = now
+    return {**state, "columns": {name: one for name, one in columns.items() if one != _EMPTY}}
+
+
+def given_policy(state: Mapping[str, Any], *, new: bool) -> dict[str, Any]:
+    """Return the declaration that a state stands for, as a program would send it."""
+    columns = {one["name"]: one for one in column_names(state)}
+    chosen = {name: one for name, one in columns.items() if name in state["columns"]}
+    given: dict[str, Any] = {
+        "version": _whole("version", state["version"]) or 1,
+        "bounds": {name: _bounds(name, one) for name, one in chosen.items() if one["low"] or one["high"]},
+        "keys": {name: _keys(one) for name, one in chosen.items() if one["keys"].strip()},
+        "types": {
+            name: one["kind"] for name, one in chosen.items() if one["kind"] and one["kind"] != one["stored"]
+        },
+        "never_null": [name for name, one in chosen.items() if one["never_null"]],
+        "limits": _limits(state),
+        "record": state["record"],
+        "lag": _whole("lag", state["lag"]),
+        "width": _whole("width", state["width"]),
+        "about": state["about"],
+        "shows_stored": bool(state["shows_stored"]),
+        **({"title": state["title"]} if state["title"] else {}),
+    }
+    if not new:
+        return given
+    budget = {name: state[name] for name in ("epsilon", "delta", "rho") if state[name]}
+    counted = "rho" if state["rho"] else "epsilon"
+    return {
+        **given,
+        "name": state["name"],
+        "source": state["source"],
+        "unit": f"{state['unit']} per {state['per']}" if state["per"] else state["unit"],
+        "adjacency": state["adjacency"],
+        "budget": budget,
+        "per_charge": {counted: state["largest"]} if state["largest"] else None,
+        "declared": _declared(state),
+    }
+
+
+def _declared(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts of a kind other than tables, without what is empty."""
+    match state["kind"]:
+        case "points":
+            box = [[state["south"], state["west"]], [state["north"], state["east"]]]
+            return {"lat": state["lat"], "lon": state["lon"], "box": box}
+        case "graph":
+            found: dict[str, Any] = {name: state[name] for name in ("source_column", "target_column")}
+            numbers = {name: _whole(name, state[name]) for name in ("nodes", "degree_bound")}
+            found |= {name: one for name, one in numbers.items() if one is not None}
+            return {**found, "directed": True} if state["directed"] else found
+        case "stream":
+            whole = {name: _whole(name, state[name]) for name in ("days", "most_days", "apart")}
+            return {"start": state["start"], **{name: one for name, one in whole.items() if one is not None}}
+    return {}
+
+
+def _tables_of(opened: OpenDataset) -> list[dict[str, Any]]:
+    """Return the tables with their columns; those of a stream are the columns that were declared."""
+    if opened.kind == "stream":
+        return [{"name": opened.name, "columns": _declared_columns(opened.policy)}]
+    return [
+        {
+            "name": table["name"],
+            "columns": [
+                {"name": one, "kind": table["facts"].get(one, {}).get("stored", "")}
+                for one in table["columns"] or ()
+            ],
+        }
+        for table in opened.facts.get("tables", ())
+        if table["key"] is None
+    ]
+
+
+def _declared_columns(policy: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the columns that a policy names, with the kinds by which their keys are read again."""
+    named = {name for fact in ("bounds", "keys", "types", "never_null") for name in policy[fact]}
+    found = []
+    for name in sorted(named):
+        keys = [one for one in policy["keys"].get(name, ()) if one is not None]
+        kind = "number" if name in policy["bounds"] else "text"
+        if keys and all(isinstance(one, bool) for one in keys):
+            kind = "boolean"
+        elif keys and all(isinstance(one, int | float) for one in keys):
+            kind = "number"
+        found.append({"name": name, "kind": "" if name in policy["types"] else kind})
+    return found
+
+
+def state_of_policy(opened: OpenDataset) -> dict[str, Any]:
+    """Return the state that stands for the present policy, to change it."""
+    policy, limits = opened.policy, opened.policy["limits"] or {}
+    columns: dict[str, dict[str, str]] = {}
+    for name, (low, high) in policy["bounds"].items():
+        columns.setdefault(name, dict(_EMPTY)).update(low=low, high=high)
+    for name, keys in policy["keys"].items():
+        columns.setdefault(name, dict(_EMPTY))["keys"] = "\n".join(
+            _MISSING if one is None else str(one).lower() if isinstance(one, bool) else str(one)
+            for one in keys
+        )
+    for name, kind in policy["types"].items():
+        columns.setdefault(name, dict(_EMPTY))["kind"] = kind
+    for name in policy["never_null"]:
+        columns.setdefault(name, dict(_EMPTY))["never_null"] = "yes"
+    return {
+        "tables": _tables_of(opened),
+        "columns": columns,
+        "changes": opened.name,
+        "kind": opened.kind,
+        "unit": policy["unit"],
+        "title": policy["title"],
+        "about": policy["about"],
+        "shows_stored": "yes" if policy["shows_stored"] else "",
+        "of_tables": {name: one for name, one in limits.items() if isinstance(one, dict)},
+        "record": policy["record"],
+        "version": str(policy["version"]),
+        "lag": str(policy["lag"]),
+        "width": str(policy["width"]),
+        **{
+            name: "" if isinstance(limits.get(name), dict) else str(limits.get(name) or "")
+            for name in ("rows", "groups", "per_group")
+        },
+    }
+
+
+def _limits(state: Mapping[str, Any]) -> dict[str, Any] | None:
+    if state["unit"] in {"row", "edge", "node"}:
+        return None
+    found = {name: _whole(name, state[name]) for name in ("rows", "groups", "per_group")}
+    return {**{name: one for name, one in found.items() if one is not None}, **state["of_tables"]} or None
+
+
+def _whole(name: str, text: str) -> int | None:
+    if not text:
+        return None
+    limit: int = read_typed(Integer(0, 10**9 - 1, instead=1), name, text)
+    return limit
+
+
+def _bounds(name: str, column: Mapping[str, str]) -> list[str]:
+    if not (column["low"] and column["high"]):
+        raise TacitError(
+            "bad-parameter",
+            f"the column {name} has only one bound",
+            fix="give the smallest and the largest value that everybody knows to be possible, or neither",
+        )
+    return [column["low"], column["high"]]
+
+
+def _keys(column: Mapping[str, str]) -> list[object]:
+    """Read one key on each line, as the column's kind is read."""
+    texts = [line.strip() for line in column["keys"].splitlines() if line.strip()]
+    if _MISSING in texts:
+        return [*_keys({**column, "keys": "\n".join(text for text in texts if text != _MISSING)}), None]
+    match column["kind"]:
+        case "number":
+            if not all(_NUMBER.fullmatch(text) for text in texts):
+                raise _not_keys(column, "numbers, one on each line")
+            return [Decimal(text) if "." in text else int(text) for text in texts]
+        case "boolean":
+            known = {"true": True, "false": False, "yes": True, "no": False}
+            if not all(text.lower() in known for text in texts):
+                raise _not_keys(column, "true or false")
+            return [known[text.lower()] for text in texts]
+    return list(texts)
+
+
+def _not_keys(column: Mapping[str, str], words: str) -> TacitError:
+    return TacitError("bad-parameter", f"the keys of {column['name']} must be {words}")
+
 
 _STEPS: Final = ("source", "unit", "declared", "columns", "limits", "budget", "review")
 _CHANGE_STEPS: Final = ("columns", "limits", "answers", "review")

@@ -1,16 +1,27 @@
-"""Answers: queries that wait for public times, the drawer that has them drawn, and what was released."""
+"""Answers: queries that wait for public times, the runner that has them drawn, and what was released.
+
+In reading order:
+
+- `_clock`: public times, and the ledger that keeps to them
+- `_admission`: how much work a boundary admits
+- `_arrivals`: the days of a stream that have arrived
+- `_queries`: asking, and the states and the history of what was asked
+- `_release_documents`: what was released, as it is kept and shown
+- `_releases`: reading, downloading and listing releases
+- `_dataset_process`: the process that alone opens the data
+- `_recovery`: what becomes of a draw, also after a crash
+- `_runner`: the process that admits queries and keeps time
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from tacit.service.drawer._admission import check_work, lag_of
-from tacit.service.drawer._asking import QueryBody
-from tacit.service.drawer._came_in import came_in
-from tacit.service.drawer._children import start_process, start_thread
+from tacit.service.drawer._arrivals import came_in
 from tacit.service.drawer._clock import Slot, WallClock, boundary_after, now, rung_after, use_clock
-from tacit.service.drawer._drawer import Drawer, run_drawer
-from tacit.service.drawer._queries import QUERY_OPERATIONS
+from tacit.service.drawer._dataset_process import start_process, start_thread
+from tacit.service.drawer._queries import QUERY_OPERATIONS, QueryBody
 from tacit.service.drawer._recovery import keep_stored
 from tacit.service.drawer._release_documents import has_columns, release_words, shown_release
 from tacit.service.drawer._releases import (
@@ -20,6 +31,7 @@ from tacit.service.drawer._releases import (
     parquet_bytes,
     svg_bytes,
 )
+from tacit.service.drawer._runner import Drawer, run_drawer
 
 if TYPE_CHECKING:
     from tacit.service._operations import Operation

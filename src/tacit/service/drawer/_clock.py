@@ -1,19 +1,32 @@
-"""The clock by which answers leave, and the times of a draw: functions of its boundary and of public facts.
+"""The clock by which answers leave: the times of a draw, and the ledger that keeps to them.
 
-A draw that is admitted at boundary k is charged from ``k``, computed from ``k + 1/4``, stored in the middle
-between two boundaries after about four fifths of the lag, and answered at ``k + lag``, all in ticks. Nothing
-that others can see, not even the number of an entry in the ledger, then depends on how long it was computed.
+The times are functions of a draw's boundary and of public facts. A draw that is admitted at boundary k is
+charged from ``k``, computed from ``k + 1/4``, stored in the middle between two boundaries after about four
+fifths of the lag, and answered at ``k + lag``, all in ticks. Nothing that others can see, not even the number
+of an entry in the ledger, then depends on how long it was computed.
+
+The number of an entry stands in certificates. If an answer were stored as soon as it is computed, the numbers
+of other people's entries would tell how long it took. So a `TimedLedger` charges a draw at once, computes it
+from one public time on, and stores it at another; what is not ready by then is never stored.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from tacit.ledger import Ledger, LedgerRun
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from fractions import Fraction
+
+    from tacit.ledger import Instalment, StoredRelease
+
 
 _RUNG = 8  # ticks
 _STEP = 0.2  # seconds; the wall clock may be set while somebody sleeps
@@ -110,3 +123,60 @@ class Slot:
         """
         t, store = float(tick), math.floor(0.8 * lag - 0.5) + 0.5
         return cls(boundary, (boundary + 0.25) * t, (boundary + store) * t, (boundary + lag) * t)
+
+
+T = TypeVar("T")
+_SLOT = threading.local()
+
+
+@contextmanager
+def drawing_at(slot: Slot) -> Iterator[None]:
+    """Let the draws of this thread follow the times of a slot."""
+    _SLOT.slot = slot
+    try:
+        yield
+    finally:
+        del _SLOT.slot
+
+
+def _in_slot(slot: Slot, compute: Callable[..., T]) -> Callable[..., T]:
+    """Compute from ``start_at`` on, and return, or fail, at ``store_at``."""
+
+    def computed(*given: Any) -> T:
+        sleep_until(slot.start_at)
+        try:
+            made = compute(*given)
+            if now() > slot.store_at:
+                raise TimeoutError  # becomes the one opaque failure
+            return made
+        finally:
+            sleep_until(slot.store_at)
+
+    return computed
+
+
+class TimedRun(LedgerRun):
+    """A run that claims an instalment at once, computes from ``start_at`` and stores at ``store_at``."""
+
+    def __init__(self, run: LedgerRun, slot: Slot) -> None:
+        vars(self).update(vars(run))
+        self._slot = slot
+
+    def draw(self, compute: Callable[..., Any]) -> Instalment:
+        """Claim, compute, store, return, as `LedgerRun.draw` does, at the times of a slot."""
+        return super().draw(_in_slot(self._slot, compute))
+
+
+class TimedLedger(Ledger):
+    """A ledger that charges at once, computes from ``start_at`` and stores, or fails, at ``store_at``."""
+
+    def draw(self, *given: Any, compute: Callable[..., Any], **more: Any) -> StoredRelease:
+        """Charge, compute, store, return, as `Ledger.draw` does, at the times of this thread's slot."""
+        slot: Slot | None = getattr(_SLOT, "slot", None)
+        return super().draw(*given, compute=compute if slot is None else _in_slot(slot, compute), **more)
+
+    def run(self, *given: Any, **more: Any) -> LedgerRun:
+        """Charge a run, or go on with it; its instalments follow the times of this thread's slot."""
+        slot: Slot | None = getattr(_SLOT, "slot", None)
+        made = super().run(*given, **more)
+        return made if slot is None else TimedRun(made, slot)

@@ -1,37 +1,178 @@
 """The process of one dataset: it alone opens the data, within limits of its own, and answers draws.
 
-It speaks to the drawer over one connection. What it says after a charge is the noisy answer, or one failure
-without details; and it says either only after the time at which the draw is stored.
+It opens a listed source as its policy says, and speaks to the runner over one connection. What it says after
+a charge is the noisy answer, or one failure without details; and it says either only after the time at which
+the draw is stored. The runner's side of these processes is here too: start, tell, hear, kill.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import multiprocessing
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tacit.errors import TacitError
-from tacit.service._kinds import prepare_kind, try_questions
-from tacit.service._problems import problem_of
+from tacit.fixes import Choose
+from tacit.service._kinds import day_asked, prepare_kind, try_questions
+from tacit.service._refusals import problem_of
 from tacit.service._service import OpenDataset
-from tacit.service._stream_kind import day_asked
-from tacit.service.drawer._clock import sleep_until
-from tacit.service.drawer._days import take_listed_days, unread_day
-from tacit.service.drawer._opening import describe_source, open_policy
+from tacit.service.drawer._arrivals import days_folder, first_day, kept_days, take_listed_days, unread_day
+from tacit.service.drawer._clock import TimedLedger, drawing_at, sleep_until
 from tacit.service.drawer._release_documents import document_of
-from tacit.service.drawer._timed_ledger import TimedLedger, drawing_at
 from tacit.service.plans import plan_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
     from multiprocessing.connection import Connection
 
-    from tacit.core import Plan, Release
-    from tacit.service._settings import ServiceSettings
+    from tacit.core import Dataset, Plan, Release
+    from tacit.ledger import Ledger
+    from tacit.service._settings import ListedSource, ServiceSettings
     from tacit.service.drawer._clock import Slot
+    from tacit.tables import TableDataset
+
+
+#: The kinds of columns as policies name them, where the engine says more.
+_KINDS = {"moment": "date"}
+#: What a policy that does not say otherwise declares.
+_DEFAULTS: dict[str, Any] = {
+    "adjacency": "add/remove", "version": 1, "bounds": {}, "keys": {}, "types": {}, "never_null": [],
+    "limits": None, "record": "words", "budget": {"epsilon": "1", "delta": "0", "rho": None},
+}  # fmt: skip
+
+
+def listed_source(settings: ServiceSettings, name: object) -> ListedSource:
+    """Return a source that the operator lists; nothing else can be opened."""
+    found = settings.sources.get(name) if isinstance(name, str) else None
+    if found is None:
+        raise TacitError(
+            "unknown-table",
+            "the operator of this service lists no source of that name",
+            fix=Choose(tuple(sorted(settings.sources))),
+        )
+    return found
+
+
+def describe_source(settings: ServiceSettings, name: object) -> dict[str, Any]:
+    """Return the tables of a listed source with the names and kinds of their columns; no row is read.
+
+    The kind is empty where the source declares none, as in CSV files, and ``unreadable`` where no question
+    can use the column.
+    """
+    from tacit.engines import SourceTable, open_engine
+
+    source = listed_source(settings, name)
+    places = _places(source, source.name) if source.kind != "stream" else _first_place(source)
+    if not places:  # no day has come in yet
+        return {"source": source.name, "kind": source.kind, "tables": {source.name: []}}
+    engine = open_engine({table: SourceTable(place, None) for table, place in places.items()}, key=0)
+    tables: dict[str, list[dict[str, str]]] = {}
+    try:
+        for table in places:
+            columns = engine.columns(table)
+            if columns is None:
+                raise _not_there()
+            stored = engine.stored_as(table)
+            kinds = {one: "unreadable" if bad else str(stored.get(one, "")) for one, bad in columns.items()}
+            tables[table] = [{"name": one, "kind": _KINDS.get(kind, kind)} for one, kind in kinds.items()]
+    finally:
+        engine.close()
+    return {"source": source.name, "kind": source.kind, "tables": tables}
+
+
+def open_policy(
+    settings: ServiceSettings, name: str, policy: Mapping[str, Any], ledger: Ledger
+) -> tuple[Dataset, dict[str, Any]]:
+    """Open a listed source as its policy says, and return it with what is public of it.
+
+    Draws are charged to the account of that name. Nothing is written to the ledger: whoever declares the
+    dataset opens its account, and may still be refused after this. So the policy is checked with a ledger in
+    memory, which the service's ledger then replaces.
+    """
+    source = listed_source(settings, policy["source"])
+    if policy["kind"] != source.kind:
+        raise TacitError(
+            "not-allowed",
+            "the operator lists this source as another kind of dataset now",
+            fix="ask the operator",
+        )
+    if source.kind != "table":
+        return _open_other(settings, source, name, policy, ledger)
+    made = _open_table(source, name, policy, ledger)
+    return made, made.public_facts()
+
+
+def _open_table(source: ListedSource, name: str, policy: Mapping[str, Any], ledger: Ledger) -> TableDataset:
+    from tacit.ledger import Ledger
+    from tacit.service.curation import protect_arguments
+    from tacit.tables import protect
+
+    arguments = protect_arguments({**_DEFAULTS, **policy})
+    made = protect(_places(source, name), name=name, ledger=Ledger.memory(), **arguments)
+    if any(table.columns is None for table in made.tables.values()):
+        raise _not_there()
+    return replace(made, _ledger=ledger)
+
+
+def _first_place(source: ListedSource) -> dict[str, Any]:
+    """Return the file of the earliest day of a stream, whose columns are those of all days."""
+    from tacit.engines import place_source
+
+    folder = days_folder(source)
+    if folder is None:
+        raise _not_there()
+    first = first_day(folder)
+    return {} if first is None else {source.name: place_source(str(first), None)}
+
+
+def _open_other(
+    settings: ServiceSettings, source: ListedSource, name: str, policy: Mapping[str, Any], ledger: Ledger
+) -> tuple[Dataset, dict[str, Any]]:
+    """Open points on a map or a graph: one file, or one table, that DuckDB reads; or a stream's folder."""
+    from tacit.service._kinds import facts_of_kind, open_kind
+
+    if source.kind == "stream":
+        if days_folder(source) is None:
+            raise _not_there()
+        kept = kept_days(settings, name, policy)
+        return open_kind("stream", kept, name, policy, ledger), facts_of_kind("stream", name, policy)
+    describe_source(settings, source.name)  # refuses what is not there, and names no file
+    places = _places(source, name)
+    if source.engine != "duckdb" or len(places) != 1:
+        raise TacitError(
+            "not-allowed",
+            f"a source of the kind {source.kind} is one file or one table that DuckDB reads",
+            fix="ask the operator to list it as one file or one table",
+        )
+    (place,) = places.values()
+    return open_kind(source.kind, place, name, policy, ledger), facts_of_kind(source.kind, name, policy)
+
+
+def _places(source: ListedSource, name: str) -> dict[str, Any]:
+    """Return the places of a source's tables by name, as the engine reads them."""
+    from tacit.engines import csv_file, place_source
+
+    many = source.place if isinstance(source.place, dict) else {name: source.place}
+    engine = None if source.engine == "duckdb" else source.engine
+    found = {}
+    for table, place in many.items():
+        is_csv = engine is None and str(place).lower().endswith((".csv", ".tsv"))
+        options = dict(source.options) if is_csv else {}
+        found[table] = csv_file(str(place), **options) if options else place_source(place, engine)
+    return found
+
+
+def _not_there() -> TacitError:
+    return TacitError(
+        "unknown-table", "the source cannot be read now", fix="ask the operator whether it is there"
+    )
+
 
 _OVERHEAD = 1024  # MiB beyond the limit of DuckDB: Python and its packages, stacks of threads
 
@@ -276,3 +417,119 @@ def _warm_up() -> None:
     )
     for sql in ("SELECT COUNT(*) AS n FROM data", "SELECT AVG(length_of_stay) AS stay FROM data"):
         json.dumps(document_of(example.sql(sql).plan(epsilon=1).release()))
+
+
+class _Worker(Protocol):
+    def kill(self) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class DatasetChild:
+    """One process that serves a dataset, or describes sources.
+
+    Parameters
+    ----------
+    opening
+        What it opens.
+    connection, worker
+        How it is told and heard, and what can be killed.
+    started
+        When, by the clock of the service.
+    state
+        ``starting``, ``opened`` (its facts are known), ``ready`` (its snapshot is made), ``refused``,
+        ``unprepared``, ``dead``.
+    job
+        The job that waits for its facts.
+    ready_at
+        When it takes questions, or when it is said that it never will; a rung of a ladder.
+    held_until
+        When the last of the draws that it computed at its end is answered. Until then nobody is shown that it
+        has ended.
+    """
+
+    opening: Opening
+    connection: Connection
+    worker: _Worker
+    started: float
+    state: str = "starting"
+    job: str = ""
+    ready_at: float = 0.0
+    held_until: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be told something."""
+        return self.state in {"starting", "opened", "ready"}
+
+    def tell(self, message: object) -> None:
+        """Send a message; one to a process that has ended is lost."""
+        with contextlib.suppress(OSError, ValueError), self._lock:
+            self.connection.send(message)
+
+    def heard(self) -> Iterator[tuple[str, Any]]:
+        """Return what the process has said; its end is the message ``dead``."""
+        try:
+            while self.connection.poll():
+                yield self.connection.recv()
+        except (EOFError, OSError):
+            before = self.state
+            self.kill()
+            if before != "ready":  # it would end again
+                self.state = before if before in {"refused", "unprepared"} else "unprepared"
+            yield "dead", before
+
+    def set_back(self, seconds: float) -> None:
+        """Follow a clock that was set back: the process takes questions as long from now on as before."""
+        self.started -= seconds
+        self.ready_at -= seconds
+
+    def kill(self) -> None:
+        """End the process at once, whatever it does."""
+        self.state = "dead"
+        self.worker.kill()
+        with contextlib.suppress(OSError):
+            self.connection.close()
+
+    def close(self) -> None:
+        """Let the process end by itself, once its draws have ended."""
+        self.tell(None)
+
+
+class _Process:
+    def __init__(self, *given: object) -> None:
+        context = multiprocessing.get_context("spawn")
+        made = {"target": serve_dataset, "args": given, "kwargs": {"limited": True}, "daemon": True}
+        self.process = context.Process(**made)  # type: ignore[arg-type]
+        self.process.start()
+
+    def kill(self) -> None:
+        """End the process; nobody waits until its memory is given back, which depends on its size."""
+        self.process.kill()
+        threading.Thread(target=self.process.join, args=(60,), daemon=True).start()
+
+
+class _Thread:
+    """In place of a process, for tests; it cannot be killed, but nobody hears it any more."""
+
+    def __init__(self, *given: object) -> None:
+        made = {"target": serve_dataset, "args": given, "kwargs": {"limited": False}, "daemon": True}
+        self.thread = threading.Thread(**made)  # type: ignore[arg-type]
+        self.thread.start()
+
+    def kill(self) -> None:
+        """Do nothing: the connection is closed."""
+
+
+def start_process(settings: ServiceSettings, opening: Opening, started: float) -> DatasetChild:
+    """Start a process for a dataset, with limits of its own."""
+    mine, its = multiprocessing.get_context("spawn").Pipe()
+    worker = _Process(its, settings, opening)
+    its.close()  # so that its end is heard
+    return DatasetChild(opening, mine, worker, started)
+
+
+def start_thread(settings: ServiceSettings, opening: Opening, started: float) -> DatasetChild:
+    """Serve a dataset in a thread of this process: for tests that need no kill."""
+    mine, its = multiprocessing.Pipe()
+    return DatasetChild(opening, mine, _Thread(its, settings, opening), started)

@@ -11,10 +11,8 @@ from tacit.fixes import Do
 from tacit.service._operations import Answer, Download, Operation, needs
 from tacit.service._release_contents import chart_of, kind_words, lines_of, text_of, value_tables
 from tacit.service.drawer._clock import now
-from tacit.service.drawer._queries import read_page
-from tacit.service.drawer._query_documents import question_words
-from tacit.service.drawer._release_documents import release_words
-from tacit.service.drawer._released import release_document, release_row
+from tacit.service.drawer._queries import question_words, read_page
+from tacit.service.drawer._release_documents import release_document, release_row, release_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from tacit.service.operation._rates import network_of
+from tacit.service.operation._shared import network_of
 
 if TYPE_CHECKING:
     from asyncio import TimerHandle

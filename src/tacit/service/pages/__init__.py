@@ -1,14 +1,24 @@
-"""The pages that belong to no dataset: the start, the learn corner, and what each error code means."""
+"""The pages that belong to no dataset: the start, the learn corner, and what each error code means.
+
+In reading order:
+
+- `_start`: the start page, the glossary, the error codes
+- `_lessons`: the explorer, the game and the attack lab
+"""
 
 from __future__ import annotations
 
 from tacit.service._operations import ANYONE, Operation
-from tacit.service.pages._attacks import attack_form, attack_page, attacks_page
-from tacit.service.pages._epsilon import epsilon_form, epsilon_page
-from tacit.service.pages._error_codes import error_code_page
-from tacit.service.pages._glossary import glossary_page
-from tacit.service.pages._guessing_game import game_form, game_page
-from tacit.service.pages._start import learn_page, robots_file, start_page
+from tacit.service.pages._lessons import (
+    attack_form,
+    attack_page,
+    attacks_page,
+    epsilon_form,
+    epsilon_page,
+    game_form,
+    game_page,
+)
+from tacit.service.pages._start import error_code_page, glossary_page, learn_page, robots_file, start_page
 
 __all__ = ["OPERATIONS"]
 

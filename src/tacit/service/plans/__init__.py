@@ -1,18 +1,36 @@
-"""Questions before they are paid for: plan cards, the ask page, rehearsals on invented rows, and audits."""
+"""Questions before they are paid for: plan cards, the ask page, rehearsals on invented rows, and audits.
+
+In reading order:
+
+- `_asks`: what is asked, and the plan of it
+- `_cards`: what a question costs and means
+- `_ask_page`: the editor, its fixes and the sandbox
+- `_ledger_checks`: the ledger and certificates for auditors
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tacit.service.plans._ask_page import ASK_OPERATIONS, accounts_of
-from tacit.service.plans._asked_plans import plan_of
-from tacit.service.plans._asks import MOST_KEYS, MOST_SQL, AskBody, ask_document, digest_of_ask, read_ask
-from tacit.service.plans._card_operations import CARD_OPERATIONS
-from tacit.service.plans._cards import account_part, card_of, public_part, shelf_of
-from tacit.service.plans._certificate_checks import CERTIFICATE_OPERATIONS
-from tacit.service.plans._ledger_operations import LEDGER_OPERATIONS, ledger_state
-from tacit.service.plans._paying import own_account
-from tacit.service.plans._sandbox import SANDBOX_OPERATIONS
+from tacit.service.plans._ask_page import ASK_OPERATIONS, SANDBOX_OPERATIONS, accounts_of
+from tacit.service.plans._asks import (
+    MOST_KEYS,
+    MOST_SQL,
+    AskBody,
+    ask_document,
+    digest_of_ask,
+    plan_of,
+    read_ask,
+)
+from tacit.service.plans._cards import (
+    CARD_OPERATIONS,
+    account_part,
+    card_of,
+    own_account,
+    public_part,
+    shelf_of,
+)
+from tacit.service.plans._ledger_checks import CERTIFICATE_OPERATIONS, LEDGER_OPERATIONS, ledger_state
 
 if TYPE_CHECKING:
     from tacit.service._operations import Operation

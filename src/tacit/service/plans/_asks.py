@@ -1,17 +1,28 @@
-"""What a person or a program asks: SQL, a plan's document or a method, with its total; all of it limited."""
+"""What a person or a program asks, all of it limited, and the one way from there to a plan.
+
+A question is SQL, a plan's document or a method, with its total. A worker without data and the runner with it
+make the same plan of it.
+
+Planning takes time, and a worker plans for people whom nobody trusts. So it is limited how much work a plan's
+document asks of a worker in cross tables, ranges and synthetic rows. The library's own limits are for people
+who wait for their own machine.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
+from collections.abc import Mapping, Sequence, Sized
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema
 
 from tacit.errors import TacitError
+from tacit.exact import count
 from tacit.service._bodies import (
     MOST_QUESTION,
     Body,
@@ -23,6 +34,12 @@ from tacit.service._bodies import (
     read_document,
     typed_integer,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tacit.core import Dataset, Plan
+
 
 #: The most bytes of a question in SQL.
 MOST_SQL: Final = 16 * 1024
@@ -201,3 +218,232 @@ def ask_key(document: dict[str, Any]) -> str:
 def digest_of_ask(document: dict[str, Any]) -> str:
     """Return a digest by which a question is found among those asked before."""
     return hashlib.sha256(ask_key(document).encode()).hexdigest()
+
+
+_MOST_TABLES: Final = 500  # cross tables in one document
+_MOST_CELLS: Final = 200_000  # of all cross tables in one document
+_MOST_RANGE_CELLS: Final = 200  # of all ordered columns in one document
+_MOST_CHOICES: Final = 2_000  # tables among which synthetic rows choose
+_MOST_SIZE: Final = 200_000  # cells of a model
+
+
+def range_cells(document: Mapping[str, Any]) -> int:
+    """Check what a document asks for, and return how many cells each ordered column in it may have.
+
+    What has another form than plans have is left to the library, which refuses it.
+    """
+    tables = cells = choices = columns = 0
+    for request in _requests(document):
+        match request:
+            case {"asks": "crosstabs", "tables": list(listed)}:
+                tables += len(listed)
+                cells += _cells(request, listed)
+            case {"asks": "ranges" | "prefixes"}:
+                columns += 1
+            case {"asks": "synthesize", "columns": list(listed)}:
+                choices += _choices(request, len(listed))
+                size = request.get("size")
+                if isinstance(size, int) and size > _MOST_SIZE:
+                    raise _too_large(f"a model of more than {_MOST_SIZE:,} cells", f"size={_MOST_SIZE}")
+    if tables > _MOST_TABLES:
+        raise _too_large(
+            f"more than {_MOST_TABLES} cross tables", "ask for fewer tables, or in smaller parts"
+        )
+    if cells > _MOST_CELLS:
+        raise _too_large(f"more than {_MOST_CELLS:,} cells", "use fewer bins, or fewer tables")
+    if choices > _MOST_CHOICES:
+        raise _too_large(
+            f"synthetic rows that choose among more than {_MOST_CHOICES:,} tables", "use fewer columns"
+        )
+    return max(2, _MOST_RANGE_CELLS // max(1, columns))
+
+
+def _requests(document: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the requests of a document: its own, or those of the members of a batch."""
+    match document:
+        case {"request": {"batch": list(members)}}:
+            for member in members:
+                match member:
+                    case [_, request]:
+                        yield request
+        case {"request": request}:
+            yield request
+
+
+def _cells(request: Mapping[str, Any], tables: list[Any]) -> int:
+    """Return about how many cells the tables have, from the places of their columns."""
+    places: dict[Any, int] = {}
+    for part, more in (
+        ("bins", 0),
+        ("keys", 2),
+    ):  # n cuts make n - 1 cells; missing and other values have one
+        given = request.get(part)
+        if isinstance(given, dict):
+            places |= {name: len(one) + more for name, one in given.items() if isinstance(one, list)}
+            places |= {name: abs(one) + 1 for name, one in given.items() if type(one) is int}  # so many bins
+    total = 0
+    for table in tables:
+        if isinstance(table, list):
+            total += math.prod(places.get(one, 1) for one in table if isinstance(one, str))
+    return total
+
+
+def _choices(request: Mapping[str, Any], columns: int) -> int:
+    """Return among how many tables a method chooses: those of up to ``up_to`` columns; a tree has pairs."""
+    if columns > _MOST_CHOICES:
+        return columns
+    wide = request.get("up_to")
+    most = 2 if request.get("method") == "mst" else wide if isinstance(wide, int) and wide > 0 else 3
+    return sum(math.comb(columns, k) for k in range(1, min(most, columns, 10) + 1))
+
+
+def _too_large(what: str, fix: str) -> TacitError:
+    return TacitError(
+        "question-too-large",
+        f"the plan asks for {what}",
+        why="planning takes time, and others wait for the same service",
+        fix=fix,
+    )
+
+
+_MOST_COLUMNS = 64
+_DECIMAL = re.compile(r"-?[0-9]{1,60}(\.[0-9]{1,60})?(E[+-]?[0-9]{1,3})?", re.ASCII)  # as `_asks` writes them
+_TOTALS = ("epsilon", "delta", "rho", "within", "confidence")
+
+
+def plan_of(dataset: Dataset, ask: Mapping[str, Any]) -> Plan[Any]:
+    """Plan a question.
+
+    Guarantee: the plan is a function of the question and of the dataset's public facts, so a worker without
+    data and the drawer with it make plans of the same hash. Nothing is read, charged or recorded.
+
+    Parameters
+    ----------
+    dataset
+        The dataset: with its data, or opened from its public facts alone.
+    ask
+        The question as `read_ask` returns it: ``{sql}``, ``{plan}`` or ``{method, arguments}``, with
+        ``{epsilon, delta, rho, within, confidence, keys, limits, size}``.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> visits = tc.protect(tc.tables.example_visits(), unit="patient_id", budget=tc.Budget(epsilon=1))
+    >>> plan = plan_of(visits, {"sql": "SELECT COUNT(*) AS n FROM data", "epsilon": "1/2"})
+    >>> plan == visits.agg(n=tc.count()).plan(epsilon=0.5)
+    True
+    """
+    if "plan" in ask:
+        _check_takes_plans(dataset)
+        plan = _plan_of_document(dataset, ask["plan"])
+    elif "sql" in ask:
+        plan = _plan_of_sql(dataset, ask)
+    else:
+        from tacit.service._kinds import plan_of_question
+
+        plan = plan_of_question(dataset, ask["method"], exact_values(ask.get("arguments", {})), _totals(ask))
+    return plan
+
+
+def _plan_of_document(dataset: Any, document: Mapping[str, Any]) -> Plan[Any]:
+    """Rebuild a plan that was made elsewhere, if the effort is one that a worker may take."""
+    from tacit.tables import at_most_cells, at_most_groups
+
+    match document:
+        case {"request": {"question": {"aggregates": list(aggregates)} as question}}:
+            _check_columns(aggregates)
+            _check_groups(question.get("keys"))
+        case {"request": {"batch": list(members)}}:
+            _check_columns([column for member in members for column in _columns_of(member)])
+    with at_most_groups(MOST_KEYS), at_most_cells(range_cells(document)):
+        plan: Plan[Any] = dataset.plan_from(document)
+    return plan
+
+
+def _check_takes_plans(dataset: Any) -> None:
+    """Refuse plans of other kinds than tables: their documents could ask for more than the listed methods."""
+    if not hasattr(dataset, "sql"):
+        raise TacitError(
+            "not-allowed",
+            "this dataset takes no plans that were made elsewhere",
+            fix="name one of its methods in the field method",
+        )
+
+
+def _plan_of_sql(dataset: Any, ask: Mapping[str, Any]) -> Plan[Any]:
+    if not hasattr(dataset, "sql"):
+        raise TacitError(
+            "not-allowed",
+            "this dataset does not answer SQL",
+            fix="name one of its methods in the field method",
+        )
+    from tacit.tables import at_most_groups
+
+    keys = ask.get("keys")
+    with at_most_groups(MOST_KEYS):
+        query = dataset.sql(
+            ask["sql"], keys=None if keys is None else _float_keys(keys), limits=ask.get("limits")
+        )
+    _check_columns(query.question.aggregates)
+    size = ask.get("size")
+    more = {} if size is None else {"size": count("size", size, zero=False)}
+    plan: Plan[Any] = query.plan(**_totals(ask), **more)
+    return plan
+
+
+def _columns_of(member: Any) -> Sequence[Any]:
+    """Return the columns that a member of a batch asks for; a member of any other kind counts as one."""
+    match member:
+        case [_, {"question": {"aggregates": list(aggregates)}}]:
+            return aggregates
+    return (member,)
+
+
+def _check_columns(aggregates: Sized) -> None:
+    """Refuse very many columns: each takes time to plan."""
+    if len(aggregates) > _MOST_COLUMNS:
+        raise TacitError(
+            "question-too-large",
+            f"the question asks for more than {_MOST_COLUMNS} columns",
+            fix="ask in smaller parts",
+        )
+
+
+def _check_groups(keys: object) -> None:
+    """Refuse a plan that lists more groups than a question in SQL may have."""
+    if isinstance(keys, list) and len(keys) > MOST_KEYS:
+        raise TacitError(
+            "question-too-large",
+            f"a question may have at most {MOST_KEYS:,} public groups",
+            why="with several columns, every combination of their keys is a group",
+            fix="group by fewer columns, or ask in smaller parts",
+        )
+
+
+def _totals(ask: Mapping[str, Any]) -> dict[str, Fraction]:
+    """Return the totals that were given, exactly; Tacit's own door checks them."""
+    return {name: Fraction(ask[name]) for name in _TOTALS if name in ask}
+
+
+def _float_keys(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return keys with their numbers as floats, which is what keys are compared as."""
+    read = exact_values(given)
+    return {
+        name: [float(one) if isinstance(one, Decimal) else one for one in listed]
+        if isinstance(listed, list)
+        else listed
+        for name, listed in read.items()
+    }
+
+
+def exact_values(value: Any) -> Any:
+    """Return a document with its decimal numbers as such; what only looks like one stays as it is."""
+    match value:
+        case {"decimal": str(text)} if len(value) == 1 and _DECIMAL.fullmatch(text):
+            return Decimal(text)
+        case Mapping():
+            return {name: exact_values(one) for name, one in value.items()}
+        case list():
+            return [exact_values(one) for one in value]
+        case _:
+            return value

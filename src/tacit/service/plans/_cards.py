@@ -1,7 +1,10 @@
 """The plan card: what a question costs, what that means, how far off the answer may be, what is left after.
 
 A card has a part that is a function of the question and of public facts, which is kept as bytes, and a part
-about one person's account, which is asked of the ledger each time.
+about one person's account, which is asked of the ledger each time. Who pays for a question is one rule, for
+the card that shows the price and for the draw that charges it.
+
+The operation ``plans`` answers with the card of a question. It has no side effect and no entry in the ledger.
 """
 
 from __future__ import annotations
@@ -16,8 +19,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from tacit.core import members_of, odds_factor, plan_meaning
-from tacit.service.plans._asked_plans import plan_of
-from tacit.service.plans._asks import ask_key, digest_of_ask
+from tacit.errors import TacitError
+from tacit.service._bodies import MOST_QUESTION
+from tacit.service._operations import Download, Operation, needs
+from tacit.service.plans._asks import AskBody, ask_key, digest_of_ask, plan_of, read_ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +30,10 @@ if TYPE_CHECKING:
     from tacit.accounting import Cost
     from tacit.core import Plan
     from tacit.ledger import Account, Head, Ledger
+    from tacit.service._database import Database, ServiceRow
+    from tacit.service._operations import ServiceCall
     from tacit.service._service import OpenDataset, Service
+
 
 V = TypeVar("V")
 _MOST_PLANS: Final = 512
@@ -329,3 +337,94 @@ def _more_words(more: int, *, fits: bool, has_account: bool, frozen: bool) -> st
         return "nothing is left for another question of this kind"
     number = f"{more:,}" if more < _MANY else "more than a million"
     return f"about {number} more {'question' if more == 1 else 'questions'} of this kind"
+
+
+_ANSWERED = "EXISTS (SELECT 1 FROM releases r WHERE r.plan = ? AND r.account = a.name AND r.shown_from <= ?)"
+_FAILED_DAYS = (
+    "EXISTS (SELECT 1 FROM queries q JOIN datasets d ON d.name = q.dataset WHERE q.plan = ?"
+    " AND q.account = a.name AND q.state = 'failed' AND q.answer_at <= ? AND d.kind = 'stream')"
+)
+
+
+def own_account(
+    database: Database, person: str, dataset: str, named: str | None = None, plan: str = ""
+) -> ServiceRow | None:
+    """Return the account of a person that pays: its name and purpose; None if there is none.
+
+    It is the account that was named; else one that was approved for exactly this plan; else the allotment
+    that has paid for the answer, or for a series whose draw failed, so that asking again is free; else the
+    newest allotment. A named account that is not the person's, or is for another plan, is refused.
+
+    Parameters
+    ----------
+    database
+        The service's database.
+    person, dataset
+        Whose account, and for which dataset.
+    named
+        The account that the question names.
+    plan
+        The hash of the question's plan.
+    """
+    from tacit.service.drawer import now  # which imports this room
+
+    if named is None:
+        moment = now()
+        return database.row(
+            "SELECT name, purpose, plan"  # noqa: S608 - constants only
+            " FROM accounts a WHERE dataset = ? AND person = ? AND plan IN ('', ?)"
+            f" ORDER BY plan DESC, ({_ANSWERED} OR {_FAILED_DAYS}) DESC, created DESC, name DESC LIMIT 1",
+            dataset, person, plan, plan, moment, plan, moment,
+        )  # fmt: skip
+    row = database.row(
+        "SELECT name, purpose, plan FROM accounts WHERE name = ? AND dataset = ? AND person = ?",
+        named, dataset, person,
+    )  # fmt: skip
+    if row is None or row["plan"] not in {"", plan}:
+        raise TacitError(
+            "no-allotment",
+            "this account is not an allotment of yours for this question",
+            fix="choose one of your allotments, or ask the curator for one",
+        )
+    return row
+
+
+#: Who may see prices of a dataset.
+MAY_PLAN = needs("analyst", on="dataset", scope="plan")
+
+
+def planned(call: ServiceCall, body: AskBody) -> tuple[OpenDataset, KeptPlan, dict[str, Any]]:
+    """Check the grant on the dataset that the body names, and plan; nothing of it is kept for others."""
+    from tacit.service.drawer import check_work, lag_of  # it imports this area
+
+    MAY_PLAN.check(call.caller, body.dataset)
+    ask = read_ask(body)
+    opened = call.service.dataset(body.dataset)
+    kept = shelf_of(call.service).plan(opened, ask, call.person.id)
+    row = own_account(call.service.database, call.person.id, body.dataset, body.account, kept.hash)
+    own = account_part(call.service, opened, kept, None if row is None else str(row["name"]))
+    if not (own["stored"] or {}).get("paid"):
+        check_work(call.service.settings, lag_of(opened.policy, call.service.settings), kept.plan)
+    return opened, kept, own
+
+
+def shown_card(call: ServiceCall, body: AskBody) -> dict[str, Any]:
+    """Return the card of a question as a document."""
+    _, kept, own = planned(call, body)
+    return card_of(kept, own)
+
+
+def _post_plan(call: ServiceCall) -> Any:
+    if call.is_page:
+        return shown_card(call, call.body)
+    _, kept, own = planned(call, call.body)
+    return Download(card_bytes(kept, own), "application/json")
+
+
+CARD_OPERATIONS = (
+    Operation(
+        "POST", "/plans", needs("analyst", scope="plan"), _post_plan, body=AskBody, page="plans/card.html",
+        most=MOST_QUESTION,
+        summary="Show the price, the meaning and the expected error of a question; nothing is charged",
+    ),
+)  # fmt: skip

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from service_browser import Browser, events, invited
-from tacit.service.access import _delays
+from tacit.service.access import _passwords as _delays
 
 
 @pytest.fixture

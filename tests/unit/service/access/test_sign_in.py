@@ -8,7 +8,7 @@ import re
 import pytest
 
 from service_browser import PASSWORD, Browser, code_of, events
-from tacit.service._forms import FORM_COOKIE
+from tacit.service._operations import FORM_COOKIE
 from tacit.service.access import SESSION_COOKIE, _passwords, first_link, link_for
 
 

@@ -17,7 +17,7 @@ import pytest
 from tacit.errors import TacitError
 from tacit.service import _app
 from tacit.service._app import all_operations
-from tacit.service._problems import problem_of
+from tacit.service._refusals import problem_of
 from tacit.service._rendering import render
 from tacit.service._times import now_text
 from tacit.service.access import digest_of_secret

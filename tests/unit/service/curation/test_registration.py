@@ -8,7 +8,7 @@ import pytest
 
 import tacit as tc
 from tacit.core import AnswerTable, Cells, Certificate, Release
-from tacit.service.curation._registration import MOST_RELEASE
+from tacit.service.curation._publications import MOST_RELEASE
 from unit.service.curation.test_pages import HOSTILE, Browser
 
 PLACE = "/api/v1/datasets/visits/registered-releases"

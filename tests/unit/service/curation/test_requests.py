@@ -12,7 +12,7 @@ import pytest
 import tacit as tc
 from tacit.errors import TacitError
 from tacit.service import create_app
-from tacit.service.curation import _decisions
+from tacit.service.curation import _requests
 from unit.service.conftest import House
 from unit.service.curation.conftest import DECLARED
 
@@ -187,14 +187,14 @@ def test_whoever_was_demoted_in_between_does_not_count(house, visits):
 
 def test_whoever_is_demoted_while_deciding_decides_nothing(house, visits, monkeypatch):
     request = made(house, visits["ana"], ALLOTMENT)
-    real = _decisions.request_row
+    real = _requests.request_row
 
     def late(call):
         row = real(call)
         demote(house, "carl")
         return row
 
-    monkeypatch.setattr(_decisions, "request_row", late)
+    monkeypatch.setattr(_requests, "request_row", late)
     before = written(house)
     assert approved(house, visits["carl"], request).status_code == 403
     assert written(house) == before
@@ -506,7 +506,7 @@ def test_a_growth_that_another_growth_has_overtaken_stays_open(house, visits):
 def test_a_decision_that_the_ledger_refuses_is_taken_back(house, visits, monkeypatch):
     request = made(house, visits["carl"], GROWTH)
     before = house.service.database.row("SELECT * FROM requests WHERE id = ?", request)
-    monkeypatch.setattr(_decisions, "check_larger", lambda *_: None)
+    monkeypatch.setattr(_requests, "check_larger", lambda *_: None)
     house.service.ledger.grow("visits", tc.Budget(epsilon=9), statement="elsewhere", who="x")
     assert approved(house, visits["olga"], request).status_code == 400
     assert house.service.database.row("SELECT * FROM requests WHERE id = ?", request) == before

@@ -12,8 +12,7 @@ import tacit as tc
 from tacit.errors import TacitError
 from tacit.service import ServiceSettings
 from tacit.service.drawer import boundary_after
-from tacit.service.drawer._admission import WorkLimits
-from tacit.service.drawer._plan_work import work_of
+from tacit.service.drawer._admission import WorkLimits, work_of
 from unit.service.drawer.conftest import DECLARED
 
 MEDIANS = ", ".join(f"MEDIAN(age + {i}) AS m{i}" for i in range(64))

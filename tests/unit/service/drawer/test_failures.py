@@ -134,7 +134,7 @@ def test_a_failure_pauses_nothing_before_its_answer_is_due(ward, monkeypatch):
 
 def test_analysts_are_not_told_why_the_drawer_paused_a_dataset(ward):
     """Late, out of memory or not to be opened: which one it was depends on the data."""
-    from tacit.service._pauses import ENDED, FAILED, LATE, UNOPENED
+    from tacit.service._service import ENDED, FAILED, LATE, UNOPENED
 
     pages = ("/api/v1/datasets/visits", "/datasets/visits", "/api/v1/datasets/visits/ask")
     seen = set()
@@ -334,7 +334,7 @@ def test_large_answers_that_are_ready_at_the_same_time_reach_the_drawer_whole(mo
 
 def test_ending_a_process_does_not_hold_up_other_datasets():
     """How long a killed process takes to give its memory back depends on the data; nobody waits for it."""
-    from tacit.service.drawer._children import _Process
+    from tacit.service.drawer._dataset_process import _Process
 
     joined, let_go = threading.Event(), threading.Event()
 

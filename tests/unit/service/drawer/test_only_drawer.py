@@ -7,14 +7,14 @@ import pytest
 
 from tacit.errors import TacitError
 from tacit.service import ServiceSettings
-from tacit.service.drawer import _drawer, _only_drawer
-from tacit.service.drawer._only_drawer import ServerLock
+from tacit.service.drawer import _runner
+from tacit.service.drawer._runner import ServerLock
 
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch):
-    monkeypatch.setattr(_only_drawer, "GRACE", 0.05)
-    monkeypatch.setattr(_only_drawer, "_ASK", 0.02)
+    monkeypatch.setattr(_runner, "GRACE", 0.05)
+    monkeypatch.setattr(_runner, "_ASK", 0.02)
 
 
 class Running:
@@ -35,14 +35,14 @@ class Running:
             def close(self):
                 log.append(("ended", running))
 
-        monkeypatch.setattr(_drawer, "Drawer", Said)
+        monkeypatch.setattr(_runner, "Drawer", Said)
         self.stop, self.error = threading.Event(), None
         self.thread = threading.Thread(target=self._run, args=(settings,), daemon=True)
         self.thread.start()
 
     def _run(self, settings):
         try:
-            _drawer.run_drawer(settings, self.stop)
+            _runner.run_drawer(settings, self.stop)
         except TacitError as refusal:
             self.error = refusal
 
@@ -87,7 +87,7 @@ def sessions_with_the_lock(url):
     with psycopg.connect(url, autocommit=True) as connection:
         return [row[0] for row in connection.execute(
             "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = %s AND granted"
-            " AND objid::bigint = hashtext(current_schema())::bigint & 4294967295", (_only_drawer._CLASS,)
+            " AND objid::bigint = hashtext(current_schema())::bigint & 4294967295", (_runner._CLASS,)
         )]  # fmt: skip
 
 

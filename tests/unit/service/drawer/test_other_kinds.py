@@ -20,8 +20,8 @@ from tacit.core import Release
 from tacit.service import ListedSource
 from tacit.service._service import Service
 from tacit.service._times import now_text
-from tacit.service.drawer import _opening, start_process
-from tacit.service.drawer._opening import open_policy
+from tacit.service.drawer import _dataset_process, start_process
+from tacit.service.drawer._dataset_process import open_policy
 from tacit.service.plans import plan_of, shelf_of
 from unit.service.conftest import Drawing
 from unit.service.curation.test_pages import Browser, step
@@ -359,7 +359,7 @@ def test_workers_open_no_source(place, monkeypatch):
         raise AssertionError("a worker opened a source")
 
     place.drawing.ready()  # the data was read
-    monkeypatch.setattr(_opening, "_places", refuse)
+    monkeypatch.setattr(_dataset_process, "_places", refuse)
     for source in place.service.settings.sources.values():
         if source.kind != "table":
             Path(source.place).unlink(missing_ok=True)

@@ -16,11 +16,10 @@ from tacit.ledger import LedgerRun
 from tacit.service import ListedSource
 from tacit.service._service import Service
 from tacit.service._times import now_text
-from tacit.service.curation._wizard import _START
-from tacit.service.curation._wizard_state import given_policy, state_of_policy
-from tacit.service.drawer import _days as day_files
+from tacit.service.curation._wizard import _START, given_policy, state_of_policy
+from tacit.service.drawer import _arrivals as day_files
 from tacit.service.drawer import now
-from tacit.service.drawer._timed_ledger import TimedRun
+from tacit.service.drawer._clock import TimedRun
 from tacit.service.plans import plan_of, shelf_of
 from tacit.service.plans._cards import PlanShelf
 from tacit.streams import hosted_stream

@@ -71,7 +71,7 @@ def test_what_others_see_does_not_depend_on_how_long_a_draw_takes(ward, monkeypa
 def test_a_ledger_that_stores_at_once_would_tell(ward, monkeypatch):
     """The transcript finds the channel that the timed ledger closes: the numbers of entries."""
     from tacit.ledger import Ledger
-    from tacit.service.drawer._timed_ledger import TimedLedger
+    from tacit.service.drawer._clock import TimedLedger
 
     monkeypatch.setattr(TimedLedger, "draw", Ledger.draw)
     quick = transcript(ward, 10)

@@ -6,8 +6,7 @@ import pytest
 
 from tacit.errors import TacitError
 from tacit.service import _database
-from tacit.service._database import Database
-from tacit.service._migrations import MIGRATIONS
+from tacit.service._database import MIGRATIONS, Database
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -185,10 +185,10 @@ def test_an_exchange_starts_without_anything():
 
 
 def test_a_process_that_fails_logs_no_text_of_the_error(log, monkeypatch, capfd):
-    from tacit.service.operation import _processes
+    from tacit.service.operation import _supervisor
 
-    monkeypatch.setattr(_processes, "_begin", lambda **_: None)
-    with pytest.raises(SystemExit) as ended, _processes._quietly(log_requests=True):
+    monkeypatch.setattr(_supervisor, "_begin", lambda **_: None)
+    with pytest.raises(SystemExit) as ended, _supervisor._quietly(log_requests=True):
         raise RuntimeError(f"INSERT {CANARY}")
     assert ended.value.code == 1
     assert lines(log)[0]["kind"] == "RuntimeError"

@@ -54,9 +54,9 @@ def test_a_certificate_that_does_not_match_is_found(good, tmp_path):
 
 
 def test_a_network_disk_is_found(good, monkeypatch):
-    from tacit.service.operation import _examination
+    from tacit.service.operation import _preparation
 
-    monkeypatch.setattr(_examination, "_file_system", lambda _: "nfs4")
+    monkeypatch.setattr(_preparation, "_file_system", lambda _: "nfs4")
     assert states(good)["disk"] == "wrong"
     on_server = replace(good, ledger="postgresql://nobody@127.0.0.1:1/none")
     assert states(on_server)["disk"] == "ok"

@@ -14,7 +14,7 @@ import tacit as tc
 from tacit.errors import TacitError
 from tacit.service._service import Service
 from tacit.service._times import now_text
-from tacit.service.operation import _processes, prepare, start_notes
+from tacit.service.operation import _supervisor, prepare, start_notes
 
 
 @pytest.fixture
@@ -49,11 +49,11 @@ def test_an_operator_is_told_at_each_start_that_ledger_and_witness_share_a_disk(
 def test_what_the_process_of_the_drawer_writes_is_for_its_user_alone(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_processes, "_begin", lambda **_: None)
+    monkeypatch.setattr(_supervisor, "_begin", lambda **_: None)
     monkeypatch.setattr("tacit.service.drawer.run_drawer", lambda given: Service(given).close())
     before = os.umask(0o022)
     try:
-        _processes.run_drawer_process(settings)
+        _supervisor.run_drawer_process(settings)
     finally:
         os.umask(before)
     files = [file for file in settings.folder.rglob("*") if file.is_file()]

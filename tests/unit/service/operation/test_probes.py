@@ -81,10 +81,10 @@ def test_a_database_that_takes_no_change_is_not_ready(house, monkeypatch):
 
 def test_a_probe_that_comes_often_costs_one_look(house, monkeypatch):
     looks = []
-    from tacit.service.operation import _probes
+    from tacit.service.operation import _metrics
 
-    found = _probes.readiness
-    monkeypatch.setattr(_probes, "readiness", lambda *given: looks.append(1) or found(*given))
+    found = _metrics.readiness
+    monkeypatch.setattr(_metrics, "readiness", lambda *given: looks.append(1) or found(*given))
     for _ in range(20):
         house.call("GET", "/api/v1/ready")
     assert len(looks) <= 3

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tacit.service.operation import SharedState, _rates
-from tacit.service.operation._rates import seconds_to_wait
+from tacit.service.operation import SharedState, _shared
+from tacit.service.operation._shared import seconds_to_wait
 
 
 def passed(cells, key, moments, rate=10):
@@ -34,14 +34,14 @@ def limited(house, monkeypatch):
     from dataclasses import replace
     from types import SimpleNamespace
 
-    monkeypatch.setattr(_rates, "time", SimpleNamespace(monotonic=lambda: 1000.0))
+    monkeypatch.setattr(_shared, "time", SimpleNamespace(monotonic=lambda: 1000.0))
     house.app.state.shared = SharedState.between(multiprocessing.get_context("spawn"), 1, limited=True)
     house.service.settings = replace(house.service.settings, rate=2)
     return house
 
 
 def test_a_person_is_limited_and_others_are_not(limited, monkeypatch):
-    monkeypatch.setattr(_rates, "_EFFORT", 10.0)  # no request counts as several
+    monkeypatch.setattr(_shared, "_EFFORT", 10.0)  # no request counts as several
     for name in ("ana", "ben"):
         limited.person(name, visits="analyst")
     first, second, bens = limited.token("ana"), limited.token("ana"), limited.token("ben")
@@ -63,7 +63,7 @@ def test_unknown_callers_are_limited_by_their_address(limited):
 
 
 def test_addresses_of_one_ipv6_network_are_one_caller():
-    from tacit.service.operation._rates import network_of as network
+    from tacit.service.operation._shared import network_of as network
 
     assert network("2001:db8:1:2::1") == network("2001:db8:1:2:ffff::9") != network("2001:db8:1:3::1")
     assert network("192.0.2.1") != network("192.0.2.2")

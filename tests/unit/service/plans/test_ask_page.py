@@ -7,9 +7,7 @@ import pytest
 
 from tacit.errors import TacitError
 from tacit.service.plans import plan_of, read_ask
-from tacit.service.plans._ask_page import AskPageBody, written_fields
-from tacit.service.plans._schema import example_questions
-from tacit.service.plans._usable_fixes import usable_fixes
+from tacit.service.plans._ask_page import AskPageBody, example_questions, usable_fixes, written_fields
 
 PAGE = "/datasets/visits/ask"
 SQL = "SELECT COUNT(*) AS n FROM visits"

@@ -11,8 +11,8 @@ import pytest
 
 import tacit as tc
 from tacit.service import _app
-from tacit.service.pages import _attacks
-from tacit.service.plans import _sandbox
+from tacit.service.pages import _lessons
+from tacit.service.plans import _ask_page
 from tacit.tables import rehearsal
 
 SQL = "SELECT hospital, COUNT(*) AS n, AVG(length_of_stay) AS stay FROM visits GROUP BY hospital"
@@ -126,9 +126,9 @@ def efforts(monkeypatch):
 
 def test_waiting_for_a_free_thread_is_nobodys_effort(ward, efforts, monkeypatch):
     release = threading.Event()
-    pool = _sandbox._rehearsals()
-    held = [pool.submit(release.wait, 60) for _ in range(_sandbox._AT_ONCE)]
-    monkeypatch.setattr(_sandbox, "_WAIT", 0.05)
+    pool = _ask_page._rehearsals()
+    held = [pool.submit(release.wait, 60) for _ in range(_ask_page._AT_ONCE)]
+    monkeypatch.setattr(_ask_page, "_WAIT", 0.05)
     try:
         answer = rehearse(ward)
     finally:
@@ -148,7 +148,7 @@ def test_visitors_of_the_lab_hold_up_no_rehearsal(ward, monkeypatch):
         release.wait(60)
         return {}
 
-    monkeypatch.setattr(_attacks, "attack_document", slow)
+    monkeypatch.setattr(_lessons, "attack_document", slow)
 
     async def both():
         transport = httpx.ASGITransport(app=ward.app, raise_app_exceptions=False)

@@ -1,25 +1,115 @@
-"""The ledger of a dataset that is at a service: plans are answered there, and nothing is charged here."""
+"""The ledgers of a client: that of a dataset at a service, and that of its sandbox.
+
+At a service, plans are answered there, and nothing is charged here. The account that pays is read from what
+the service shows of a dataset. A sandbox has invented rows of the declared schema, on this machine, free and
+unlimited.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 import uuid
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from tacit.client._accounts import paying_account
-from tacit.client._http_calls import path_of
-from tacit.client._problems import not_from_a_service, refusal_of
-from tacit.errors import TacitError
+from tacit.accounting import Budget, Filter, Remaining
+from tacit.client._http_calls import not_from_a_service, path_of, refusal_of
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import read_fraction
 from tacit.fixes import Say, Set
 from tacit.progress import progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tacit.accounting import Remaining
-    from tacit.client._accounts import ServiceAccount
     from tacit.client._http_calls import HttpCalls, ServiceReply
     from tacit.core import JSON
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAccount:
+    """An account at a service: its name, its budget and what is left of it.
+
+    Parameters
+    ----------
+    name, purpose
+        Its name, and what it may be spent for.
+    budget
+        What may be learned in total.
+    remaining
+        What can be used now: what is left here, or of the dataset if that is less.
+    state
+        What was spent, in every detail; None where the service does not show it.
+    """
+
+    name: str
+    purpose: str
+    budget: Budget
+    remaining: Remaining
+    state: Filter | None = None
+
+    @property
+    def filter(self) -> Filter:
+        """The budget and what was spent of it."""
+        if self.state is None:
+            raise TacitError(
+                "not-allowed",
+                "the service does not show in detail how much of an account was spent",
+                fix="ask the service for the price of the question",
+            )
+        return self.state
+
+
+def check_purpose(purpose: str) -> None:
+    """Refuse a question or a request that does not say what its answers are for."""
+    if not purpose.strip():
+        raise bad_parameter("purpose", "what the answer is for", purpose, fix=Set(purpose="monthly report"))
+
+
+def paying_account(document: Mapping[str, Any], named: str | None) -> ServiceAccount | None:
+    """Return the account that pays: the one that was named, else the newest allotment, else the dataset's.
+
+    None if there is no account of that name. The service chooses in the same way, but for a question that was
+    paid for, or approved, it takes the account that paid or was opened for it.
+    """
+    below = [one for one in document["accounts"] if one.get("mine", not document.get("oversees", False))]
+    if named is not None:
+        found = [one for one in document["accounts"] if one["account"] == named]
+    else:
+        found = sorted((one for one in below if not one.get("plan")), key=_age)[-1:]
+    if found:
+        return _account(found[0], str(found[0]["account"]))
+    return None if named is not None else _account(document, str(document["name"]))
+
+
+def _age(account: Mapping[str, Any]) -> tuple[str, str]:
+    return str(account.get("created", "")), str(account["account"])
+
+
+def _account(shown: Mapping[str, Any], name: str) -> ServiceAccount:
+    whole = _amounts(shown["budget"])
+    budget = Budget(whole["epsilon"], whole["delta"] or 0, rho=whole["rho"])
+    left = _amounts(shown.get("left_to_use", shown["left"]))
+    remaining = Remaining(left["epsilon"], left["delta"] or Fraction(0), left["rho"], budget)
+    state = shown.get("filter")
+    purpose = str(shown.get("purpose", ""))
+    return ServiceAccount(
+        name, purpose, budget, remaining, None if state is None else Filter.from_json(state)
+    )
+
+
+def _amounts(written: Mapping[str, Any]) -> dict[str, Fraction | None]:
+    """Read an amount: exact numbers as text."""
+    exact = written["exact"]
+    return {name: _number(exact.get(name)) for name in ("epsilon", "delta", "rho")}
+
+
+def _number(text: str | None) -> Fraction | None:
+    return None if text is None else read_fraction(text if "/" in text else f"{text}/1")
+
 
 #: Seconds between two looks at a question that waits; the service says how long it takes where it knows.
 _LOOK: Final = 0.3
@@ -212,3 +302,75 @@ def _pause(query: Mapping[str, Any]) -> float:
 def elsewhere(what: str, fix: str) -> TacitError:
     """Return the refusal of what only the service can do."""
     return TacitError("not-allowed", what, why="the ledger and the data are at the service", fix=fix)
+
+
+#: The mark of an answer of a sandbox.
+INVENTED: Final = "a rehearsal on invented rows: these numbers say nothing about anybody"
+
+
+class SandboxLedger:
+    """The ledger of a sandbox: it charges nobody, and every answer says that its rows were invented.
+
+    Guarantee: nothing is sent to the service, and nothing of the data is involved. The rows are a function of
+    the public facts.
+
+    Parameters
+    ----------
+    facts
+        The public facts of the dataset.
+    """
+
+    def __init__(self, facts: Mapping[str, JSON]) -> None:
+        self._facts = facts
+
+    def answer(
+        self,
+        plan: Mapping[str, JSON],
+        *,
+        account: str | None,
+        purpose: str,
+        key: str | None,
+        stored: bool = False,
+    ) -> Mapping[str, JSON] | None:
+        """Answer a plan from invented rows; nothing is stored."""
+        del account, purpose, key
+        if stored:
+            return None
+        from tacit.ledger import Ledger
+        from tacit.tables import open_facts, rehearsal
+
+        planned = open_facts(self._facts, Ledger.memory())
+        promised: dict[str, Any] = dict(planned.plan_from(plan).promised)
+        digest = hashlib.sha256(json.dumps(self._facts, sort_keys=True).encode()).digest()
+        trial = rehearsal(planned, seed=int.from_bytes(digest[:8], "big"), budget=Budget(**promised))
+        release = trial.plan_from(plan).release()
+        return {**release.to_json(), "marks": [INVENTED, *release.marks]}
+
+    def account(self, name: str) -> NoReturn:
+        """Refuse: nothing is charged in a sandbox."""
+        raise TacitError(
+            "unknown-account",
+            f"the sandbox of {name!r} has no account",
+            fix="release the plan: in the sandbox it is free and unlimited",
+        )
+
+    def remaining(self, account: str, *, block: str | None = None) -> NoReturn:
+        """Refuse: a sandbox has no budget."""
+        del block
+        self.account(account)
+
+    def create_account(self, name: str, **_: object) -> NoReturn:
+        """Refuse: nothing is charged in a sandbox."""
+        self.account(name)
+
+    def paid_release(self, account: str, plan: str, *, version: int | None = None) -> None:
+        """Return nothing: a sandbox stores no answer."""
+        del account, plan, version
+
+    def draw(self, *_: object, **__: object) -> NoReturn:
+        """Refuse: `answer` draws."""
+        raise elsewhere("nothing is drawn from a sandbox in this way", "release the plan")
+
+    def run(self, *_: object, **__: object) -> NoReturn:
+        """Refuse: a rehearsal is one draw."""
+        raise elsewhere("a run of many draws cannot be rehearsed", "rehearse a plan of one draw")

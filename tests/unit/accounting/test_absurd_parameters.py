@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from tacit.accounting import Cost
-from tacit.accounting.numeric._bracket import NotConverged, U
-from tacit.accounting.numeric._fourier_line import LineChoice, evaluate
-from tacit.accounting.numeric._loss_sum import LossSum, log_moment
-from tacit.accounting.numeric._mgf import GaussianMgf, MgfLine
+from tacit.accounting.numeric._arithmetic import NotConverged, U
+from tacit.accounting.numeric._fourier import LineChoice, evaluate
+from tacit.accounting.numeric._mgf import GaussianMgf, LossSum, MgfLine, log_moment
 
 F = Fraction
 

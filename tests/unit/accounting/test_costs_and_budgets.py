@@ -16,9 +16,9 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from tacit.accounting import Budget, Cost, Spend
-from tacit.accounting.numeric._bracket import NotConverged
+from tacit.accounting.numeric._arithmetic import NotConverged
+from tacit.accounting.numeric._atoms import connect_dots
 from tacit.accounting.numeric._curve import Curve
-from tacit.accounting.numeric._finite_pair import connect_dots
 from tacit.errors import TacitError
 
 F = Fraction

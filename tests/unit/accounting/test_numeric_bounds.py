@@ -26,14 +26,14 @@ from tacit.accounting._laws import (
 )
 from tacit.accounting.numeric import Bracket, delta_bounds, epsilon_bounds, loss_exceeds, renyi_divergence
 from tacit.accounting.numeric._accountants import DitheredAccountant
-from tacit.accounting.numeric._bracket import NotConverged, settle
+from tacit.accounting.numeric._arithmetic import NotConverged, settle
+from tacit.accounting.numeric._atoms import connect_dots
 from tacit.accounting.numeric._curve import closed_curve
 from tacit.accounting.numeric._factors import factors_of
-from tacit.accounting.numeric._finite_pair import connect_dots
 from tacit.accounting.numeric._fourier import FourierInversion
 from tacit.accounting.numeric._gaussian import gaussian_delta, gaussian_epsilon
-from tacit.accounting.numeric._infinite_loss import split_infinite_loss
 from tacit.accounting.numeric._lattice import lattice_accountant
+from tacit.accounting.numeric._sum_facts import split_infinite_loss
 
 MIXED = canonical(
     [(lap("0.1"), 50), (gauss(10), 50), (coin("0.2"), 20), (DiscreteGaussianLoss(F(8), F(1)), 30)]

@@ -15,20 +15,15 @@ from tacit.accounting._laws import (
     canonical,
 )
 from tacit.accounting.numeric import epsilon_bounds
-from tacit.accounting.numeric._accountant_choice import _PROPER, mirrored
-from tacit.accounting.numeric._atoms import Atoms
-from tacit.accounting.numeric._bounds import _epsilon, delta_of
+from tacit.accounting.numeric._atoms import Atoms, connect_dots
+from tacit.accounting.numeric._bounds import _PROPER, _epsilon, delta_of, mirrored
 from tacit.accounting.numeric._curve import closed_curve, curve
-from tacit.accounting.numeric._dot import dot
-from tacit.accounting.numeric._exponential_sums import _spread_transform, transform
 from tacit.accounting.numeric._factors import factors_of
-from tacit.accounting.numeric._finite_pair import connect_dots
-from tacit.accounting.numeric._fourier import FourierInversion
-from tacit.accounting.numeric._fourier_line import evaluate
-from tacit.accounting.numeric._gaussian import gaussian_delta
-from tacit.accounting.numeric._loss_sum import LossSum
+from tacit.accounting.numeric._fourier import FourierInversion, evaluate
+from tacit.accounting.numeric._gaussian import CommonPartMgf, SampledGaussianMgf, gaussian_delta
+from tacit.accounting.numeric._mgf import LossSum
+from tacit.accounting.numeric._quadrature import _spread_transform, dot, transform
 from tacit.accounting.numeric._rare_losses import choose_cut, difference, visible_cuts
-from tacit.accounting.numeric._sampled_gaussian import CommonPartMgf, SampledGaussianMgf
 
 # --- bounds inside the engines ------------------------------------------------------------
 

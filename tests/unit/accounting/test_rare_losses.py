@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tacit.accounting import Cost
-from tacit.accounting.numeric._bracket import NotConverged
+from tacit.accounting.numeric._arithmetic import NotConverged
 from tacit.accounting.numeric._factors import factors_of
 from tacit.accounting.numeric._fourier import FourierInversion
-from tacit.accounting.numeric._rare_lattice import rare_accountant
+from tacit.accounting.numeric._rare_losses import rare_accountant
 
 
 def gaussian(q, sigma, times):

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from tacit.accounting import Cost
-from tacit.accounting.numeric._response_blanket import blanket_delta
-from tacit.accounting.numeric._shuffled import shuffled_delta
+from tacit.accounting.numeric._shuffled import blanket_delta, shuffled_delta
 from tacit.errors import TacitError
 
 

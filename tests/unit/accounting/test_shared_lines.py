@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from tacit.accounting import Cost
-from tacit.accounting.numeric import _accountant_choice, _bounds, _fourier_line
+from tacit.accounting.numeric import _bounds, _fourier
 from tacit.accounting.numeric._fourier import FourierInversion
 from tacit.accounting.numeric._lattice import lattice_accountant
-from tacit.accounting.numeric._loss_sum import LossLattice, LossSum
-from tacit.accounting.numeric._mgf import GaussianMgf
+from tacit.accounting.numeric._mgf import GaussianMgf, LossLattice, LossSum
 
 
 @pytest.mark.parametrize(("q", "e", "times"), [(0.001, 1.0, 1000), (0.01, 0.5, 500), (0.05, 1.0, 2000)])
@@ -21,13 +20,13 @@ def test_an_added_unit_on_the_line_of_a_removed_one_reads_what_its_own_line_read
     parts = (times * Cost.laplace(scale=1, sensitivity=e).sampled(q)).parts
     at = _bounds.epsilon_bounds(parts, 1e-5).upper
     _bounds.delta_of(parts, at, add=0)
-    shared, own = _accountant_choice.alike(parts, at), _bounds.delta_of(parts, at, add=1)
+    shared, own = _bounds.alike(parts, at), _bounds.delta_of(parts, at, add=1)
     assert own.lower <= shared <= own.upper * (1 + 1e-5)
 
 
 def test_no_line_is_shared_before_one_served():
     parts = (300 * Cost.laplace(scale=1, sensitivity=1).sampled(0.003)).parts
-    assert _accountant_choice.alike(parts, 0.1234567) == math.inf
+    assert _bounds.alike(parts, 0.1234567) == math.inf
 
 
 @pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-9])
@@ -44,12 +43,12 @@ def test_the_lower_law_reads_the_same_on_the_lines_of_the_upper_one():
 
 
 def test_many_nodes_are_added_up_like_few(monkeypatch):
-    choice = _fourier_line.LineChoice(2.0, 4.0, 4000.0, -8.0, 1.0, -10.0)
-    line = _fourier_line.evaluate(LossSum(((GaussianMgf(1.0), 3),)), choice)
+    choice = _fourier.LineChoice(2.0, 4.0, 4000.0, -8.0, 1.0, -10.0)
+    line = _fourier.evaluate(LossSum(((GaussianMgf(1.0), 3),)), choice)
     assert len(line.t) > 512
     sums = [line.sums(e) for e in (0.0, 1.5, -2.0, 6.25)]
-    monkeypatch.setattr(_fourier_line, "_MANY", 1 << 20)
-    plain = _fourier_line.evaluate(LossSum(((GaussianMgf(1.0), 3),)), choice)
+    monkeypatch.setattr(_fourier, "_MANY", 1 << 20)
+    plain = _fourier.evaluate(LossSum(((GaussianMgf(1.0), 3),)), choice)
     for found, e in zip(sums, (0.0, 1.5, -2.0, 6.25), strict=True):
         value, error, slope = replace(plain, seen={}).sums(e)
         assert abs(found[0] - value) <= error
@@ -59,7 +58,7 @@ def test_many_nodes_are_added_up_like_few(monkeypatch):
 
 def test_the_kernel_of_a_lattice_is_a_geometric_sum():
     lattice = LossLattice(0.0, 1e-3)
-    kernel = _fourier_line._kernel(3.0, 1.0, 500, lattice, True)
+    kernel = _fourier._kernel(3.0, 1.0, 500, lattice, True)
     z = 3.0 + 2j * math.pi * np.arange(501)
     np.testing.assert_allclose(kernel.first, -1 / np.expm1(-z * 1e-3), rtol=1e-14)
     np.testing.assert_allclose(kernel.second, -1 / np.expm1(-(z + 1) * 1e-3), rtol=1e-14)

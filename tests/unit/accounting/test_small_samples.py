@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from tacit.accounting import Cost
-from tacit.accounting.numeric._bracket import NotConverged
+from tacit.accounting.numeric._arithmetic import NotConverged
 from tacit.accounting.numeric._fourier import FourierInversion
-from tacit.accounting.numeric._gauss_rule import gauss_rule
-from tacit.accounting.numeric._loss_sum import LossSum
-from tacit.accounting.numeric._sampled_gaussian import SampledGaussianMgf
-from tacit.accounting.numeric._small_samples import SmallSampleAccountant
-from tacit.accounting.numeric._truncated_gaussian import Reach, TruncatedGaussianMgf
+from tacit.accounting.numeric._gaussian import SampledGaussianMgf
+from tacit.accounting.numeric._mgf import LossSum
+from tacit.accounting.numeric._quadrature import gauss_rule
+from tacit.accounting.numeric._small_samples import Reach, SmallSampleAccountant, TruncatedGaussianMgf
 
 CUTS = [
     (1e-6, 1.0, False, 6.0, 2e4, 1.7e5),

@@ -14,8 +14,7 @@ import pytest
 from tacit.accounting import Cost
 from tacit.accounting._laws import DiscreteLaplaceLoss, PureLoss
 from tacit.accounting.numeric._curve import closed_curve
-from tacit.accounting.numeric._lattice import lattice_accountant
-from tacit.accounting.numeric._snapped import _above, _below, snapped_accountant
+from tacit.accounting.numeric._lattice import _above, _below, lattice_accountant, snapped_accountant
 
 F = Fraction
 

@@ -9,47 +9,441 @@
 | losses without a common lattice or a smooth part | Fourier inversion, with a tiny Gaussian added |
 | a part known only by rho or a Renyi curve; sums for which the others do not converge | Renyi divergences |
 
-Infinite loss is kept apart: delta = m + (1 - m) delta_rest. Both directions are read. Branches and groups are
-resolved before they come here. The proofs are in docs/proofs/accounting.md.
+If the accountant of a sum cannot answer, another one is chosen. Infinite loss is kept apart: delta = m + (1 -
+m) delta_rest. Both directions are read. Branches and groups are resolved before they come here. The proofs
+are in docs/proofs/accounting.md.
+
+Losses of bounded range are composed in blocks, whatever depends on answers. One loss of range epsilon is
+largest at a threshold for two values, t and t - epsilon, and the t that is worst depends on the threshold.
+Composing the law that is worst at *every* threshold is loose. A block of k such losses is read at once
+instead: F_k(x), the largest delta at threshold x over all rules that choose each t by the earlier answers,
+follows from F_(k-1) by one maximum over t. F_k is convex in exp(x), so upper values on a grid, joined by
+straight lines, stay upper values, and on each line the maximum has a closed form. A block is then a finite
+pair like any other. The proof is docs/proofs/accounting.md, section 6.
 """
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from tacit.accounting._laws import (
     BoundedRangeLoss,
     CategoricalResponseLoss,
+    DiscreteGaussianLoss,
+    GaussianLoss,
     GroupLoss,
     LaplaceLoss,
     LossLaw,
     Parts,
     PureLoss,
+    RandomizedResponseLoss,
+    RenyiLoss,
     SampledLoss,
     ShuffledLoss,
     ShuffledResponseLoss,
+    ZCDPLoss,
     canonical,
 )
-from tacit.accounting.numeric._accountant_choice import alike, answer, mirrored, served
-from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, larger, root
-from tacit.accounting.numeric._curve import both_sides
-from tacit.accounting.numeric._factors import factors_of
-from tacit.accounting.numeric._gaussian import gaussian_tail
-from tacit.accounting.numeric._infinite_loss import can_be_infinite, split_infinite_loss
-from tacit.accounting.numeric._lattice import lattice_accountant
-from tacit.accounting.numeric._lattice_laws import on_lattice
-from tacit.accounting.numeric._loss_sum import log_moment, peak, spread, steer
-from tacit.accounting.numeric._sum_facts import exact_largest_loss, gaussian_mu2, largest_loss, plain
+from tacit.accounting.numeric._accountants import (
+    Accountant,
+    DitheredAccountant,
+    GaussianAccountant,
+    LeakyAccountant,
+    RenyiAccountant,
+    SingleLawAccountant,
+)
+from tacit.accounting.numeric._arithmetic import Bracket, NotConverged, U, as_float, larger, root
+from tacit.accounting.numeric._atoms import Atoms, connect_dots
+from tacit.accounting.numeric._curve import Curve, both_sides, curve
+from tacit.accounting.numeric._factors import Factors, factors_of
+from tacit.accounting.numeric._fourier import FourierInversion
+from tacit.accounting.numeric._gaussian import SampledGaussianMgf, gaussian_tail
+from tacit.accounting.numeric._lattice import (
+    Pmf,
+    are_few,
+    can_snap,
+    composed,
+    convolved,
+    lattice_accountant,
+    listed_accountant,
+    on_lattice,
+    snapped_accountant,
+    two_point_accountant,
+)
+from tacit.accounting.numeric._mgf import (
+    DiscreteGaussianMgf,
+    DiscreteLaplaceMgf,
+    GaussianMgf,
+    LaplaceMgf,
+    LossSum,
+    ResponseMgf,
+    log_moment,
+    peak,
+    spread,
+    steer,
+)
+from tacit.accounting.numeric._rare_losses import is_rare, rare_accountant
+from tacit.accounting.numeric._sampled_laplace import SampledLaplaceMgf
+from tacit.accounting.numeric._shuffled_lattice import shuffled_accountant
+from tacit.accounting.numeric._small_samples import small_sample_accountant
+from tacit.accounting.numeric._sum_facts import (
+    can_be_infinite,
+    exact_largest_loss,
+    gaussian_mu2,
+    largest_loss,
+    plain,
+    split_infinite_loss,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from tacit.accounting.numeric._loss_sum import LossSum
+    from tacit.accounting.numeric._fourier import Spectrum
     from tacit.accounting.numeric._mgf import Reals
+
+
+_WORK = 7e5  # cells^2 times size^1.5 of one block: about a tenth of a second
+_CELLS = (32, 24, 16, 12, 8, 6)  # grid steps in one epsilon
+_WIDTH = 11.5  # standard deviations on either side of the grid
+_MIN_EPSILON, _MAX_EPSILON = 1e-6, 4.0  # epsilons: below, rounding matters; above, few losses are composed
+_LOOSE = 0.06  # estimated excess from which the zCDP reading is better anyway
+
+
+class _Plan(NamedTuple):
+    """How many losses make one block, how many blocks there are, and the grid steps in one epsilon."""
+
+    size: int
+    blocks: int
+    cells: int
+
+
+@lru_cache(maxsize=64)
+def block_accountants(parts: Parts, *, add: int) -> tuple[Accountant, ...]:
+    """Return accountants, the best first, for a sum in which one bounded-range law occurs at least twice.
+
+    They read this law by blocks. Other laws keep their own pairs. Upper values only.
+    """
+    law, times = max(
+        ((law, times) for law, times in parts if isinstance(law, BoundedRangeLoss)),
+        key=lambda part: part[1] * part[0].epsilon ** 2,
+    )
+    plan = _plan(times)
+    epsilon = as_float(law.epsilon) * (1 + 4 * U)
+    if times < 2 or plan is None or not _MIN_EPSILON < epsilon < _MAX_EPSILON:
+        raise NotConverged
+    step, curves = _curves(epsilon, plan.size, plan.cells)
+    last = times - (plan.blocks - 1) * plan.size
+    sizes = {plan.size: plan.blocks - 1}
+    sizes[last] = sizes.get(last, 0) + 1
+    found = [(_pmf(curves[size], step), often) for size, often in sizes.items() if often]
+    leak = -math.expm1(sum(often * math.log1p(-leak) for (_, leak), often in found)) * (1 + 64 * U)
+    blocks = [(pmf, often) for (pmf, _), often in found]
+    others: list[tuple[LossLaw, int]] = [part for part in parts if part[0] != law]
+    if others:
+        return _beside(blocks, tuple(others), leak, add=add)
+    total = convolved(blocks, step) if plan.blocks == 1 else composed(blocks, step)
+    return (LeakyAccountant(total, leak, exact=False),)
+
+
+def _beside(blocks: list[tuple[Pmf, int]], others: Parts, leak: float, *, add: int) -> tuple[Accountant, ...]:
+    found = factors_of(others, add=add)
+    atoms = [
+        (Atoms(as_float(pmf.offset) + as_float(pmf.step) * kept, pmf.masses[kept], pmf.slack), often)
+        for pmf, often in blocks
+        for kept in [np.flatnonzero(pmf.masses)]
+    ]
+    loss_sum = LossSum((*found.loss_sum.factors, *atoms))
+    leak = (leak + found.leak) * (1 + 4 * U)
+    ways: list[Accountant] = [
+        FourierInversion(loss_sum),
+        *(DitheredAccountant(loss_sum, times) for times in (0.4, 6.0)),
+    ]
+    return tuple(LeakyAccountant(way, leak, exact=False) for way in ways)
+
+
+def _plan(times: int) -> _Plan | None:
+    """Choose size and grid by their estimated excess: 1/(2 cells^2), and 0.0035 for each further block."""
+    best, found = _LOOSE, None
+    for cells in _CELLS:
+        most = math.floor((_WORK / cells**2) ** (2 / 3))
+        blocks = -(-times // most)
+        excess = 0.5 / cells**2 + 0.0035 * (blocks - 1)
+        if excess < best:
+            best, found = excess, _Plan(-(-times // blocks), blocks, cells)
+    return found
+
+
+class _Grid(NamedTuple):
+    """The thresholds j g for whole numbers j from -reach to reach, g = epsilon / cells."""
+
+    epsilon: float
+    cells: int
+    reach: int
+
+    def y(self, margin: int = 0) -> Reals:
+        """Return exp(x) on the grid, with a margin of further points on both sides."""
+        ends = self.reach + margin
+        found: Reals = np.exp(self.epsilon / self.cells * np.arange(-ends, ends + 1))
+        return found
+
+
+@lru_cache(maxsize=16)
+def _curves(epsilon: float, size: int, cells: int) -> tuple[Fraction, dict[int, Reals]]:
+    """Return the grid step, and for each number of losses up to the size the upper values, around 0."""
+    found: dict[int, Reals] = {}
+    values = np.array([1 - math.exp(-epsilon / cells), 0.0, 0.0])  # no loss at all, on three points
+    for number in range(1, size + 1):
+        reach = (_WIDTH * math.sqrt(number) / 2 + number * epsilon / 8 + 1) * cells
+        grid = _Grid(epsilon, cells, min(math.ceil(reach), number * cells))
+        values = _one_more(grid, _extended(values, grid))
+        places = np.arange(-grid.reach, grid.reach + 1)
+        values = np.minimum(np.where(places >= number * cells, 0.0, values), 1.0)
+        found[number] = values
+    return Fraction(epsilon) / cells, found
+
+
+def _extended(values: Reals, grid: _Grid) -> Reals:
+    """Continue upper values by one epsilon beyond the grid: on the left 1 - y and a bit, level on the right.
+
+    F(y) - (1 - y) rises in y, because the slope of F is at least -1, and F itself falls.
+    """
+    y = grid.y(grid.cells)
+    more = (len(y) - len(values)) // 2
+    ahead = max(float(values[0] - (1 - y[more])), 0.0) + 4 * U
+    return np.concatenate([1 - y[:more] + ahead, values, np.full(more, values[-1])])
+
+
+def _one_more(grid: _Grid, before: Reals) -> Reals:
+    """Return upper values for one more loss, the largest over t.
+
+    Between two grid points F is at most a line a - b y. For t in one cell of the grid, r = exp(t) and E =
+    exp(epsilon), (E - 1) times delta is C - alpha r - beta / r. With the lines (a0, b0) of the cell around
+    x - t and (a1, b1) of the cell around x - t + epsilon, alpha = a0 - a1 and beta = E y (b0 - b1).
+    """
+    cells, g, e = grid.cells, grid.epsilon / grid.cells, math.exp(grid.epsilon)
+    y, around = grid.y(), grid.y(cells)
+    slopes = np.diff(before) / -np.diff(around)
+    heads = sliding_window_view(before[:-1] + slopes * around[:-1], len(y))
+    slopes = sliding_window_view(slopes, len(y))
+    near, far = slice(cells - 1, None, -1), slice(2 * cells - 1, cells - 1, -1)  # cells of t from 0 upwards
+    low, high = (np.exp(g * np.arange(first, cells + first))[:, None] for first in (0, 1))
+    a0, b0, a1, b1 = heads[near], slopes[near] * y, heads[far], slopes[far] * (y * e)
+    alpha, beta = a0 - a1, e * b0 - b1
+    constant = e * a0 + b0 - a1 - b1
+    # Of a convex function both are positive. Where rounding made one of them negative, the largest value is
+    # at the end that the clipping finds; where it made both negative, it may be at the high end.
+    r = np.clip(np.sqrt(np.maximum(beta, 0.0) / np.maximum(alpha, 1e-300)), low, high)
+    largest: Reals = (constant - alpha * r - beta / r).max(axis=0)
+    if ((alpha < 0) & (beta < 0)).any():
+        largest = np.maximum(largest, (constant - alpha * high - beta / high).max(axis=0))
+    rounding = (96 + 8 * g * grid.reach) * U * e * (heads[0] + slopes[0] * y)
+    found: Reals = (largest + rounding) / (e - 1)
+    return found
+
+
+def _pmf(values: Reals, step: Fraction) -> tuple[Pmf, float]:
+    """Return a finite pair above the upper values, on the grid, and its infinite loss."""
+    first = -(len(values) // 2)
+    grid = as_float(step) * (first + np.arange(len(values)))
+    pair = connect_dots(Curve(lambda _: values, lambda _: values, grid[0], grid[-1]), grid)
+    masses = np.zeros(len(values))
+    masses[np.round((pair.losses - grid[0]) / as_float(step)).astype(int)] = pair.masses
+    return Pmf(first * step, step, masses, 4 * U + pair.slack), pair.infinite
+
+
+#: Pairs of probabilities without infinite loss; with a unit added, each is its own mirror image.
+_PROPER = (
+    DiscreteGaussianMgf, DiscreteLaplaceMgf, GaussianMgf, LaplaceMgf, ResponseMgf,
+    SampledGaussianMgf, SampledLaplaceMgf,
+)  # fmt: skip
+
+_DITHERS = tuple(partial(DitheredAccountant, times=times) for times in (0.4, 1.5, 6.0, 36.0))
+
+
+def answer(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: int, lower: bool = True) -> Bracket:
+    """Return the best bounds; families of mechanisms get their lower value from one of their members.
+
+    Without `lower`, a family that is known by its moments gets none: the member would be read for nothing.
+    """
+    found = _first(parts, ask, add=add)
+    if any(isinstance(law, BoundedRangeLoss) for law, _ in parts):
+        known = canonical(
+            (ZCDPLoss(law.epsilon**2 / 8) if isinstance(law, BoundedRangeLoss) else law, k)
+            for law, k in parts
+        )
+        for other in (_first(known, ask, add=add), _by_blocks(parts, ask, add=add)):
+            found = found if found.upper <= other.upper else other
+    if not lower and found.method == "renyi":
+        return found
+    if any(isinstance(law, BoundedRangeLoss | ZCDPLoss | RenyiLoss) for law, _ in parts):
+        member = canonical(pair for law, k in parts for pair in _member(law, k))
+        least = _first(member, ask, add=add).lower if member else 0.0
+        found = Bracket(min(least, found.upper), found.upper, found.method)
+    return found
+
+
+def mirrored(parts: Parts, e: float) -> float:
+    """Return an upper value of delta(e) if a unit is added, from what was computed for one removed.
+
+    It is infinite if nothing at hand tells.
+    """
+    found = factors_of(parts, add=0)
+    if found.leak or not all(isinstance(law, _PROPER) for law, _ in found.loss_sum.factors):
+        return math.inf
+    for make in (small_sample_accountant, FourierInversion):
+        if make in found.kept:
+            try:
+                upper: float = found.kept[make].mirrored(e)
+            except NotConverged:
+                continue
+            return upper
+    return math.inf
+
+
+def alike(parts: Parts, e: float) -> float:
+    """Return an upper value of delta(e) if a unit is added, on the line that served e if one is removed.
+
+    The choice of the line is the only thing that is shared, and every line is valid. It is infinite if no
+    line served.
+    """
+    if served(parts, e) is None:
+        return math.inf
+    found = factors_of(parts, add=1)
+    if found.leak:
+        return math.inf
+    if alike not in found.kept:
+        like = factors_of(parts, add=0).kept[FourierInversion]
+        found.kept[alike] = FourierInversion(found.loss_sum, like=like)
+    upper: float = found.kept[alike].delta(e).upper
+    return upper
+
+
+def served(parts: Parts, e: float) -> Spectrum | None:
+    """Return the plain line that served e if a unit is removed; None if there is none."""
+    found = factors_of(parts, add=0)
+    inversion: FourierInversion | None = found.kept.get(FourierInversion)
+    return None if inversion is None or found.leak else inversion.served(e)
+
+
+def _first(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: int) -> Bracket:
+    """Return the answer of the first accountant that has one."""
+    for make in _candidates(parts, add=add):
+        try:
+            found = ask(make())
+        except NotConverged:
+            continue
+        if found.lower <= found.upper:
+            return found
+    return Bracket(0.0, math.inf, "none")
+
+
+def _by_blocks(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: int) -> Bracket:
+    """Return the upper value by blocks of a bounded-range law, if it is repeated."""
+    if any(isinstance(law, ZCDPLoss | RenyiLoss) for law, _ in parts):
+        return Bracket(0.0, math.inf, "none")
+    try:
+        accountants = block_accountants(parts, add=add)
+    except NotConverged:
+        return Bracket(0.0, math.inf, "none")
+    for accountant in accountants:
+        try:
+            return ask(accountant)
+        except NotConverged:
+            continue
+    return Bracket(0.0, math.inf, "none")
+
+
+def _candidates(parts: Parts, *, add: int) -> Iterator[Callable[[], Accountant]]:
+    """Yield builders of accountants, the best first, for parts without `ApproximateLoss`.
+
+    The last one always answers.
+    """
+    if any(isinstance(law, ZCDPLoss | RenyiLoss) for law, _ in parts):
+        yield lambda: _on(RenyiAccountant, factors_of(parts, add=add))
+        return
+    mu2 = gaussian_mu2(parts)
+    if mu2 is not None:
+        yield lambda: GaussianAccountant(root(mu2))
+        return
+    if len(parts) == 1 and parts[0][1] == 1 and not isinstance(parts[0][0], DiscreteGaussianLoss):
+        yield lambda: SingleLawAccountant(curve(parts[0][0], add=add))
+    whole = all(on_lattice(law) for law, _ in parts)
+    smooth = any(isinstance(law, LaplaceLoss | BoundedRangeLoss) for law, _ in parts)
+    if whole and not smooth:
+        yield lambda: lattice_accountant(parts)
+    yield from _for_sampled_or_shuffled(parts, add=add)
+    if can_snap(parts):
+        yield lambda: snapped_accountant(parts)
+    yield lambda: _on(FourierInversion, factors_of(parts, add=add))
+    yield lambda: _rare(parts, add=add)
+    if whole and smooth:
+        yield lambda: lattice_accountant(parts)
+    finite = any(isinstance(law, SampledLoss | GroupLoss) for law, _ in parts)
+    if finite:
+        yield lambda: _on(FourierInversion, factors_of(parts, add=add, finite=True))
+    if whole and smooth and are_few(parts):
+        yield lambda: snapped_accountant(parts)
+    for dither in _DITHERS:
+        yield partial(_dithered, dither, parts, add, finite)
+    yield lambda: _on(RenyiAccountant, factors_of(parts, add=add))
+
+
+def _for_sampled_or_shuffled(parts: Parts, *, add: int) -> Iterator[Callable[[], Accountant]]:
+    """Yield builders of accountants for sums only sampled or only shuffled, or of few finite laws."""
+    if all(isinstance(law, ShuffledLoss | ShuffledResponseLoss) for law, _ in parts):
+        for coarser in (1.0, 4.0, 16.0):
+            yield partial(shuffled_accountant, parts, coarser)
+    if any(isinstance(law, SampledLoss | ShuffledLoss | ShuffledResponseLoss) for law, _ in parts):
+        yield lambda: _on(_listed, factors_of(parts, add=add))
+    if len(parts) == 1 and isinstance(parts[0][0], SampledLoss):
+        yield lambda: _on(small_sample_accountant, factors_of(parts, add=add))
+
+
+def _rare(parts: Parts, *, add: int) -> Accountant:
+    if not is_rare(parts):
+        raise NotConverged
+    return rare_accountant(parts, add=add)
+
+
+def _dithered(dither: Callable[[LossSum], Accountant], parts: Parts, add: int, finite: bool) -> Accountant:  # noqa: FBT001
+    return _on(dither, factors_of(parts, add=add, finite=finite))
+
+
+def _listed(loss_sum: LossSum) -> Accountant:
+    """Return the accountant for few finite laws: their losses are listed."""
+    laws = [(law, times) for law, times in loss_sum.factors if isinstance(law, Atoms)]
+    if len(laws) < len(loss_sum.factors):
+        raise NotConverged
+    if len(laws) == 1 and len(laws[0][0].losses) == 2:
+        return two_point_accountant(*laws[0])
+    return listed_accountant(laws)
+
+
+def _on(accountant: Callable[[LossSum], Accountant], found: Factors) -> Accountant:
+    """Return the accountant for the factors; the part outside them is added as infinite loss."""
+    if accountant not in found.kept:
+        found.kept[accountant] = accountant(found.loss_sum)
+    inner: Accountant = found.kept[accountant]
+    return inner if found.exact and not found.leak else LeakyAccountant(inner, found.leak, found.exact)
+
+
+def _member(law: LossLaw, times: int) -> list[tuple[LossLaw, int]]:
+    """Return one member of the family of laws that a law stands for."""
+    match law:
+        case BoundedRangeLoss(epsilon):
+            return [(RandomizedResponseLoss(epsilon / 2), times)]
+        case ZCDPLoss(rho):
+            return [(GaussianLoss(Fraction(1), Fraction(math.sqrt(as_float(2 * rho)) * (1 - 1e-12))), times)]
+        case RenyiLoss():
+            return []
+    return [(law, times)]
+
 
 _FIRST = np.array([1e-9])  # a tilt at which the loss has about its own mean and spread
 _NEARLY = 1.5  # difference of log-moments

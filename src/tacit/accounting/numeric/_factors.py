@@ -27,26 +27,22 @@ from tacit.accounting._laws import (
     ShuffledResponseLoss,
     ZCDPLoss,
 )
-from tacit.accounting.numeric._atoms import Atoms
-from tacit.accounting.numeric._bracket import NotConverged, U, as_float, root
-from tacit.accounting.numeric._bulk_curve import reach_of
-from tacit.accounting.numeric._curve import Curve, curve, curve_of_sum, in_bulk
-from tacit.accounting.numeric._finite_pair import FinitePair, connect_dots
-from tacit.accounting.numeric._grouped_gaussian import GroupedGaussianMgf
-from tacit.accounting.numeric._lattice import lattice_accountant
-from tacit.accounting.numeric._lattice_laws import discrete_gaussian, on_lattice
-from tacit.accounting.numeric._loss_sum import LossSum
+from tacit.accounting.numeric._accountants import RenyiCurveMgf
+from tacit.accounting.numeric._arithmetic import NotConverged, U, as_float, root
+from tacit.accounting.numeric._atoms import Atoms, FinitePair, connect_dots
+from tacit.accounting.numeric._curve import Curve, curve, curve_of_sum, in_bulk, reach_of
+from tacit.accounting.numeric._gaussian import GroupedGaussianMgf, SampledGaussianMgf
+from tacit.accounting.numeric._lattice import discrete_gaussian, lattice_accountant, on_lattice
 from tacit.accounting.numeric._mgf import (
     DiscreteLaplaceMgf,
     Factor,
     GaussianMgf,
     LaplaceMgf,
+    LossSum,
     RangeMgf,
     Reals,
     ResponseMgf,
 )
-from tacit.accounting.numeric._renyi import RenyiCurveMgf
-from tacit.accounting.numeric._sampled_gaussian import SampledGaussianMgf
 from tacit.accounting.numeric._sampled_laplace import SampledLaplaceMgf
 from tacit.accounting.numeric._shuffled_lattice import response_atoms
 from tacit.accounting.numeric._sum_facts import gaussian_mu2, law_mu2, mixed, plain, sampled_gaussian

@@ -1,7 +1,22 @@
-"""The lattice accountant of numeric accounting: sums of laws on one lattice.
+"""The lattice accountant of numeric accounting: laws on a lattice, and their sums.
 
-Few points are composed by plain convolution, many by Fourier inversion. Whole-number noise is exact; Laplace
-noise lies between two lattice laws. The proof is docs/proofs/accounting.md, section 5.
+**Laws on a lattice** are exact for whole-number noise, and bounds for Laplace noise. An exact lattice law is
+a positive array of P-masses on ``offset + i * step``. A loss with P-density kappa exp(l/2) on [-e, e] (so its
+Q-density is kappa exp(-l/2)) lies between two lattice laws with a step g that divides e. The upper law splits
+each cell to its edges and keeps its P- and Q-mass (connect the dots): it has 4 kappa exp(l/2) tanh(g/4) on
+inner points and half of that on the ends. The lower law merges cells of width 2g, whose ratio of masses is
+exp(centre): it has 4 kappa exp(l/2) sinh(g/2) on every other point. The proof is docs/proofs/accounting.md,
+section 5.
+
+**Sums.** Few points are composed by plain convolution, many by Fourier inversion. Convolution adds only
+positive numbers and so keeps the relative accuracy of the smallest mass. Where only the largest losses count,
+only they are convolved. The proof is docs/proofs/accounting.md, section 5.
+
+**Bounded losses without a common lattice** are snapped to one, by finite pairs above them and laws below
+them. All laws share a step, and each has an offset of its own, so that its largest loss lies on its lattice.
+Above a law, a finite pair connects the dots of its curve. Below it, a coin or Laplace noise of slightly
+smaller epsilon, whose ends lie on a lattice of the same step, is merged into few outcomes. Both sums are
+composed once by plain convolution and serve every epsilon and delta (docs/proofs/accounting.md, section 5).
 """
 
 from __future__ import annotations
@@ -9,22 +24,266 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tacit.accounting._laws import (
+    BoundedRangeLoss,
+    CategoricalResponseLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
+    LaplaceLoss,
+    LossLaw,
     Parts,
+    PureLoss,
+    RandomizedResponseLoss,
 )
-from tacit.accounting.numeric._atoms import Atoms, LatticeAtoms
-from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, as_float
-from tacit.accounting.numeric._convolution import ComposedLosses, TopLosses, convolved
+from tacit.accounting.numeric._arithmetic import Bracket, NotConverged, U, as_float, settle
+from tacit.accounting.numeric._atoms import Atoms, LatticeAtoms, connect_dots
+from tacit.accounting.numeric._curve import closed_curve
 from tacit.accounting.numeric._fourier import FourierInversion
-from tacit.accounting.numeric._lattice_laws import Pmf, exact_pmf, is_exact, lattice_pmf, natural_lattice
-from tacit.accounting.numeric._loss_sum import LossLattice, LossSum
-from tacit.accounting.numeric._mgf import DiscreteGaussianMgf, DiscreteLaplaceMgf, Factor, Reals
+from tacit.accounting.numeric._mgf import (
+    DiscreteGaussianMgf,
+    DiscreteLaplaceMgf,
+    Factor,
+    LossLattice,
+    LossSum,
+    Reals,
+)
+from tacit.accounting.numeric._quadrature import dot
+from tacit.accounting.numeric._sum_facts import exact_largest_loss
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+_MAX_POINTS = 1 << 15  # points of one law
+
+
+class Pmf(NamedTuple):
+    """P-masses on ``offset + i * step``, each with a relative error of at most ``slack``."""
+
+    offset: Fraction
+    step: Fraction
+    masses: Reals
+    slack: float
+
+
+def on_lattice(law: LossLaw) -> bool:
+    """Return whether this accountant covers the law."""
+    return isinstance(
+        law,
+        RandomizedResponseLoss
+        | PureLoss
+        | CategoricalResponseLoss
+        | DiscreteLaplaceLoss
+        | LaplaceLoss
+        | BoundedRangeLoss
+        | DiscreteGaussianLoss,
+    )
+
+
+def is_exact(law: LossLaw) -> bool:
+    return not isinstance(law, LaplaceLoss | BoundedRangeLoss)
+
+
+def natural_lattice(law: LossLaw) -> tuple[Fraction, Fraction, Fraction]:
+    """Return offset, step and span of the law's own lattice; for a density, its two ends."""
+    match law:
+        case RandomizedResponseLoss(e) | PureLoss(e) | BoundedRangeLoss(e):
+            return -e, 2 * e, 2 * e
+        case CategoricalResponseLoss(e):
+            return -e, e, 2 * e
+        case LaplaceLoss(scale, s):
+            return -s / scale, 2 * s / scale, 2 * s / scale
+        case DiscreteLaplaceLoss(scale, s):
+            return -s / scale, 2 / scale, 2 * s / scale
+        case DiscreteGaussianLoss(sigma, s):
+            half = _window(sigma)
+            return s * (s - 2 * half) / (2 * sigma**2), s / sigma**2, 2 * half * s / sigma**2
+    raise NotConverged
+
+
+def _window(sigma: Fraction) -> int:
+    """Return how many points on each side hold all but exp(-722) of a discrete Gaussian."""
+    return math.ceil(38 * sigma) + 2
+
+
+def lattice_pmf(law: LossLaw, step: Fraction, *, merge: bool) -> Pmf:
+    if is_exact(law):
+        return exact_pmf(law)
+    offset, _, span = natural_lattice(law)
+    e, cells = as_float(-offset), int(span / step)
+    if cells > _MAX_POINTS:
+        raise NotConverged
+    g = as_float(step)
+    losses = g * (np.arange(cells + 1) - cells / 2)
+    if isinstance(law, LaplaceLoss):
+        shape, ends = 0.25 * np.exp((losses - e) / 2), (0.5 * math.exp(-e), 0.5)
+    else:  # kappa = 1 / (4 sinh(e/2)), without its large exponential
+        shape, ends = 0.5 * np.exp((losses - e) / 2) / -math.expm1(-e), (0.0, 0.0)
+    if merge:
+        masses = np.zeros(cells + 1)
+        masses[1::2] = 4 * math.sinh(g / 2) * shape[1::2]
+    else:
+        masses = 4 * math.tanh(g / 4) * shape
+        masses[[0, -1]] /= 2
+    masses[[0, -1]] += ends
+    return Pmf(offset, step, masses, 8 * U * (4 + e))
+
+
+def exact_pmf(law: LossLaw) -> Pmf:
+    offset, step, span = natural_lattice(law)
+    if span / step > _MAX_POINTS:
+        raise NotConverged
+    match law:
+        case RandomizedResponseLoss() | PureLoss():
+            e = as_float(step / 2)
+            high = 1 / (1 + math.exp(-e))
+            return Pmf(offset, step, np.array([math.exp(-e) * high, high]), 8 * U * (1 + e))
+        case CategoricalResponseLoss(_, k):
+            e = as_float(step)
+            high = 1 / (1 + (k - 1) * math.exp(-e))
+            low = math.exp(-e) * high
+            return Pmf(offset, step, np.array([low, (k - 2) * low, high]), 16 * U * (1 + e))
+        case DiscreteLaplaceLoss(scale, s):
+            moves = np.arange(int(s), -1, -1.0)  # x = s .. 0 has loss (s - 2x) / scale
+            rate = as_float(1 / scale)
+            masses = np.exp(-rate * moves) * (-math.expm1(-rate))
+            masses[[0, -1]] = math.exp(-rate * float(s)), 1.0
+            return Pmf(offset, step, masses / (1 + math.exp(-rate)), 8 * U * (4 + as_float(s / scale)))
+        case DiscreteGaussianLoss(sigma, _):
+            half = _window(sigma)
+            squares = (np.arange(-half, half + 1) / as_float(sigma)) ** 2 / 2
+            masses = np.exp(-squares)
+            return Pmf(offset, step, masses / masses.sum(), 8 * U * (800 + len(masses)))
+    raise NotConverged
+
+
+def discrete_gaussian(sigma: Fraction, s: Fraction) -> Factor:
+    """Return whole-number Gaussian noise as a factor: in closed form from sigma = 3, else by its atoms."""
+    if sigma >= 3:
+        return DiscreteGaussianMgf(as_float(sigma), as_float(s))
+    pmf = exact_pmf(DiscreteGaussianLoss(sigma, s))
+    kept = np.flatnonzero(pmf.masses)
+    return Atoms(as_float(pmf.offset) + as_float(pmf.step) * kept, pmf.masses[kept], pmf.slack)
+
+
+_TOPS = (64, 512)  # how many of the largest losses are tried first
+
+
+class ComposedLosses(NamedTuple):
+    """All losses of a composition, increasing, with their masses; ``places`` are exact if known."""
+
+    losses: Reals
+    masses: Reals
+    slack: float
+    places: tuple[Fraction, Fraction, NDArray[np.integer[Any]]] | None = None  # offset, step, whole numbers
+
+    def delta(self, e: float) -> Bracket:
+        above = self.losses > e
+        losses, masses = self.losses[above], self.masses[above]
+        gains = -np.expm1(e - losses)
+        value = float((masses * gains).sum())  # not by BLAS: its threads cost more than they save
+        loose = (
+            8
+            * U
+            * (abs(e) + float(np.abs(self.losses[-1])) + abs(float(self.losses[0])))
+            * float(masses.sum())
+        )
+        error = value * (self.slack + (len(losses) + 8) * U) + loose
+        return Bracket(max(0.0, value - error), min(1.0, value + error + 1e-300), "lattice")
+
+    def epsilon(self, delta: float) -> Bracket:
+        return settle(self.delta, max(0.0, self.root(delta)), delta)
+
+    def root(self, delta: float) -> float:
+        """Return about the smallest e with delta(e) <= delta; between two losses delta is P - exp(e) Q."""
+        low, high = -1, len(self.losses) - 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (
+                (low, middle) if self.delta(float(self.losses[middle])).upper <= delta else (middle, high)
+            )
+        p = float(self.masses[high:].sum())
+        q = dot(self.masses[high:], np.exp(self.losses[high] - self.losses[high:]))
+        return float(self.losses[high]) + (math.log((p - delta) / q) if p > delta else -math.inf)
+
+    def tail(self, t: float) -> float:
+        """Return an upper value of P(L > t), where t is read by its decimal notation."""
+        if self.places is None:
+            reach = float(max(abs(self.losses[0]), abs(self.losses[-1])))
+            above = self.losses > t - 4 * U * (reach + abs(t))
+        else:
+            offset, step, numbers = self.places
+            above = numbers > math.floor((Fraction(repr(t)) - offset) / step)
+        return min(1.0, float(self.masses[above].sum()) * (1 + self.slack + len(self.losses) * U) + 1e-300)
+
+
+class TopLosses:
+    """The largest losses of a composition, as many as a reading needs."""
+
+    def __init__(self, laws: list[tuple[Pmf, int]], step: Fraction) -> None:
+        self._laws, self._step = laws, step
+        self._points = 1 + sum(times * (len(pmf.masses) - 1) * int(pmf.step / step) for pmf, times in laws)
+        top = sum(
+            (times * (pmf.offset + (len(pmf.masses) - 1) * pmf.step) for pmf, times in laws), Fraction(0)
+        )
+        self._top, self._g = as_float(top), as_float(step)
+        self._found: dict[int, ComposedLosses] = {}
+
+    def _first(self, most: int) -> ComposedLosses:
+        if most not in self._found:
+            self._found[most] = convolved(self._laws, self._step, most if most < self._points else None)
+        return self._found[most]
+
+    def delta(self, e: float) -> Bracket:
+        needed = (self._top - e) / self._g + 2
+        return self._first(next((most for most in _TOPS if most > needed), self._points)).delta(e)
+
+    def epsilon(self, delta: float) -> Bracket:
+        for most in (*(most for most in _TOPS if most < self._points), self._points):
+            some = self._first(most)
+            if most == self._points or some.delta(float(some.losses[2])).lower > delta:
+                return settle(self.delta, max(0.0, some.root(delta)), delta)
+        raise NotConverged
+
+
+def convolved(laws: list[tuple[Pmf, int]], step: Fraction, most: int | None = None) -> ComposedLosses:
+    """Convolve laws whose own steps are multiples of the step; with ``most``, only that many largest losses.
+
+    Counted from the largest loss, a place of the sum needs no place of a law beyond it.
+    """
+    total, offset, slack = np.ones(1), Fraction(0), 0.0
+    for pmf, times in laws:
+        stride = int(pmf.step / step)
+        spread = np.zeros((len(pmf.masses) - 1) * stride + 1)
+        spread[::stride] = pmf.masses
+        powered, error = _power(spread if most is None else spread[::-1][:most], times, pmf.slack, most)
+        slack += error + (min(len(powered), len(total)) + 2) * U
+        total = np.convolve(total, powered)[:most]
+        offset += times * (pmf.offset if most is None else pmf.offset + (len(pmf.masses) - 1) * pmf.step)
+    numbers = np.flatnonzero(total)
+    if most is not None:
+        numbers = numbers[::-1]
+        return ComposedLosses(as_float(offset) - as_float(step) * numbers, total[numbers], slack)
+    losses = as_float(offset) + as_float(step) * numbers
+    return ComposedLosses(losses, total[numbers], slack, (offset, step, numbers))
+
+
+def _power(masses: Reals, times: int, slack: float, most: int | None = None) -> tuple[Reals, float]:
+    """Return the ``times``-fold convolution and the relative error of its entries."""
+    result, error = np.ones(1), 0.0
+    while times:
+        if times & 1:
+            error += slack + (min(len(result), len(masses)) + 2) * U
+            result = np.convolve(result, masses)[:most]
+        times >>= 1
+        if times:
+            masses, slack = np.convolve(masses, masses)[:most], 2 * slack + (len(masses) + 2) * U
+    return result, error
+
 
 _DIRECT = 4200  # most points of a composition by convolution
 _LARGE = 1 << 15  # most points of a composition by Fourier inversion
@@ -169,3 +428,99 @@ def composed(laws: list[tuple[Pmf, int]], step: Fraction) -> ComposedLosses | Fo
     """Compose laws whose own steps are multiples of the step."""
     span = sum((times * (len(pmf.masses) - 1) * pmf.step for pmf, times in laws), Fraction(0))
     return _compose(laws, step, span)
+
+
+_FEW, _MANY = 4200, 16384  # points of the sum of a dozen laws, and of more
+_DOZEN = 12
+_MAX_LAWS = 256  # so that splitting masses to the lattice moves epsilon by at most about 1e-5 of itself
+_AHEAD = 1 + Fraction(1, 2**47)  # beyond the slip of a curve, so that its value at the top is 0
+
+
+def can_snap(parts: Parts) -> bool:
+    """Return whether all laws are coins or whole-number Laplace noise, and there are not too many."""
+    return sum(times for _, times in parts) <= _MAX_LAWS and all(
+        isinstance(law, RandomizedResponseLoss | PureLoss | CategoricalResponseLoss | DiscreteLaplaceLoss)
+        for law, _ in parts
+    )
+
+
+def are_few(parts: Parts) -> bool:
+    """Return whether there are so few laws that densities may be snapped too."""
+    return sum(times for _, times in parts) <= _DOZEN
+
+
+@lru_cache(maxsize=64)
+def snapped_accountant(parts: Parts) -> LatticeAccountant:
+    """Compose bounded laws on a lattice that is not their own."""
+    number = sum(times for _, times in parts)
+    tops = sorted((_largest(law), times) for law, times in parts)
+    span = 2 * sum((times * top for top, times in tops), Fraction(0))
+    points = _FEW if number <= _DOZEN else _MANY
+    # Epsilons are often (nearly) equal: a step that divides the middle one keeps both of its ends in place.
+    middle = tops[len(tops) // 2][0]
+    cells = max(1, math.floor(2 * middle / span * (points - 2 * number - 1)))
+    wide, narrow = (
+        Fraction(as_float(2 * middle * _AHEAD**2 / cells)),
+        Fraction(as_float(2 * middle / cells / _AHEAD)),
+    )
+    if not 1e-280 < narrow <= wide < 1 or span / narrow > 2 * points:
+        raise NotConverged
+    above = [(_above(law, wide), times) for law, times in parts]
+    below = [(_below(law, narrow), times) for law, times in parts]
+    return LatticeAccountant(convolved(above, wide), convolved(below, narrow))
+
+
+def _largest(law: LossLaw) -> Fraction:
+    found = exact_largest_loss(((law, 1),))
+    if found is None:
+        raise NotConverged
+    return found
+
+
+def _above(law: LossLaw, step: Fraction) -> Pmf:
+    """Return a pair on a lattice that dominates the law; its largest loss is (nearly) that of the law."""
+    top = _largest(law) * _AHEAD
+    cells = math.ceil(2 * top / step)
+    offset = top - cells * step
+    first, g = as_float(offset), as_float(step)
+    pair = connect_dots(closed_curve(law), first + g * np.arange(cells + 1))
+    if pair.infinite:
+        raise NotConverged
+    masses = np.zeros(cells + 1)
+    masses[np.round((pair.losses - first) / g).astype(int)] = pair.masses
+    return Pmf(offset, step, masses, 4 * U)
+
+
+def _below(law: LossLaw, step: Fraction) -> Pmf:
+    """Return masses on a lattice whose delta is at most that of the law.
+
+    Whole-number Laplace noise plus independent noise is Laplace noise, so it reveals more. Of Laplace noise
+    with a smaller epsilon, cells of two steps are merged into one outcome, whose loss is their centre; if one
+    cell is left over at the top, its loss counts as its lower end.
+    """
+    cells = math.floor(2 * _largest(law) / step)
+    if isinstance(law, CategoricalResponseLoss):
+        cells -= cells % 2  # so that 0 is on the lattice
+    end = cells * step / 2
+    e, g = as_float(end), as_float(step)
+    masses: Reals = np.zeros(cells + 1)
+    if cells == 0:
+        masses[0] = 1.0
+    elif isinstance(law, LaplaceLoss) or (isinstance(law, DiscreteLaplaceLoss) and law.sensitivity > 1):
+        losses = g * (np.arange(cells + 1) - cells / 2)
+        whole = cells - cells % 2
+        masses[1:whole:2] = math.sinh(g / 2) * np.exp((losses[1:whole:2] - e) / 2)
+        if cells % 2:
+            masses[-2] -= math.expm1(-g / 2) / 2
+        masses[0] += math.exp(-e) / 2
+        masses[-1] += 0.5
+    elif isinstance(law, BoundedRangeLoss):  # a family: its lower value comes from a member
+        masses[0] = 1.0
+    elif isinstance(law, CategoricalResponseLoss):
+        masses[-1] = 1 / (1 + (law.categories - 1) * math.exp(-e))
+        masses[cells // 2] = (law.categories - 2) * math.exp(-e) * masses[-1]
+        masses[0] = math.exp(-e) * masses[-1]
+    else:
+        masses[-1] = 1 / (1 + math.exp(-e))
+        masses[0] = math.exp(-e) * masses[-1]
+    return Pmf(-end, step, masses, 8 * U * (4 + e))

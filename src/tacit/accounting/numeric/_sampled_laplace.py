@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tacit.accounting.numeric._bracket import NotConverged, U
-from tacit.accounting.numeric._exponential_sums import transform
-from tacit.accounting.numeric._gauss_rule import ELLIPSES, gauss_log_error, gauss_rule
+from tacit.accounting.numeric._arithmetic import NotConverged, U
+from tacit.accounting.numeric._gaussian import falling, stacked
 from tacit.accounting.numeric._mgf import MgfLine
-from tacit.accounting.numeric._sampled_gaussian import falling, stacked
+from tacit.accounting.numeric._quadrature import ELLIPSES, gauss_log_error, gauss_rule, transform
 
 if TYPE_CHECKING:
     from collections.abc import Callable

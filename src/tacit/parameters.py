@@ -327,7 +327,7 @@ class Flag(_AsItIs):
         return self.read(name, {"yes": True, "true": True, "no": False, "false": False}.get(text, text))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # with slots, `Instance[object](...)` fails: Python notes the type in the object
 class Instance(Generic[T]):
     """An object of a class of this library.
 
@@ -642,7 +642,7 @@ class Omitted:
             raise bad_parameter(name, f"omitted {self.where}", value, why=self.why, fix=fix)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # with slots, `Needed[str](...)` fails: Python notes the type in the object
 class Needed(Generic[T]):
     """A parameter that is needed where another one is set, or in one way of asking.
 

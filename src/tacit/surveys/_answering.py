@@ -47,8 +47,8 @@ def what_is_sent(question: SurveyQuestion) -> str:
             return f"one of the {coin.size:,} answers: the true one with probability {p}, {other} with {q}"
         case SubsetSelection() as sets:
             p, q = _percent(sets.p), _percent(sets.q)
-            named = f"{sets.subset:,} of the {sets.size:,} answers"
-            return f"{named}: the true one is among them with probability {p}, any other one with {q}"
+            subset_words = f"{sets.subset:,} of the {sets.size:,} answers"
+            return f"{subset_words}: the true one is among them with probability {p}, any other one with {q}"
         case LinearHashing() as hashed:
             p, q = _percent(hashed.p), _percent(hashed.q)
             number = f"a number below {2**hashed.bits:,} that many answers share"
@@ -109,11 +109,11 @@ def _window_words(question: SurveyQuestion, window: NumberWindow) -> str:
     parts = []
     if window.half_width is not None:
         reach = radius * window.half_width / window.steps
-        most = radius * window.reach / window.steps
-        low, high = centre - most, centre + most
-        near = _percent(window.probability(0, truth=0) / window.window_chance * (2 * window.half_width + 1))
+        width = radius * window.reach / window.steps
+        low, high = centre - width, centre + width
+        nearby = _percent(window.probability(0, truth=0) / window.window_chance * (2 * window.half_width + 1))
         parts.append(
-            f"a number from {low:.4g} to {high:.4g}, within {reach:.3g} of the true one with chance {near}"
+            f"a number from {low:.4g} to {high:.4g}, within {reach:.3g} of the true one with chance {nearby}"
         )
     if chance < 1:
         side = "the word low or high, drawn by a coin that leans towards the side of the true number"
@@ -186,12 +186,12 @@ class Memory:
         memo = question.randomizer
         if not isinstance(memo, Memo):
             raise TypeError(f"{question.name} has no memo")
-        own = self._kept.setdefault(question.name, {})
-        if truth not in own:
-            own[truth] = int(memo.permanent(truth))
+        answers = self._kept.setdefault(question.name, {})
+        if truth not in answers:
+            answers[truth] = int(memo.permanent(truth))
             if self._path is not None:  # on disk before the first report of it can leave
                 self.save(self._path)
-        return own[truth]
+        return answers[truth]
 
     def save(self, path: str | Path) -> None:
         """Write the memory to a file on the respondent's device, readable by its owner only.
@@ -218,11 +218,11 @@ class Memory:
             document = json.loads(Path(path).read_text(encoding="utf-8"))
             if not isinstance(document, Mapping) or document.get("schema") != MEMORY_SCHEMA:
                 raise ValueError  # noqa: TRY301 - one refusal for everything that is not a memory
-            kept = {
+            answers = {
                 str(name): {int(truth): int(answer) for truth, answer in own.items()}
                 for name, own in document["answers"].items()
             }
-            return cls(str(document["survey"]), kept, Path(path))
+            return cls(str(document["survey"]), answers, Path(path))
         except (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError):
             raise TacitError(
                 "bad-survey",
@@ -285,22 +285,27 @@ class SequenceLoss:
         text = f"{self.reports:,} reports of {behind} give away at most epsilon {self.epsilon:.4g} together"
         if self.change_shown is None:
             return f"{text}; every report has fresh coins, so the epsilons add up"
-        shown = f"with {100 * self.change_shown:.0f} % probability it changes the permanent answer"
-        return f"{text} (with fresh coins: {self.fresh:.4g}); a changed answer is not hidden: {shown}"
+        change = f"with {100 * self.change_shown:.0f} % probability it changes the permanent answer"
+        return f"{text} (with fresh coins: {self.fresh:.4g}); a changed answer is not hidden: {change}"
 
     def __str__(self) -> str:
         return self.words
 
 
 def sequence_loss(
-    questions: Sequence[SurveyQuestion], epsilon: Fraction, reports: int, different: int, *, one: bool
+    questions: Sequence[SurveyQuestion],
+    epsilon: Fraction,
+    reports: int,
+    different: int,
+    *,
+    single_question: bool,
 ) -> SequenceLoss:
     """Return what several reports of a respondent give away: the losses of all questions add up."""
     times, values = count("reports", reports, zero=False), count("different", different, zero=False)
     memos = [question.randomizer for question in questions if isinstance(question.randomizer, Memo)]
     if not memos:
         each = [float(question.randomizer.epsilon) for question in questions]
-        total = times * (max(each) if one else sum(each))
+        total = times * (max(each) if single_question else sum(each))
         return SequenceLoss(times, values, min(total, times * float(epsilon)), total, None)
     return SequenceLoss(
         times,
@@ -398,23 +403,23 @@ def answer_task(
     invitation, public, memory
         See `Survey.answer`.
     """
-    questions, one = survey.questions, survey.strategy == "one"
+    questions, single_question = survey.questions, survey.strategy == "one"
     exact = [_exact(survey, q, place, invitation) for q, place in zip(questions, places, strict=True)]
     mechanisms: list[Measurement] = [
         q.randomizer if memory is None else MemoisedAnswer(q, memory) for q in questions
     ]
-    if one:  # one draw among all questions
+    if single_question:  # one draw among all questions
         exact, mechanisms = [exact], [QuestionSample([question.randomizer for question in questions])]
 
     def report(noisy: Sequence[Any], _confidence: Fraction) -> SurveyReport:
         """Read the report off the randomized answers."""
-        if one:
-            [[which, drawn]] = noisy
-            found = {questions[which].name: _wire(questions[which], drawn)}
+        if single_question:
+            [[which, report]] = noisy
+            reports = {questions[which].name: _wire(questions[which], report)}
         else:
-            found = {q.name: _wire(q, drawn) for q, drawn in zip(questions, noisy, strict=True)}
-        words = {q.name: report_words(q, found[q.name]) for q in questions if q.name in found}
-        return SurveyReport(survey.digest, str(survey.epsilon), found, invitation, public, words)
+            reports = {q.name: _wire(q, report) for q, report in zip(questions, noisy, strict=True)}
+        words = {q.name: report_words(q, reports[q.name]) for q in questions if q.name in reports}
+        return SurveyReport(survey.digest, str(survey.epsilon), reports, invitation, public, words)
 
     return Task(
         document={"survey": survey.digest, "questions": [question.name for question in questions]},
@@ -429,13 +434,13 @@ def _answer(mechanism: Measurement, exact: Any) -> Step[None]:
     return Step(mechanism, lambda _data, _noisy: exact)
 
 
-def _exact(survey: Survey, question: SurveyQuestion, place: int, invitation: str | None) -> Any:
+def _exact(survey: Survey, question: SurveyQuestion, index: int, invitation: str | None) -> Any:
     """Return a true answer as its randomizer takes it."""
     if isinstance(question.randomizer, LinearHashing) and invitation is not None:
         label = seed_label(survey.digest, question.name)
         [seed] = question.randomizer.seeds_for([invitation], label=label)
-        return {"value": place, "seed": seed}
-    return place
+        return {"value": index, "seed": seed}
+    return index
 
 
 def seed_label(survey: str, question: str) -> str:
@@ -443,11 +448,11 @@ def seed_label(survey: str, question: str) -> str:
     return f"{survey}\n{question}"
 
 
-def _wire(question: SurveyQuestion, drawn: Any) -> Any:
+def _wire(question: SurveyQuestion, report: Any) -> Any:
     """Return a randomized answer as JSON; the core writes a dictionary as pairs."""
     if isinstance(question.randomizer, Memo):
-        return [drawn]
-    return dict(drawn) if isinstance(question.randomizer, LinearHashing) else drawn
+        return [report]
+    return dict(report) if isinstance(question.randomizer, LinearHashing) else report
 
 
 def _unreadable(why: str) -> TacitError:

@@ -102,17 +102,17 @@ def _json_lines(path: Path) -> tuple[list[int], list[Any]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
         if path.suffix.lower() == ".json" or (not path.suffix and _is_json(text)):
-            whole = json.loads(text)
-            return [], whole if isinstance(whole, list) else [whole]
-        lines, found = [], []
+            document = json.loads(text)
+            return [], document if isinstance(document, list) else [document]
+        lines, documents = [], []
         for number, line in enumerate(text.split("\n"), start=1):
             if line.strip():
                 lines.append(number)
-                found.append(json.loads(line))
+                documents.append(json.loads(line))
     except (ValueError, RecursionError):
         where = f"line {number:,} of the file" if number else "the file"
         raise bad_report_at(f"{where} is not JSON") from None
-    return lines, found
+    return lines, documents
 
 
 def _is_json(text: str) -> bool:
@@ -130,17 +130,17 @@ def _csv_columns(survey: Survey, path: Path) -> tuple[list[int], dict[str, list[
         text = path.read_text(encoding="utf-8-sig")  # spreadsheets write a mark before the first name
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(survey, text), strict=True)
         head = [name.strip() for name in next(rows, [])]
-        found = [(rows.line_num, row) for row in rows if any(row)]
+        numbered_rows = [(rows.line_num, row) for row in rows if any(row)]
     except (ValueError, csv.Error):  # not UTF-8, or a cell of more than 131,072 letters
         raise bad_report_at("the file cannot be read as CSV in UTF-8") from None
     if len(set(head)) != len(head):
         raise bad_report_at("the first line of the file names a column twice")
-    if other := [line for line, row in found if len(row) != len(head)]:
+    if other := [line for line, row in numbered_rows if len(row) != len(head)]:
         raise bad_report_at(
             f"line {other[0]:,} of the file does not have the {len(head):,} columns of its first line"
         )
-    table = {name: [row[place] for _, row in found] for place, name in enumerate(head)}
-    return [line for line, _ in found], table
+    table = {name: [row[place] for _, row in numbered_rows] for place, name in enumerate(head)}
+    return [line for line, _ in numbered_rows], table
 
 
 def _delimiter(survey: Survey, text: str) -> str:
@@ -179,35 +179,35 @@ def _values(column: Any) -> Any:
 def _from_documents(
     survey: Survey, documents: Iterable[Any], *, file: str = "", lines: Sequence[int] = ()
 ) -> ReportColumns:
-    given = list(documents)
-    columns = ReportColumns(len(given), file=file, lines=lines)
-    found = [_document(one, columns, row) for row, one in enumerate(given)]
+    contents = list(documents)
+    columns = ReportColumns(len(contents), file=file, lines=lines)
+    reports = [_document(report, columns, row) for row, report in enumerate(contents)]
     names = [question.name for question in survey.questions]
     columns.facts = {
-        "survey": [one.survey for one in found],
-        "epsilon": [one.epsilon or None for one in found],
-        "invitation": [one.invitation for one in found],
+        "survey": [report.survey for report in reports],
+        "epsilon": [report.epsilon or None for report in reports],
+        "invitation": [report.invitation for report in reports],
     }
     digest = survey.digest
-    for row, one in enumerate(found):
-        if one.survey == digest and any(name not in names for name in one.answers):
+    for row, report in enumerate(reports):
+        if report.survey == digest and any(name not in names for name in report.answers):
             raise bad_report_at("it answers a question that the survey does not ask", columns.place(row))
-    columns.answers = {name: [one.answers.get(name) for one in found] for name in names}
-    public = dict.fromkeys(name for one in found for name in (one.public or {}))
-    columns.public = {name: [(one.public or {}).get(name) for one in found] for name in public}
+    columns.answers = {name: [report.answers.get(name) for report in reports] for name in names}
+    public = dict.fromkeys(name for report in reports for name in (report.public or {}))
+    columns.public = {name: [(report.public or {}).get(name) for report in reports] for name in public}
     return columns
 
 
-def _document(one: Any, columns: ReportColumns, row: int) -> SurveyReport:
-    if isinstance(one, Release):
-        one = one.content
-    if isinstance(one, SurveyReport):
-        return one
+def _document(content: Any, columns: ReportColumns, row: int) -> SurveyReport:
+    if isinstance(content, Release):
+        content = content.content
+    if isinstance(content, SurveyReport):
+        return content
     try:
-        return SurveyReport.from_json(one)
+        return SurveyReport.from_json(content)
     except TacitError as refused:
-        what = f"{columns.place(row)}: {refused.what}"
-        raise refused.but(what=what) from None
+        sentence = f"{columns.place(row)}: {refused.what}"
+        raise refused.but(what=sentence) from None
 
 
 def _from_table(
@@ -250,14 +250,14 @@ def _check_names(names: set[str], table: Mapping[str, Any]) -> None:
 
 def _cells(columns: ReportColumns, values: Any) -> list[Any]:
     row = 0
-    found = []
+    cells = []
     try:
         for row, value in enumerate(values):  # noqa: B007 - the row of the cell that fails
-            found.append(_cell(value))
+            cells.append(_cell(value))
     except (ValueError, RecursionError):
-        what = "a cell is neither a whole number nor a list of them"
-        raise bad_report_at(what, columns.place(row)) from None
-    return found
+        sentence = "a cell is neither a whole number nor a list of them"
+        raise bad_report_at(sentence, columns.place(row)) from None
+    return cells
 
 
 def _is_missing(value: Any) -> bool:
@@ -275,11 +275,11 @@ def _cell(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def bad_report_at(what: str, place: str = "") -> TacitError:
-    """Refuse a report; ``place`` says which one."""
+def bad_report_at(sentence: str, position: str = "") -> TacitError:
+    """Refuse a report; ``position`` says which one."""
     return TacitError(
         "bad-report",
-        f"{place}: {what}" if place else what,
+        f"{position}: {sentence}" if position else sentence,
         why="a report that the survey cannot have produced could move the estimates by any amount",
         fix="drop the report, or collect it with the survey that it was made for",
     )
@@ -301,16 +301,17 @@ def collect(
     _check_survey(survey, columns)
     if invitations is not None:
         _check_invited(columns, invitations)
-    kept = _one_each(columns, repeated)
-    given = columns.facts.get("invitation")
-    numbers = None if given is None else [given[i] for i in kept]
+    row_indices = _one_each(columns, repeated)
+    invitation_column = columns.facts.get("invitation")
+    numbers = None if invitation_column is None else [invitation_column[i] for i in row_indices]
     answered = {
-        question.name: _answered(survey, question, columns, kept, numbers) for question in survey.questions
+        question.name: _answered(survey, question, columns, row_indices, numbers)
+        for question in survey.questions
     }
-    _check_answers(answered, columns, kept, one=survey.strategy == "one")
-    public = {name: _array([values[i] for i in kept]) for name, values in columns.public.items()}
-    known = None if numbers is None or None in numbers else tuple(map(str, numbers))
-    return Reports(survey, len(kept), answered, public, known)
+    _check_answers(answered, columns, row_indices, single_question=survey.strategy == "one")
+    public = {name: _array([values[i] for i in row_indices]) for name, values in columns.public.items()}
+    invited = None if numbers is None or None in numbers else tuple(map(str, numbers))
+    return Reports(survey, len(row_indices), answered, public, invited)
 
 
 def _check_survey(survey: Survey, columns: ReportColumns) -> None:
@@ -318,7 +319,7 @@ def _check_survey(survey: Survey, columns: ReportColumns) -> None:
     digest, epsilon = survey.digest, str(survey.epsilon)
     epsilons = columns.facts.get("epsilon", [None] * columns.total)
     surveys = columns.facts.get("survey", [None] * columns.total)
-    for row, (own, stated) in enumerate(zip(surveys, epsilons, strict=True)):
+    for row, (survey_digest, stated) in enumerate(zip(surveys, epsilons, strict=True)):
         if stated is not None and not _same(stated, epsilon):
             raise TacitError(
                 "mixed-epsilons",
@@ -326,7 +327,7 @@ def _check_survey(survey: Survey, columns: ReportColumns) -> None:
                 why="reports with different odds cannot be counted together",
                 fix=Code("tc.surveys.pool(one.collect(...), other.collect(...))"),
             )
-        if own is not None and own != digest:
+        if survey_digest is not None and survey_digest != digest:
             raise TacitError(
                 "other-survey",
                 f"{columns.place(row)} belongs to another survey",
@@ -351,9 +352,11 @@ def _one_each(columns: ReportColumns, repeated: str) -> list[int]:
     invitations = columns.facts.get("invitation")
     if invitations is None:
         return list(range(columns.total))
-    seen: dict[str, int] = {}
-    kept = [row for row, one in enumerate(invitations) if one is None or seen.setdefault(one, row) == row]
-    if (more := columns.total - len(kept)) and repeated == "refuse":
+    first_rows: dict[str, int] = {}
+    row_indices = [
+        row for row, one in enumerate(invitations) if one is None or first_rows.setdefault(one, row) == row
+    ]
+    if (more := columns.total - len(row_indices)) and repeated == "refuse":
         few = "1 report has" if more == 1 else f"{more:,} reports have"
         raise TacitError(
             "invitation-reused",
@@ -361,14 +364,14 @@ def _one_each(columns: ReportColumns, repeated: str) -> list[int]:
             why="a second report gives away as much again about its respondent, and counts the person twice",
             fix=Either(Set(repeated="first")),
         )
-    return kept
+    return row_indices
 
 
 def _check_invited(columns: ReportColumns, invitations: Iterable[object]) -> None:
     """Refuse reports that nobody was invited to send."""
     sent = {str(one) for one in invitations}
-    for row, own in enumerate(columns.facts.get("invitation", [None] * columns.total)):
-        if own not in sent:
+    for row, invitation in enumerate(columns.facts.get("invitation", [None] * columns.total)):
+        if invitation not in sent:
             raise bad_report_at("its invitation is missing, or was not sent", columns.place(row))
 
 
@@ -376,95 +379,104 @@ def _answered(
     survey: Survey,
     question: SurveyQuestion,
     columns: ReportColumns,
-    kept: list[int],
+    row_indices: list[int],
     numbers: list[Any] | None,
 ) -> AnsweredQuestion:
     randomizer: Any = question.law
     values = columns.answers.get(question.name)
-    given: Any = []
+    answered_values: Any = []
     rows = np.arange(0)
     if isinstance(values, np.ndarray):  # a column of whole numbers: nobody left it out
-        rows, given = np.arange(len(kept)), values[kept]
+        rows, answered_values = np.arange(len(row_indices)), values[row_indices]
     elif values:
-        found = [row for row, i in enumerate(kept) if values[i] is not None]
-        rows, given = np.array(found, dtype=np.int64), [values[kept[row]] for row in found]
+        answered_rows = [row for row, i in enumerate(row_indices) if values[i] is not None]
+        rows, answered_values = (
+            np.array(answered_rows, dtype=np.int64),
+            [values[row_indices[row]] for row in answered_rows],
+        )
     try:
-        reports = _read_reports(question, given)
+        reports = _read_reports(question, answered_values)
     except TacitError as refused:
-        row = _first_bad(question, given)
-        place = "" if row is None else f"{columns.place(kept[rows[row]])}, "
-        raise refused.but(what=f"{place}{question.name}: {refused.what}", question=question.name) from None
+        row = _first_bad(question, answered_values)
+        position = "" if row is None else f"{columns.place(row_indices[rows[row]])}, "
+        raise refused.but(what=f"{position}{question.name}: {refused.what}", question=question.name) from None
     if numbers is not None and isinstance(randomizer, LinearHashing):
         invited = np.array([numbers[row] is not None for row in rows], dtype=bool)
         label = seed_label(survey.digest, question.name)
         seeds = randomizer.seeds_for([numbers[row] for row in rows[invited]], label=label)
         others = np.nonzero((seeds != reports["seed"][invited]).any(axis=-1))[0]
         if len(others):
-            place = columns.place(kept[rows[invited][others[0]]])
-            raise bad_report_at(f"{question.name}: its seed does not belong to its invitation", place)
+            position = columns.place(row_indices[rows[invited][others[0]]])
+            raise bad_report_at(f"{question.name}: its seed does not belong to its invitation", position)
     return AnsweredQuestion(rows, reports)
 
 
-def _read_reports(question: SurveyQuestion, given: Any) -> Any:
+def _read_reports(question: SurveyQuestion, reports: Any) -> Any:
     randomizer: Any = question.law
-    if not isinstance(given, np.ndarray) and _has_boolean(given):
+    if not isinstance(reports, np.ndarray) and _has_boolean(reports):
         raise bad_report_at("a report says true or false, and places of answers are whole numbers")
     try:
-        return randomizer.read_reports(given)
+        return randomizer.read_reports(reports)
     except (ValueError, TypeError, OverflowError):  # lists of different depths, numbers without end
         raise bad_report_at("a report does not have the form of this question") from None
 
 
-def _has_boolean(given: Any) -> bool:
+def _has_boolean(reports: Any) -> bool:
     """Whether a report, or a part of one, is true or false; Python would read them as 1 and 0."""
-    types = set(map(type, given))
+    types = set(map(type, reports))
     if bool in types:
         return True
     if not types & {list, dict}:
         return False
-    nested = (one.values() if isinstance(one, dict) else one for one in given if isinstance(one, list | dict))
+    nested = (
+        one.values() if isinstance(one, dict) else one for one in reports if isinstance(one, list | dict)
+    )
     return any(bool in map(type, parts) for parts in nested)
 
 
-def _first_bad(question: SurveyQuestion, given: Any) -> int | None:
+def _first_bad(question: SurveyQuestion, reports: Any) -> int | None:
     """Return the first report that is refused by itself, by halving; None where only all together are."""
-    low, high = 0, len(given)
+    low, high = 0, len(reports)
     while high - low > 1:
         middle = (low + high) // 2
-        if _is_bad(question, given[low:middle]):
+        if _is_bad(question, reports[low:middle]):
             high = middle
         else:
             low = middle
-    return low if _is_bad(question, given[low:high]) else None
+    return low if _is_bad(question, reports[low:high]) else None
 
 
-def _is_bad(question: SurveyQuestion, given: Any) -> bool:
+def _is_bad(question: SurveyQuestion, report: Any) -> bool:
     try:
-        _read_reports(question, given)
+        _read_reports(question, report)
     except TacitError:
         return True
     return False
 
 
 def _check_answers(
-    answered: Mapping[str, AnsweredQuestion], columns: ReportColumns, kept: list[int], *, one: bool
+    answered: Mapping[str, AnsweredQuestion],
+    columns: ReportColumns,
+    row_indices: list[int],
+    *,
+    single_question: bool,
 ) -> None:
     """Refuse a report without an answer, and one with several where each respondent is asked one question."""
-    times = np.zeros(len(kept), dtype=np.int64)
-    for own in answered.values():
-        times[own.rows] += 1
+    times = np.zeros(len(row_indices), dtype=np.int64)
+    for answered_question in answered.values():
+        times[answered_question.rows] += 1
     if len(silent := np.nonzero(times == 0)[0]):
-        raise bad_report_at("it answers no question", columns.place(kept[silent[0]]))
-    if one and len(many := np.nonzero(times > 1)[0]):
-        what = "it answers several questions, and the survey asks each respondent one"
-        raise bad_report_at(what, columns.place(kept[many[0]]))
+        raise bad_report_at("it answers no question", columns.place(row_indices[silent[0]]))
+    if single_question and len(many := np.nonzero(times > 1)[0]):
+        sentence = "it answers several questions, and the survey asks each respondent one"
+        raise bad_report_at(sentence, columns.place(row_indices[many[0]]))
 
 
 def _array(values: list[Any]) -> Any:
     """Return a public column as numbers where all values are numbers, else as texts."""
     try:
-        found = np.array([float(value) for value in values])
+        numbers = np.array([float(value) for value in values])
     except (TypeError, ValueError):
         return np.array(["" if value is None else str(value) for value in values], dtype=object)
-    whole = np.array_equal(found, np.rint(found)) and bool(np.all(np.abs(found) < 2**53))
-    return found.astype(np.int64) if whole else found
+    integral = np.array_equal(numbers, np.rint(numbers)) and bool(np.all(np.abs(numbers) < 2**53))
+    return numbers.astype(np.int64) if integral else numbers

@@ -92,10 +92,10 @@ def score_interval(
     middle = f + z2 * variance.b / 2
     room = middle**2 - lead * (f**2 - z2 * variance.a)
     # far outside [0, 1] no share fits the estimate: the variance at the nearest share takes its place
-    near = np.sqrt(z2 * np.maximum(variance.at(np.clip(f, 0, 1)), 0))
+    deviation = np.sqrt(z2 * np.maximum(variance.at(np.clip(f, 0, 1)), 0))
     root = np.sqrt(np.maximum(room, 0))
     low, high = (middle - root) / lead, (middle + root) / lead
-    return np.where(room < 0, f - near, low), np.where(room < 0, f + near, high)
+    return np.where(room < 0, f - deviation, low), np.where(room < 0, f + deviation, high)
 
 
 def normal_quantile(confidence: float) -> float:
@@ -181,13 +181,13 @@ def margin(
     cells = np.arange(counts[0] * counts[1]).reshape(counts)
     of_label = cells if side == 0 else cells.T
     values, errors, raw = (np.empty(counts[side]) for _ in range(3))
-    for place, own in enumerate(of_label):
+    for index, label in enumerate(of_label):
         hits = np.zeros(n)
-        for cell in own:
+        for cell in label:
             hits += randomizer.supported(reports, int(cell))
-        score = (hits - q * len(own)) / (p - q)
-        values[place], raw[place] = score.mean(), (hits > 0).mean()
-        errors[place] = _error(score, covers, spread=values[place] * (1 - values[place]))
+        score = (hits - q * len(label)) / (p - q)
+        values[index], raw[index] = score.mean(), (hits > 0).mean()
+        errors[index] = _error(score, covers, spread=values[index] * (1 - values[index]))
     half = normal_quantile(confidence) * errors
     return EstimatedShares(values, values - half, values + half, raw, n)
 
@@ -202,17 +202,17 @@ def margin_variance(question: SurveyQuestion, side: int, respondents: int) -> Sh
     p, q, cells = float(randomizer.p), float(randomizer.q), len(question.answers)
     k, d = len(question.of[1 - side][1]), getattr(randomizer, "subset", None)
 
-    def others(label: int, named: int) -> tuple[float, float]:
+    def others(label: int, supported: int) -> tuple[float, float]:
         """Return the mean and variance of how many cells of a label are named, besides the true one."""
         if d is None:
             return label * q, label * q * (1 - q)
         part, rest = label / (cells - 1), max(cells - 2, 1)
-        return named * part, named * part * (1 - part) * (cells - 1 - named) / rest
+        return supported * part, supported * part * (1 - part) * (cells - 1 - supported) / rest
 
-    def variance(label: int, own: int) -> float:
-        """Mix reports with the true cell and those without; ``own`` is 1 if the true cell has the label."""
+    def variance(label: int, share: int) -> float:
+        """Mix reports with the true cell and those without; ``share`` is 1 if the true cell has the label."""
         (high, spread), (low, other) = others(label, (d or 1) - 1), others(label, d or 1)
-        gap = own + high - low
+        gap = share + high - low
         return float((p * spread + (1 - p) * other + p * (1 - p) * gap**2) / (p - q) ** 2)
 
     inside, outside = variance(k - 1, 1), variance(k, 0)
@@ -256,12 +256,12 @@ def _window_variance(window: NumberWindow, values: Floats) -> float:
     It is a + c E x^2 for every window. A squared report has the mean a + (c + 1) E x^2, which gives E x^2.
     With Duchi's coin alone c = -1, every square is the same, and E x^2 >= (E x)^2 gives a bound.
     """
-    least = window.variance(0)
-    slope = window.variance(1) - least
+    smallest = window.variance(0)
+    slope = window.variance(1) - smallest
     square = min(float(values.mean()) ** 2, 1.0)
     if slope > -0.5:
-        square = min(max((float((values**2).mean()) - least) / (slope + 1), square), 1.0)
-    return least + slope * square
+        square = min(max((float((values**2).mean()) - smallest) / (slope + 1), square), 1.0)
+    return smallest + slope * square
 
 
 def _least_variance(window: NumberWindow, unit: float) -> float:
@@ -280,8 +280,8 @@ def _unit_scores(question: SurveyQuestion, reports: NDArray[Any], levels: Any) -
     randomizer = question.support
     p, q = float(randomizer.p), float(randomizer.q)
     scores = np.zeros(len(reports))
-    for place, level in enumerate(levels()):
-        scores += level * (randomizer.supported(reports, place) - q) / (p - q)
+    for index, level in enumerate(levels()):
+        scores += level * (randomizer.supported(reports, index) - q) / (p - q)
     return scores
 
 
@@ -316,9 +316,9 @@ def liar_bound(question: SurveyQuestion, liars: float = 0.01) -> float:
 def side_liar_bound(question: SurveyQuestion, side: int) -> float:
     """Return the bound for a share of one side of a pair: a report can support several cells of a label."""
     cells = len(question.of[1 - side][1])
-    most = min(cells, getattr(question.randomizer, "subset", cells))
+    max_cells = min(cells, getattr(question.randomizer, "subset", cells))
     p, q = float(question.support.p), float(question.support.q)
-    return 0.01 * max(most - q * cells, p + q * (cells - 1)) / (p - q)
+    return 0.01 * max(max_cells - q * cells, p + q * (cells - 1)) / (p - q)
 
 
 def _some(respondents: int) -> int:
@@ -358,8 +358,8 @@ def norm_sub(shares: ArrayLike) -> NDArray[np.float64]:
         raise bad_parameter("shares", "finite numbers", "others", fix=Set(shares=[0.7, 0.5, -0.1]))
     ordered = np.sort(f)[::-1]
     shifts = (1 - np.cumsum(ordered)) / np.arange(1, len(f) + 1)
-    kept = np.nonzero(ordered + shifts > 0)[0][-1]
-    return np.asarray(np.maximum(f + shifts[kept], 0.0))
+    last_positive = np.nonzero(ordered + shifts > 0)[0][-1]
+    return np.asarray(np.maximum(f + shifts[last_positive], 0.0))
 
 
 _CHANCE = 1e-3  # of a caution about a table of shares whose reports are right, at most
@@ -370,28 +370,28 @@ _FALSE = (
 )
 
 
-def caution(question: SurveyQuestion, reports: NDArray[Any], found: EstimatedShares | None = None) -> str:
+def caution(question: SurveyQuestion, reports: NDArray[Any], estimate: EstimatedShares | None = None) -> str:
     """Return a sentence if the reports cannot have come from the randomizer, whatever the true answers.
 
     It depends on public facts and on reports that are private already. For a list, the rate of each answer
     lies between q and p up to the coins: an exact binomial test of both ends, at 1 in 1,000 for all answers
     together. For a number, the reports vary at least as much as the randomizer alone lets them vary, and
-    their mean lies between the bounds: six standard errors. ``found`` saves counting the answers again.
+    their mean lies between the bounds: six standard errors. ``estimate`` saves counting the answers again.
     """
     if not len(reports):
         return ""
     if isinstance(question.law, NumberWindow):
         return "" if _window_fits(question.law, question.law.unbiased(reports)) else _FALSE
-    found = found or shares(question, reports, covers="respondents", confidence=0.95)
-    return "" if _shares_fit(question, found) else _FALSE
+    estimate = estimate or shares(question, reports, covers="respondents", confidence=0.95)
+    return "" if _shares_fit(question, estimate) else _FALSE
 
 
-def _shares_fit(question: SurveyQuestion, found: EstimatedShares) -> bool:
+def _shares_fit(question: SurveyQuestion, estimate: EstimatedShares) -> bool:
     from scipy.special import bdtr, bdtrc  # the tails of the binomial law
 
     law = question.law if isinstance(question.law, Design) else question.support
     low, high = sorted((float(law.p), float(law.q)))
-    raw, draws = found.raw, found.respondents
+    raw, draws = estimate.raw, estimate.respondents
     if isinstance(law, Design):
         raw, draws = raw[1:], draws * law.draws
     hits = np.rint(raw * draws)
@@ -407,11 +407,11 @@ def _window_fits(window: NumberWindow, scores: NDArray[np.float64]) -> bool:
     so P(their average <= v - t) <= exp(-n t^2 / (2 B v)), which is exp(-18) for six times sqrt(B v / n).
     """
     n, mean = len(scores), float(scores.mean())
-    least = window.variance(0)
-    least += min(window.variance(1) - least, 0.0) * min(mean**2, 1.0)
+    smallest = window.variance(0)
+    smallest += min(window.variance(1) - smallest, 0.0) * min(mean**2, 1.0)
     top = float(window.coin_value) if window.window_chance < 1 else 0.0
     if window.half_width is not None:
         top = max(top, float(window.reach * window.window_factor))
     widest = (top + min(abs(mean), 1.0)) ** 2
-    narrow = float(scores.var()) < least - _FAR * np.sqrt(widest * least / n)
+    narrow = float(scores.var()) < smallest - _FAR * np.sqrt(widest * smallest / n)
     return not narrow and abs(mean) <= 1 + _FAR * top / np.sqrt(n)

@@ -97,16 +97,16 @@ def forecast_of(survey: Survey, respondents: int, confidence: float) -> SurveyFo
         for question in survey.questions
         for name, side in [(question.name, None), *((own, i) for i, (own, _) in enumerate(question.of))]
     ]
-    asked = tuple(max(1, int(n * question.share)) for _, question, _ in rows)
+    respondents_asked = tuple(max(1, int(n * question.share)) for _, question, _ in rows)
     return SurveyForecast(
         survey.name,
         n,
         confidence,
         tuple(name for name, _, _ in rows),
-        asked,
+        respondents_asked,
         tuple(
             _half_width(question, side, k, None, confidence)
-            for (_, question, side), k in zip(rows, asked, strict=True)
+            for (_, question, side), k in zip(rows, respondents_asked, strict=True)
         ),
         tuple(liar_bound(one) if side is None else side_liar_bound(one, side) for _, one, side in rows),
         tuple("points" if question.gives_shares else "" for _, question, _ in rows),
@@ -121,11 +121,11 @@ def respondents_of(
         Probability(instead=0.1).read("share", share)
     RealNumber(instead=0.03).read("half_width", half_width)
     if name is not None:
-        asked = [find_question(survey.questions, name)]
+        questions = [find_question(survey.questions, name)]
     else:
         _check_units(survey)
-        asked = [(question, None) for question in survey.questions]
-    if any(question.gives_shares for question, _ in asked) and half_width >= _WHOLE:
+        questions = [(question, None) for question in survey.questions]
+    if any(question.gives_shares for question, _ in questions) and half_width >= _WHOLE:
         raise bad_parameter(
             "half_width",
             "below 0.5 for a share",
@@ -133,14 +133,14 @@ def respondents_of(
             why="a share lies between 0 and 1, and 0.03 stands for 3 percentage points",
             fix=Set(half_width=0.03),
         )
-    return max(_needed(question, side, half_width, share, confidence) for question, side in asked)
+    return max(_needed(question, side, half_width, share, confidence) for question, side in questions)
 
 
 def _needed(
     question: SurveyQuestion, side: int | None, half_width: float, share: float | None, confidence: float
 ) -> int:
-    one = _half_width(question, side, 1, share, confidence)
-    return math.ceil(math.ceil((one / half_width) ** 2 * (1 - 1e-12)) / question.share)
+    single_width = _half_width(question, side, 1, share, confidence)
+    return math.ceil(math.ceil((single_width / half_width) ** 2 * (1 - 1e-12)) / question.share)
 
 
 def _check_units(survey: Survey) -> None:
@@ -209,8 +209,8 @@ def share_half_width(
         Of the interval.
     """
     at = worst_share(p, q) if share is None else share
-    one = float(variance_of(p, q, 1, covers="population").at(at))
-    return normal_quantile(confidence) * math.sqrt(one / respondents)
+    unit_variance = float(variance_of(p, q, 1, covers="population").at(at))
+    return normal_quantile(confidence) * math.sqrt(unit_variance / respondents)
 
 
 def respondents_needed(
@@ -225,8 +225,8 @@ def respondents_needed(
     4997
     """
     RealNumber(instead=0.03).read("half_width", half_width)
-    one = share_half_width(p, q, 1, share=share, confidence=confidence)
-    return math.ceil((one / half_width) ** 2 * (1 - 1e-12))
+    single_width = share_half_width(p, q, 1, share=share, confidence=confidence)
+    return math.ceil((single_width / half_width) ** 2 * (1 - 1e-12))
 
 
 class StrategyChoice(NamedTuple):
@@ -236,10 +236,10 @@ class StrategyChoice(NamedTuple):
     why: str
 
 
-def choose_strategy(one: Sequence[float], split: Sequence[float]) -> StrategyChoice:
+def choose_strategy(single: Sequence[float], split: Sequence[float]) -> StrategyChoice:
     """Choose by predicted variance: of each question under both strategies, for the same respondents.
 
-    ``one`` has the variance with the whole epsilon and one respondent in m, ``split`` with epsilon / m and
+    ``single`` has the variance with the whole epsilon and one respondent in m, ``split`` with epsilon / m and
     everybody. Compared is the average ratio (geometric), so that no unit of measurement matters.
 
     Examples
@@ -247,7 +247,7 @@ def choose_strategy(one: Sequence[float], split: Sequence[float]) -> StrategyCho
     >>> choose_strategy([2.0, 2.0], [3.0, 3.0]).name
     'one'
     """
-    logs = [math.log(a / b) for a, b in zip(one, split, strict=True)]
+    logs = [math.log(a / b) for a, b in zip(single, split, strict=True)]
     ratio = math.exp(sum(logs) / len(logs) / 2)  # of standard errors
     if ratio <= 1:
         why = f"splitting epsilon over the questions would make intervals {1 / ratio:.2f} times as wide"

@@ -115,9 +115,13 @@ def _check_law(question: SurveyQuestion) -> None:
 def _address(post_to: str) -> str:
     """Return the collector's address; refuse one that others can read on the way or that ends the policy."""
     parts = urlsplit(post_to)
-    near = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    is_local = parts.hostname in ("localhost", "127.0.0.1", "::1")
     safe = re.fullmatch(r"[\w.~:/\[\]@!$&()*+%-]+", post_to, re.ASCII) is not None
-    if not safe or not parts.hostname or not (parts.scheme == "https" or (parts.scheme == "http" and near)):
+    if (
+        not safe
+        or not parts.hostname
+        or not (parts.scheme == "https" or (parts.scheme == "http" and is_local))
+    ):
         raise bad_parameter(
             "post_to",
             "an address that starts with https://, without a query",

@@ -94,22 +94,22 @@ class HeavyHitters(Reportable):
     def report(self) -> Report:
         """Return the table, and what it does not show."""
         sure = f"{self.confidence * 100:g} %"
-        shown = tuple(
+        lines = tuple(
             (str(row.answer), _percent(row.share), f"{_percent(row.low)} to {_percent(row.high)}")
             for row in self.rows[:_MOST_SHOWN]
         )
         more = len(self.rows) - _MOST_SHOWN
-        first = (
+        lead = (
             f"Of {self.candidates:,} candidates. Estimated shares below {_percent(self.least)} are not "
             "shown: the coins alone can produce them."
         )
         notes = (
-            first,
+            lead,
             f"With {sure}, each answer that is shown was given by somebody, and all intervals hold together.",
             *((f"{more:,} more answers.",) if more > 0 else ()),
         )
         title = f"answers that stand out, {self.respondents:,} reports, epsilon {self.epsilon:g}"
-        return Report(title, (), (ReportTable("", ("answer", "share", f"{sure} interval"), shown),), notes)
+        return Report(title, (), (ReportTable("", ("answer", "share", f"{sure} interval"), lines),), notes)
 
 
 def find_heavy(
@@ -156,11 +156,11 @@ def find_heavy(
         raise bad_parameter(
             "labels", f"one for each of the {randomizer.size} answers", len(labels), fix=Set(labels=None)
         )
-    read = randomizer.read_reports(reports)
-    counts = randomizer.supports(read)
-    places = np.flatnonzero(counts >= least_support(len(read), randomizer, confidence, randomizer.size))
+    support = randomizer.read_reports(reports)
+    counts = randomizer.supports(support)
+    places = np.flatnonzero(counts >= least_support(len(support), randomizer, confidence, randomizer.size))
     answers = places.tolist() if labels is None else [labels[place] for place in places.tolist()]
-    return heavy_rows(answers, counts[places], len(read), randomizer, confidence, randomizer.size)
+    return heavy_rows(answers, counts[places], len(support), randomizer, confidence, randomizer.size)
 
 
 def heavy_rows(
@@ -182,8 +182,8 @@ def heavy_rows(
         HeavyRow(answers[i], float(shares[i]), max(0.0, float(low[i])), min(1.0, float(high[i])))
         for i in order.tolist()
     )
-    least = float(randomizer.shares([cut], respondents)[0])
-    return HeavyHitters(rows, confidence, candidates, respondents, least, float(randomizer.epsilon))
+    smallest_share = float(randomizer.shares([cut], respondents)[0])
+    return HeavyHitters(rows, confidence, candidates, respondents, smallest_share, float(randomizer.epsilon))
 
 
 def least_support(respondents: int, randomizer: SupportRandomizer, confidence: float, candidates: int) -> int:
@@ -252,15 +252,17 @@ class StringHashing:
 
     def __init__(self, *, epsilon: Number, length: int = 6, steps: Sequence[int] | None = None) -> None:
         size = Integer(1, _MOST_BYTES, instead=6).read("length", length)
-        whole = 8 * size
+        text_bits = 8 * size
         layout = (
-            tuple(min(16, whole - done) for done in range(0, whole, 16)) if steps is None else tuple(steps)
+            tuple(min(16, text_bits - done) for done in range(0, text_bits, 16))
+            if steps is None
+            else tuple(steps)
         )
         good = all(step == int(step) and 1 <= step <= _MOST_NEW_BITS for step in layout)
-        if not good or sum(layout) != whole or layout[0] < 8:
+        if not good or sum(layout) != text_bits or layout[0] < 8:
             raise bad_parameter(
                 "steps",
-                f"whole numbers from 1 to {_MOST_NEW_BITS} that add up to {whole}, the first at least 8",
+                f"whole numbers from 1 to {_MOST_NEW_BITS} that add up to {text_bits}, the first at least 8",
                 layout,
                 fix=Set(steps=(16,) * (size // 2)) if size % 2 == 0 else Set(steps=None),
             )
@@ -269,8 +271,8 @@ class StringHashing:
         best = LinearHashing(epsilon=epsilon, size=2).bits
         bits = min(best, _MOST_HASH_BITS)
         ends = np.cumsum(layout).tolist()
-        made = tuple(LinearHashing(epsilon=epsilon, size=2**end - 1, bits=bits) for end in ends)
-        object.__setattr__(self, "randomizers", made)
+        randomizers = tuple(LinearHashing(epsilon=epsilon, size=2**end - 1, bits=bits) for end in ends)
+        object.__setattr__(self, "randomizers", randomizers)
 
     @property
     def cost(self) -> Cost:
@@ -328,27 +330,29 @@ class StringHashing:
                 "these are not reports of this plan",
                 fix=Say("pass the array that release returned, or build one with the plan's dtype"),
             )
-        kept = np.zeros(1, np.uint64)
+        prefixes = np.zeros(1, np.uint64)
         for group, (randomizer, step) in enumerate(zip(self.randomizers, self.steps, strict=True)):
             mine = reports[reports["group"] == group]
-            own = np.empty(len(mine), randomizer.dtype)
-            own["seed"], own["answer"] = mine["seed"], mine["answer"]
-            own = randomizer.read_reports(own)
-            last = group == len(self.steps) - 1
-            codes, counts = _continued(randomizer, own, kept, step)
-            seen = max(1, len(codes))
-            if last:
-                cut = least_support(len(own), randomizer, confidence, seen)
-                found = counts >= cut
-                texts = [self._text(int(code)) for code in codes[found]]
-                return heavy_rows(texts, counts[found], len(own), randomizer, confidence, seen)
-            kept = _best(codes, counts, len(own), float(randomizer.q))
+            group_reports = np.empty(len(mine), randomizer.dtype)
+            group_reports["seed"], group_reports["answer"] = mine["seed"], mine["answer"]
+            group_reports = randomizer.read_reports(group_reports)
+            is_final = group == len(self.steps) - 1
+            codes, counts = _continued(randomizer, group_reports, prefixes, step)
+            candidates = max(1, len(codes))
+            if is_final:
+                cut = least_support(len(group_reports), randomizer, confidence, candidates)
+                heavy = counts >= cut
+                texts = [self._text(int(code)) for code in codes[heavy]]
+                return heavy_rows(
+                    texts, counts[heavy], len(group_reports), randomizer, confidence, candidates
+                )
+            prefixes = _best(codes, counts, len(group_reports), float(randomizer.q))
         raise AssertionError  # there is a last group
 
     def _code(self, text: str) -> int:
         """Return the first bytes as a number, filled with zero bytes."""
-        given: object = text
-        if not isinstance(given, str) or not text or text[0] == "\0" or _half_letter(text):
+        content: object = text
+        if not isinstance(content, str) or not text or text[0] == "\0" or _half_letter(text):
             raise TacitError(
                 "unknown-category",
                 "an answer is not text, is empty, starts with a zero byte or has an incomplete character",
@@ -359,13 +363,13 @@ class StringHashing:
 
     def _text(self, code: int) -> str:
         data = code.to_bytes(self.length, "big")
-        shown = data.rstrip(b"\0").decode(errors="replace")
-        return f"{shown}…" if data[-1] else shown
+        decoded = data.rstrip(b"\0").decode(errors="replace")
+        return f"{decoded}…" if data[-1] else decoded
 
     def __repr__(self) -> str:
-        first = self.randomizers[0]
+        randomizer = self.randomizers[0]
         return (
-            f"StringHashing(epsilon={float(first.asked):g}, the first {self.length} bytes of a text in "
+            f"StringHashing(epsilon={float(randomizer.asked):g}, the first {self.length} bytes of a text in "
             f"{len(self.steps)} steps)"
         )
 
@@ -376,24 +380,24 @@ def _half_letter(text: str) -> bool:
 
 
 def _continued(
-    randomizer: LinearHashing, reports: NDArray[Any], kept: NDArray[np.uint64], step: int
+    randomizer: LinearHashing, reports: NDArray[Any], prefixes: NDArray[np.uint64], step: int
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """Return every continuation of the kept prefixes by ``step`` bits, and how many reports support it.
 
     With the words r of a seed and the code v = (prefix, x), parity(r AND v) is parity(high bits AND prefix)
     XOR parity(low bits AND x): the first is a sign of the report, the second is one transform over x.
     """
-    if not len(kept):
+    if not len(prefixes):
         return np.empty(0, np.uint64), np.empty(0, np.int64)
     low, sign = _combinations(randomizer, reports)
     high = low >> np.uint64(step)
-    place = (low & np.uint64((1 << step) - 1)).astype(np.int64) << 1
-    place |= sign
+    index = (low & np.uint64((1 << step) - 1)).astype(np.int64) << 1
+    index |= sign
     codes, counts = [], []
     new = np.arange(1 << step, dtype=np.uint64)
-    for prefix in kept:
+    for prefix in prefixes:
         flips = (np.bitwise_count(high & prefix) & np.uint8(1)).astype(np.int64)
-        table = np.bincount(place ^ flips, minlength=2 << step)
+        table = np.bincount(index ^ flips, minlength=2 << step)
         spectrum = table[::2] - table[1::2]
         walsh_hadamard(spectrum)
         codes.append((prefix << np.uint64(step)) | new)

@@ -68,30 +68,41 @@ def pool(*reports: Reports, question: str | None = None, confidence: float = 0.9
     >>> table["yes"].respondents
     1000
     """
-    for one in reports:
-        if not hasattr(one, "_question"):
+    for collected in reports:
+        if not hasattr(collected, "_question"):
             raise bad_parameter(
-                "reports", "the reports of each survey", type(one).__name__,
+                "reports", "the reports of each survey", type(collected).__name__,
                 why="an estimate does not contain the reports that a pooled estimate is weighted by",
                 fix=Code("tc.surveys.pool(first.collect(...), second.collect(...))"),
             )  # fmt: skip
-    asked = [one._question(question)[0] for one in reports]  # noqa: SLF001 - of this room
-    if not asked or len({(one.kind, one.answers, one.bounds, one.gives_shares) for one in asked}) != 1:
+    questions = [collected._question(question)[0] for collected in reports]  # noqa: SLF001 - of this room
+    if (
+        not questions
+        or len(
+            {
+                (collected.kind, collected.answers, collected.bounds, collected.gives_shares)
+                for collected in questions
+            }
+        )
+        != 1
+    ):
         raise TacitError(
             "other-survey",
             "the surveys do not ask the same question with the same answers",
             why="only estimates of the same shares or the same mean can be weighted",
             fix=Code("tc.surveys.pool(first, second, question=...)"),
         )
-    counts = [len(one.answered[own.name].rows) for one, own in zip(reports, asked, strict=True)]
+    counts = [
+        len(collected.answered[own.name].rows) for collected, own in zip(reports, questions, strict=True)
+    ]
     if min(counts) < 2:
         raise bad_parameter("reports", "at least 2 in each survey", min(counts))
-    weights = _weights(asked, counts)
+    weights = _weights(questions, counts)
     parts = [
-        _Part(own, one.answered[own.name].reports, weight, float(one.survey.epsilon))
-        for own, one, weight in zip(asked, reports, weights, strict=True)
+        _Part(own, collected.answered[own.name].reports, weight, float(collected.survey.epsilon))
+        for own, collected, weight in zip(questions, reports, weights, strict=True)
     ]
-    return _pooled_shares(parts, confidence) if asked[0].gives_shares else _pooled_mean(parts, confidence)
+    return _pooled_shares(parts, confidence) if questions[0].gives_shares else _pooled_mean(parts, confidence)
 
 
 class _Part(NamedTuple):
@@ -113,10 +124,10 @@ def _pooled_mean(parts: list[_Part], confidence: float) -> MeanTable:
 
 
 def _pooled_shares(parts: list[_Part], confidence: float) -> ShareTable:
-    found = [shares(p.question, p.reports, covers="population", confidence=confidence) for p in parts]
-    total = sum(one.respondents for one in found)
-    values = np.sum([part.weight * one.values for part, one in zip(parts, found, strict=True)], axis=0)
-    raw = np.sum([one.respondents * one.raw for one in found], axis=0) / total
+    estimates = [shares(p.question, p.reports, covers="population", confidence=confidence) for p in parts]
+    total = sum(one.respondents for one in estimates)
+    values = np.sum([part.weight * one.values for part, one in zip(parts, estimates, strict=True)], axis=0)
+    raw = np.sum([one.respondents * one.raw for one in estimates], axis=0) / total
     low, high = score_interval(values, _joined(parts), confidence)
     rows = tuple(
         ShareRow("", label, float(value), cut(least), cut(most), float(rate), total)
@@ -130,14 +141,14 @@ def _pooled_shares(parts: list[_Part], confidence: float) -> ShareTable:
 def _about(parts: list[_Part]) -> tuple[float, float, tuple[str, ...]]:
     """Return the largest epsilon, how far 1 % liars in every survey move the estimate, and the weights."""
     liars = sum(part.weight * liar_bound(part.question) for part in parts)
-    listed = ", ".join(f"{part.epsilon:g}" for part in parts)
+    epsilons = ", ".join(f"{part.epsilon:g}" for part in parts)
     weights = ", ".join(percent(part.weight, 0) for part in parts)
-    mark = f"Pooled from surveys with epsilon {listed}, with weights {weights}."
+    mark = f"Pooled from surveys with epsilon {epsilons}, with weights {weights}."
     return max(part.epsilon for part in parts), liars, (mark,)
 
 
-def _weights(asked: list[SurveyQuestion], counts: list[int]) -> list[float]:
-    inverse = [n / own.variance() for n, own in zip(counts, asked, strict=True)]
+def _weights(questions: list[SurveyQuestion], counts: list[int]) -> list[float]:
+    inverse = [n / own.variance() for n, own in zip(counts, questions, strict=True)]
     return [one / sum(inverse) for one in inverse]
 
 
@@ -145,8 +156,8 @@ def _joined(parts: list[_Part]) -> ShareVariance:
     """Return the variance of the weighted estimate as a function of the share."""
     total = ShareVariance(0.0, 0.0, 0.0)
     for part in parts:
-        own = share_variance(part.question, len(part.reports), covers="population")
-        total = total.plus(own.weighted(part.weight))
+        variance = share_variance(part.question, len(part.reports), covers="population")
+        total = total.plus(variance.weighted(part.weight))
     return total
 
 
@@ -183,22 +194,25 @@ def change(
             why="a change is estimated person by person",
             fix=Code("survey.answer({...}, invitation=...)"),
         )
-    asked, _ = before._question(question)  # noqa: SLF001 - of this room
-    randomizer = asked.support
+    question_asked, _ = before._question(question)  # noqa: SLF001 - of this room
+    randomizer = question_asked.support
     p, q = float(randomizer.p), float(randomizer.q)
-    one, other = _matched(before, after, asked.name)
-    if len(one) < 2:
+    earlier, other = _matched(before, after, question_asked.name)
+    if len(earlier) < 2:
         raise TacitError(
             "bad-parameter", "fewer than 2 people answered both waves", fix="collect more reports"
         )
     z, rows = normal_quantile(confidence), []
-    for place, answer in enumerate(asked.answers):
-        now = randomizer.supported(other, place).astype(float)
-        moved = (now - randomizer.supported(one, place)) / (p - q)
-        value, half = float(moved.mean()), z * float(moved.std(ddof=1)) / np.sqrt(len(moved))
+    for index, answer in enumerate(question_asked.answers):
+        now = randomizer.supported(other, index).astype(float)
+        change_of_support = (now - randomizer.supported(earlier, index)) / (p - q)
+        value, half = (
+            float(change_of_support.mean()),
+            z * float(change_of_support.std(ddof=1)) / np.sqrt(len(change_of_support)),
+        )
         rows.append(DifferenceRow("second wave", "first wave", answer, value, value - half, value + half))
     return DifferenceTable(
-        asked.name, "wave", tuple(rows), confidence, "population", float(before.survey.epsilon)
+        question_asked.name, "wave", tuple(rows), confidence, "population", float(before.survey.epsilon)
     )
 
 
@@ -228,26 +242,26 @@ def randomize_waves(survey: Survey, waves: Sequence[Any]) -> list[Reports]:
     if not survey.is_repeated:
         raise bad_parameter("survey", "one that is repeated", survey.name, fix=Set(epsilon=2, once=1))
     permanent: dict[tuple[str, int], NDArray[np.int64]] = {}
-    found = []
+    collected = []
     for wave in waves:
-        given = by_name(survey, wave)
+        answers = by_name(survey, wave)
         answered = {}
         for question in survey.questions:
-            memo, truths = question.randomizer, question.encode({n: given[n] for n in question.columns})
+            memo, truths = question.randomizer, question.encode({n: answers[n] for n in question.columns})
             if not isinstance(memo, Memo):
                 raise TypeError(f"{question.name} has no memo")
-            kept = np.empty(len(truths), dtype=np.int64)
+            memos = np.empty(len(truths), dtype=np.int64)
             for truth in np.unique(truths):
-                own = permanent.setdefault(
+                memo_answers = permanent.setdefault(
                     (question.name, int(truth)), np.asarray(memo.permanent(np.full(len(truths), truth)))
                 )
-                if len(own) != len(truths):
+                if len(memo_answers) != len(truths):
                     raise bad_parameter("waves", "the same respondents in each", len(truths))
-                kept[truths == truth] = own[truths == truth]
-            answered[question.name] = AnsweredQuestion(np.arange(len(truths)), memo.report(kept)[:, None])
+                memos[truths == truth] = memo_answers[truths == truth]
+            answered[question.name] = AnsweredQuestion(np.arange(len(truths)), memo.report(memos)[:, None])
         numbers = tuple(map(str, range(len(answered[survey.questions[0].name].rows))))
-        found.append(Reports(survey, len(numbers), answered, {}, numbers))
-    return found
+        collected.append(Reports(survey, len(numbers), answered, {}, numbers))
+    return collected
 
 
 def _matched(before: Reports, after: Reports, name: str) -> tuple[Any, Any]:
@@ -256,6 +270,6 @@ def _matched(before: Reports, after: Reports, name: str) -> tuple[Any, Any]:
     for wave in (before, after):
         numbers = wave.invitations or ()
         places.append({numbers[row]: at for at, row in enumerate(wave.answered[name].rows.tolist())})
-    both = [number for number in places[0] if number in places[1]]
-    first, second = ([own[number] for number in both] for own in places)
-    return before.answered[name].reports[first], after.answered[name].reports[second]
+    invitations = [number for number in places[0] if number in places[1]]
+    earlier, second = ([own[number] for number in invitations] for own in places)
+    return before.answered[name].reports[earlier], after.answered[name].reports[second]

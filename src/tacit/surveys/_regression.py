@@ -48,19 +48,19 @@ def logistic_parts(
     share = expit(x @ theta[:count])
     chance = np.clip(low + (top - low) * share, _SMALL, 1 - _SMALL)
     slope = share * (1 - share)
-    first = x * ((top - low) * slope)[:, None]
+    gradient = x * ((top - low) * slope)[:, None]
     if honesty:
-        first = np.column_stack([first, share])
+        gradient = np.column_stack([gradient, share])
     score = (z - chance) / (chance * (1 - chance))
     value = float(np.sum(z * np.log(chance) + (1 - z) * np.log1p(-chance)))
-    expected = first.T @ (first / (chance * (1 - chance))[:, None])
-    observed = first.T @ (first * (z / chance**2 + (1 - z) / (1 - chance) ** 2)[:, None])
+    expected = gradient.T @ (gradient / (chance * (1 - chance))[:, None])
+    observed = gradient.T @ (gradient * (z / chance**2 + (1 - z) / (1 - chance) ** 2)[:, None])
     observed[:count, :count] -= x.T @ (x * (score * (top - low) * slope * (1 - 2 * share))[:, None])
     if honesty:
         cross = x.T @ (score * slope)
         observed[:count, -1] -= cross
         observed[-1, :count] -= cross
-    return value, first.T @ score, expected, observed
+    return value, gradient.T @ score, expected, observed
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +115,8 @@ class AnswerMixture:
             (self.gradient(theta - h * e) - self.gradient(theta + h * e)) / (2 * h)
             for h, e in zip(steps, np.eye(len(theta)), strict=True)
         ]
-        found = np.stack(columns)
-        return np.asarray((found + found.T) / 2)
+        columns_of_scores = np.stack(columns)
+        return np.asarray((columns_of_scores + columns_of_scores.T) / 2)
 
     def fitted(self) -> Floats:
         """Return the maximum: steps of EM from the report itself, then Newton's."""
@@ -166,15 +166,15 @@ def climb(
         step = _solved(expected, gradient)
         if not np.all(np.isfinite(step)) or gradient @ step <= 0:
             step = gradient / max(float(np.abs(gradient).max()), 1.0)
-        size, found = 1.0, parts(theta + step)
-        while size > 1e-10 and not (np.isfinite(found[0]) and found[0] >= value - 1e-12 * abs(value)):
+        size, climbed = 1.0, parts(theta + step)
+        while size > 1e-10 and not (np.isfinite(climbed[0]) and climbed[0] >= value - 1e-12 * abs(value)):
             size /= 2
-            found = parts(theta + size * step)
+            climbed = parts(theta + size * step)
         if size <= 1e-10:
             break
-        moved = float(np.abs(size * step).max())
-        theta, (value, gradient, expected, observed) = theta + size * step, found
-        if moved < 1e-10 * max(1.0, float(np.abs(theta).max())):
+        step_length = float(np.abs(size * step).max())
+        theta, (value, gradient, expected, observed) = theta + size * step, climbed
+        if step_length < 1e-10 * max(1.0, float(np.abs(theta).max())):
             break
     return theta, value, observed
 
@@ -444,9 +444,9 @@ def fit_logistic_on(
     reports: Reports, question: str, *, on: Sequence[str], answer: Any, confidence: float
 ) -> Regression:
     """Fit whether the truth is one answer; see `Reports.logistic`."""
-    asked = reports.survey[question]
-    rows, own = reports.answered[asked.name]
-    yes, p, q = _yes(asked, own, answer)
+    outcome_question = reports.survey[question]
+    rows, reported = reports.answered[outcome_question.name]
+    yes, p, q = _yes(outcome_question, reported, answer)
     names, x = _predictors(reports, on, rows)
     return fit_logistic(yes, x, p=p, q=q, names=names, confidence=confidence)
 
@@ -460,26 +460,26 @@ def fit_linear_on(
     if outcome in questions:
         if randomized:
             raise _one_randomized()
-        asked = questions[outcome]
-        rows, own = reports.answered[outcome]
+        randomized_question = questions[outcome]
+        rows, reported = reports.answered[outcome]
         names, x = _predictors(reports, on, rows)
-        return fit_unbiased(mean_scores(asked, own), x, names=names, confidence=confidence)
+        return fit_unbiased(mean_scores(randomized_question, reported), x, names=names, confidence=confidence)
     if len(randomized) != 1:
         raise _one_randomized()
-    asked = questions[randomized[0]]
-    rows, own = reports.answered[asked.name]
-    yes, p, q = _yes(asked, own, answer)
-    names, x = _predictors(reports, [name for name in on if name != asked.name], rows)
+    randomized_question = questions[randomized[0]]
+    rows, reported = reports.answered[randomized_question.name]
+    yes, p, q = _yes(randomized_question, reported, answer)
+    names, x = _predictors(reports, [name for name in on if name != randomized_question.name], rows)
     y = _numbers(reports, outcome)[rows]
-    named = [*names, f"{asked.name}={_answer(asked, answer)}"]
-    return fit_linear(y, yes, x, p=p, q=q, names=named, confidence=confidence)
+    column_names = [*names, f"{randomized_question.name}={_answer(randomized_question, answer)}"]
+    return fit_linear(y, yes, x, p=p, q=q, names=column_names, confidence=confidence)
 
 
 def _answer(question: SurveyQuestion, answer: Any) -> Any:
     return question.answers[-1] if answer is None else answer
 
 
-def _yes(question: SurveyQuestion, own: Any, answer: Any) -> tuple[NDArray[np.bool_], float, float]:
+def _yes(question: SurveyQuestion, reported: Any, answer: Any) -> tuple[NDArray[np.bool_], float, float]:
     """Return whether each report supports the answer, and with which chance it does if true and if not."""
     if not question.gives_shares:
         raise TacitError(
@@ -488,14 +488,14 @@ def _yes(question: SurveyQuestion, own: Any, answer: Any) -> tuple[NDArray[np.bo
             why="the report of a number lies near the number and does not name an answer",
             fix="make it the outcome of a linear model, or ask for groups such as ages 18 to 29",
         )
-    place = question.place_of(_answer(question, answer))
+    index = question.place_of(_answer(question, answer))
     if isinstance(question.law, Design):
         if question.law.draws != 1:
             raise bad_parameter("question", "one with a single draw for a regression", question.name)
         p, q = float(question.law.p), float(question.law.q)
-        return (own == 1, p, q) if place == 1 else (own == 0, 1 - q, 1 - p)
+        return (reported == 1, p, q) if index == 1 else (reported == 0, 1 - q, 1 - p)
     randomizer = question.support
-    return randomizer.supported(own, place), float(randomizer.p), float(randomizer.q)
+    return randomizer.supported(reported, index), float(randomizer.p), float(randomizer.q)
 
 
 def _listed(on: Sequence[str]) -> Sequence[str]:
@@ -514,10 +514,10 @@ def _predictors(
             names.append(name)
             columns.append(_numbers(reports, name)[rows])
             continue
-        found = sorted(dict.fromkeys(values.tolist()), key=str)
-        if len(found) > _MOST_VALUES:
+        levels = sorted(dict.fromkeys(values.tolist()), key=str)
+        if len(levels) > _MOST_VALUES:
             raise bad_parameter("on", f"columns of numbers, or with at most {_MOST_VALUES} values", name)
-        for value in found[1:]:
+        for value in levels[1:]:
             names.append(f"{name}={value}")
             columns.append((values == value).astype(float))
     return names, np.column_stack(columns)

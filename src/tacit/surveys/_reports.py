@@ -60,15 +60,15 @@ def documents_of(reports: Reports) -> list[SurveyReport]:
     survey = reports.survey
     answers: list[dict[str, Any]] = [{} for _ in range(reports.respondents)]
     for question in survey.questions:
-        rows, own = reports.answered[question.name]
-        for row, report in zip(rows.tolist(), wire(question, own), strict=True):
+        rows, reported = reports.answered[question.name]
+        for row, report in zip(rows.tolist(), wire(question, reported), strict=True):
             answers[row][question.name] = report
     public = {name: values.tolist() for name, values in reports.public.items()}
     digest, epsilon = survey.digest, str(survey.epsilon)
     numbers = reports.invitations or (None,) * reports.respondents
     return [
-        SurveyReport(digest, epsilon, own, number, {n: v[row] for n, v in public.items()} or None)
-        for row, (own, number) in enumerate(zip(answers, numbers, strict=True))
+        SurveyReport(digest, epsilon, reported, number, {n: v[row] for n, v in public.items()} or None)
+        for row, (reported, number) in enumerate(zip(answers, numbers, strict=True))
     ]
 
 
@@ -87,11 +87,11 @@ def _table(reports: Reports, *, text: bool) -> dict[str, list[Any]]:
     if reports.invitations is not None:
         table["invitation"] = list(reports.invitations)
     for question in survey.questions:
-        rows, own = reports.answered[question.name]
+        rows, reported = reports.answered[question.name]
         cells: list[Any] = [None] * reports.respondents
         law = question.law
         plain = isinstance(law, NumberWindow | Design) or getattr(law, "subset", 0) == 1
-        for row, report in zip(rows.tolist(), wire(question, own), strict=True):
+        for row, report in zip(rows.tolist(), wire(question, reported), strict=True):
             if plain:
                 cells[row] = report if isinstance(report, int) else report[0]
             else:
@@ -114,8 +114,8 @@ def save(reports: Reports, path: str | Path) -> None:
     match target.suffix.lower():
         case ".jsonl" | ".ndjson":
             with target.open("w", encoding="utf-8") as lines:
-                for one in documents_of(reports):
-                    lines.write(json.dumps(one.to_json(), ensure_ascii=False) + "\n")
+                for document in documents_of(reports):
+                    lines.write(json.dumps(document.to_json(), ensure_ascii=False) + "\n")
         case ".csv":
             table = _table(reports, text=True)
             with target.open("w", newline="", encoding="utf-8") as lines:
@@ -211,23 +211,28 @@ class Reports(Reportable):
         norm_sub
             Whether to shift the shares so that none is negative and they add up to one. That is biased.
         """
-        asked, side = self._question(question)
+        chosen, side = self._question(question)
         covers = read_covers(of)
-        found, warned = [], ""
-        for group, reports in self._groups(asked, by):
-            one = self._shares(asked, reports, side, covers, confidence)
-            warned = warned or caution(asked, reports, one if side is None else None)
-            values = _normed(one.values) if norm_sub else one.values
-            found += [
-                ShareRow(group, label, float(v), cut(low), cut(high), float(raw), one.respondents)
+        share_rows, warned = [], ""
+        for group, reports in self._groups(chosen, by):
+            estimated = self._shares(chosen, reports, side, covers, confidence)
+            warned = warned or caution(chosen, reports, estimated if side is None else None)
+            values = _normed(estimated.values) if norm_sub else estimated.values
+            share_rows += [
+                ShareRow(group, label, float(v), cut(low), cut(high), float(raw), estimated.respondents)
                 for label, v, low, high, raw in zip(
-                    self._labels(asked, side), values, one.low, one.high, one.raw, strict=True
+                    self._labels(chosen, side),
+                    values,
+                    estimated.low,
+                    estimated.high,
+                    estimated.raw,
+                    strict=True,
                 )
             ]
-        name = asked.name if side is None else asked.of[side][0]
+        name = chosen.name if side is None else chosen.of[side][0]
         return ShareTable(
-            name, by or "", tuple(found), confidence, covers, float(self.survey.epsilon),
-            self._liars(asked, side), (BIAS,) if norm_sub else (), warned,
+            name, by or "", tuple(share_rows), confidence, covers, float(self.survey.epsilon),
+            self._liars(chosen, side), (BIAS,) if norm_sub else (), warned,
         )  # fmt: skip
 
     def mean(
@@ -239,17 +244,25 @@ class Reports(Reportable):
         by: str | None = None,
     ) -> MeanTable:
         """Estimate the mean of a number or a scale, with an interval; parameters as in `estimate`."""
-        asked, _ = self._question(question)
+        chosen, _ = self._question(question)
         covers, z = read_covers(of), normal_quantile(confidence)
         rows, warned = [], ""
-        for group, reports in self._groups(asked, by):
-            warned = warned or caution(asked, reports)
-            one = mean(asked, reports, covers=covers)
-            half = z * one.error
-            rows.append(MeanRow(group, one.value, one.value - half, one.value + half, one.respondents))
+        for group, reports in self._groups(chosen, by):
+            warned = warned or caution(chosen, reports)
+            estimated = mean(chosen, reports, covers=covers)
+            half = z * estimated.error
+            rows.append(
+                MeanRow(
+                    group,
+                    estimated.value,
+                    estimated.value - half,
+                    estimated.value + half,
+                    estimated.respondents,
+                )
+            )
         return MeanTable(
-            asked.name, by or "", tuple(rows), confidence, covers, float(self.survey.epsilon),
-            liar_bound(asked) if not asked.gives_shares else self._liars_of_scale(asked), (), warned,
+            chosen.name, by or "", tuple(rows), confidence, covers, float(self.survey.epsilon),
+            liar_bound(chosen) if not chosen.gives_shares else self._liars_of_scale(chosen), (), warned,
         )  # fmt: skip
 
     def difference(
@@ -259,33 +272,36 @@ class Reports(Reportable):
 
         Intervals of shares join those of both groups (Newcombe 1998), those of means add the variances.
         """
-        asked, side = self._question(question)
+        chosen, side = self._question(question)
         covers, z = read_covers(of), normal_quantile(confidence)
-        groups = self._groups(asked, by)
+        groups = self._groups(chosen, by)
         if len(groups) < 2:
             raise TacitError(
                 "bad-parameter", f"{by!r} has a single group", fix="compare groups of another column"
             )
         rows: list[DifferenceRow] = []
-        if asked.gives_shares:
-            each = [(g, self._shares(asked, r, side, covers, confidence)) for g, r in groups]
-            for group, one in each[1:]:
-                rows += _share_differences(group, one, *each[0], self._labels(asked, side))
+        if chosen.gives_shares:
+            each = [(g, self._shares(chosen, r, side, covers, confidence)) for g, r in groups]
+            for group, estimated in each[1:]:
+                rows += _share_differences(group, estimated, *each[0], self._labels(chosen, side))
         else:
-            means = [(group, mean(asked, reports, covers=covers)) for group, reports in groups]
+            means = [(group, mean(chosen, reports, covers=covers)) for group, reports in groups]
             (other, base), others = means[0], means[1:]
-            for group, own in others:
-                value, half = own.value - base.value, z * float(np.hypot(own.error, base.error))
+            for group, estimated_there in others:
+                value, half = (
+                    estimated_there.value - base.value,
+                    z * float(np.hypot(estimated_there.error, base.error)),
+                )
                 rows.append(DifferenceRow(group, other, None, value, value - half, value + half))
-        name = asked.name if side is None else asked.of[side][0]
+        name = chosen.name if side is None else chosen.of[side][0]
         return DifferenceTable(name, by, tuple(rows), confidence, covers, float(self.survey.epsilon))
 
     def crosstab(
         self, down: str, across: str, *, confidence: float = 0.95, of: str = "population"
     ) -> CrossTable:
         """Tabulate two questions that were asked as a pair; parameters as in `estimate`."""
-        for asked in self.survey.questions:
-            if {name for name, _ in asked.of} == {down, across}:
+        for question in self.survey.questions:
+            if {name for name, _ in question.of} == {down, across}:
                 break
         else:
             raise TacitError(
@@ -295,18 +311,18 @@ class Reports(Reportable):
                 fix=Code(f'tc.survey(..., pairs=[("{down}", "{across}")])'),
             )
         covers = read_covers(of)
-        own = self.answered[asked.name].reports
-        one = shares(asked, own, covers=covers, confidence=confidence)
-        turned = asked.of[0][0] != down
+        reported = self.answered[question.name].reports
+        estimated = shares(question, reported, covers=covers, confidence=confidence)
+        turned = question.of[0][0] != down
         rows = [
             CrossRow(*_turned(label, turned=turned), float(v), cut(low), cut(high), float(raw))
             for label, v, low, high, raw in zip(
-                asked.answers, one.values, one.low, one.high, one.raw, strict=True
+                question.answers, estimated.values, estimated.low, estimated.high, estimated.raw, strict=True
             )
         ]
         return CrossTable(
             (down, across), tuple(rows), confidence, covers, float(self.survey.epsilon),
-            liar_bound(asked), one.respondents, caution(asked, own, one),
+            liar_bound(question), estimated.respondents, caution(question, reported, estimated),
         )  # fmt: skip
 
     def heavy_hitters(self, question: str | None = None, *, confidence: float = 0.95) -> HeavyHitters:
@@ -321,10 +337,10 @@ class Reports(Reportable):
         """
         from tacit.surveys._heavy_hitters import find_heavy
 
-        asked, _ = self._question(question)
-        labels = None if asked.answers == tuple(range(len(asked.answers))) else asked.answers
-        reports = self.answered[asked.name].reports
-        return find_heavy(reports, asked.support, confidence, labels=labels)
+        chosen, _ = self._question(question)
+        labels = None if chosen.answers == tuple(range(len(chosen.answers))) else chosen.answers
+        reports = self.answered[chosen.name].reports
+        return find_heavy(reports, chosen.support, confidence, labels=labels)
 
     def logistic(
         self, question: str, *, on: Sequence[str], answer: Any = None, confidence: float = 0.95
@@ -384,8 +400,10 @@ class Reports(Reportable):
         """Return the bound for a mean of a scale: the largest score of a report, less the lowest truth."""
         p, q = float(question.support.p), float(question.support.q)
         levels = np.sort(question.levels())[::-1]
-        most = min(len(levels), getattr(question.randomizer, "subset", len(levels)))
-        best = levels[:most] if most < len(levels) else levels[levels > 0]  # a hash may support any set
+        max_levels = min(len(levels), getattr(question.randomizer, "subset", len(levels)))
+        best = (
+            levels[:max_levels] if max_levels < len(levels) else levels[levels > 0]
+        )  # a hash may support any set
         top = (best.sum() - q * levels.sum()) / (p - q)
         return 0.01 * float((top + 1) * float(question.radius))
 
@@ -394,8 +412,8 @@ class Reports(Reportable):
         if by is None:
             return [("", reports)]
         places: dict[Any, list[int]] = {}
-        for place, value in enumerate(self.column(by)[rows].tolist()):
-            places.setdefault(None if _is_missing(value) else value, []).append(place)
+        for index, value in enumerate(self.column(by)[rows].tolist()):
+            places.setdefault(None if _is_missing(value) else value, []).append(index)
         return [
             (_MISSING if group is None else str(group), reports[places[group]]) for group in _sorted(places)
         ]
@@ -429,8 +447,8 @@ class Reports(Reportable):
 
 
 def _turned(label: Any, *, turned: bool) -> tuple[Any, Any]:
-    first, second = label
-    return (second, first) if turned else (first, second)
+    side, second = label
+    return (second, side) if turned else (side, second)
 
 
 def _normed(values: Any) -> Any:
@@ -443,21 +461,21 @@ def _is_missing(value: Any) -> bool:
 
 def _sorted(groups: Iterable[Any]) -> list[Any]:
     """Return groups in their own order, those without a value last."""
-    found = [group for group in groups if group is not None]
-    last = [None] if len(found) < len(list(groups)) else []
+    groups_with_name = [group for group in groups if group is not None]
+    unnamed = [None] if len(groups_with_name) < len(list(groups)) else []
     try:
-        return sorted(found) + last
+        return sorted(groups_with_name) + unnamed
     except TypeError:
-        return sorted(found, key=str) + last
+        return sorted(groups_with_name, key=str) + unnamed
 
 
 def _share_differences(
-    group: str, one: EstimatedShares, other: str, base: EstimatedShares, labels: Sequence[Any]
+    group: str, estimated: EstimatedShares, other: str, base: EstimatedShares, labels: Sequence[Any]
 ) -> list[DifferenceRow]:
     """Return differences with Newcombe's intervals (1998, method 10) from the score intervals of both."""
-    value = one.values - base.values
-    low = value - np.hypot(one.values - one.low, base.high - base.values)
-    high = value + np.hypot(one.high - one.values, base.values - base.low)
+    value = estimated.values - base.values
+    low = value - np.hypot(estimated.values - estimated.low, base.high - base.values)
+    high = value + np.hypot(estimated.high - estimated.values, base.values - base.low)
     return [
         DifferenceRow(group, other, label, float(v), float(l), float(h))
         for label, v, l, h in zip(labels, value, low, high, strict=True)

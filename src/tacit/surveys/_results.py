@@ -34,12 +34,12 @@ def shares_figure(table: ShareTable) -> Figure:
     series = []
     for number, group in enumerate(groups):
         rows = {row.answer: row for row in table.rows if row.group == group}
-        own = [(i, rows[answer]) for i, answer in enumerate(answers) if answer in rows]
-        x = [i + width * (number - (len(groups) - 1) / 2) for i, _ in own]
-        ends = ((100 * getattr(row, end) for _, row in own) for end in ("value", "low", "high"))
+        bars = [(i, rows[answer]) for i, answer in enumerate(answers) if answer in rows]
+        x = [i + width * (number - (len(groups) - 1) / 2) for i, _ in bars]
+        ends = ((100 * getattr(row, end) for _, row in bars) for end in ("value", "low", "high"))
         label = group if table.by else "estimated"
         series.append(ChartSeries.of("bars", x, ends, label=label, colour=number, width=0.9 * width))
-        raw = [100 * row.raw for _, row in own]
+        raw = [100 * row.raw for _, row in bars]
         series.append(ChartSeries("bounds", x, raw, label="in the reports (raw)", colour=GREY))
     names = tuple(_name(answer) for answer in answers)
     chart = Chart(tuple(series), ChartAxis(table.question, names), ChartAxis("share in %"), legend=table.by)
@@ -193,26 +193,26 @@ class ShareTable(Drawn, _Rows):
         """Return the table, what the intervals cover, and what liars could do."""
         level = f"{self.confidence * 100:g} % interval"
         head = ((self.by,) if self.by else ()) + ("answer", "share", level, "in the reports", "respondents")
-        shown = tuple(
+        lines = tuple(
             ((_label(row.group),) if self.by else ())
             + (_label(row.answer), _points(row.value), f"{_points(row.low)} to {_points(row.high)}")
             + (_points(row.raw), f"{row.respondents:,}")
             for row in self._shown_rows()
         )
         many = len(self.rows) > _MOST_ROWS
-        most = (
+        lead = (
             f"The {_MOST_ROWS} largest of {len(self.rows):,} shares; the largest of many estimates are too "
         )
         lie = f"1 % dishonest respondents can move a share by up to {100 * self.liars:.3g} points."
         return Report(
             f"{self.question}: estimated shares, epsilon {self.epsilon:g}",
             _lead(self.caution),
-            (ReportTable("", head, shown),),
+            (ReportTable("", head, lines),),
             self._notes(
                 lie,
                 "" if self.marks or self.caution else _outside(self.rows),
                 *self.marks,
-                most + "large on average." if many else "",
+                lead + "large on average." if many else "",
             ),
         )
 
@@ -283,7 +283,7 @@ class MeanTable(Drawn, _Rows):
         """Return the means and what the intervals cover."""
         level = f"{self.confidence * 100:g} % interval"
         head = ((self.by,) if self.by else ()) + ("mean", level, "respondents")
-        shown = tuple(
+        lines = tuple(
             ((_label(row.group),) if self.by else ())
             + (f"{row.value:.4g}", f"{row.low:.4g} to {row.high:.4g}", f"{row.respondents:,}")
             for row in self.rows
@@ -291,7 +291,7 @@ class MeanTable(Drawn, _Rows):
         lie = f"1 % dishonest respondents can move the mean by up to {self.liars:.3g}."
         title = f"{self.question}: estimated mean, epsilon {self.epsilon:g}"
         notes = self._notes(lie, *self.marks)
-        return Report(title, _lead(self.caution), (ReportTable("", head, shown),), notes)
+        return Report(title, _lead(self.caution), (ReportTable("", head, lines),), notes)
 
     def figures(self) -> tuple[Figure, ...]:
         """Return the means with their intervals."""
@@ -343,7 +343,7 @@ class DifferenceTable(_Rows):
         def number(value: float) -> str:
             return f"{value:+.4g}" if is_mean else f"{100 * value:+.1f} points"
 
-        shown = tuple(
+        lines = tuple(
             (_label(f"{row.group} minus {row.other}"),)
             + (() if is_mean else (_label(row.answer),))
             + (number(row.value), f"{number(row.low)} to {number(row.high)}")
@@ -351,7 +351,7 @@ class DifferenceTable(_Rows):
         )
         head = (self.by, *(() if is_mean else ("answer",)), "difference", level)
         title = f"{self.question}: differences by {self.by}, epsilon {self.epsilon:g}"
-        return Report(title, (), (ReportTable("", head, shown),), self._notes())
+        return Report(title, (), (ReportTable("", head, lines),), self._notes())
 
 
 class CrossRow(NamedTuple):

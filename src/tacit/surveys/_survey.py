@@ -72,15 +72,15 @@ def read_survey_document(document: object) -> Mapping[str, Any]:
     raise not_a_survey(f"a survey is a document with the schema {SURVEY_SCHEMA}")
 
 
-def check_total(made: Survey) -> None:
+def check_total(declared: Survey) -> None:
     """Refuse a document whose randomizers give away more than it says."""
-    each = [question.randomizer.epsilon for question in made.questions]
-    memos = [isinstance(question.randomizer, Memo) for question in made.questions]
-    if any(memos) and (not all(memos) or made.strategy == "one"):
+    each = [question.randomizer.epsilon for question in declared.questions]
+    memos = [isinstance(question.randomizer, Memo) for question in declared.questions]
+    if any(memos) and (not all(memos) or declared.strategy == "one"):
         raise not_a_survey("a survey that is repeated asks every question each time, each with a memo")
-    total = max(each, default=0) if made.strategy == "one" else sum(each)
-    names = [name for question in made.questions for name in question.columns]
-    if total > made.epsilon or len(set(names)) != len(names) or not each:
+    total = max(each, default=0) if declared.strategy == "one" else sum(each)
+    names = [name for question in declared.questions for name in question.columns]
+    if total > declared.epsilon or len(set(names)) != len(names) or not each:
         raise not_a_survey("its randomizers give away more than the stated epsilon, or a name is used twice")
 
 
@@ -243,7 +243,9 @@ class Survey(Reportable):
         different
             How many different true answers to each question lie behind them.
         """
-        return sequence_loss(self.questions, self.epsilon, reports, different, one=self.strategy == "one")
+        return sequence_loss(
+            self.questions, self.epsilon, reports, different, single_question=self.strategy == "one"
+        )
 
     def randomize(
         self, answers: Any, *, public: Sequence[str] = (), invitations: Iterable[object] | None = None
@@ -337,7 +339,7 @@ class Survey(Reportable):
         try:
             read_identity(name=fields["name"], unit=Unit("respondent"), adjacency="replace")
             questions = tuple(question_from_document(one) for one in fields["questions"])
-            made = cls(
+            survey = cls(
                 str(fields["name"]),
                 questions,
                 rational("epsilon", read_fraction(fields["epsilon"])),
@@ -347,8 +349,8 @@ class Survey(Reportable):
             raise not_a_survey("it lacks a part of a survey") from None
         except TacitError as refused:
             raise not_a_survey(refused.what) from None
-        check_total(made)
-        return made
+        check_total(survey)
+        return survey
 
     def save(self, path: str | Path) -> None:
         """Write the survey to a file of JSON."""
@@ -491,8 +493,8 @@ def survey(
     read_identity(name=name, unit=Unit("respondent"), adjacency="replace")
     total = rational("epsilon", epsilon)
     Choice(_ASKED_STRATEGIES).read("strategy", strategy)
-    given = questions if isinstance(questions, Mapping) else {"answer": questions}
-    declared = {_name(key): read_question(str(key), value) for key, value in given.items()}
+    by_name = questions if isinstance(questions, Mapping) else {"answer": questions}
+    declared = {_name(key): read_question(str(key), value) for key, value in by_name.items()}
     if not declared:
         raise bad_parameter("questions", "at least one question", questions, fix=Code('["no", "yes"]'))
     groups = _grouped(declared, pairs)
@@ -503,15 +505,15 @@ def survey(
     part = Fraction(1, len(groups))
     if strategy == "split":
         return Survey(name, _made(groups, total * part, Fraction(1)), total, "split", "as declared")
-    one = _made(groups, total, part)
+    single = _made(groups, total, part)
     if strategy == "one":
-        return Survey(name, one, total, "one", "as declared")
-    if any(question.randomizer.epsilon > total * part for question in one if question.why == DECLARED):
-        return Survey(name, one, total, "one", "a declared randomizer needs more than its part of epsilon")
+        return Survey(name, single, total, "one", "as declared")
+    if any(question.randomizer.epsilon > total * part for question in single if question.why == DECLARED):
+        return Survey(name, single, total, "one", "a declared randomizer needs more than its part of epsilon")
     split = _made(groups, total * part, Fraction(1))
-    predicted = [[q.variance() / float(q.share) for q in made] for made in (one, split)]
+    predicted = [[q.variance() / float(q.share) for q in made] for made in (single, split)]
     chosen = choose_strategy(*predicted)
-    return Survey(name, one if chosen.name == "one" else split, total, chosen.name, chosen.why)
+    return Survey(name, single if chosen.name == "one" else split, total, chosen.name, chosen.why)
 
 
 def _name(key: object) -> str:
@@ -540,16 +542,16 @@ def _grouped(declared: Mapping[str, DeclaredQuestion], pairs: Sequence[tuple[str
                 fix=Choose(tuple(name for name, one in declared.items() if one.answers)),
             )
         partner |= dict.fromkeys(pair, (pair[0], pair[1]))
-    found: dict[str, _Group] = {}
+    groups: dict[str, _Group] = {}
     for name in declared:
-        asked = partner.get(name, (name,))
-        title = " and ".join(asked)
-        if len(asked) > 1 and title in declared:
+        members = partner.get(name, (name,))
+        title = " and ".join(members)
+        if len(members) > 1 and title in declared:
             raise bad_parameter(
                 "questions", f"without a question {title!r}, because a pair has this name", title
             )
-        found[title] = (title, tuple((one, declared[one]) for one in asked))
-    return list(found.values())
+        groups[title] = (title, tuple((one, declared[one]) for one in members))
+    return list(groups.values())
 
 
 def _made(
@@ -572,12 +574,12 @@ def _repeated(name: str, groups: Sequence[_Group], total: Fraction, once: Fracti
         raise bad_parameter("once", "less than epsilon", float(once), fix=Set(epsilon=2, once=1))
     part = Fraction(1, len(groups))
     why = "a repeated survey asks every question each time, with a part of epsilon" if len(groups) > 1 else ""
-    made = _made(groups, total * part, Fraction(1), once * part)
-    if not all(isinstance(question.randomizer, Memo) for question in made):
+    survey_questions = _made(groups, total * part, Fraction(1), once * part)
+    if not all(isinstance(question.randomizer, Memo) for question in survey_questions):
         raise TacitError(
             "bad-parameter",
             "a survey that is repeated cannot use a declared randomizer",
             why="its fresh coins would give away more with every repetition",
             fix="leave the randomizer out; Tacit then keeps a permanent randomized answer",
         )
-    return Survey(name, made, total, "split", why)
+    return Survey(name, survey_questions, total, "split", why)

@@ -108,8 +108,8 @@ def question(
     >>> question((18, 90)).kind, question(range(1, 6)).wants
     ('number', 'mean')
     """
-    given: object = text
-    if not isinstance(given, str) or len(text) > _MOST_TEXT:
+    content: object = text
+    if not isinstance(content, str) or len(text) > _MOST_TEXT:
         raise bad_parameter("text", f"text of at most {_MOST_TEXT:,} characters", text, fix=Set(text="..."))
     kind, labels, bounds = _read_answers(answers)
     if wants not in {None, "mean", "shares"} or (wants == "mean" and kind == "choice"):
@@ -125,52 +125,52 @@ def question(
     return DeclaredQuestion(kind, labels, bounds, text, wants, randomizer)
 
 
-def read_question(name: str, given: object) -> DeclaredQuestion:
+def read_question(name: str, declaration: object) -> DeclaredQuestion:
     """Read one question of a survey: `question` made it, or these are its answers."""
-    if isinstance(given, DeclaredQuestion):
-        return given
+    if isinstance(declaration, DeclaredQuestion):
+        return declaration
     try:
-        return question(given)  # type: ignore[arg-type]
+        return question(declaration)  # type: ignore[arg-type]
     except TacitError as refused:
         raise refused.but(what=f"question {name!r}: {refused.what}", question=name) from None
 
 
 def _read_answers(
-    given: object,
+    answers: object,
 ) -> tuple[AnswerFormat, tuple[AnswerLabel, ...], tuple[Fraction, Fraction] | None]:
-    match given:
+    match answers:
         case bool():
             pass
-        case int() if 2 <= given <= MOST_LABELS:
-            return "choice", tuple(range(given)), None
+        case int() if 2 <= answers <= MOST_LABELS:
+            return "choice", tuple(range(answers)), None
         case range():
-            short = max(map(abs, (given.start, given.stop))) < _MOST_NUMBER  # len() of others can fail
-            if short and 2 <= len(given) <= MOST_LABELS:
-                ends = sorted((given[0], given[-1]))
-                return "scale", tuple(sorted(given)), (Fraction(ends[0]), Fraction(ends[1]))
-        case (int() | float() | Fraction(), int() | float() | Fraction()) if isinstance(given, tuple):
-            low, high = (rational("bounds", end, zero=True, negative=True, fix=_FORMS) for end in given)
+            short = max(map(abs, (answers.start, answers.stop))) < _MOST_NUMBER  # len() of others can fail
+            if short and 2 <= len(answers) <= MOST_LABELS:
+                ends = sorted((answers[0], answers[-1]))
+                return "scale", tuple(sorted(answers)), (Fraction(ends[0]), Fraction(ends[1]))
+        case (int() | float() | Fraction(), int() | float() | Fraction()) if isinstance(answers, tuple):
+            low, high = (rational("bounds", end, zero=True, negative=True, fix=_FORMS) for end in answers)
             if low < high:
                 return "number", (), (low, high)
         case str():
             pass
-        case [int() as low, int() as high] if abs(high - low) > 1 and not isinstance(given, tuple):
+        case [int() as low, int() as high] if abs(high - low) > 1 and not isinstance(answers, tuple):
             raise bad_parameter(
                 "answers",
                 "a pair of bounds in round brackets for a number",
-                given,
+                answers,
                 why="a list of two numbers would allow these two answers and nothing between them",
                 fix=Either(Code(f"({min(low, high)}, {max(low, high)})"), Code(f'["{low}", "{high}"]')),
             )
-        case _ if isinstance(given, Sequence) or hasattr(given, "tolist"):
-            labels = tuple(getattr(given, "tolist", lambda: given)())  # type: ignore[arg-type]
+        case _ if isinstance(answers, Sequence) or hasattr(answers, "tolist"):
+            labels = tuple(getattr(answers, "tolist", lambda: answers)())  # type: ignore[arg-type]
             if are_labels(labels):
                 return "choice", labels, None
     raise bad_parameter(
         "answers",
         f"a list of 2 to {MOST_LABELS:,} different texts or whole numbers below 2^63, a pair of bounds, "
         "or a range",
-        given,
+        answers,
         fix=_FORMS,
     )
 
@@ -299,8 +299,8 @@ class SurveyQuestion:
         holds every whole number if the bounds are whole.
         """
         if self.of:
-            (first, labels), (second, others) = self.of
-            places = _places(first, labels, columns[first])
+            (upper, labels), (second, others) = self.of
+            places = _places(upper, labels, columns[upper])
             return places * len(others) + _places(second, others, columns[second])
         values = columns[self.name]
         if self.kind == "number":
@@ -338,8 +338,8 @@ class SurveyQuestion:
             f = Fraction(1, len(self.answers)) if share is None else Fraction(share)
             return self.law.variance(f, 1, sampling=True)
         window: Any = self.randomizer
-        least = float(window.variance(0))
-        return least + (float(window.variance(1)) - least) * _UNIFORM + _UNIFORM
+        smallest = float(window.variance(0))
+        return smallest + (float(window.variance(1)) - smallest) * _UNIFORM + _UNIFORM
 
     def to_document(self) -> dict[str, Any]:
         """Return the question as JSON, with the randomizer's exact parameters."""
@@ -347,8 +347,8 @@ class SurveyQuestion:
         if self.of:
             document["of"] = [{"name": name, "answers": list(labels)} for name, labels in self.of]
         elif self.answers:
-            counted = len(self.answers) > _LONG and self.answers == tuple(range(len(self.answers)))
-            document["answers"] = len(self.answers) if counted else list(self.answers)
+            is_range = len(self.answers) > _LONG and self.answers == tuple(range(len(self.answers)))
+            document["answers"] = len(self.answers) if is_range else list(self.answers)
         if self.bounds is not None:
             document["bounds"] = [str(end) for end in self.bounds]
         return {**document, "randomizer": self.randomizer.to_json(), "share": str(self.share)}
@@ -361,12 +361,12 @@ def find_question(questions: Sequence[SurveyQuestion], name: str | None) -> tupl
     for question in questions:
         if question.name == name:
             return question, None
-        for side, (own, _) in enumerate(question.of):
-            if own == name:
+        for side, (title, _) in enumerate(question.of):
+            if title == name:
                 return question, side
     names = tuple(name for question in questions for name in question.columns)
-    what = "the survey has several questions" if name is None else f"the survey has no question {name!r}"
-    raise TacitError("unknown-column", what, fix=Choose(names, given=str(name or "")))
+    sentence = "the survey has several questions" if name is None else f"the survey has no question {name!r}"
+    raise TacitError("unknown-column", sentence, fix=Choose(names, given=str(name or "")))
 
 
 def question_from_document(document: Mapping[str, Any]) -> SurveyQuestion:
@@ -387,13 +387,13 @@ def question_from_document(document: Mapping[str, Any]) -> SurveyQuestion:
     for name in ("name", "text"):
         if not isinstance(document[name], str):
             raise bad_parameter(name, "text", document[name])
-    made = SurveyQuestion(
+    question = SurveyQuestion(
         str(document["name"]), document["kind"], str(document["text"]), answers,
         (bounds[0], bounds[1]) if bounds else None, of,
         randomizer_from_json(document["randomizer"]), share,
     )  # fmt: skip
-    _check_fit(made)
-    return made
+    _check_fit(question)
+    return question
 
 
 def with_randomizer(
@@ -407,27 +407,29 @@ def with_randomizer(
 
     With ``once`` it is a memo: epsilon bounds all reports of an unchanged answer, ``once`` a single one.
     """
-    first = members[0][1]
+    declared = members[0][1]
     text = " / ".join(one.text for _, one in members if one.text)
     if len(members) == 1:
-        randomizer = first.randomizer or _chosen(first, epsilon, once)
-        made = SurveyQuestion(name, first.kind, text, first.answers, first.bounds, (), randomizer, share)
+        randomizer = declared.randomizer or _chosen(declared, epsilon, once)
+        question = SurveyQuestion(
+            name, declared.kind, text, declared.answers, declared.bounds, (), randomizer, share
+        )
     else:
         of = tuple((own, one.answers) for own, one in members)
         answers = _product(of)
-        made = SurveyQuestion(
+        question = SurveyQuestion(
             name, "pair", text, answers, None, of, _for_list(epsilon, len(answers), once), share
         )
-    _check_fit(made)
-    if made.randomizer.epsilon > epsilon:
+    _check_fit(question)
+    if question.randomizer.epsilon > epsilon:
         raise TacitError(
             "bad-parameter",
-            f"the randomizer of {name!r} has epsilon {float(made.randomizer.epsilon):.4g}, "
+            f"the randomizer of {name!r} has epsilon {float(question.randomizer.epsilon):.4g}, "
             f"and the survey gives this question {float(epsilon):.4g}",
             why="all reports of one respondent together must stay within the survey's epsilon",
-            fix=Set(epsilon=float(made.randomizer.epsilon)),
+            fix=Set(epsilon=float(question.randomizer.epsilon)),
         )
-    return replace(made, why=_why(made, given=len(members) == 1 and first.randomizer is not None))
+    return replace(question, why=_why(question, given=len(members) == 1 and declared.randomizer is not None))
 
 
 def _for_list(epsilon: Fraction, size: int, once: Fraction | None) -> LocalRandomizer:
@@ -447,8 +449,8 @@ def _chosen(declared: DeclaredQuestion, epsilon: Fraction, once: Fraction | None
     if declared.kind == "scale":
         return NumberWindow(epsilon=epsilon, steps=_coarsest(len(declared.answers) - 1))
     low, high = declared.bounds or (Fraction(0), Fraction(1))
-    whole = low.denominator == high.denominator == 1
-    base = _coarsest(int(high - low)) if whole else 1
+    integral = low.denominator == high.denominator == 1
+    base = _coarsest(int(high - low)) if integral else 1
     return NumberWindow(epsilon=epsilon, steps=base * max(1, math.ceil(_FINE / base)))
 
 
@@ -457,23 +459,23 @@ def _coarsest(gaps: int) -> int:
     return gaps // 2 if gaps % 2 == 0 else gaps
 
 
-def _why(made: SurveyQuestion, *, given: bool) -> str:
+def _why(question: SurveyQuestion, *, given: bool) -> str:
     if given:
         return DECLARED
-    if isinstance(made.randomizer, Memo):
+    if isinstance(question.randomizer, Memo):
         return "a permanent coin for the answer and a fresh one for each report"
-    if isinstance(made.randomizer, SupportRandomizer):
-        return made.randomizer.why
-    return _compared(made.randomizer) if isinstance(made.randomizer, NumberWindow) else ""
+    if isinstance(question.randomizer, SupportRandomizer):
+        return question.randomizer.why
+    return _compared(question.randomizer) if isinstance(question.randomizer, NumberWindow) else ""
 
 
 def _compared(chosen: NumberWindow) -> str:
     """Say how a window compares with the mixture whose variance is the same everywhere, and with the coin."""
     mixed = NumberWindow(odds=chosen.odds, steps=chosen.steps, expected="any")
     coin = float(chosen.coin_value**2)
-    found = {one.describe(): (one.variance(0), one.variance(1)) for one in (chosen, mixed)}
-    found |= {"Duchi's coin": (coin, coin - 1)}
-    lines = [f"{name}: {least:.4g}/n to {most:.4g}/n" for name, (least, most) in found.items()]
+    variances = {one.describe(): (one.variance(0), one.variance(1)) for one in (chosen, mixed)}
+    variances |= {"Duchi's coin": (coin, coin - 1)}
+    lines = [f"{name}: {least:.4g}/n to {most:.4g}/n" for name, (least, most) in variances.items()]
     return f"variance of the mean for numbers from the middle to the bounds, as -1 and 1: {'; '.join(lines)}"
 
 
@@ -496,29 +498,29 @@ def _check_answers(kind: object, answers: Any, bounds: tuple[Fraction, ...], of:
         raise bad_parameter("answers", "those of a declared question", answers)
 
 
-def _check_fit(made: SurveyQuestion) -> None:
+def _check_fit(question: SurveyQuestion) -> None:
     """Refuse a randomizer that does not fit the answers."""
-    kind = made.law
+    kind = question.law
     if isinstance(kind, SupportRandomizer):
-        fits = kind.size == len(made.answers)
+        fits = kind.size == len(question.answers)
     elif isinstance(kind, Design):
-        fits = len(made.answers) == 2 and 0 < kind.draws == len(kind.no) - 1
+        fits = len(question.answers) == 2 and 0 < kind.draws == len(kind.no) - 1
     else:
-        points, steps = len(made.answers), getattr(kind, "steps", 0)
-        fits = steps > 0 and made.kind in {"number", "scale"}
-        fits = fits and (made.kind == "number" or 2 * steps % (points - 1) == 0)
+        points, steps = len(question.answers), getattr(kind, "steps", 0)
+        fits = steps > 0 and question.kind in {"number", "scale"}
+        fits = fits and (question.kind == "number" or 2 * steps % (points - 1) == 0)
     if not fits:
         raise bad_parameter(
-            f"the randomizer of {made.name!r}",
-            f"one for its {len(made.answers):,} answers" if made.answers else "one for numbers",
+            f"the randomizer of {question.name!r}",
+            f"one for its {len(question.answers):,} answers" if question.answers else "one for numbers",
             kind,
             fix="leave it out, and Tacit chooses one",
         )
 
 
 def _product(of: tuple[tuple[str, tuple[AnswerLabel, ...]], ...]) -> tuple[Any, ...]:
-    (_, first), (_, second) = of
-    return tuple((one, other) for one in first for other in second)
+    (_, upper), (_, second) = of
+    return tuple((one, other) for one in upper for other in second)
 
 
 def _listed(values: Any) -> Any:
@@ -532,16 +534,16 @@ def _listed(values: Any) -> Any:
 
 
 def _places(name: str, labels: tuple[AnswerLabel, ...], values: Any) -> NDArray[np.int64]:
-    known = {label: place for place, label in enumerate(labels)}
+    indices = {label: place for place, label in enumerate(labels)}
     try:
-        found = np.array([known.get(value, -1) for value in _listed(values)], dtype=np.int64)
+        codes = np.array([indices.get(value, -1) for value in _listed(values)], dtype=np.int64)
     except TypeError:  # a list is not an answer
-        found = np.array([-1])
-    if (found < 0).any():
+        codes = np.array([-1])
+    if (codes < 0).any():
         raise TacitError(
             "unknown-category",
             f"an answer to {name!r} is not one of the declared answers",
             why="the answers are public and fixed before anyone answers",
             fix=Choose(tuple(map(str, labels))),
         )
-    return found
+    return codes

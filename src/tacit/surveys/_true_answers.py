@@ -32,9 +32,9 @@ def plan_for(
 ) -> Plan[SurveyReport]:
     """Return the plan of one respondent; see `tacit.surveys.Survey.answer`."""
     _check_memory(survey, memory)
-    given = by_name(survey, answers)
+    answers_by_name = by_name(survey, answers)
     places = tuple(
-        int(question.encode({name: [given[name]] for name in question.columns})[0])
+        int(question.encode({name: [answers_by_name[name]] for name in question.columns})[0])
         for question in survey.questions
     )
     number = None if invitation is None else str(invitation)
@@ -54,9 +54,10 @@ def randomized(
     survey: Survey, answers: Any, *, public: Sequence[str], invitations: Iterable[object] | None
 ) -> Reports:
     """Randomize the answers of many respondents; see `tacit.surveys.Survey.randomize`."""
-    given = by_name(survey, answers)
+    answers_by_name = by_name(survey, answers)
     encoded = [
-        question.encode({name: given[name] for name in question.columns}) for question in survey.questions
+        question.encode({name: answers_by_name[name] for name in question.columns})
+        for question in survey.questions
     ]
     total = len(encoded[0])
     if any(len(one) != total for one in encoded):
@@ -64,33 +65,37 @@ def randomized(
     numbers = None if invitations is None else tuple(map(str, invitations))
     if numbers is not None and len(numbers) != total:
         raise bad_parameter("invitations", f"one for each of the {total:,} respondents", len(numbers))
-    asked = np.zeros(total, dtype=np.int64)
+    sampled_question = np.zeros(total, dtype=np.int64)
     if survey.strategy == "one":
-        asked = QuestionSample([question.randomizer for question in survey.questions]).draw(total)
+        sampled_question = QuestionSample([question.randomizer for question in survey.questions]).draw(total)
     answered = {}
-    for place, (question, truth) in enumerate(zip(survey.questions, encoded, strict=True)):
-        rows = np.nonzero(asked == place)[0] if survey.strategy == "one" else np.arange(total)
-        drawn = _drawn(survey, question, truth[rows], None if numbers is None else [numbers[i] for i in rows])
-        answered[question.name] = AnsweredQuestion(rows, drawn)
-    kept = {name: _public_column(given, name) for name in _several(public)}
-    return Reports(survey, total, answered, kept, numbers)
+    for index, (question, truth) in enumerate(zip(survey.questions, encoded, strict=True)):
+        rows = np.nonzero(sampled_question == index)[0] if survey.strategy == "one" else np.arange(total)
+        reported = _drawn(
+            survey, question, truth[rows], None if numbers is None else [numbers[i] for i in rows]
+        )
+        answered[question.name] = AnsweredQuestion(rows, reported)
+    public_columns = {name: _public_column(answers_by_name, name) for name in _several(public)}
+    return Reports(survey, total, answered, public_columns, numbers)
 
 
 def by_name(survey: Survey, answers: Any) -> Mapping[str, Any]:
     """Return true answers by question; a question without an answer is refused."""
     columns = [name for question in survey.questions for name in question.columns]
-    given = answers
+    columns_of_answers = answers
     if not isinstance(answers, Mapping) and not hasattr(answers, "columns"):
-        given = {columns[0]: answers} if len(columns) == 1 else {}
-    known = set(given.columns if hasattr(given, "columns") else given)
-    if missing := [name for name in columns if name not in known]:
+        columns_of_answers = {columns[0]: answers} if len(columns) == 1 else {}
+    column_names = set(
+        columns_of_answers.columns if hasattr(columns_of_answers, "columns") else columns_of_answers
+    )
+    if missing := [name for name in columns if name not in column_names]:
         raise TacitError(
             "unknown-category",
             f"there is no answer to {missing[0]!r}",
             why="a skipped question would reveal something about the respondent",
             fix="declare an answer for people who do not answer, such as 'no answer'",
         )
-    return given  # type: ignore[no-any-return]
+    return columns_of_answers  # type: ignore[no-any-return]
 
 
 def _respondent_facts(survey: Survey, public: Mapping[str, Any] | None) -> list[tuple[str, str]]:
@@ -125,8 +130,8 @@ def _drawn(survey: Survey, question: SurveyQuestion, truth: Any, numbers: list[s
     if isinstance(randomizer, LinearHashing) and numbers is not None:
         label = seed_label(survey.digest, question.name)
         return randomizer.release(truth, seeds=randomizer.seeds_for(numbers, label=label))
-    drawn: Any = randomizer.release(truth)
-    return drawn[:, None] if isinstance(randomizer, Memo) else drawn
+    reported: Any = randomizer.release(truth)
+    return reported[:, None] if isinstance(randomizer, Memo) else reported
 
 
 def _asked(question: SurveyQuestion) -> str:
@@ -139,8 +144,8 @@ def _several(public: Sequence[str]) -> Sequence[str]:
     return public
 
 
-def _public_column(given: Any, name: str) -> Any:
-    names = tuple(map(str, given.columns if hasattr(given, "columns") else given))
+def _public_column(answers: Any, name: str) -> Any:
+    names = tuple(map(str, answers.columns if hasattr(answers, "columns") else answers))
     if name not in names:
         raise TacitError("unknown-column", f"there is no column {name!r}", fix=Choose(names, given=name))
-    return np.asarray(given[name])
+    return np.asarray(answers[name])

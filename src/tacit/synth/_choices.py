@@ -89,36 +89,38 @@ class SynthDesign:
         4
         """
         every = range(len(self.sizes))
-        wide = min(self.up_to, len(self.sizes))
-        each = math.comb(len(self.sizes) - 1, wide - 1)
-        tables = [c for n in range(1, wide + 1) for c in combinations(every, n)]
+        width = min(self.up_to, len(self.sizes))
+        each = math.comb(len(self.sizes) - 1, width - 1)
+        tables = [c for n in range(1, width + 1) for c in combinations(every, n)]
         return {c: len(c) * each for c in tables if self.cells(c) <= self.size}
 
     @property
     def many_tables(self) -> int:
         """How many tables are measured or may be chosen, at most; counted without listing them."""
-        wide = min(self.up_to, len(self.sizes))
+        width = min(self.up_to, len(self.sizes))
         if self.method == "tables":
-            return math.comb(len(self.sizes), wide)
-        return sum(math.comb(len(self.sizes), n) for n in range(1, (2 if self.method == "mst" else wide) + 1))
+            return math.comb(len(self.sizes), width)
+        return sum(
+            math.comb(len(self.sizes), n) for n in range(1, (2 if self.method == "mst" else width) + 1)
+        )
 
     def all_tables(self) -> list[Columns]:
         """Return the tables of the method "tables": all of the widest kind, and those kept."""
-        wide = min(self.up_to, len(self.sizes))
-        made = [*combinations(range(len(self.sizes)), wide)]
-        return [*made, *(c for c in self.keep if not any(set(c) <= set(one) for one in made))]
+        width = min(self.up_to, len(self.sizes))
+        tables = [*combinations(range(len(self.sizes)), width)]
+        return [*tables, *(c for c in self.keep if not any(set(c) <= set(one) for one in tables))]
 
     def parts(self) -> int:
         """Return how many pairs of a table of the method "tables" and a set of its columns there are."""
-        wide = min(self.up_to, len(self.sizes))
-        return (math.comb(len(self.sizes), wide) << wide) + sum(1 << len(one) for one in self.keep)
+        width = min(self.up_to, len(self.sizes))
+        return (math.comb(len(self.sizes), width) << width) + sum(1 << len(one) for one in self.keep)
 
     def certain(self, mechanism: AdaptiveTables) -> list[tuple[Columns, Fraction]]:
         """Return the tables that AIM and MST measure for certain, in their order, each with its sigma."""
         rho = mechanism.rho
-        kept = [(c, mechanism.sigma_for(rho * KEPT_SHARE / len(self.keep))) for c in self.keep]
+        sigmas = [(c, mechanism.sigma_for(rho * KEPT_SHARE / len(self.keep))) for c in self.keep]
         sigma = mechanism.sigma_for(self.one_way_rho(mechanism))
-        return [*kept, *(((i,), sigma) for i in range(len(self.sizes)) if (i,) not in self.keep)]
+        return [*sigmas, *(((i,), sigma) for i in range(len(self.sizes)) if (i,) not in self.keep)]
 
     def free_rho(self, mechanism: AdaptiveTables) -> Fraction:
         """Return the rho that is not reserved for the tables that are kept."""
@@ -167,8 +169,8 @@ class SynthDesign:
         method, zeros = document["method"], {}
         if method not in {"aim", "mst", "tables"} or not sizes:
             raise ValueError("not a design")
-        for written, cells in document["never"]:
-            columns = columns_in(written, len(sizes))
+        for columns_document, cells in document["never"]:
+            columns = columns_in(columns_document, len(sizes))
             many = math.prod(sizes[c] for c in columns)
             places = [_whole(cell, 0) for cell in cells]
             if many > MOST_CELLS or not all(place < many for place in places):
@@ -178,24 +180,24 @@ class SynthDesign:
             zeros[columns] = mask.reshape([sizes[c] for c in columns])
         keep = tuple(columns_in(one, len(sizes)) for one in document["keep"])
         up_to, size = _whole(document["up_to"], 1), _whole(document["size"], 1)
-        made = cls(sizes, method, min(up_to, len(sizes)), size, keep, zeros)
-        if size > MOST_CELLS or not made.possible:
+        design = cls(sizes, method, min(up_to, len(sizes)), size, keep, zeros)
+        if size > MOST_CELLS or not design.possible:
             raise ValueError("not a design")
-        return made
+        return design
 
 
-def columns_in(written: Any, many: int) -> Columns:
+def columns_in(document: Any, many: int) -> Columns:
     """Read rising numbers of columns from a document."""
-    columns = tuple(_whole(one, 0) for one in written)
+    columns = tuple(_whole(one, 0) for one in document)
     if not columns or list(columns) != sorted(set(columns)) or columns[-1] >= many:
         raise ValueError("not the columns of a table")
     return columns
 
 
-def _whole(given: Any, least: int) -> int:
-    if type(given) is not int or given < least:
+def _whole(document: Any, low: int) -> int:
+    if type(document) is not int or document < low:
         raise ValueError("not a whole number")
-    return given
+    return document
 
 
 def subsets_of(columns: Columns, sizes: tuple[int, ...]) -> list[Columns]:
@@ -206,8 +208,8 @@ def subsets_of(columns: Columns, sizes: tuple[int, ...]) -> list[Columns]:
     >>> subsets_of((0, 1), (2, 1))
     [(), (0,)]
     """
-    wide = [c for c in columns if sizes[c] > 1]
-    return [part for n in range(len(wide) + 1) for part in combinations(wide, n)]
+    varying = [c for c in columns if sizes[c] > 1]
+    return [part for n in range(len(varying) + 1) for part in combinations(varying, n)]
 
 
 TableStepper: TypeAlias = "Generator[MeasureTable | ChooseTable, tuple[Any, Fraction], None]"
@@ -267,11 +269,11 @@ def _certain(
     design: SynthDesign, mechanism: AdaptiveTables
 ) -> Generator[Any, Any, tuple[list[NoisyTable], Fraction]]:
     """Measure what is measured for certain."""
-    tables, left = [], mechanism.rho
+    tables, remaining = [], mechanism.rho
     for columns, sigma in design.certain(mechanism):
-        noisy, left = yield MeasureTable(columns, sigma)
+        noisy, remaining = yield MeasureTable(columns, sigma)
         tables.append(_measured(columns, sigma, noisy))
-    return tables, left
+    return tables, remaining
 
 
 def _one_table(design: SynthDesign, mechanism: AdaptiveTables) -> TableStepper:
@@ -281,13 +283,13 @@ def _one_table(design: SynthDesign, mechanism: AdaptiveTables) -> TableStepper:
 def _candidate(model: GraphicalModel, columns: Columns, weight: int, sigma: float | None) -> TableCandidate:
     expected = model.table(columns)
     allowed = 0 if sigma is None else round(min(NOISE_L1 * sigma * expected.size, _LARGEST))
-    whole = np.rint(np.clip(expected, 0, _LARGEST)).astype(np.int64)
-    return TableCandidate(columns, whole, weight, allowed)
+    counts = np.rint(np.clip(expected, 0, _LARGEST)).astype(np.int64)
+    return TableCandidate(columns, counts, weight, allowed)
 
 
 def _mst(design: SynthDesign, mechanism: AdaptiveTables) -> TableStepper:
     """Choose a tree of pairs, then measure them (McKenna, Miklau and Sheldon 2021)."""
-    tables, left = yield from _certain(design, mechanism)
+    tables, remaining = yield from _certain(design, mechanism)
     model = fit(tables, design.sizes, design.zeros, steps=_QUICK).model
     groups = {i: {i} for i in range(len(design.sizes))}
     for columns in design.keep:
@@ -303,24 +305,24 @@ def _mst(design: SynthDesign, mechanism: AdaptiveTables) -> TableStepper:
         if design.cells(pair) <= design.size
     ]
     for _ in range(distinct - 1):
-        held = tree_cells([*design.keep, *chosen, *design.zeros], design.sizes)
-        apart = [
+        cells = tree_cells([*design.keep, *chosen, *design.zeros], design.sizes)
+        separate_pairs = [
             one
             for one in candidates
             if groups[one.columns[0]] is not groups[one.columns[1]]
             # a pair that joins two groups adds its own cells: far from the limit there is no need to look
             and (
-                2 * (held + one.estimate.size) <= design.size
+                2 * (cells + one.estimate.size) <= design.size
                 or design.fits([*design.keep, *chosen, one.columns])
             )
         ]
-        if not apart:
+        if not separate_pairs:
             break
-        place, left = yield ChooseTable(apart, epsilon)
-        chosen.append(apart[place].columns)
+        chosen_index, remaining = yield ChooseTable(separate_pairs, epsilon)
+        chosen.append(separate_pairs[chosen_index].columns)
         _join(groups, chosen[-1])
     for i, pair in enumerate(chosen):
-        _, left = yield MeasureTable(pair, mechanism.sigma_for(left / (len(chosen) - i)))
+        _, remaining = yield MeasureTable(pair, mechanism.sigma_for(remaining / (len(chosen) - i)))
 
 
 def _join(groups: dict[int, set[int]], columns: Iterable[int]) -> None:
@@ -332,31 +334,31 @@ def _join(groups: dict[int, set[int]], columns: Iterable[int]) -> None:
 
 def _aim(design: SynthDesign, mechanism: AdaptiveTables) -> TableStepper:
     """Choose the table that the model misses most, measure it, fit again (AIM, McKenna and others 2022)."""
-    tables, left = yield from _certain(design, mechanism)
+    tables, remaining = yield from _certain(design, mechanism)
     fitted = fit(tables, design.sizes, design.zeros, steps=_QUICK)
     workload = design.workload()
     rho = design.round_rho(mechanism)
-    while left > 0:
-        last = left < 2 * rho
-        if last:
-            rho = left
+    while remaining > 0:
+        is_final = remaining < 2 * rho
+        if is_final:
+            rho = remaining
         sigma = mechanism.sigma_for(rho * _MEASURING)
-        share = float((mechanism.rho - left + (left if last else 0)) / mechanism.rho)
+        share = float((mechanism.rho - remaining + (remaining if is_final else 0)) / mechanism.rho)
         allowed = _allowed(design, fitted, workload, share)
         candidates = [_candidate(fitted.model, c, workload[c], float(sigma)) for c in allowed]
-        place, left = yield ChooseTable(candidates, mechanism.epsilon_for(rho * (1 - _MEASURING)))
-        columns = candidates[place].columns
-        if last:
-            sigma = mechanism.sigma_for(left)
+        chosen_index, remaining = yield ChooseTable(candidates, mechanism.epsilon_for(rho * (1 - _MEASURING)))
+        columns = candidates[chosen_index].columns
+        if is_final:
+            sigma = mechanism.sigma_for(remaining)
         del candidates
-        noisy, left = yield MeasureTable(columns, sigma)
+        noisy, remaining = yield MeasureTable(columns, sigma)
         tables.append(_measured(columns, sigma, noisy))
-        if last:
+        if is_final:
             return
         before = fitted.model.table(columns)
         fitted = fit(tables, design.sizes, design.zeros, start=fitted, steps=_QUICK)
-        moved = float(np.abs(fitted.model.table(columns) - before).sum())
-        if moved <= NOISE_L1 * float(sigma) * design.cells(columns):
+        change = float(np.abs(fitted.model.table(columns) - before).sum())
+        if change <= NOISE_L1 * float(sigma) * design.cells(columns):
             rho *= 4
 
 
@@ -364,8 +366,10 @@ def _allowed(
     design: SynthDesign, fitted: FittedModel, workload: dict[Columns, int], share: float
 ) -> list[Columns]:
     """Return the tables that may be chosen: inside a clique, or the model stays within its share."""
-    measured = list(fitted.potentials)
-    found = [
-        c for c in workload if fitted.model.tree.home(c) is not None or design.fits([*measured, c], share)
+    measured_columns = list(fitted.potentials)
+    allowed = [
+        c
+        for c in workload
+        if fitted.model.tree.home(c) is not None or design.fits([*measured_columns, c], share)
     ]
-    return found or [(i,) for i in range(len(design.sizes))]
+    return allowed or [(i,) for i in range(len(design.sizes))]

@@ -33,11 +33,11 @@ class SyntheticColumn:
     @classmethod
     def of(cls, axis: Axis) -> SyntheticColumn:
         """Keep of an axis what a release shows; whole numbers as such."""
-        shown = [
+        texts = [
             int(one) if type(one) is float and one.is_integer() and abs(one) < 2**53 else one
             for one in axis.shown
         ]
-        return cls(axis.name, tuple(shown), axis.cuts)
+        return cls(axis.name, tuple(texts), axis.cuts)
 
     @property
     def size(self) -> int:
@@ -88,16 +88,16 @@ class SyntheticColumn:
         share = by.random(len(codes))
         if isinstance(self.cuts[0], str):
             days = np.array(self.cuts, "datetime64[s]").astype("datetime64[D]").astype(np.int64)
-            made = days[inside] + np.floor(share * np.maximum(days[inside + 1] - days[inside], 1))
-            return np.where(codes < cells, made.astype("datetime64[D]"), np.datetime64("NaT"))
+            numbers = days[inside] + np.floor(share * np.maximum(days[inside + 1] - days[inside], 1))
+            return np.where(codes < cells, numbers.astype("datetime64[D]"), np.datetime64("NaT"))
         cuts = np.array(self.cuts, np.float64)
-        made = cuts[inside] + share * (cuts[inside + 1] - cuts[inside])
-        whole = bool(np.all(cuts == np.floor(cuts)) and np.abs(cuts).max() < 2**53)
-        if whole:
-            made = np.floor(made)
-        if whole and self.size == cells:
-            return np.asarray(made.astype(np.int64))
-        return np.where(codes < cells, made, np.nan)
+        numbers = cuts[inside] + share * (cuts[inside + 1] - cuts[inside])
+        integral = bool(np.all(cuts == np.floor(cuts)) and np.abs(cuts).max() < 2**53)
+        if integral:
+            numbers = np.floor(numbers)
+        if integral and self.size == cells:
+            return np.asarray(numbers.astype(np.int64))
+        return np.where(codes < cells, numbers, np.nan)
 
     def to_json(self) -> JSON:
         """Return the column as JSON."""
@@ -122,17 +122,17 @@ class SyntheticColumn:
 def _rising(cuts: list[Any]) -> bool:
     """Return whether cuts are at least two rising numbers, or dates."""
     if all(isinstance(cut, str) for cut in cuts):
-        read: Any = np.array(cuts, "datetime64[s]")  # raises ValueError where one is no date
-        known = not np.isnat(read).any()
+        rising_cuts: Any = np.array(cuts, "datetime64[s]")  # raises ValueError where one is no date
+        finite = not np.isnat(rising_cuts).any()
     else:
-        read = np.array([cut if type(cut) in {int, float} else math.nan for cut in cuts], np.float64)
-        known = bool(np.abs(read).max() < 2**1000)  # so that differences are finite
-    return len(cuts) > 1 and known and bool(np.all(read[1:] > read[:-1]))
+        rising_cuts = np.array([cut if type(cut) in {int, float} else math.nan for cut in cuts], np.float64)
+        finite = bool(np.abs(rising_cuts).max() < 2**1000)  # so that differences are finite
+    return len(cuts) > 1 and finite and bool(np.all(rising_cuts[1:] > rising_cuts[:-1]))
 
 
-def _alike(place: object, value: object) -> bool:
+def _alike(label: object, value: object) -> bool:
     """Tell True from 1."""
-    return isinstance(place, bool) == isinstance(value, bool)
+    return isinstance(label, bool) == isinstance(value, bool)
 
 
 def _array(places: tuple[Value, ...]) -> NDArray[Any]:

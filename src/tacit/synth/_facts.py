@@ -29,7 +29,7 @@ _FIRST = Fraction(19, 20)  # of the allowed error, for the first measurement of 
 
 
 def interval_level(
-    method: str, confidence: float | Fraction, order: int = 1, *, last: bool = False
+    method: str, confidence: float | Fraction, order: int = 1, *, final: bool = False
 ) -> Fraction:
     """Return the level of the interval of the first, second ... measurement that holds a table.
 
@@ -42,14 +42,14 @@ def interval_level(
     --------
     >>> interval_level("mst", 0.95), interval_level("aim", 0.95), interval_level("aim", 0.95, 2)
     (Fraction(19, 20), Fraction(381, 400), Fraction(799, 800))
-    >>> interval_level("aim", 0.95, last=True), interval_level("aim", 0.95, 2, last=True)
+    >>> interval_level("aim", 0.95, final=True), interval_level("aim", 0.95, 2, last=True)
     (Fraction(19, 20), Fraction(399, 400))
     """
     exact = Fraction(confidence).limit_denominator(10**9)
     if method != "aim":
         return exact
-    left = Fraction(1) if order == 1 else (1 - _FIRST) / 2 ** (order - 2)
-    share = left if last else (_FIRST if order == 1 else left / 2)
+    remaining = Fraction(1) if order == 1 else (1 - _FIRST) / 2 ** (order - 2)
+    share = remaining if final else (_FIRST if order == 1 else remaining / 2)
     return 1 - (1 - exact) * share
 
 
@@ -84,8 +84,8 @@ def covering(sigma: float, cells: int, level: float | Fraction) -> float:
     (0.9909, 0.9518)
     """
     width, ratio = half_width(sigma, cells, level), _ratio(sigma, cells)
-    known = 0.0 if ratio == math.inf else 1 - _law(sigma, cells).exceeds(width) * ratio
-    return max(float(level), known)
+    coverage = 0.0 if ratio == math.inf else 1 - _law(sigma, cells).exceeds(width) * ratio
+    return max(float(level), coverage)
 
 
 def _law(sigma: float, cells: int) -> GaussianLaw:
@@ -135,16 +135,16 @@ def plan_forecast(
     """Return the tables that are measured for certain, each with its error."""
 
     def line(at: Columns, noise: str, error: float) -> Forecast:
-        kept = " (kept)" if at in design.keep else ""
+        mark = " (kept)" if at in design.keep else ""
         return Forecast(
-            table_name(columns, at), f"rows in each of {design.cells(at):,} cells{kept}", noise, error
+            table_name(columns, at), f"rows in each of {design.cells(at):,} cells{mark}", noise, error
         )
 
     if isinstance(mechanism, ResidualNoise):
         noise = CrossNoise(design.sizes, "gaussian", mechanism.sets, mechanism.sigmas)
-        wide = [(at, noise.half_width(at, float(confidence))) for at in design.all_tables()[:_LISTED]]
-        return [line(at, mechanism.describe(), error) for at, error in wide]
-    level = interval_level(design.method, confidence, last=len(design.sizes) == 1)
+        half_widths = [(at, noise.half_width(at, float(confidence))) for at in design.all_tables()[:_LISTED]]
+        return [line(at, mechanism.describe(), error) for at, error in half_widths]
+    level = interval_level(design.method, confidence, final=len(design.sizes) == 1)
     laws = [
         (at, DiscreteGaussian(sigma=sigma, sensitivity_squared=mechanism.moved_squared))
         for at, sigma in design.certain(mechanism)[:_LISTED]
@@ -168,9 +168,12 @@ def plan_facts(
         facts += _choices(design)
     if design.zeros:
         cells = sum(int(mask.sum()) for mask in design.zeros.values())
-        what = "1 combination is" if cells == 1 else f"{cells:,} combinations are"
+        combinations = "1 combination is" if cells == 1 else f"{cells:,} combinations are"
         facts.append(
-            ("never", f"{what} declared impossible: no synthetic row has {'it' if cells == 1 else 'one'}")
+            (
+                "never",
+                f"{combinations} declared impossible: no synthetic row has {'it' if cells == 1 else 'one'}",
+            )
         )
     if invented := [column.name for column in columns if column.invented]:
         facts.append(("invented", f"values of {', '.join(invented)} inside a cell are made up evenly"))
@@ -179,13 +182,13 @@ def plan_facts(
 
 def _choices(design: SynthDesign) -> list[tuple[str, str]]:
     if design.method == "mst":
-        wide, tables = 2, len(design.sizes) * (len(design.sizes) - 1) // 2
+        columns_per_table, tables = 2, len(design.sizes) * (len(design.sizes) - 1) // 2
         rounds = f"{len(design.sizes) - 1} of them"
     else:
-        wide, tables = design.up_to, len(design.workload())
+        columns_per_table, tables = design.up_to, len(design.workload())
         rounds = f"one in each round; at most {16 * len(design.sizes):,} rounds, as the noise decides"
     return [
-        ("may be chosen", f"{tables:,} tables of up to {wide} columns: {rounds}"),
+        ("may be chosen", f"{tables:,} tables of up to {columns_per_table} columns: {rounds}"),
         ("largest model", f"{design.size:,} cells"),
         ("not covered", "tables that are not measured have no interval: the release says which"),
     ]

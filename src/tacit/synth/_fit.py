@@ -56,15 +56,15 @@ def total_of(tables: Sequence[NoisyTable]) -> float:
 
 def together(tables: Sequence[NoisyTable]) -> dict[Columns, NoisyTable]:
     """Return one noisy table for each set of columns: several of one set are averaged by precision."""
-    found: dict[Columns, NoisyTable] = {}
+    merged: dict[Columns, NoisyTable] = {}
     for table in tables:
-        if (known := found.get(table.columns)) is None:
-            found[table.columns] = table
+        if (earlier := merged.get(table.columns)) is None:
+            merged[table.columns] = table
             continue
-        a, b = known.sigma**-2, table.sigma**-2
-        counts = (a * known.counts + b * table.counts) / (a + b)
-        found[table.columns] = NoisyTable(table.columns, counts, (a + b) ** -0.5)
-    return found
+        a, b = earlier.sigma**-2, table.sigma**-2
+        counts = (a * earlier.counts + b * table.counts) / (a + b)
+        merged[table.columns] = NoisyTable(table.columns, counts, (a + b) ** -0.5)
+    return merged
 
 
 def fit(
@@ -101,19 +101,19 @@ def fit(
     rows = max(total_of(tables) if total is None else total, 1.0)
     tree = junction_tree([*merged, *zeros], sizes)
     earlier = start.potentials if start is not None else {}
-    held = {c: earlier.get(c, np.zeros(t.counts.shape)) for c, t in merged.items()}
-    model = model_of(held, zeros, sizes, rows, tree)
+    potentials = {c: earlier.get(c, np.zeros(t.counts.shape)) for c, t in merged.items()}
+    model = model_of(potentials, zeros, sizes, rows, tree)
     if model is None:  # an earlier fit that leaves nothing here: start anew
-        held = {c: np.zeros(t.counts.shape) for c, t in merged.items()}
-        model = model_of(held, zeros, sizes, rows, tree)
+        potentials = {c: np.zeros(t.counts.shape) for c, t in merged.items()}
+        model = model_of(potentials, zeros, sizes, rows, tree)
     assert model is not None  # noqa: S101 - what can never be was checked to leave something
-    point = _point(model, held, merged)
+    point = _point(model, potentials, merged)
     size = min(t.sigma for t in merged.values()) ** 2 / rows
     for _ in range(steps):
-        found = _step(point, merged, zeros, size)
-        if found is None:
+        stepped = _step(point, merged, zeros, size)
+        if stepped is None:
             break
-        size, following = found
+        size, following = stepped
         fallen = point.loss - following.loss
         point = following
         if fallen <= _TINY * point.loss:
@@ -136,10 +136,10 @@ class _FitPoint:
 def _point(
     model: GraphicalModel,
     potentials: Mapping[Columns, NDArray[np.float64]],
-    measured: Mapping[Columns, NoisyTable],
+    noisy_tables: Mapping[Columns, NoisyTable],
 ) -> _FitPoint:
-    loss, tables, slopes = 0.0, model.tables(measured), {}
-    for columns, noisy in measured.items():
+    loss, tables, slopes = 0.0, model.tables(noisy_tables), {}
+    for columns, noisy in noisy_tables.items():
         away = (tables[columns] - noisy.counts) / noisy.sigma
         loss += float(np.vdot(away, away)) / 2
         slopes[columns] = away / noisy.sigma
@@ -148,7 +148,7 @@ def _point(
 
 def _step(
     at: _FitPoint,
-    measured: Mapping[Columns, NoisyTable],
+    noisy_tables: Mapping[Columns, NoisyTable],
     zeros: Mapping[Columns, NDArray[np.bool_]],
     size: float,
 ) -> tuple[float, _FitPoint] | None:
@@ -157,21 +157,21 @@ def _step(
     Tables with more noise move further than the slope alone says, in proportion to their noise: they would
     lag behind. Where that does not help, all move by the slope, which does unless the fit has ended.
     """
-    least = min(table.sigma for table in measured.values())
+    smallest_sigma = min(table.sigma for table in noisy_tables.values())
     for power, halvings in ((1, 20), (0, 40)):
         now = size
         for _ in range(halvings):
-            moved = {
-                c: at.potentials[c] - now * (measured[c].sigma / least) ** power * slope
+            potentials = {
+                c: at.potentials[c] - now * (noisy_tables[c].sigma / smallest_sigma) ** power * slope
                 for c, slope in at.slopes.items()
             }
-            made = model_of(moved, zeros, at.model.sizes, at.model.total, at.model.tree)
-            if made is not None:
-                found = _point(made, moved, measured)
+            model = model_of(potentials, zeros, at.model.sizes, at.model.total, at.model.tree)
+            if model is not None:
+                point = _point(model, potentials, noisy_tables)
                 promised = sum(
-                    float(np.vdot(slope, found.tables[c] - at.tables[c])) for c, slope in at.slopes.items()
+                    float(np.vdot(slope, point.tables[c] - at.tables[c])) for c, slope in at.slopes.items()
                 )
-                if promised <= 0 and found.loss <= at.loss + promised / 2:
-                    return now, found
+                if promised <= 0 and point.loss <= at.loss + promised / 2:
+                    return now, point
             now /= 2
     return None

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 _EINSUM: Any = np.einsum  # quicker than a sum over axes; its types do not know lists of axes
 
 
-def summed(table: NDArray[np.float64], columns: Sequence[int], kept: Sequence[int]) -> NDArray[np.float64]:
+def summed(
+    table: NDArray[np.float64], columns: Sequence[int], columns_wanted: Sequence[int]
+) -> NDArray[np.float64]:
     """Sum a table over all of its columns that are not kept; the order stays.
 
     Examples
@@ -34,14 +36,16 @@ def summed(table: NDArray[np.float64], columns: Sequence[int], kept: Sequence[in
     >>> summed(np.ones((2, 3)), (0, 4), (4,)).tolist()
     [2.0, 2.0, 2.0]
     """
-    at = [i for i, column in enumerate(columns) if column in kept]
+    at = [i for i, column in enumerate(columns) if column in columns_wanted]
     if len(at) == len(columns):
         return table
-    made: NDArray[np.float64] = _EINSUM(table, list(range(len(columns))), at)
-    return made
+    sums: NDArray[np.float64] = _EINSUM(table, list(range(len(columns))), at)
+    return sums
 
 
-def product_of(parts: Sequence[tuple[Columns, NDArray[np.float64]]], wanted: Columns) -> NDArray[np.float64]:
+def product_of(
+    parts: Sequence[tuple[Columns, NDArray[np.float64]]], columns_wanted: Columns
+) -> NDArray[np.float64]:
     """Multiply tables and sum over all columns that are not wanted; columns rise everywhere.
 
     Two tables are multiplied at a time: the two whose product is smallest, once the columns that nothing
@@ -53,38 +57,38 @@ def product_of(parts: Sequence[tuple[Columns, NDArray[np.float64]]], wanted: Col
     >>> product_of([((0, 1), np.ones((2, 3))), ((1, 2), np.ones((3, 4)))], (0, 2)).tolist()[0]
     [3.0, 3.0, 3.0, 3.0]
     """
-    held = list(parts)
-    sizes = {c: n for columns, table in held for c, n in zip(columns, table.shape, strict=True)}
-    while len(held) > 1:
+    factors = list(parts)
+    sizes = {c: n for columns, table in factors for c, n in zip(columns, table.shape, strict=True)}
+    while len(factors) > 1:
         best: tuple[int, int, int, Columns] | None = None
-        for i, j in combinations(range(len(held)), 2):
-            needed = set(wanted).union(*(one[0] for k, one in enumerate(held) if k not in {i, j}))
-            left = tuple(c for c in sorted({*held[i][0], *held[j][0]}) if c in needed)
-            cells = math.prod(sizes[c] for c in left)
+        for i, j in combinations(range(len(factors)), 2):
+            needed = set(columns_wanted).union(*(one[0] for k, one in enumerate(factors) if k not in {i, j}))
+            remaining = tuple(c for c in sorted({*factors[i][0], *factors[j][0]}) if c in needed)
+            cells = math.prod(sizes[c] for c in remaining)
             if best is None or cells < best[0]:
-                best = cells, i, j, left
+                best = cells, i, j, remaining
         assert best is not None  # noqa: S101 - there are two
-        _, i, j, left = best
-        (of_b, b), (of_a, a) = held.pop(j), held.pop(i)
-        held.append((left, _contracted(a, of_a, b, of_b, left)))
-    columns, table = held[0]
-    return summed(table, columns, wanted)
+        _, i, j, remaining = best
+        (of_b, b), (of_a, a) = factors.pop(j), factors.pop(i)
+        factors.append((remaining, _contracted(a, of_a, b, of_b, remaining)))
+    columns, table = factors[0]
+    return summed(table, columns, columns_wanted)
 
 
 def _contracted(
-    a: NDArray[np.float64], of_a: Columns, b: NDArray[np.float64], of_b: Columns, left: Columns
+    a: NDArray[np.float64], of_a: Columns, b: NDArray[np.float64], of_b: Columns, remaining: Columns
 ) -> NDArray[np.float64]:
     """Multiply two tables and keep some columns, as products of matrices; every own column is kept."""
-    both = [c for c in of_a if c in of_b and c in left]
-    gone = [c for c in of_a if c in of_b and c not in left]
+    shared = [c for c in of_a if c in of_b and c in remaining]
+    gone = [c for c in of_a if c in of_b and c not in remaining]
     own_a, own_b = [c for c in of_a if c not in of_b], [c for c in of_b if c not in of_a]
     sizes = {**dict(zip(of_a, a.shape, strict=True)), **dict(zip(of_b, b.shape, strict=True))}
-    many, lost = (int(np.prod([sizes[c] for c in some])) for some in (both, gone))
-    first = a.transpose([of_a.index(c) for c in (*both, *own_a, *gone)]).reshape(many, -1, lost)
-    second = b.transpose([of_b.index(c) for c in (*both, *gone, *own_b)]).reshape(many, lost, -1)
-    order = [*both, *own_a, *own_b]
-    made = np.matmul(first, second).reshape([sizes[c] for c in order])
-    return np.asarray(made.transpose([order.index(c) for c in left]))
+    many, lost = (int(np.prod([sizes[c] for c in some])) for some in (shared, gone))
+    matrix = a.transpose([of_a.index(c) for c in (*shared, *own_a, *gone)]).reshape(many, -1, lost)
+    second = b.transpose([of_b.index(c) for c in (*shared, *gone, *own_b)]).reshape(many, lost, -1)
+    order = [*shared, *own_a, *own_b]
+    product = np.matmul(matrix, second).reshape([sizes[c] for c in order])
+    return np.asarray(product.transpose([order.index(c) for c in remaining]))
 
 
 @dataclass(frozen=True)
@@ -107,9 +111,9 @@ class JunctionTree:
 
     def home(self, columns: Iterable[int]) -> int | None:
         """Return the place of the smallest clique that holds these columns; None where no clique does."""
-        wanted = _bits(columns)
-        found = [i for i, clique in enumerate(self._held) if wanted & clique == wanted]
-        return min(found, key=lambda i: len(self.cliques[i])) if found else None
+        packed = _bits(columns)
+        homes = [i for i, clique in enumerate(self._held) if packed & clique == packed]
+        return min(homes, key=lambda i: len(self.cliques[i])) if homes else None
 
     @cached_property
     def _held(self) -> tuple[int, ...]:
@@ -122,30 +126,30 @@ def _bits(columns: Iterable[int]) -> int:
 
 def _neighbours(sets: Iterable[Sequence[int]], many: int) -> tuple[int, ...]:
     """Return for each column those that it is measured with, and itself."""
-    near = [1 << i for i in range(many)]
-    for one in sets:
-        bits = _bits(one)
-        for i in one:
-            near[i] |= bits
-    return tuple(near)
+    neighbours = [1 << i for i in range(many)]
+    for columns in sets:
+        bits = _bits(columns)
+        for i in columns:
+            neighbours[i] |= bits
+    return tuple(neighbours)
 
 
 def _eliminated(neighbours: tuple[int, ...], sizes: Sequence[int]) -> list[int]:
     """Return the cliques that arise when columns are eliminated, the smallest first, as bits."""
-    near = list(neighbours)
+    adjacent = list(neighbours)
     weights = [math.log(size) + 1e-9 for size in sizes]
-    left = set(range(len(sizes)))
-    cost = {i: _weight(near[i], weights) for i in left}
+    remaining = set(range(len(sizes)))
+    cost = {i: _weight(adjacent[i], weights) for i in remaining}
     cliques = []
-    while left:
-        first = min(left, key=lambda i: (cost[i], i))
-        clique = near[first]
+    while remaining:
+        cheapest = min(remaining, key=lambda i: (cost[i], i))
+        clique = adjacent[cheapest]
         cliques.append(clique)
-        left.remove(first)
-        kept = clique & ~(1 << first)
-        for i in _members(kept):
-            near[i] = (near[i] | kept) & ~(1 << first)
-            cost[i] = _weight(near[i], weights)
+        remaining.remove(cheapest)
+        separator = clique & ~(1 << cheapest)
+        for i in _members(separator):
+            adjacent[i] = (adjacent[i] | separator) & ~(1 << cheapest)
+            cost[i] = _weight(adjacent[i], weights)
     return cliques
 
 
@@ -163,11 +167,11 @@ def _weight(bits: int, weights: Sequence[float]) -> float:
 
 
 def _maximal(cliques: list[int]) -> list[int]:
-    kept: list[int] = []
+    maximal: list[int] = []
     for clique in sorted(cliques, key=lambda bits: -bits.bit_count()):
-        if not any(clique & other == clique for other in kept):
-            kept.append(clique)
-    return kept
+        if not any(clique & other == clique for other in maximal):
+            maximal.append(clique)
+    return maximal
 
 
 def tree_cells(sets: Iterable[Sequence[int]], sizes: Sequence[int]) -> int:
@@ -179,8 +183,8 @@ def tree_cells(sets: Iterable[Sequence[int]], sizes: Sequence[int]) -> int:
     (18, 24)
     """
     packed = 0
-    for near in _neighbours(sets, len(sizes)):
-        packed = packed << len(sizes) | near
+    for neighbours in _neighbours(sets, len(sizes)):
+        packed = packed << len(sizes) | neighbours
     return _cells(packed, tuple(sizes))
 
 
@@ -188,8 +192,8 @@ def tree_cells(sets: Iterable[Sequence[int]], sizes: Sequence[int]) -> int:
 def _cells(packed: int, sizes: tuple[int, ...]) -> int:
     """Return the cells for the neighbours of all columns, packed into one number: many are remembered."""
     many = len(sizes)
-    near = tuple(packed >> many * (many - 1 - i) & (1 << many) - 1 for i in range(many))
-    cliques = _maximal(_eliminated(near, sizes))
+    neighbours = tuple(packed >> many * (many - 1 - i) & (1 << many) - 1 for i in range(many))
+    cliques = _maximal(_eliminated(neighbours, sizes))
     return sum(math.prod(sizes[i] for i in _members(bits)) for bits in cliques)
 
 
@@ -209,11 +213,11 @@ def junction_tree(sets: Iterable[Sequence[int]], sizes: Sequence[int]) -> Juncti
     order, parents = [0], [-1]
     waiting = set(range(1, len(cliques)))
     while waiting:
-        _, place, parent = max(
+        _, index, parent = max(
             ((cliques[i] & cliques[j]).bit_count(), -i, -j) for i in waiting for j in order
         )
-        waiting.remove(-place)
-        order.append(-place)
+        waiting.remove(-index)
+        order.append(-index)
         parents.append(order.index(-parent))
     walked = [cliques[i] for i in order]
     shared = [0 if p < 0 else walked[i] & walked[p] for i, p in enumerate(parents)]
@@ -229,7 +233,7 @@ Columns: TypeAlias = "tuple[int, ...]"
 _NOTHING = 1e-280  # expected counts below it are none: one over them would leave the floats
 
 
-def spread(table: NDArray[np.float64], columns: Sequence[int], wide: Sequence[int]) -> NDArray[np.float64]:
+def spread(table: NDArray[np.float64], columns: Sequence[int], target: Sequence[int]) -> NDArray[np.float64]:
     """Return a table with axes of length 1 for the columns of a larger one that it does not have.
 
     Examples
@@ -238,7 +242,7 @@ def spread(table: NDArray[np.float64], columns: Sequence[int], wide: Sequence[in
     (1, 3, 1)
     """
     at = iter(table.shape)
-    return table.reshape([next(at) if column in columns else 1 for column in wide])
+    return table.reshape([next(at) if column in columns else 1 for column in target])
 
 
 def _over(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -283,53 +287,58 @@ class GraphicalModel:
         rising = tuple(sorted(columns))
         home = self.tree.home(rising)
         if home is not None:
-            made = summed(self.beliefs[home], self.tree.cliques[home], rising)
+            counts = summed(self.beliefs[home], self.tree.cliques[home], rising)
         else:
-            made = self._across(rising)
+            counts = self._across(rising)
         order = [rising.index(column) for column in columns]
-        return made if order == sorted(order) else np.ascontiguousarray(made.transpose(order))
+        return counts if order == sorted(order) else np.ascontiguousarray(counts.transpose(order))
 
     def tables(self, wanted: Iterable[Columns]) -> dict[Columns, NDArray[np.float64]]:
         """Return several tables with rising columns, small ones as sums of larger ones."""
-        made: dict[Columns, NDArray[np.float64]] = {}
+        tables: dict[Columns, NDArray[np.float64]] = {}
         for columns in sorted(wanted, key=len, reverse=True):
             inside = set(columns)
-            larger = [c for c in made if inside.issubset(c)]
+            larger = [c for c in tables if inside.issubset(c)]
             if larger:
-                source = min(larger, key=lambda c: made[c].size)
-                made[columns] = summed(made[source], source, columns)
+                source = min(larger, key=lambda c: tables[c].size)
+                tables[columns] = summed(tables[source], source, columns)
             else:
-                made[columns] = self.table(columns)
-        return made
+                tables[columns] = self.table(columns)
+        return tables
 
-    def _across(self, wanted: Columns) -> NDArray[np.float64]:
+    def _across(self, columns: Columns) -> NDArray[np.float64]:
         """Multiply the cliques that connect some columns: the first of them, and the others given it."""
-        places = self._connecting(wanted)
+        places = self._connecting(columns)
         parts = []
-        for place in places:
-            clique = self.tree.cliques[place]
-            others = {c for other in places if other != place for c in self.tree.cliques[other]}
-            kept = tuple(c for c in clique if c in wanted or c in others)
-            table = summed(self.beliefs[place], clique, kept)
-            if place != places[0]:
-                table = _over(table, spread(self._shared[place], self.tree.separators[place], kept))
-            parts.append((kept, table))
-        return product_of(parts, wanted)
+        for clique_index in places:
+            clique = self.tree.cliques[clique_index]
+            others = {c for other in places if other != clique_index for c in self.tree.cliques[other]}
+            columns_kept = tuple(c for c in clique if c in columns or c in others)
+            table = summed(self.beliefs[clique_index], clique, columns_kept)
+            if clique_index != places[0]:
+                table = _over(
+                    table,
+                    spread(self._shared[clique_index], self.tree.separators[clique_index], columns_kept),
+                )
+            parts.append((columns_kept, table))
+        return product_of(parts, columns)
 
-    def _connecting(self, wanted: Columns) -> list[int]:
+    def _connecting(self, columns: Columns) -> list[int]:
         """Return the cliques of the smallest part of the tree that holds some columns, from the top down."""
         cliques, parents, separators = self.tree.cliques, self.tree.parents, self.tree.separators
-        kept: list[int] = []
-        for place in range(len(cliques) - 1, -1, -1):
-            own = set(cliques[place]).difference(separators[place])
-            if not own.isdisjoint(wanted) or any(parents[child] == place for child in kept):
-                kept.insert(0, place)
-        while len(kept) > 1:  # a top with one branch that holds all that is wanted of it is not needed
-            below = [child for child in kept if parents[child] == kept[0]]
-            if len(below) > 1 or not set(cliques[kept[0]]).intersection(wanted) <= set(separators[below[0]]):
+        connecting: list[int] = []
+        for index in range(len(cliques) - 1, -1, -1):
+            private = set(cliques[index]).difference(separators[index])
+            if not private.isdisjoint(columns) or any(parents[child] == index for child in connecting):
+                connecting.insert(0, index)
+        while len(connecting) > 1:  # a top with one branch that holds all that is wanted of it is not needed
+            below = [child for child in connecting if parents[child] == connecting[0]]
+            if len(below) > 1 or not set(cliques[connecting[0]]).intersection(columns) <= set(
+                separators[below[0]]
+            ):
                 break
-            del kept[0]
-        return kept
+            del connecting[0]
+        return connecting
 
 
 def model_of(
@@ -361,25 +370,25 @@ def model_of(
     beliefs = _weights(tree, potentials, zeros, sizes)
     cliques, parents, separators = tree.cliques, tree.parents, tree.separators
     sent: list[NDArray[np.float64]] = [np.ones(())] * len(cliques)
-    for place in range(len(cliques) - 1, 0, -1):
-        message = summed(beliefs[place], cliques[place], separators[place])
+    for index in range(len(cliques) - 1, 0, -1):
+        message = summed(beliefs[index], cliques[index], separators[index])
         top = message.max()
         if not (top > 0 and np.isfinite(top)):
             return None
-        sent[place] = message / top
-        beliefs[place] /= top
-        parent = parents[place]
-        beliefs[parent] *= spread(sent[place], separators[place], cliques[parent])
+        sent[index] = message / top
+        beliefs[index] /= top
+        parent = parents[index]
+        beliefs[parent] *= spread(sent[index], separators[index], cliques[parent])
     mass = float(beliefs[0].sum())
     if not (mass > 1e-200 and math.isfinite(mass)):  # next to nothing is left: the rounding would decide
         return None
     beliefs[0] /= mass  # in this order: a mass near 0 must not make the factor infinite
     beliefs[0] *= total
-    for place in range(1, len(cliques)):
-        separator = separators[place]
-        known = summed(beliefs[parents[place]], cliques[parents[place]], separator)
-        beliefs[place] = _over(beliefs[place], spread(sent[place], separator, cliques[place]))  # at most 1
-        beliefs[place] *= spread(known, separator, cliques[place])
+    for index in range(1, len(cliques)):
+        separator = separators[index]
+        marginal = summed(beliefs[parents[index]], cliques[parents[index]], separator)
+        beliefs[index] = _over(beliefs[index], spread(sent[index], separator, cliques[index]))  # at most 1
+        beliefs[index] *= spread(marginal, separator, cliques[index])
     return GraphicalModel(tuple(sizes), tree, tuple(beliefs))
 
 
@@ -395,9 +404,9 @@ def _weights(
         home = tree.home(columns)
         assert home is not None  # noqa: S101 - the tree was made for these columns
         logs[home] += spread(exponents, columns, tree.cliques[home])
-    for one in logs:
-        one -= one.max()  # in place: these are the largest arrays of a fit
-        np.exp(one, out=one)
+    for log_weights in logs:
+        log_weights -= log_weights.max()  # in place: these are the largest arrays of a fit
+        np.exp(log_weights, out=log_weights)
     for columns, never in zeros.items():
         home = tree.home(columns)
         assert home is not None  # noqa: S101

@@ -33,21 +33,21 @@ def draw_codes(model: GraphicalModel, rows: int, by: np.random.Generator) -> NDA
     out the new column's expected counts: rounded down, and the rest without replacement.
     """
     codes = np.zeros((rows, len(model.sizes)), np.int32)
-    drawn: set[int] = set()
+    columns_drawn: set[int] = set()
     for clique, belief in zip(model.tree.cliques, model.beliefs, strict=True):
         for column in clique:
-            if column in drawn:
+            if column in columns_drawn:
                 continue
-            known = [c for c in clique if c in drawn]
-            over = tuple(i for i, c in enumerate(clique) if c != column and c not in known)
+            parents = [c for c in clique if c in columns_drawn]
+            over = tuple(i for i, c in enumerate(clique) if c != column and c not in parents)
             table = belief.sum(axis=over) if over else belief
-            kept = [c for c in clique if c == column or c in known]
-            chances = np.moveaxis(table, kept.index(column), -1).reshape(-1, model.sizes[column])
+            table_columns = [c for c in clique if c == column or c in parents]
+            chances = np.moveaxis(table, table_columns.index(column), -1).reshape(-1, model.sizes[column])
             group = np.zeros(rows, np.int64)
-            for c in known:
+            for c in parents:
                 group = group * model.sizes[c] + codes[:, c]
             codes[:, column] = _shared_out(group, chances, by)
-            drawn.add(column)
+            columns_drawn.add(column)
     return codes[by.permutation(rows)]
 
 
@@ -55,8 +55,8 @@ def _shared_out(
     group: NDArray[np.int64], chances: NDArray[np.float64], by: np.random.Generator
 ) -> NDArray[np.int32]:
     """Give each row a value by the chances of its group."""
-    found, place, sizes = np.unique(group, return_inverse=True, return_counts=True)
-    weights = chances[found]
+    groups, group_of_row, sizes = np.unique(group, return_inverse=True, return_counts=True)
+    weights = chances[groups]
     sums = weights.sum(axis=1, keepdims=True)
     shares = np.divide(weights, sums, out=np.full_like(weights, 1 / weights.shape[1]), where=sums > 0)
     expected = shares * sizes[:, None]
@@ -66,13 +66,15 @@ def _shared_out(
     keys[shares == 0] = np.inf
     ranks = np.empty_like(keys, dtype=np.int64)
     np.put_along_axis(ranks, np.argsort(keys, axis=1), np.arange(keys.shape[1])[None, :], axis=1)
-    left = sizes - counts.sum(axis=1).astype(np.int64)
-    whole = counts.astype(np.int64) + (ranks < left[:, None])
-    values = np.repeat(np.tile(np.arange(whole.shape[1], dtype=np.int32), len(found)), whole.ravel())
-    order = np.lexsort((by.random(len(group)), place))
-    given = np.empty(len(group), np.int32)
-    given[order] = values
-    return given
+    remaining = sizes - counts.sum(axis=1).astype(np.int64)
+    integer_shares = counts.astype(np.int64) + (ranks < remaining[:, None])
+    values = np.repeat(
+        np.tile(np.arange(integer_shares.shape[1], dtype=np.int32), len(groups)), integer_shares.ravel()
+    )
+    order = np.lexsort((by.random(len(group)), group_of_row))
+    codes = np.empty(len(group), np.int32)
+    codes[order] = values
+    return codes
 
 
 _SWEEPS = 40
@@ -91,8 +93,8 @@ def nonnegative(counts: NDArray[np.float64], total: float) -> NDArray[np.float64
     """
     flat = np.sort(counts.ravel())[::-1]
     over = (np.cumsum(flat) - total) / np.arange(1, flat.size + 1)
-    last = int(np.flatnonzero(flat > over)[-1]) if (flat > over).any() else 0
-    return np.asarray(np.maximum(counts - over[last], 0.0))
+    end = int(np.flatnonzero(flat > over)[-1]) if (flat > over).any() else 0
+    return np.asarray(np.maximum(counts - over[end], 0.0))
 
 
 def gradual_codes(
@@ -108,13 +110,13 @@ def gradual_codes(
     total = max(total_of(tables), 1.0)
     merged = together(tables)
     blocked = zeros or {}
-    wanted = {
+    target_tables = {
         c: nonnegative(_without(t.counts, c, blocked), total) * (rows / total) for c, t in merged.items()
     }
-    codes = draw_codes(_independent(wanted, sizes, blocked), rows, by)
+    codes = draw_codes(_independent(target_tables, sizes, blocked), rows, by)
     share = _FIRST
     for _ in range(_SWEEPS):
-        for columns, target in wanted.items():
+        for columns, target in target_tables.items():
             touched = {c: never for c, never in blocked.items() if not set(c).isdisjoint(columns)}
             _moved(codes, columns, target, sizes, share, by, touched)
         share *= _SHRINK
@@ -122,16 +124,16 @@ def gradual_codes(
 
 
 def _independent(
-    wanted: Mapping[Columns, NDArray[np.float64]],
+    target_tables: Mapping[Columns, NDArray[np.float64]],
     sizes: Sequence[int],
     zeros: Mapping[Columns, NDArray[np.bool_]],
 ) -> GraphicalModel:
     """Return the model of independent columns, apart from what can never be."""
     weights: dict[Columns, NDArray[np.float64]] = {}
     for column, size in enumerate(sizes):
-        found = [summed(t, c, (column,)) for c, t in wanted.items() if column in c]
-        known = np.mean(found, axis=0) if found else np.ones(size)
-        weights[column,] = np.log(np.maximum(known, _LEAST * max(known.sum(), 1.0)))
+        marginals = [summed(t, c, (column,)) for c, t in target_tables.items() if column in c]
+        mean_marginal = np.mean(marginals, axis=0) if marginals else np.ones(size)
+        weights[column,] = np.log(np.maximum(mean_marginal, _LEAST * max(mean_marginal.sum(), 1.0)))
     model = model_of(weights, zeros, sizes, 1.0) or model_of({}, zeros, sizes, 1.0)
     assert model is not None  # noqa: S101 - what can never be was checked to leave something
     return model
@@ -139,10 +141,10 @@ def _independent(
 
 def _forbidden(codes: NDArray[np.int32], zeros: Mapping[Columns, NDArray[np.bool_]]) -> NDArray[np.bool_]:
     """Return which rows have a combination that can never be."""
-    found = np.zeros(len(codes), bool)
+    forbidden = np.zeros(len(codes), bool)
     for columns, never in zeros.items():
-        found |= never[tuple(codes[:, column] for column in columns)]
-    return found
+        forbidden |= never[tuple(codes[:, column] for column in columns)]
+    return forbidden
 
 
 def _without(
@@ -151,8 +153,10 @@ def _without(
     """Return counts with a low number where nothing can be, so that the projection makes it zero."""
     for blocked, never in zeros.items():
         if set(blocked) <= set(columns):
-            wide = never.reshape([counts.shape[i] if c in blocked else 1 for i, c in enumerate(columns)])
-            counts = np.where(wide, -1e300, counts)
+            blocked_cells = never.reshape(
+                [counts.shape[i] if c in blocked else 1 for i, c in enumerate(columns)]
+            )
+            counts = np.where(blocked_cells, -1e300, counts)
     return counts
 
 
@@ -170,7 +174,7 @@ def _dealt(weights: NDArray[np.float64], rows: int, by: np.random.Generator) -> 
 def _moved(
     codes: NDArray[np.int32],
     columns: Columns,
-    wanted: NDArray[np.float64],
+    target_table: NDArray[np.float64],
     sizes: Sequence[int],
     share: float,
     by: np.random.Generator,
@@ -184,7 +188,7 @@ def _moved(
     cell = np.zeros(len(codes), np.int64)
     for column in columns:
         cell = cell * sizes[column] + codes[:, column]
-    target = wanted.ravel()
+    target = target_table.ravel()
     away = target - np.bincount(cell, minlength=target.size)
     give = np.floor(np.maximum(-away, 0) * share + by.random(target.size)).astype(np.int64)
     order = np.lexsort((by.random(len(codes)), cell))
@@ -196,15 +200,15 @@ def _moved(
         return
     places = _dealt(short, len(leaving), by).astype(np.int64)
     staying = order[rank >= give[cell[order]]]
-    known = cell[staying]  # rising
-    low, high = np.searchsorted(known, places), np.searchsorted(known, places, side="right")
+    staying_cells = cell[staying]  # rising
+    low, high = np.searchsorted(staying_cells, places), np.searchsorted(staying_cells, places, side="right")
     copied = (by.random(len(leaving)) < 0.5) & (high > low)
-    moved = codes[leaving]
+    moving = codes[leaving]
     if copied.any():
         pick = low[copied] + np.floor(by.random(int(copied.sum())) * (high - low)[copied]).astype(np.int64)
-        moved[copied] = codes[staying[pick]]
+        moving[copied] = codes[staying[pick]]
     for column in reversed(columns):
-        moved[:, column] = places % sizes[column]
+        moving[:, column] = places % sizes[column]
         places = places // sizes[column]
-    held = ~_forbidden(moved, zeros)
-    codes[leaving[held]] = moved[held]
+    allowed = ~_forbidden(moving, zeros)
+    codes[leaving[allowed]] = moving[allowed]

@@ -107,21 +107,28 @@ def synthesis_design(
     source = CodedSource(rows, read_axes(rows, columns, bins=bins, keys=keys, other=other), "synthetic rows")
     _ = source.contribution  # refuses a sample, and rows that nothing bounds
     Choice(_METHODS).read("method", method)
-    most = Integer(1, MOST_CELLS, instead=200_000).read("size", size)
-    made = tuple(SyntheticColumn.of(axis) for axis in source.axes)
-    names = [column.name for column in made]
-    kept = tuple(dict.fromkeys(_columns_of(one, names, "keep") for one in keep))
-    zeros = _zeros(never, made)
-    chosen = _chosen(method, len(made), up_to)
-    wide = count("up_to", _wide(chosen, len(made)) if up_to is None else up_to, zero=False)
-    design = SynthDesign(tuple(c.size for c in made), chosen, min(wide, len(made)), most, kept, zeros)
+    max_cells = Integer(1, MOST_CELLS, instead=200_000).read("size", size)
+    synthetic_columns = tuple(SyntheticColumn.of(axis) for axis in source.axes)
+    names = [column.name for column in synthetic_columns]
+    kept_tables = tuple(dict.fromkeys(_columns_of(one, names, "keep") for one in keep))
+    zeros = _zeros(never, synthetic_columns)
+    chosen = _chosen(method, len(synthetic_columns), up_to)
+    width = count("up_to", _wide(chosen, len(synthetic_columns)) if up_to is None else up_to, zero=False)
+    design = SynthDesign(
+        tuple(c.size for c in synthetic_columns),
+        chosen,
+        min(width, len(synthetic_columns)),
+        max_cells,
+        kept_tables,
+        zeros,
+    )
     _check_room(design, names)
-    return SynthesisDesign(source, made, design)
+    return SynthesisDesign(source, synthetic_columns, design)
 
 
 def read_synthesize(dataset: TableDataset, request: Any) -> tuple[SynthesisDesign, Goal]:
     """Read synthetic rows back from a request."""
-    asked = synthesis_design(
+    request_design = synthesis_design(
         read_rows(dataset, request["rows"]),
         request["columns"],
         bins=request["bins"],
@@ -132,10 +139,10 @@ def read_synthesize(dataset: TableDataset, request: Any) -> tuple[SynthesisDesig
         up_to=request["up_to"],
         size=request["size"],
     )
-    written = {**asked.design.to_json(), "never": request["never"]}
-    asked = replace(asked, design=SynthDesign.from_json(written))
-    _check_room(asked.design, request["columns"])
-    return asked, Goal.from_json(request["goal"])
+    design_document = {**request_design.design.to_json(), "never": request["never"]}
+    request_design = replace(request_design, design=SynthDesign.from_json(design_document))
+    _check_room(request_design.design, request["columns"])
+    return request_design, Goal.from_json(request["goal"])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -187,15 +194,15 @@ class SynthesisDesign:
         }
 
 
-def _mechanism(design: SynthDesign, rho: Fraction, who: Contribution) -> SynthMechanism:
+def _mechanism(design: SynthDesign, rho: Fraction, contribution: Contribution) -> SynthMechanism:
     """Return what measures: steps, or the residuals of all tables at once; refuse noise that is too large."""
     if design.method == "tables":
         tables = tuple(design.all_tables())
-        work = CrossWorkload(design.sizes, tables, (1.0,) * len(tables), "sum", who)
-        [together] = work.gaussian(rho, {}).mechanisms
-        assert isinstance(together, ResidualNoise)  # noqa: S101 - the noise is Gaussian
-        return together
-    mechanism = AdaptiveTables(rho=rho, rows=who.total, adjacency=who.adjacency)
+        work = CrossWorkload(design.sizes, tables, (1.0,) * len(tables), "sum", contribution)
+        [noise] = work.gaussian(rho, {}).mechanisms
+        assert isinstance(noise, ResidualNoise)  # noqa: S101 - the noise is Gaussian
+        return noise
+    mechanism = AdaptiveTables(rho=rho, rows=contribution.total, adjacency=contribution.adjacency)
     design.check_noise(mechanism)
     return mechanism
 
@@ -232,19 +239,19 @@ def _wide(method: str, columns: int) -> int:
     return 2 if method == "tables" or columns > _MOST_FOR_TRIPLES else 3
 
 
-def _columns_of(given: Sequence[str], names: list[str], word: str) -> Columns:
+def _columns_of(asked_columns: Sequence[str], names: list[str], word: str) -> Columns:
     """Read the columns of one table: rising numbers."""
-    listed = [given] if isinstance(given, str) else list(given)
-    for name in listed:
+    names_asked = [asked_columns] if isinstance(asked_columns, str) else list(asked_columns)
+    for name in names_asked:
         if name not in names:
             raise TacitError(
                 "unknown-column",
                 f"{word} names {name!r}, which is not one of the columns asked for",
                 fix=Choose(tuple(names), given=str(name)),
             )
-    if not listed or len(set(listed)) != len(listed):
-        raise bad_parameter(word, "different columns", given, fix=Set(**{word: [tuple(names[:2])]}))
-    return tuple(sorted(names.index(name) for name in listed))
+    if not names_asked or len(set(names_asked)) != len(names_asked):
+        raise bad_parameter(word, "different columns", asked_columns, fix=Set(**{word: [tuple(names[:2])]}))
+    return tuple(sorted(names.index(name) for name in names_asked))
 
 
 def _zeros(
@@ -252,37 +259,37 @@ def _zeros(
 ) -> dict[Columns, NDArray[np.bool_]]:
     """Read what can never be: for some sets of columns, the cells that are empty."""
     names = [column.name for column in columns]
-    found: dict[Columns, NDArray[np.bool_]] = {}
-    for one in never:
-        if not isinstance(one, Mapping):
+    zeros: dict[Columns, NDArray[np.bool_]] = {}
+    for combination in never:
+        if not isinstance(combination, Mapping):
             raise bad_parameter(
-                "never", "values by column", one, fix=Set(never=[{"sex": "M", "pregnant": True}])
+                "never", "values by column", combination, fix=Set(never=[{"sex": "M", "pregnant": True}])
             )
-        at = _columns_of(list(one), names, "never")
+        at = _columns_of(list(combination), names, "never")
         shape = tuple(columns[c].size for c in at)
         if int(np.prod(shape, dtype=object)) > MOST_CELLS:
-            raise bad_parameter("never", f"of columns with at most {MOST_CELLS:,} cells", list(one))
-        mask = found.setdefault(at, np.zeros(shape, bool))
-        places = [_places(columns[c], one[names[c]]) for c in at]
+            raise bad_parameter("never", f"of columns with at most {MOST_CELLS:,} cells", list(combination))
+        mask = zeros.setdefault(at, np.zeros(shape, bool))
+        places = [_places(columns[c], combination[names[c]]) for c in at]
         mask[np.ix_(*places)] = True
-    return dict(sorted(found.items()))
+    return dict(sorted(zeros.items()))
 
 
-def _places(column: SyntheticColumn, given: object) -> list[int]:
+def _places(column: SyntheticColumn, labels: object) -> list[int]:
     """Read one value or several as places of a column."""
-    several = isinstance(given, Sequence) and not isinstance(given, str)
-    listed = list(given) if several else [given]  # type: ignore[call-overload]
+    several = isinstance(labels, Sequence) and not isinstance(labels, str)
+    values = list(labels) if several else [labels]  # type: ignore[call-overload]
     places = []
-    for value in listed:
-        place = column.labels.index(value) if value in column.labels else column.place_of(value)
-        if place is None:
+    for value in values:
+        index = column.labels.index(value) if value in column.labels else column.place_of(value)
+        if index is None:
             raise bad_parameter(
                 f"never of {column.name}",
                 "among its values",
                 value,
                 fix=Choose(column.labels, given=str(value)),
             )
-        places.append(place)
+        places.append(index)
     return places
 
 
@@ -313,11 +320,11 @@ def _check_room(design: SynthDesign, names: list[str]) -> None:
 def _check_tables(design: SynthDesign, names: list[str]) -> None:
     """Refuse more tables than can be looked at in time, and tables with too many cells to measure."""
     columns, adaptive = len(names), design.method == "aim"
-    most = _MOST_COMPARED if adaptive else _MOST_TABLES
-    if design.many_tables > most or (adaptive and columns > _MOST_FOR_AIM):
+    max_tables = _MOST_COMPARED if adaptive else _MOST_TABLES
+    if design.many_tables > max_tables or (adaptive and columns > _MOST_FOR_AIM):
         few = columns <= (_MOST_FOR_AIM if adaptive else 100)
         smaller: Fix = Set(up_to=2) if design.up_to > 2 and few else Say("ask for fewer columns")
-        limit = f"{most:,} tables" + (f" of {_MOST_FOR_AIM} columns" if adaptive else "")
+        limit = f"{max_tables:,} tables" + (f" of {_MOST_FOR_AIM} columns" if adaptive else "")
         raise TacitError(
             "question-too-large",
             f"{columns} columns have {design.many_tables:,} tables of up to {design.up_to} columns, and "

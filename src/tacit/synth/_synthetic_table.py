@@ -47,86 +47,85 @@ _FAR = 1.5  # a model that is further from a measurement, in units of its noise,
 _LISTED = 60
 
 
-def distance(held: SyntheticTable, table: NoisyTable) -> float:
+def distance(content: SyntheticTable, table: NoisyTable) -> float:
     """Return how far rows are from a measurement: the root mean square over its cells, in units of the noise.
 
     About 1 or less where only noise is between them.
     """
-    if held.model is not None:
-        expected = held.model.table(table.columns)
+    if content.model is not None:
+        expected = content.model.table(table.columns)
     else:
-        codes = held.codes()
+        codes = content.codes()
         at = np.ravel_multi_index(tuple(codes[:, c] for c in table.columns), table.counts.shape)
         counts = np.bincount(at, minlength=table.counts.size)
         expected = counts.reshape(table.counts.shape).astype(np.float64)
     return float(np.sqrt(np.mean((expected - table.counts) ** 2))) / table.sigma
 
 
-def summary_of(held: SyntheticTable) -> Report:
+def summary_of(content: SyntheticTable) -> Report:
     """Return what was measured, without a fit."""
-    return Report(_title(held), _lead(held), (_listed(held, None),), tuple(_notes(held)))
+    return Report(_title(content), _lead(content), (_listed(content, None),), tuple(_notes(content)))
 
 
-def report_of(held: SyntheticTable) -> Report:
+def report_of(content: SyntheticTable) -> Report:
     """Return the whole report; it needs the fit, and nothing but the release."""
-    measured = _listed(held, lambda table: distance(held, table))
-    far = [t for t in held.measured[:_LISTED] if distance(held, t) > _FAR]
-    notes = _notes(held)
+    tables = _listed(content, lambda table: distance(content, table))
+    far = [t for t in content.measured[:_LISTED] if distance(content, t) > _FAR]
+    notes = _notes(content)
     if far:
-        names = ", ".join(dict.fromkeys(table_name(held.columns, t.columns) for t in far))
+        names = ", ".join(dict.fromkeys(table_name(content.columns, t.columns) for t in far))
         notes.insert(
             0,
             f"the rows miss {names} by more than {_FAR} times the noise: the model is "
             "too small (a larger size helps), or what was declared impossible does occur",
         )
-    return Report(_title(held), _lead(held), (measured,), tuple(notes))
+    return Report(_title(content), _lead(content), (tables,), tuple(notes))
 
 
-def _title(held: SyntheticTable) -> str:
-    many = max(0, round(held.total))
-    return f"Synthetic rows: about {many:,} rows, {len(held.columns)} columns"
+def _title(content: SyntheticTable) -> str:
+    many = max(0, round(content.total))
+    return f"Synthetic rows: about {many:,} rows, {len(content.columns)} columns"
 
 
-def _lead(held: SyntheticTable) -> tuple[str, ...]:
-    z = NormalDist().inv_cdf((1 + held.confidence) / 2)
-    chosen = sum(step[0] == "choice" for step in held.steps)
-    said = f"{METHODS[held.design.method]}."
+def _lead(content: SyntheticTable) -> tuple[str, ...]:
+    z = NormalDist().inv_cdf((1 + content.confidence) / 2)
+    chosen = sum(step[0] == "choice" for step in content.steps)
+    sentence = f"{METHODS[content.design.method]}."
     choices = f" {chosen} choices were made." if chosen else ""
-    return (
-        f"{said}{choices} The number of rows is noisy: {held.total:,.0f} +/- {z * held.total_error:,.0f}.",
-    )
+    total = f"{content.total:,.0f} +/- {z * content.total_error:,.0f}"
+    return (f"{sentence}{choices} The number of rows is noisy: {total}.",)
 
 
-def _listed(held: SyntheticTable, away: Callable[[NoisyTable], float] | None) -> ReportTable:
+def _listed(content: SyntheticTable, away: Callable[[NoisyTable], float] | None) -> ReportTable:
     """List the measurements in their order."""
     header = ("table", "cells", "+/-", "covers", "cells below 2 sigma")
     rows = []
-    for table in held.measured[:_LISTED]:
-        width, level = _width(held, table)
+    for table in content.measured[:_LISTED]:
+        width, level = _width(content, table)
         small = int((table.counts < 2 * table.sigma).sum())
         line = [
-            table_name(held.columns, table.columns),
+            table_name(content.columns, table.columns),
             f"{table.counts.size:,}",
             f"{width:,.0f}",
             f"{math.floor(1000 * level + 1e-6) / 10:.1f} %",
             f"{small:,}",
         ]
         rows.append((*line, f"{away(table):.2f}") if away else tuple(line))
-    more = len(held.measured) - _LISTED
+    more = len(content.measured) - _LISTED
     title = "Measured tables" + (f" (the first {_LISTED}; {more:,} more)" if more > 0 else "")
     return ReportTable(title, (*header, "distance in sigma") if away else header, tuple(rows))
 
 
-def _width(held: SyntheticTable, table: NoisyTable) -> tuple[float, float]:
+def _width(content: SyntheticTable, table: NoisyTable) -> tuple[float, float]:
     """Return the half-width of a cell of one measurement and how often it covers; or that from residuals."""
-    if held.together is not None:
-        return held.together.half_width(table.columns, held.confidence), held.confidence
-    return half_width(table.sigma, 1, held.confidence), covering(table.sigma, 1, held.confidence)
+    if content.together is not None:
+        return content.together.half_width(table.columns, content.confidence), content.confidence
+    return half_width(table.sigma, 1, content.confidence), covering(table.sigma, 1, content.confidence)
 
 
-def _notes(held: SyntheticTable) -> list[str]:
-    covered = f"{held.confidence * 100:.4g} %"
-    if held.together is None:
+def _notes(content: SyntheticTable) -> list[str]:
+    covered = f"{content.confidence * 100:.4g} %"
+    if content.together is None:
         covered = f"at least {covered} of the time (half-widths are whole numbers; the table says how often)"
     else:
         covered += " of the time"
@@ -138,13 +137,15 @@ def _notes(held: SyntheticTable) -> list[str]:
         ),
         "Cells below 2 sigma cannot be distinguished from empty cells: small groups are lost first.",
     ]
-    if invented := [column.name for column in held.columns if column.invented]:
+    if invented := [column.name for column in content.columns if column.invented]:
         notes.append(f"Values of {', '.join(invented)} inside a cell are invented evenly.")
-    if held.design.zeros:
-        cells = sum(int(mask.sum()) for mask in held.design.zeros.values())
-        what = "the combination that was" if cells == 1 else f"one of the {cells:,} combinations that were"
-        notes.append(f"No row has {what} declared impossible.")
-    return [*notes, *held.left_out]
+    if content.design.zeros:
+        cells = sum(int(mask.sum()) for mask in content.design.zeros.values())
+        combinations = (
+            "the combination that was" if cells == 1 else f"one of the {cells:,} combinations that were"
+        )
+        notes.append(f"No row has {combinations} declared impossible.")
+    return [*notes, *content.left_out]
 
 
 def csv_text(columns: Mapping[str, NDArray[Any]]) -> str:
@@ -162,8 +163,8 @@ def csv_text(columns: Mapping[str, NDArray[Any]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow([for_spreadsheet(name) for name in columns])
-    shown = [[for_spreadsheet(one) for one in _texts(values)] for values in columns.values()]
-    writer.writerows(zip(*shown, strict=True))
+    cells = [[for_spreadsheet(one) for one in _texts(values)] for values in columns.values()]
+    writer.writerows(zip(*cells, strict=True))
     return out.getvalue()
 
 
@@ -220,8 +221,10 @@ class SyntheticTable(Content):
     @cached_property
     def numbers(self) -> tuple[NDArray[np.float64], ...]:
         """The noisy numbers of each step that has some."""
-        held = [(at, cells[0]) for _, at, _, *cells in self.steps if cells]
-        return tuple(np.array(c, np.float64).reshape([self.design.sizes[i] for i in at]) for at, c in held)
+        cell_counts = [(at, cells[0]) for _, at, _, *cells in self.steps if cells]
+        return tuple(
+            np.array(c, np.float64).reshape([self.design.sizes[i] for i in at]) for at, c in cell_counts
+        )
 
     @cached_property
     def measured(self) -> tuple[NoisyTable, ...]:
@@ -232,11 +235,11 @@ class SyntheticTable(Content):
                 NoisyTable(at, noise.estimate(at, self.numbers), math.sqrt(noise.variance(at)))
                 for at in self.design.all_tables()
             )
-        found = []
+        tables = []
         steps = [(columns, level) for kind, columns, level, *_ in self.steps if kind == "table"]
         for (columns, level), counts in zip(steps, self.numbers, strict=True):
-            found.append(NoisyTable(tuple(columns), counts, float(Fraction(level))))
-        return tuple(found)
+            tables.append(NoisyTable(tuple(columns), counts, float(Fraction(level))))
+        return tuple(tables)
 
     @cached_property
     def total(self) -> float:
@@ -309,8 +312,8 @@ class SyntheticTable(Content):
         needs("to_arrow", "pyarrow", "tacit[pandas]")
         import pyarrow as pa
 
-        made = self.to_dict(rows, draw)
-        return pa.table({name: pa.array(values, from_pandas=True) for name, values in made.items()})
+        arrays = self.to_dict(rows, draw)
+        return pa.table({name: pa.array(values, from_pandas=True) for name, values in arrays.items()})
 
     def to_csv(
         self,
@@ -393,18 +396,18 @@ class SyntheticTable(Content):
         confidence = float(document["confidence"])
         if not 0 < confidence < 1 or len({column.name for column in columns}) < len(columns):
             raise ValueError("not a synthetic table")
-        measured = [tuple(step[1]) for step in steps if step[0] == "table"]
-        fits = design.method == "tables" or (bool(measured) and design.fits(measured, 4.0))
+        measured_columns = [tuple(step[1]) for step in steps if step[0] == "table"]
+        fits = design.method == "tables" or (bool(measured_columns) and design.fits(measured_columns, 4.0))
         if not fits or not _complete(steps, design):
             raise ValueError("not a synthetic table")
         return cls(columns, design, steps, confidence, tuple(str(one) for one in document["left_out"]))
 
 
-def _step(written: Any, design: SynthDesign) -> list[Any]:
+def _step(document: Any, design: SynthDesign) -> list[Any]:
     """Read a choice or a noisy table."""
-    kind, columns, level, *cells = written
-    whole = kind == "residual" and columns == []  # the number of rows
-    at, exact = [] if whole else list(columns_in(columns, len(design.sizes))), read_fraction(level)
+    kind, columns, level, *cells = document
+    is_total = kind == "residual" and columns == []  # the number of rows
+    at, exact = [] if is_total else list(columns_in(columns, len(design.sizes))), read_fraction(level)
     kinds = {("choice", 0), ("table", 1), ("residual", 1)}
     if not 2**-100 < exact < 2**100 or (kind, len(cells)) not in kinds:
         raise ValueError("not a step")

@@ -37,14 +37,14 @@ class MeasuredViews:
     Any other table comes from the model and has none.
     """
 
-    def __init__(self, held: SyntheticTable) -> None:
-        self._held = held
+    def __init__(self, content: SyntheticTable) -> None:
+        self._held = content
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:
         """Iterate over the names of the measured tables, each once."""
         names = [column.name for column in self._held.columns]
-        found = dict.fromkeys(table.columns for table in self._held.measured)
-        return iter([tuple(names[i] for i in columns) for columns in found])
+        tables = dict.fromkeys(table.columns for table in self._held.measured)
+        return iter([tuple(names[i] for i in columns) for columns in tables])
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -57,11 +57,11 @@ class MeasuredViews:
             return False
 
     def __getitem__(self, table: str | Sequence[str]) -> AnswerTable:
-        held = self._held
-        given = self._columns(table)
-        rising = tuple(sorted(given))
-        order = [rising.index(c) for c in given]
-        source = source_of(held, rising)
+        content = self._held
+        names = self._columns(table)
+        rising = tuple(sorted(names))
+        order = [rising.index(c) for c in names]
+        source = source_of(content, rising)
         ends: tuple[tuple[float | None, ...], tuple[float | None, ...]]
         if source is None:
             values = self._expected(rising)
@@ -70,41 +70,43 @@ class MeasuredViews:
         else:
             values, width = source.counts, source.width
             ends = _flat(values - width, order), _flat(values + width, order)
-            least = "at least " if held.together is None else ""  # else the law of the noise is approximate
-            note = f"{least}{held.confidence * 100:.4g} % intervals for the noise, one cell at a time"
-        keys = list(zip(*product(*(held.columns[c].places for c in given)), strict=True))
+            at_least = (
+                "at least " if content.together is None else ""
+            )  # else the law of the noise is approximate
+            note = f"{at_least}{content.confidence * 100:.4g} % intervals for the noise, one cell at a time"
+        keys = list(zip(*product(*(content.columns[c].places for c in names)), strict=True))
         return AnswerTable(
-            {held.columns[c].name: tuple(keys[i]) for i, c in enumerate(given)},
+            {content.columns[c].name: tuple(keys[i]) for i, c in enumerate(names)},
             {"rows": Cells(_flat(values, order), *ends)},
-            held.confidence,
+            content.confidence,
             notes={"rows": note},
-            left_out=held.left_out,
+            left_out=content.left_out,
             counts=("rows",),
         )
 
     def _expected(self, rising: Columns) -> NDArray[np.float64]:
         """Return a table of the model; of rows that were drawn where there is no model."""
-        held = self._held
-        if held.model is not None:
-            return held.model.table(rising)
-        codes = held.codes()
-        shape = [held.design.sizes[c] for c in rising]
+        content = self._held
+        if content.model is not None:
+            return content.model.table(rising)
+        codes = content.codes()
+        shape = [content.design.sizes[c] for c in rising]
         at = np.ravel_multi_index(tuple(codes[:, c] for c in rising), shape)
         return np.bincount(at, minlength=math.prod(shape)).reshape(shape).astype(np.float64)
 
     def _columns(self, table: str | Sequence[str]) -> list[int]:
         names = [column.name for column in self._held.columns]
-        given = [table] if isinstance(table, str) else list(table)
-        for name in given:
+        names_asked = [table] if isinstance(table, str) else list(table)
+        for name in names_asked:
             if name not in names:
                 raise TacitError(
                     "unknown-column",
                     f"the release has no column {name!r}",
                     fix=Choose(tuple(names), given=str(name)),
                 )
-        if not given or len(set(given)) != len(given):
+        if not names_asked or len(set(names_asked)) != len(names_asked):
             raise bad_parameter("table", "different columns", table, fix=Set(table=names[:2]))
-        return [names.index(name) for name in given]
+        return [names.index(name) for name in names_asked]
 
 
 def _flat(values: NDArray[np.float64], order: list[int]) -> tuple[float, ...]:
@@ -134,39 +136,44 @@ class CoveredTable:
     level: float
 
 
-def source_of(held: SyntheticTable, rising: Columns) -> CoveredTable | None:
+def source_of(content: SyntheticTable, rising: Columns) -> CoveredTable | None:
     """Return what covers a table; None if nothing does.
 
     Of several measurements that hold the table, AIM shows the one with the narrowest interval. Otherwise the
     table's own comes first, then the one whose sums have the least noise.
     """
-    if held.together is not None:
-        if not held.together.covers(rising):
+    if content.together is not None:
+        if not content.together.covers(rising):
             return None
-        counts = held.together.estimate(rising, held.numbers)
-        wide = held.together.half_width(rising, held.confidence)
-        return CoveredTable(counts, math.sqrt(held.together.variance(rising)), wide, held.confidence)
-    cells = held.design.cells(rising)
-    found = [table for table in held.measured if set(rising) <= set(table.columns)]
-    if not found:
+        counts = content.together.estimate(rising, content.numbers)
+        largest_half_width = content.together.half_width(rising, content.confidence)
+        return CoveredTable(
+            counts, math.sqrt(content.together.variance(rising)), largest_half_width, content.confidence
+        )
+    cells = content.design.cells(rising)
+    covering_tables = [table for table in content.measured if set(rising) <= set(table.columns)]
+    if not covering_tables:
         return None
     levels = [
-        interval_level(held.design.method, held.confidence, i, last=table is held.measured[-1])
-        for i, table in enumerate(found, 1)
+        interval_level(content.design.method, content.confidence, i, final=table is content.measured[-1])
+        for i, table in enumerate(covering_tables, 1)
     ]
-    sums = [table.counts.size // cells for table in found]
-    if held.design.method == "aim":
+    sums = [table.counts.size // cells for table in covering_tables]
+    if content.design.method == "aim":
         about = [
             NormalDist().inv_cdf((1 + float(level)) / 2) * table.sigma * math.sqrt(many)
-            for table, level, many in zip(found, levels, sums, strict=True)
+            for table, level, many in zip(covering_tables, levels, sums, strict=True)
         ]
         best = int(np.argmin(about))
     else:
         best = min(
-            range(len(found)),
-            key=lambda i: (found[i].columns != rising, found[i].sigma ** 2 * found[i].counts.size),
+            range(len(covering_tables)),
+            key=lambda i: (
+                covering_tables[i].columns != rising,
+                covering_tables[i].sigma ** 2 * covering_tables[i].counts.size,
+            ),
         )
-    table, many = found[best], sums[best]
+    table, many = covering_tables[best], sums[best]
     return CoveredTable(
         summed(table.counts, table.columns, rising),
         table.sigma * math.sqrt(many),
@@ -179,40 +186,40 @@ _MOST = 9  # tables in one figure
 _WORDS = ("measured counts; hatched cells are below 2 standard deviations of the noise",)
 
 
-def table_figures(held: SyntheticTable, what: str | None) -> tuple[Figure, ...]:
+def table_figures(content: SyntheticTable, what: str | None) -> tuple[Figure, ...]:
     """Return one measured table of one or two columns, or the measured pairs in one figure."""
-    found = _drawable(held)
-    names = {table_name(held.columns, columns): columns for columns in found}
+    drawable = _drawable(content)
+    names = {table_name(content.columns, columns): columns for columns in drawable}
     if what is not None:
-        return chosen(what, {name: partial(_figure, held, [columns]) for name, columns in names.items()})
-    pairs: list[Columns] = [columns for columns in found if len(columns) == 2]
-    drawn = (pairs or found)[:_MOST]
-    return (_figure(held, drawn),) if drawn else ()
+        return chosen(what, {name: partial(_figure, content, [columns]) for name, columns in names.items()})
+    pairs: list[Columns] = [columns for columns in drawable if len(columns) == 2]
+    tables_drawn = (pairs or drawable)[:_MOST]
+    return (_figure(content, tables_drawn),) if tables_drawn else ()
 
 
-def _figure(held: SyntheticTable, drawn: list[Columns]) -> Figure:
-    panels = tuple(_panel(held, columns) for columns in drawn)
+def _figure(content: SyntheticTable, tables: list[Columns]) -> Figure:
+    panels = tuple(_panel(content, columns) for columns in tables)
     return Figure("synthetic rows", panels, _WORDS, across=min(3, len(panels)))
 
 
-def _drawable(held: SyntheticTable) -> list[Columns]:
+def _drawable(content: SyntheticTable) -> list[Columns]:
     """Return the measured tables of one or two columns, each once, and the pairs inside larger ones."""
-    found: dict[Columns, None] = {}
-    for table in held.measured:
+    tables: dict[Columns, None] = {}
+    for table in content.measured:
         if len(table.columns) <= 2:
-            found[table.columns] = None
+            tables[table.columns] = None
         else:
-            found |= {(a, b): None for a in table.columns for b in table.columns if a < b}
-    return list(found)
+            tables |= {(a, b): None for a in table.columns for b in table.columns if a < b}
+    return list(tables)
 
 
-def _panel(held: SyntheticTable, columns: Columns) -> Chart | Matrix:
-    source = source_of(held, columns)
+def _panel(content: SyntheticTable, columns: Columns) -> Chart | Matrix:
+    source = source_of(content, columns)
     if source is None:  # pragma: no cover - only measured tables are drawn
         raise TacitError("bad-parameter", "this table was not measured")
-    values, title = np.asarray(source.counts, np.float64), table_name(held.columns, columns)
-    labels = [tuple(held.columns[c].labels) for c in columns]
-    names = [held.columns[c].name for c in columns]
+    values, title = np.asarray(source.counts, np.float64), table_name(content.columns, columns)
+    labels = [tuple(content.columns[c].labels) for c in columns]
+    names = [content.columns[c].name for c in columns]
     if len(columns) == 1:
         bars = ChartSeries.of(
             "bars", range(values.size), (values, values - source.width, values + source.width)

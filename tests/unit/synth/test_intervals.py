@@ -40,7 +40,7 @@ def test_intervals_of_one_table_hold_together():
     errors = [1 - interval_level("aim", 0.9, i) for i in range(1, 200)]
     assert sum(errors) < Fraction(1, 10)
     for last in (1, 2, 3, 20):
-        rest = 1 - interval_level("aim", 0.9, last, last=True)
+        rest = 1 - interval_level("aim", 0.9, last, final=True)
         assert sum(errors[: last - 1]) + rest == Fraction(1, 10)
     assert all(interval_level(one, 0.9, 3) == Fraction(9, 10) for one in ("mst", "tables"))
 
@@ -49,7 +49,7 @@ def test_an_adversary_who_shows_the_interval_that_misses_wins_as_often_as_allowe
     """Three measurements, the third in the last round; false alarms below 1e-6 (5 standard errors)."""
     draws, sigma = 400_000, 30.0
     law = tc.mechanisms.DiscreteGaussian(sigma=sigma, sensitivity=1)
-    levels = [interval_level("aim", 0.95, i, last=i == 3) for i in (1, 2, 3)]
+    levels = [interval_level("aim", 0.95, i, final=i == 3) for i in (1, 2, 3)]
     noise = np.abs(law.release_many(0, 3 * draws).reshape(3, draws))
     widths = np.array([half_width(sigma, 1, level) for level in levels])
     missed = (noise > widths[:, None]).any(axis=0).mean()

@@ -42,7 +42,7 @@ def interval_level(
     --------
     >>> interval_level("mst", 0.95), interval_level("aim", 0.95), interval_level("aim", 0.95, 2)
     (Fraction(19, 20), Fraction(381, 400), Fraction(799, 800))
-    >>> interval_level("aim", 0.95, final=True), interval_level("aim", 0.95, 2, last=True)
+    >>> interval_level("aim", 0.95, final=True), interval_level("aim", 0.95, 2, final=True)
     (Fraction(19, 20), Fraction(399, 400))
     """
     exact = Fraction(confidence).limit_denominator(10**9)

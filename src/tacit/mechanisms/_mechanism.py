@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import TacitError, bad_parameter
+from tacit import parameters
+from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Either, Set
 from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw, TruncatedLaplaceLaw
-from tacit.parameters import Choice, Delta, Flag, RealNumber
+from tacit.parameters import Choice, Delta, Flag, Needed, Omitted, RealNumber
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -155,14 +156,10 @@ def read_adjacency(adjacency: str) -> Adjacency:
 def read_monotone(monotone: object, adjacency: Adjacency) -> bool:
     """Read whether adding a unit moves all scores in one direction; under replace no scores are like that."""
     monotone = Flag(instead=False).read("monotone", monotone)
-    if monotone and adjacency == "replace":
-        raise bad_parameter(
-            "monotone",
-            "False under replace",
-            monotone,
-            why="replacing a record lowers some scores and raises others, so the factor 2 is needed",
-            fix=Either(Set(adjacency="add/remove"), Set(monotone=False)),
-        )
+    if adjacency == "replace":
+        why = "replacing a record lowers some scores and raises others, so the factor 2 is needed"
+        fix = Either(Set(adjacency="add/remove"), Set(monotone=False))
+        Omitted("under replace", why, absent=False, fix=fix).read("monotone", monotone)
     return monotone
 
 
@@ -175,26 +172,20 @@ def confidence_level(confidence: Number) -> Fraction:
 
 def check_delta(given: str, delta: Number | None) -> None:
     """Refuse a delta without an epsilon, an epsilon without a delta, and a delta outside (0, 1)."""
-    if (delta is None) == (given == "epsilon"):
-        raise bad_parameter(
-            "delta", "given together with epsilon, and only then", delta, fix=Set(epsilon=0.5, delta=1e-6)
-        )
-    if delta is not None:
-        Delta(zero=False).read("delta", delta)
+    if given == "epsilon":
+        Delta(zero=False).read("delta", Needed[Number](1e-6, "together with epsilon").read("delta", delta))
+    else:
+        Omitted("without epsilon").read("delta", delta)
 
 
 def exactly_one(**given: object) -> str:
     """Return the name of the one parameter that is not None; refuse none or several."""
-    named = [name for name, value in given.items() if value is not None]
-    if len(named) == 1:
-        return named[0]
-    choice = " and ".join(given)
     first = next(iter(given))
-    raise TacitError(
-        "bad-parameter",
-        f"exactly one of {choice} must be given, got {' and '.join(named) or 'none'}",
-        why="they have no default" if not named else "two of them could contradict each other",
+    return parameters.exactly_one(
+        "the mechanism",
+        why="they have no default, and two of them could contradict each other",
         fix=Set(**{first: 1 if "sensitivity" in first else 0.5}),
+        **given,
     )
 
 

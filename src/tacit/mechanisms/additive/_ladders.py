@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit import noise
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError
 from tacit.exact import count, rational
-from tacit.fixes import Code, Set
+from tacit.fixes import Code
 from tacit.mechanisms._input_values import read_integers
 from tacit.mechanisms._mechanism import IntegerMechanism, confidence_level, figure, read_adjacency, show
 from tacit.mechanisms._noise_laws import check_width
@@ -542,10 +542,8 @@ class StarLadder(WidthNoise):
         spent, edges = rational("epsilon", epsilon), Integer(2, instead=3).read("stars", stars)
         last = None if most is None else count("most", most, zero=False)
         usual = (edges - 1) * LadderNoise.default_floor(spent)
-        first = count("floor", min(usual, last or usual) if floor is None else floor)
-        if first < edges - 1 or (last is not None and first > last):
-            top = "" if last is None else f" and at most {last}"
-            raise bad_parameter("floor", f"at least {edges - 1}{top}", first, fix=Set(floor=last or usual))
+        lowest = Integer(edges - 1, last, instead=last or usual)
+        first = lowest.read("floor", min(usual, last or usual) if floor is None else floor)
         check_width(2 / spent, power=56)  # a rate is at least half of epsilon
         if spent * SMALLEST_SCALE > 1:
             raise out_of_range(1 / spent)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.errors import bad_parameter
 from tacit.fixes import Set
+from tacit.mechanisms._input_values import wrong_input
 from tacit.parameters import RealNumber
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ _FAILING = RealNumber(above=0, below=1, instead=0.05)
 def _weights(weights: ArrayLike) -> NDArray[np.float64]:
     read = np.asarray(weights, dtype=np.float64)
     if not read.ndim:
-        raise bad_parameter("weights", "a list of numbers", "one number", fix=Set(weights=[0.5, 0.5]))
+        raise wrong_input("a list of numbers", weights, name="weights", fix=Set(weights=[0.5, 0.5]))
     return read
 
 

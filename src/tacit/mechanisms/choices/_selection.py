@@ -32,7 +32,7 @@ from tacit.mechanisms._mechanism import (
     show,
 )
 from tacit.mechanisms._noise_laws import LaplaceLaw
-from tacit.parameters import Choice, Integer
+from tacit.parameters import Choice, Integer, Omitted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -138,14 +138,8 @@ class Selection(IntegerMechanism):
         the best is chosen with probability at most 1 - confidence.
         """
         options = Integer(1, instead=100).read("candidates", candidates)
-        if copies != 1:
-            raise bad_parameter(
-                "copies",
-                "1 for a choice",
-                copies,
-                why="choices are not numbers, so several cannot be added up",
-                fix=Set(copies=1),
-            )
+        why = "choices are not numbers, so several cannot be added up"
+        Omitted("for a choice", why, absent=1).read("copies", copies)
         return _furthest(self, confidence_level(confidence), options)
 
     def to_json(self) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Set
 from tacit.mechanisms._grid import add, default_grid, to_steps
@@ -36,7 +36,7 @@ from tacit.mechanisms._mechanism import (
 )
 from tacit.mechanisms._noise_laws import LaplaceLaw, check_width
 from tacit.mechanisms.additive._grid_noise import SMALLEST_SCALE, Laplace, out_of_range
-from tacit.parameters import Integer, Listed
+from tacit.parameters import Integer, Listed, Omitted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -206,9 +206,7 @@ class SparseVector(Mechanism):
         memory
             What the last call returned; empty at first. It is secret: it holds the noisy threshold.
         """
-        if self.values is not None:
-            raise bad_parameter("value_epsilon", "None in a run that is stored", self.values.epsilon,
-                                fix=Set(value_epsilon=None))  # fmt: skip
+        Omitted("in a run that is stored").read("value_epsilon", self.values and self.values.epsilon)
         numbers = [read_numbers(one) for one in value]
         held = json.loads(memory) if memory else None
         run = SparseVectorRun(self, held)

@@ -12,7 +12,7 @@ import numpy as np
 from tacit import noise
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.fixes import Code, Set
+from tacit.fixes import Set
 from tacit.mechanisms._mechanism import Interval, Mechanism, confidence_level, exactly_one, show
 from tacit.mechanisms.local._local_randomizer import log_up
 from tacit.parameters import Listed
@@ -239,8 +239,7 @@ class RandomizedResponse(Mechanism):
         wanted = self.categories[-1] if category is None else category
         several = isinstance(answers, list | tuple) or getattr(answers, "ndim", 0) > 0
         places = self._places(answers if several else [answers])
-        if places.size == 0:
-            raise bad_parameter("answers", "at least one answer", "none", fix=Code("estimate([True, False])"))
+        Listed("answers", "[True, False]").read("answers", places)
         hits = int(np.count_nonzero(places == self._place(wanted)))
         low, high = _clopper_pearson(hits, places.size, float(1 - level) / 2)
         p = self._truth

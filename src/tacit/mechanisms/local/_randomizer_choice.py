@@ -14,7 +14,7 @@ import numpy as np
 from tacit import noise
 from tacit.errors import bad_parameter
 from tacit.exact import count
-from tacit.fixes import Choose, Say
+from tacit.fixes import Say
 from tacit.mechanisms._mechanism import Mechanism
 from tacit.mechanisms.local._linear_hashing import LinearHashing
 from tacit.mechanisms.local._local_randomizer import LocalRandomizer
@@ -22,7 +22,7 @@ from tacit.mechanisms.local._memo import Memo
 from tacit.mechanisms.local._number_window import NumberWindow
 from tacit.mechanisms.local._response_designs import Design
 from tacit.mechanisms.local._subset_selection import SubsetSelection
-from tacit.parameters import Instance, Listed
+from tacit.parameters import Choice, Instance, Listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,13 +102,9 @@ def randomizer_from_json(document: object) -> LocalRandomizer:
     True
     """
     name = document.get("mechanism") if isinstance(document, Mapping) else None
-    kind = _KINDS.get(str(name))
-    if kind is None or not isinstance(document, Mapping):
-        raise bad_parameter(
-            "mechanism", "the name of a local randomizer", name, fix=Choose(tuple(_KINDS), given=str(name))
-        )
+    kind = _KINDS[Choice(tuple(_KINDS)).read("mechanism", name)]
     try:
-        return kind.from_json(document)
+        return kind.from_json(document)  # type: ignore[arg-type]
     except (KeyError, TypeError, ValueError, AttributeError):
         raise bad_parameter(
             "document",

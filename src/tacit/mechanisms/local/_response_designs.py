@@ -6,6 +6,7 @@ The estimates from disguised answers come with intervals. Designs of two groups 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -127,10 +128,9 @@ class TwoGroupDesign:
 def read_chance(name: str, value: Number | str) -> Fraction:
     """Read a probability; text such as "1/6" is a fraction."""
     if isinstance(value, str):
-        try:  # never Fraction(text): it writes out all digits of "1e999999999"
+        with suppress(ValueError, ArithmeticError):  # what is not a number is refused as text
+            # never Fraction(text): it writes out all digits of "1e999999999"
             value = read_fraction(value.strip()) if "/" in value else Decimal(value)
-        except (ValueError, ArithmeticError):
-            raise bad_parameter(name, "a probability", value, fix=Set(**{name: "1/6"})) from None
     return Probability(instead="1/6").read(name, value)
 
 
@@ -300,10 +300,8 @@ class Design(LocalRandomizer):
         `p1` and `p2` are the shares of red cards. With several draws (with replacement) a report is the
         number of red cards; epsilon grows with the number of draws.
         """
-        red = open_chance("p1", p1), open_chance("p2", p2)
+        red = two_chances(p1, p2)
         times = Integer(1, _MOST_DRAWS, instead=3).read("draws", draws)
-        if red[0] == red[1]:
-            raise bad_parameter("p1 and p2", "different", p1, fix=Set(p1=0.8, p2=0.2))
         no, yes = (
             tuple(math.comb(times, r) * p**r * (1 - p) ** (times - r) for r in range(times + 1))
             for p in (red[1], red[0])

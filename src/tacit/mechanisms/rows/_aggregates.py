@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Set
 from tacit.mechanisms._mechanism import Interval, confidence_level, exactly_one, read_adjacency
@@ -18,7 +16,7 @@ from tacit.mechanisms._noise_laws import square_root_up
 from tacit.mechanisms.additive._moments import Moments
 from tacit.mechanisms.rows._input_rows import collected, rows_of
 from tacit.mechanisms.rows._row_mechanism import Clipped, IntegerRange, Noised, counted
-from tacit.parameters import Listed
+from tacit.parameters import Listed, Needed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -217,9 +215,7 @@ class Mean(Clipped):
         """Return the half-width that the mean stays within; where `n` is private, for this many `rows`."""
         if self.n is not None:
             return self.noise.error(confidence)
-        if rows is None:
-            raise bad_parameter("rows", "given where n is private", rows, fix=Set(rows=1000))
-        size = count("rows", rows, zero=False)
+        size = count("rows", Needed[int](1000, "where n is private").read("rows", rows), zero=False)
         half = self._half(confidence)
         width = float(self.range.high - self.range.low)
         return width * half / (size - 2 * half) if size > 4 * half else width
@@ -407,8 +403,7 @@ class Histogram(Noised):
             cuts = tuple(
                 rational("an edge", edge, zero=True, negative=True, fix=example) for edge in edges or ()
             )
-            if len(cuts) < 2 or any(a >= b for a, b in itertools.pairwise(cuts)):
-                raise bad_parameter("edges", "increasing, at least two", edges, fix=example)
+            Listed("cut points", "[0, 18, 65, 120]", least=2, rising=True).read("edges", cuts)
         pure = delta is None and rho is None
         moved = 1 if near == "add/remove" else 2 if pure else square_root_up(Fraction(2))
         added = counting_noise(moved, epsilon=epsilon, delta=delta, rho=rho, adjacency=near)

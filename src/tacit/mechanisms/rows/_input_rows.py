@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError
 from tacit.exact import Number, rational
 from tacit.fixes import Code, Set
 from tacit.mechanisms._input_values import packed, types_of, wrong_input
-from tacit.parameters import RealNumber
+from tacit.parameters import Pair, RealNumber
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -119,14 +119,7 @@ def read_bounds(bounds: tuple[Number, Number] | None) -> tuple[Fraction, Fractio
             why="the sensitivity is infinite; choose a range that is known without looking at the data",
             fix=Set(bounds=(0, 200_000)),
         )
-    if len(bounds) != 2:
-        raise bad_parameter("bounds", "a pair (low, high)", bounds, fix=Set(bounds=(0, 100)))
-    low, high = (
-        rational(f"the {which} bound", bounds[i], zero=True, negative=True, fix=Set(bounds=(0, 100)))
-        for i, which in enumerate(("lower", "upper"))
-    )
-    if low >= high:
-        raise bad_parameter("bounds", "a pair with low < high", bounds, fix=Set(bounds=(0, 100)))
+    low, high = Pair("a low and a high finite number").read("bounds", bounds)
     return low, high
 
 

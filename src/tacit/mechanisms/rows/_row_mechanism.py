@@ -21,7 +21,7 @@ from tacit.mechanisms._grid import fine_grid, to_steps
 from tacit.mechanisms._mechanism import Interval, Mechanism, show
 from tacit.mechanisms.additive._grid_noise import Gaussian, Laplace
 from tacit.mechanisms.rows._input_rows import brought_within, collected, read_bounds, rows_of, taken
-from tacit.parameters import Instance, RealNumber, Share
+from tacit.parameters import Instance, Needed, Omitted, RealNumber, Share
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,21 +82,14 @@ def public_size(n: int | None, adjacency: str | None) -> tuple[int | None, Adjac
     """Read whether the number of rows is public: neighbours then replace a row, else add or remove one."""
     if n is None:
         if adjacency == "replace":
-            raise bad_parameter(
-                "n",
-                "given under replace, where the number of rows is public",
-                n,
-                fix=Set(n=500, adjacency="replace"),
-            )
+            Needed(500, "under replace, where the number of rows is public").read("n", n)
         return None, "add/remove"
     if adjacency == "add/remove":
-        raise bad_parameter(
-            "n",
-            'omitted when the adjacency is "add/remove"',
-            n,
-            why="if people can be added or removed, their number is private",
+        Omitted(
+            'when the adjacency is "add/remove"',
+            "if people can be added or removed, their number is private",
             fix=Either(Set(n=None), Set(adjacency="replace")),
-        )
+        ).read("n", n)
     return count("n", n, zero=False), "replace"
 
 

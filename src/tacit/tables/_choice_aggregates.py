@@ -172,7 +172,8 @@ class HistogramOf(Aggregate):
 
 def read_picks(k: object, candidates: int) -> int:
     """Read how many of the candidates are picked."""
-    return Integer(1, candidates, f"at most {candidates:,} candidates can be picked from", instead=1).read("k", k)
+    why = f"there are at most {candidates:,} candidates"
+    return Integer(1, candidates, why, instead=1).read("k", k)
 
 
 @dataclass(frozen=True, slots=True)

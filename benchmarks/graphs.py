@@ -22,11 +22,15 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 import tacit as tc
-from tacit.graphs._edges import EdgeArrays
-from tacit.graphs._programme import triangle_programme
-from tacit.graphs._projection import project_greedily
-from tacit.graphs._stars import count_wedges, largest_wedge_change, sorted_degrees
-from tacit.graphs._triangles import count_triangles, largest_common
+from tacit.graphs._edges import EdgeArrays, project_greedily
+from tacit.graphs._subgraphs import (
+    count_triangles,
+    count_wedges,
+    largest_common,
+    largest_wedge_change,
+    sorted_degrees,
+    triangle_programme,
+)
 
 RUNS = 4_000
 EPSILONS = (0.1, 1)

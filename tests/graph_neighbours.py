@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.graphs._edges import EdgeArrays
-from tacit.graphs._programme import triangle_programme
-from tacit.graphs._projection import cumulative_histogram, project_greedily
-from tacit.graphs._stars import (
+from tacit.graphs._edges import EdgeArrays, cumulative_histogram, project_greedily
+from tacit.graphs._subgraphs import (
     count_stars,
+    count_triangles,
     count_wedges,
     degree_histogram,
+    largest_common,
     largest_wedge_change,
     sorted_degrees,
     top_degree,
+    triangle_programme,
 )
-from tacit.graphs._triangles import count_triangles, largest_common
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

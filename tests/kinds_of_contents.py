@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import tacit as tc
 from tacit.core import AnswerBatch, AnswerTable, BatchAnswer, Cells, Certificate, Content
-from tacit.maps._flow_table import flow_table
+from tacit.maps._flows import flow_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,7 +82,7 @@ def series() -> Content:
 
 
 def alarm() -> Content:
-    from tacit.streams._alarm_days import WatchedDay
+    from tacit.streams._alarm import WatchedDay
 
     days = [WatchedDay(f"2026-01-{day:02}", (), day in {9, 10}, 10.0 + day % 7) for day in range(1, 15)]
     return tc.streams.AlarmDays(days, 0.05, "a day is far above the baseline")

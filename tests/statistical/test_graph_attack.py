@@ -23,11 +23,15 @@ from graph_neighbours import (
     worst_edge,
     worst_node,
 )
-from tacit.graphs._edges import EdgeArrays
-from tacit.graphs._programme import triangle_programme
-from tacit.graphs._projection import cumulative_histogram, project_greedily
-from tacit.graphs._stars import count_wedges, degree_histogram, largest_wedge_change
-from tacit.graphs._triangles import count_triangles, largest_common
+from tacit.graphs._edges import EdgeArrays, cumulative_histogram, project_greedily
+from tacit.graphs._subgraphs import (
+    count_triangles,
+    count_wedges,
+    degree_histogram,
+    largest_common,
+    largest_wedge_change,
+    triangle_programme,
+)
 from twins.graph_kernels import (
     bound_from_the_data,
     greedy_mixing,

@@ -15,8 +15,8 @@ from asking import task_of
 from exact_integers import exact_of
 from tacit.audit import audit
 from tacit.genomes import AssociationTest
-from tacit.genomes._distances import SCORE_SENSITIVITY
-from tacit.genomes._phenotypes import PhenotypeRandomizer
+from tacit.genomes._association import SCORE_SENSITIVITY
+from tacit.genomes._summary_statistics import PhenotypeRandomizer
 from twins.gwas import choice_without_factor_two, reports_beside_the_exact_count, scores_without_minus_one
 
 SAMPLES = 20_000

@@ -60,7 +60,7 @@ def test_the_neighbour_search_catches_wrong_limits(twin, stated):
 
 
 def test_the_neighbour_search_passes_the_true_limits():
-    from tacit.maps._limits import count_regions, read_limits
+    from tacit.maps._map_draft import count_regions, read_limits
     from tacit.maps._point_source import _kept, rank_of
 
     limits = read_limits({"groups": 1, "per_group": 1}, tc.Unit("u"))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.graphs._edges import EdgeArrays
-from tacit.graphs._projection import project_greedily
-from tacit.graphs._stars import top_degree
-from tacit.graphs._triangles import count_triangles
+from tacit.graphs._edges import EdgeArrays, project_greedily
+from tacit.graphs._subgraphs import count_triangles, top_degree
 
 
 def greedy_triangles(edges, bound):

@@ -1,6 +1,6 @@
 """A broken copy of a stream's run: it does not keep who has counted on its released days."""
 
-from tacit.streams._run_state import RunState
+from tacit.streams._stream_run import RunState
 
 __all__ = ["forgets_who_counted"]
 

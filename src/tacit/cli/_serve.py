@@ -61,11 +61,8 @@ def run_service(
         bool | None, typer.Option("--behind-proxy", help="A proxy in front of the service ends TLS.")
     ] = None,
     metrics: Annotated[int | None, typer.Option(help="A port of this machine for Prometheus.")] = None,
-    runner: Annotated[
-        bool,
-        typer.Option(
-            "--runner/--no-runner", "--drawer/--no-drawer", help="Whether this command also runs the runner."
-        ),
+    drawer: Annotated[
+        bool, typer.Option("--drawer/--no-drawer", help="Whether this command also runs the drawer.")
     ] = True,
 ) -> None:
     """Run the service until Ctrl-C; on the first start, write its settings and show the next steps."""
@@ -78,16 +75,15 @@ def run_service(
     given = {name: value for name, value in options.items() if value is not None}
     context.obj = (folder, config, given)
     if context.invoked_subcommand is None:
-        _run(_settings(folder, config, given, first=True), runner=runner)
+        _run(_settings(folder, config, given, first=True), drawer=drawer)
 
 
-@serve.command("drawer", hidden=True)  # the name that it had before
-@serve.command("runner")
-def serve_runner_alone(context: typer.Context) -> None:
-    """Run only the runner, next to ``tacit serve --no-runner``, so that it can have separate limits."""
-    from tacit.service.operation import serve_runner_process
+@serve.command("drawer")
+def run_drawer_alone(context: typer.Context) -> None:
+    """Run only the drawer, next to ``tacit serve --no-drawer``, so that it can have separate limits."""
+    from tacit.service.operation import run_drawer_process
 
-    serve_runner_process(_settings(*context.obj, first=False))
+    run_drawer_process(_settings(*context.obj, first=False))
 
 
 def _need_extra() -> None:
@@ -121,7 +117,7 @@ def _settings(folder: Path, config: Path | None, given: dict[str, Any], *, first
     return replace(ServiceSettings.read(file, environ), **given)
 
 
-def _run(settings: ServiceSettings, *, runner: bool) -> None:
+def _run(settings: ServiceSettings, *, drawer: bool) -> None:
     """Check where the service may listen, prepare its files, and run its processes."""
     from tacit.service.operation import Supervisor, open_socket, prepare, start_logging, start_notes
 
@@ -132,7 +128,7 @@ def _run(settings: ServiceSettings, *, runner: bool) -> None:
     settings = replace(settings, port=listening.getsockname()[1])
     link, problem = prepare(settings)
     start_logging(requests=not quiet)
-    supervisor = Supervisor(settings, listening, log_requests=not quiet, with_runner=runner)
+    supervisor = Supervisor(settings, listening, log_requests=not quiet, with_drawer=drawer)
     supervisor.run(lambda: _greet(settings, link, problem, start_notes(settings)))
 
 

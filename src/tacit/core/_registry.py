@@ -152,7 +152,7 @@ def packages_of(*modules: str) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> packages_of("tacit.graphs._counts"), packages_of("my_notebook")
+    >>> packages_of("tacit.graphs._edge_questions"), packages_of("my_notebook")
     ((), ('my_notebook, which no package installed',))
     """
     from importlib.metadata import packages_distributions, version

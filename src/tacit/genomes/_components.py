@@ -1,24 +1,24 @@
-"""Principal components: noisy products of all pairs of variants, and an eigen-decomposition of these."""
+"""Principal components: noisy products of all pairs of variants, and an eigen-decomposition of these.
+
+The release has loadings, and what the noise leaves of each component.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from tacit.core import Forecast
+from tacit.core import AnswerTable, Forecast
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Set
-from tacit.genomes._cohort_draft import draft_sums, people_noise
-from tacit.genomes._component_table import PrincipalComponents
-from tacit.genomes._frequencies import Centres, call_values, read_centres
-from tacit.genomes._frequency_reading import plain_cells, read_sizes, site_keys
-from tacit.genomes._gram import clipped_products
-from tacit.genomes._protection import check_unit
+from tacit.genomes._cohort_draft import check_unit, draft_sums, people_noise
+from tacit.genomes._frequencies import Centres, call_values, plain_cells, read_centres, read_sizes, site_keys
+from tacit.genomes._sums import clipped_products
 from tacit.parameters import Integer, Listed
 from tacit.report import percent
 
@@ -27,9 +27,53 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tacit.core import Draft, Goal
+    from tacit.core import JSON, Draft, Goal
     from tacit.genomes._cohort import Cohort
     from tacit.genomes._cohort_draft import Noise
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PrincipalComponents(AnswerTable):
+    """Loadings of the variants on each component, and the public numbers that say how far to trust them.
+
+    A person's score is the sum of (copies - centre) x loading over the variants. Scores of the people in the
+    cohort are not released.
+
+    Parameters
+    ----------
+    shares
+        The share of the variance that each component explains.
+    noise
+        The share that the largest component would seem to explain if there were nothing but noise.
+    agreement
+        How far each component agrees with that of the exact data: about the squared cosine between the two,
+        to first order in the noise; 0 where the component cannot be told from the noise.
+    """
+
+    kind: ClassVar[str] = "principal-components"
+    described: ClassVar[str] = "principal components"
+    shares: tuple[float, ...] = ()
+    noise: float = 0.0
+    agreement: tuple[float, ...] = ()
+
+    def to_json(self) -> JSON:
+        """Return the components as JSON."""
+        held: dict[str, JSON] = {
+            "shares": list(self.shares), "noise": self.noise, "agreement": list(self.agreement),
+        }  # fmt: skip
+        return {**AnswerTable.to_json(self), **held}  # type: ignore[dict-item]
+
+    @classmethod
+    def from_json(cls, document: Any) -> Self:
+        """Read the components back; raises ``ValueError`` where they are none."""
+        read = super(PrincipalComponents, cls).from_json(document)
+        return replace(
+            read,
+            shares=tuple(float(one) for one in document["shares"]),
+            noise=float(document["noise"]),
+            agreement=tuple(float(one) for one in document["agreement"]),
+        )
+
 
 _PRODUCTS = "products of pairs of variants"
 #: The largest number of variants: their pairs and the decomposition must fit into memory.

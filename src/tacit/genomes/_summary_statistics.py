@@ -1,16 +1,33 @@
-"""Summary statistics of all SNPs from randomised phenotypes: effects, standard errors and p-values."""
+"""Summary statistics of all SNPs from randomised phenotypes: effects, standard errors and p-values.
+
+Each participant's phenotype is drawn anew once, and then every test is free. The goal is correlation with the
+true phenotype, not an unbiased copy of it: tests need correlation, and effects are rescaled afterwards by the
+known slope (docs/proofs/gwas.md, "Phenotype randomisation").
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from tacit.core import AnswerTable, Cells, Content, needs
+from tacit.core import AnswerTable, Cells, Content, Draft, Forecast, Step, Task, needs
+from tacit.errors import TacitError
+from tacit.exact import rational
+from tacit.fixes import Choose, Code
+from tacit.genomes._cohort_draft import check_unit, missing_source
+from tacit.genomes._genotypes import as_number
+from tacit.mechanisms import RandomizedResponse
+from tacit.parameters import Listed
+from tacit.report import percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
+    from fractions import Fraction
     from pathlib import Path
 
     import pandas as pd
@@ -18,10 +35,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from tacit.core import JSON
-    from tacit.genomes._blocks import GenotypeSource
+    from tacit.core import JSON, Goal
+    from tacit.exact import Number
+    from tacit.genomes._cohort import Cohort
+    from tacit.genomes._genotypes import GenotypeSource
     from tacit.genomes._sites import SiteList
     from tacit.show import Figure
+
 
 _CELLS = 4_000_000  # numbers of a block that are in memory at once
 _SHOWN = 10
@@ -153,7 +173,7 @@ class SummaryStatistics(Content):
 
         The columns ``n`` and ``info`` are not written, and the frequency is the public one or NA.
         """
-        from tacit.genomes._gwas_files import write_gwas_ssf
+        from tacit.genomes._summary_files import write_gwas_ssf
 
         write_gwas_ssf(self, path)
 
@@ -200,7 +220,7 @@ class SummaryStatistics(Content):
 
     def figures(self, what: Any = None) -> tuple[Figure, ...]:
         """Return a "manhattan" plot, a quantile plot ("qq") and the largest effects ("effects")."""
-        from tacit.genomes._gwas_figures import gwas_figures
+        from tacit.genomes._summary_files import gwas_figures
 
         return gwas_figures(self, what)
 
@@ -295,3 +315,260 @@ def _basis(covariates: NDArray[np.float64]) -> NDArray[np.float64]:
             columns.append(scaled / length)
     directions, sizes, _ = np.linalg.svd(np.column_stack(columns), full_matrices=False)
     return np.asarray(directions[:, sizes > 1e-9 * sizes[0]])
+
+
+_MOST_BINS = 64
+
+
+@dataclass(frozen=True)
+class PhenotypeRandomizer:
+    """How a phenotype is randomised: a disease by two answers, a trait by public bins of equal chance.
+
+    Guarantee: that of `RandomizedResponse`, for the phenotype of each participant.
+
+    Parameters
+    ----------
+    epsilon
+        The promise.
+    mean, deviation
+        Of a trait: its public mean and standard deviation. None for a disease (1 case, 0 control).
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> disease, trait = PhenotypeRandomizer(Fraction(1)), PhenotypeRandomizer(Fraction(3), 170.0, 10.0)
+    >>> round(disease.share(0.5), 3), trait.bins, round(trait.share(), 3)
+    (0.214, 3, 0.592)
+    """
+
+    epsilon: Fraction
+    mean: float | None = None
+    deviation: float | None = None
+
+    @property
+    def is_trait(self) -> bool:
+        """Whether the phenotype is a number, not a disease."""
+        return self.mean is not None
+
+    @cached_property
+    def bins(self) -> int:
+        """How many answers there are: of a trait as many as keep the most."""
+        return max(range(2, _MOST_BINS + 1), key=self._trait_share) if self.is_trait else 2
+
+    @cached_property
+    def mechanism(self) -> RandomizedResponse:
+        """What randomises the phenotypes."""
+        return RandomizedResponse(epsilon=self.epsilon, categories=self.bins)
+
+    def describe(self) -> str:
+        """Return the randomisation in words."""
+        return f"randomized response among {self.bins} answers"
+
+    def _kept(self, bins: int) -> float:
+        """Return how much of a difference in answers the reports keep: p - q."""
+        return -math.expm1(-self.epsilon) / (1 + (bins - 1) * math.exp(-self.epsilon))
+
+    def _trait_share(self, bins: int) -> float:
+        return self._kept(bins) ** 2 * float(np.mean(bin_means(bins) ** 2))
+
+    def share(self, prevalence: float = 0.5) -> float:
+        """Return F: tests have the power of F N people. For a disease it depends on the share of cases."""
+        if self.is_trait:
+            return self._trait_share(self.bins)
+        kept = self._kept(2)
+        seen = (1 - kept) / 2 + kept * prevalence
+        spread = seen * (1 - seen)
+        # without a spread, all reports agree, and an epsilon this large randomises none of them
+        return kept**2 * prevalence * (1 - prevalence) / spread if spread else 1.0
+
+    def answers(self, phenotypes: object, people: int) -> NDArray[np.int64]:
+        """Return the true answer of each person; a missing phenotype is a control, or the public mean."""
+        values = np.full(people, np.nan)
+        for place, one in enumerate(list(phenotypes)[:people]):  # type: ignore[call-overload]
+            values[place] = as_number(one)
+        if self.mean is None or self.deviation is None:
+            return np.asarray(values == 1, np.int64)
+        with np.errstate(over="ignore"):  # a warning about a value would say something about it
+            scaled = np.nan_to_num((values - self.mean) / self.deviation, nan=0.0)
+        return np.asarray(np.searchsorted(_edges(self.bins), scaled, side="right"), np.int64)
+
+    def values(self, reports: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return reports as the numbers that tests use: 0 and 1, or the mean of the bin."""
+        return np.asarray(bin_means(self.bins)[reports] if self.is_trait else reports, np.float64)
+
+    @property
+    def slope(self) -> float:
+        """By how much the reports' mean moves when the phenotype's moves by 1 (a trait: by a deviation)."""
+        kept = self._kept(self.bins)
+        return kept * float(np.mean(bin_means(self.bins) ** 2)) if self.is_trait else kept
+
+
+def _edges(bins: int) -> NDArray[np.float64]:
+    from scipy.stats import norm
+
+    return np.asarray(norm.ppf(np.arange(1, bins) / bins))
+
+
+def bin_means(bins: int) -> NDArray[np.float64]:
+    """Return the means of a standard normal number in bins of equal chance.
+
+    Examples
+    --------
+    >>> bin_means(2).round(4).tolist()
+    [-0.7979, 0.7979]
+    """
+    from scipy.stats import norm
+
+    density = np.concatenate([[0.0], norm.pdf(_edges(bins)), [0.0]])
+    return np.asarray(bins * (density[:-1] - density[1:]))
+
+
+_ASSUMES = (
+    "only the phenotype of each participant is protected; genotypes, covariates and participation are not"
+)
+_TABLE = Code('tc.genotypes(..., covariates={"age": ages})')
+_LIKELY = (0.5, 0.1, 0.01)
+_TRAIT = Listed("numbers: a public mean and standard deviation", "(170, 10)", least=2, most=2)
+
+
+def draft_summary_statistics(
+    cohort: Cohort, goal: Goal, covariates: Sequence[str], trait: tuple[Number, Number] | None
+) -> Draft[SummaryStatistics]:
+    """Draft the randomisation of phenotypes; the released integers are the randomised phenotypes themselves.
+
+    What is read off them uses genotypes and covariates, which this question does not protect. Covariates are
+    no part of the document: another choice of them reads the same reports.
+    """
+    check_unit(cohort, "summary statistics", "phenotype")
+    people = cohort.people
+    assert people is not None  # noqa: S101 - it is public where phenotypes are protected
+    assert goal.epsilon is not None  # noqa: S101 - the only total that this question takes
+    mean, deviation = (None, None) if trait is None else _read_trait(trait)
+    randomizer = PhenotypeRandomizer(goal.epsilon, mean, deviation)
+    names = read_covariates(cohort, covariates)
+    source, phenotypes = cohort._source, cohort._phenotype  # noqa: SLF001 - parts of the cohort
+    label = {"statistic": "phenotypes of the participants", "assumes": _ASSUMES}
+    task = Task(
+        document={
+            "genomes": "randomised phenotypes",
+            "trait": None if trait is None else [mean, deviation],
+            **cohort.public_facts,
+        },
+        open=lambda _: randomizer.answers(phenotypes, people),
+        steps=(Step(randomizer.mechanism, lambda answers, _: answers, label),),
+        reading=lambda noisy, level: _read_statistics(cohort, people, randomizer, names, noisy[0], level),
+        unavailable=lambda: missing_source(source),
+    )
+    return Draft(
+        task=task,
+        asked="summary statistics of all SNPs, from phenotypes that are randomised once",
+        forecast=lambda: _forecast(randomizer, people, len(cohort.sites), goal),
+        facts=lambda: [
+            ("protected", "the phenotype of each participant"),
+            ("not protected", "genotypes, covariates, who takes part; the statistics depend on them exactly"),
+            ("afterwards", "every SNP, covariate and later analysis of the randomised phenotypes is free"),
+            *([("covariates", ", ".join(names))] if names else []),
+            ("power", _power(randomizer, people)),
+        ],
+    )
+
+
+def _read_statistics(
+    cohort: Cohort, people: int, randomizer: PhenotypeRandomizer, covariates: tuple[str, ...],
+    reports: Sequence[int], confidence: Fraction,
+) -> SummaryStatistics:  # fmt: skip
+    """Test each SNP against the randomised phenotypes."""
+    source, table = cohort._source, cohort._covariates  # noqa: SLF001 - parts of the cohort
+    outcome = randomizer.values(np.asarray(reports, np.int64))
+    r, deviation = correlations(source, outcome, covariate_columns(table, covariates, people))
+    z = normal_statistics(r, max(1, people - 2 - len(covariates)))
+    error = np.full(len(z), deviation / (randomizer.slope * np.sqrt(people)))
+    listed = source.sites.numbers.get("frequency")
+    frequency = None if listed is None else np.asarray(listed, np.float64)
+    if frequency is not None:
+        inside = (frequency > 0) & (frequency < 1)
+        wide = np.where(inside, 2 * frequency * (1 - frequency), np.nan)
+        error = error / np.sqrt(wide)
+    what = "standard deviations of the trait" if randomizer.is_trait else "difference in risk"
+    return SummaryStatistics(
+        site_columns(source.sites), z, error, frequency, what, people, _share(randomizer, outcome),
+        float(confidence),
+    )  # fmt: skip
+
+
+def _share(randomizer: PhenotypeRandomizer, outcome: NDArray[np.float64]) -> float:
+    """Return the share F; of a disease it uses the share of cases that the reports suggest."""
+    if randomizer.is_trait:
+        return randomizer.share()
+    slope = randomizer.slope
+    cases = float(np.clip((outcome.mean() - (1 - slope) / 2) / slope, 0.0, 1.0))
+    return randomizer.share(cases)
+
+
+def _forecast(randomizer: PhenotypeRandomizer, people: int, variants: int, goal: Goal) -> list[Forecast]:
+    from scipy.stats import norm
+
+    width = float(norm.ppf((1 + float(goal.confidence)) / 2))
+    per = "standard deviation of the genotype"
+    if randomizer.is_trait:
+        error = width / np.sqrt(randomizer.share() * people)
+        words = f"effects on the trait of {variants:,} SNPs, in standard deviations, for each {per}"
+    else:
+        error = width / (2 * randomizer.slope * np.sqrt(people))
+        words = f"differences in risk of {variants:,} SNPs, for each {per}"
+    note = "" if randomizer.is_trait else "if half of the reports say case, otherwise less"
+    return [Forecast("beta", words, randomizer.describe(), float(error), note=note)]
+
+
+def _power(randomizer: PhenotypeRandomizer, people: int) -> str:
+    if randomizer.is_trait:
+        share = randomizer.share()
+        return f"that of {share * people:,.0f} people with exact phenotypes ({percent(share)} of {people:,})"
+    shares = [(one, randomizer.share(one)) for one in _LIKELY]
+    listed = "; ".join(
+        f"{left * people:,.0f} if {percent(one, 0)} are cases ({percent(left)})" for one, left in shares
+    )
+    return f"that of this many of {people:,} people with exact phenotypes: {listed}"
+
+
+def _read_trait(trait: tuple[Number, Number]) -> tuple[float, float]:
+    mean, deviation = _TRAIT.read("trait", trait)
+    return float(rational("trait", mean, zero=True, negative=True)), float(rational("trait", deviation))
+
+
+def read_covariates(cohort: Cohort, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the wanted covariates, or refuse a name that the table does not have."""
+    table = cohort._covariates  # noqa: SLF001 - the parts of a cohort
+    known = tuple(str(name) for name in _table_names(table))
+    for name in (names,) if isinstance(names, str) else names:
+        if str(name) not in known:
+            raise TacitError(
+                "unknown-column",
+                f"the covariates have no column {str(name)!r}",
+                why="covariates are declared with the cohort, by name",
+                fix=Choose(known, given=str(name)) if known else _TABLE,
+            )
+    return tuple(str(name) for name in ((names,) if isinstance(names, str) else names))
+
+
+def _table_names(table: Any) -> Sequence[Any]:
+    if table is None:
+        return ()
+    if isinstance(table, Mapping):
+        return list(table)
+    if hasattr(table, "columns"):
+        return list(table.columns)
+    shape = np.asarray(table).shape
+    return [str(place) for place in range(shape[1] if len(shape) == 2 else 1)]
+
+
+def covariate_columns(table: Any, names: tuple[str, ...], people: int) -> NDArray[np.float64]:
+    """Return people x covariates as numbers, NaN where one is missing or is not a number."""
+    listed = {str(name): name for name in _table_names(table)}
+    found = np.full((people, len(names)), np.nan)
+    for column, name in enumerate(names):
+        named = isinstance(table, Mapping) or hasattr(table, "columns")
+        values = table[listed[name]] if named else np.asarray(table).reshape(people, -1)[:, int(name)]
+        for place, one in enumerate(list(values)[:people]):
+            found[place, column] = as_number(one)
+    return found

@@ -1,28 +1,30 @@
-"""The function ``tc.graph``: declare a graph, who is protected in it, and what is public about it."""
+"""The function ``tc.graph``: declare a graph, who is protected in it, and what is public about it.
+
+`GRAPH` says how a service declares a graph: on its source, and on a stand-in without edges.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tacit.core import Unit, open_account, read_identity
+from tacit.accounting import Budget
+from tacit.core import Argument, DatasetKind, Unit, budget_of, open_account, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
 from tacit.fixes import Choose, Code, Either, Say, Set
-from tacit.graphs._edge_weights import read_weight
-from tacit.graphs._graph import Graph
-from tacit.graphs._graph_facts import GraphFacts
-from tacit.graphs._loaded_graph import GraphReader
-from tacit.graphs._node_facts import NodeFacts, read_groups, read_nodes
-from tacit.parameters import Flag, Listed, Omitted
+from tacit.graphs._edges import GraphReader
+from tacit.graphs._graph import QUESTIONS, Graph
+from tacit.graphs._graph_facts import GraphFacts, NodeFacts, read_groups, read_nodes, read_weight
+from tacit.parameters import Anything, ColumnName, Flag, Integer, Listed, Omitted
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from tacit.accounting import Budget
     from tacit.exact import Number
-    from tacit.graphs._node_facts import NodesGiven
+    from tacit.graphs._graph_facts import NodesGiven
     from tacit.ledger import Ledger
+
 
 _OF_ONE_WAY = Omitted(
     "for a bipartite graph", why="its edges lead from the first column to the second", absent=False
@@ -203,3 +205,51 @@ def _read_promise(promised: object, bound: object, *, by_node: bool) -> bool:
             fix=Set(unit="node", degree_bound=20, promised=True) if bound is None else Say("remove promised"),
         )
     return promised
+
+
+def _declare(
+    source: object, *, name: str, policy: Mapping[str, Any], facts: Mapping[str, Any], ledger: Ledger
+) -> Graph:
+    """Declare a graph, whose neighbours differ by one edge or one node more or less."""
+    if policy.get("adjacency", "add/remove") != "add/remove" or policy.get("limits"):
+        raise TacitError(
+            "not-allowed",
+            "a graph hides whether one edge or one node is added or removed, and it has no limits on rows",
+            fix="choose add/remove, leave the limits out, and declare degree_bound if everybody knows one",
+        )
+    return graph(
+        source, name=name, unit=policy["unit"], budget=budget_of(policy), nodes=facts.get("nodes"),
+        degree_bound=facts.get("degree_bound"), directed=facts.get("directed", False),
+        source_column=facts["source_column"], target_column=facts["target_column"],
+        version=int(policy.get("version", 1)), ledger=ledger,
+    )  # fmt: skip
+
+
+def _stand_in(facts: Mapping[str, Any]) -> object:
+    """Return a table without rows that has the two columns of an edge list."""
+    from tacit.engines import empty_table
+
+    return empty_table({facts["source_column"]: "VARCHAR", facts["target_column"]: "VARCHAR"})
+
+
+def _trial() -> Graph:
+    """Return a few invented edges, with budget for one question of each kind."""
+    invented = [("a", "b"), ("b", "c"), ("a", "c")]
+    return graph(invented, unit="edge", nodes=4, degree_bound=3, budget=Budget(epsilon=100))
+
+
+GRAPH = DatasetKind(
+    name="graph",
+    label="a graph",
+    questions=QUESTIONS,
+    facts=(
+        Argument("source_column", ColumnName(), needed=True, words="the column of the first node"),
+        Argument("target_column", ColumnName(), needed=True, words="the column of the second node"),
+        Argument("degree_bound", Integer(1), words="the largest number of edges of a node"),
+        Argument("directed", Flag(), words="whether edges have a direction"),
+        Argument("nodes", Anything("the number of nodes, or their names"), served=Integer(1)),
+    ),
+    declare=_declare,
+    stand_in=_stand_in,
+    trial=_trial,
+)

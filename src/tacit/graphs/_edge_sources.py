@@ -14,7 +14,7 @@ import numpy as np
 from tacit.engines import ReadColumns, SourceColumns, read_source
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Either, Say, Set
-from tacit.graphs._node_facts import name_rank, node_name
+from tacit.graphs._graph_facts import name_rank, node_name
 from tacit.parameters import Needed, Omitted
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tacit.graphs._edge_weights import WeightFact
+    from tacit.graphs._graph_facts import WeightFact
 
 #: Names of neighbouring columns that surely are the two nodes, and names that no column of nodes has.
 _PAIRS = frozenset({

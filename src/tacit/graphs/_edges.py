@@ -1,17 +1,25 @@
-"""The edges of a graph as arrays of whole numbers, in one form whatever the source looked like."""
+"""The edges of a graph in memory, as arrays of whole numbers, in one form whatever the source looked like.
+
+A graph is read once, after the first charge, and kept for later questions. It can be projected to a graph in
+which no node has more than a public number of edges.
+"""
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.errors import bad_parameter
+from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Set
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+    from tacit.graphs._edge_sources import EdgeSource, NamedPairs
+    from tacit.graphs._graph_facts import GraphFacts, WeightFact
 
 
 def _codes(name: str, nodes: ArrayLike) -> NDArray[np.int64]:
@@ -122,3 +130,117 @@ class EdgeArrays:
         keys = self.source * self.nodes + self.target
         found = np.minimum(np.searchsorted(keys, wanted), self.size - 1)
         return np.where(keys[found] == wanted, found, -1)
+
+
+def project_greedily(edges: EdgeArrays, bound: int) -> EdgeArrays:
+    """Keep each edge, in the order of the pairs, if both of its ends have fewer than `bound` edges so far.
+
+    Guarantee: if a node with all its edges joins or leaves, the degrees of all other nodes together move by
+    at most `bound`. So the edge count moves by at most `bound`, the degree histogram by ``2 * bound + 1``
+    (L1) and the cumulative one by ``bound + 1``. Nothing else is bounded: the set of kept edges, triangles
+    and mixing matrices can change everywhere (docs/proofs/graphs.md, "Node level"; Day, Li and Lyu 2016).
+
+    Of a directed graph, a degree counts the edges of both directions: out-degrees alone are not bounded.
+
+    The order of two pairs must not depend on other nodes: codes must follow `name_rank`.
+
+    Examples
+    --------
+    >>> project_greedily(EdgeArrays(4, [0, 0, 0, 1, 2], [1, 2, 3, 2, 3]), bound=2).pairs()
+    [(0, 1), (0, 2), (1, 2)]
+    """
+    crowded = edges.degrees() > bound
+    contested = crowded[edges.source] | crowded[edges.target]  # all other edges are kept in any case
+    room = np.where(crowded, bound, edges.size).tolist()
+    kept = ~contested
+    where = np.flatnonzero(contested)
+    taken = []
+    for u, v in zip(edges.source[where].tolist(), edges.target[where].tolist(), strict=True):
+        fits = room[u] > 0 and room[v] > 0
+        if fits:
+            room[u] -= 1
+            room[v] -= 1
+        taken.append(fits)
+    kept[where] = taken
+    return EdgeArrays(edges.nodes, edges.source[kept], edges.target[kept], directed=edges.directed)
+
+
+def cumulative_histogram(histogram: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many nodes have at most 0, 1, ... edges.
+
+    Examples
+    --------
+    >>> cumulative_histogram(np.array([1, 3, 1])).tolist()
+    [1, 4, 5]
+    """
+    return np.cumsum(histogram)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LoadedGraph:
+    """The edges, the names of their nodes and their weights.
+
+    Parameters
+    ----------
+    edges
+        The edges. Of a bipartite graph, they lead from the first ``sources`` nodes to the others.
+    names
+        The name of each node.
+    sources
+        How many nodes stand on the side of the sources; all of them unless the graph is bipartite.
+    weights
+        The weight of each edge in steps of the grid; None where there are none.
+    listed
+        Whether a public list says which nodes there are. Otherwise there may be nodes that no edge mentions.
+    """
+
+    edges: EdgeArrays
+    names: tuple[str, ...]
+    sources: int
+    weights: NDArray[np.int64] | None = None
+    listed: bool = False
+
+
+class GraphReader:
+    """Reads a source of edges when it is first needed, by the declared public rules."""
+
+    def __init__(self, source: EdgeSource, facts: GraphFacts, weight: WeightFact | None) -> None:
+        self._source, self._facts, self._weight = source, facts, weight
+        self._lock = threading.Lock()
+        self._loaded: LoadedGraph | None = None
+
+    def unavailable(self) -> TacitError | None:
+        """Return why nothing can be drawn: the file of the edges is not there."""
+        path = "" if self._loaded is not None else self._source.missing_file
+        if not path:
+            return None
+        return TacitError(
+            "unknown-table",
+            f"the file of the edges does not exist: {path}",
+            why="nothing was charged; the file was moved or deleted after the graph was declared",
+            fix="put the file back, or declare the graph with its new path",
+        )
+
+    def load(self) -> LoadedGraph:
+        """Return the graph; only tasks call this, after the charge."""
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = self._made(self._source.read())
+            return self._loaded
+
+    def _made(self, pairs: NamedPairs) -> LoadedGraph:
+        facts = self._facts
+        pairs = pairs.in_order() if facts.by_node else pairs
+        left, right = facts.nodes, facts.target_nodes or facts.nodes
+        names = list(pairs.names if left.listed is None else left.listed)
+        sources = len(names)
+        u = np.append(left.codes(pairs.names), -1)[pairs.source]
+        v = np.append(right.codes(pairs.names), -1)[pairs.target]
+        if facts.bipartite:
+            v = np.where(v >= 0, v + sources, -1)
+            names += list(pairs.names if right.listed is None else right.listed)
+        edges = EdgeArrays(len(names), u, v, directed=facts.directed or facts.bipartite)
+        weights = None
+        if self._weight is not None and pairs.weights is not None:
+            weights = self._weight.steps(edges, (u, v), pairs.weights, symmetric=pairs.symmetric)
+        return LoadedGraph(edges, tuple(names), sources, weights, left.listed is not None)

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.core import Value
-    from tacit.maps._areas import Area
-    from tacit.maps._box import BoxGiven, LatLon
+    from tacit.maps._areas import Area, BoxGiven, LatLon
     from tacit.maps._regions import Regions
     from tacit.mechanisms import MeasurementNoise
 

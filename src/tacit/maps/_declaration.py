@@ -1,26 +1,37 @@
-"""The function ``tc.points``: declare points on a map, who is protected, and the public box."""
+"""The function ``tc.points``: declare points on a map, who is protected, and the public box.
+
+`POINTS` and `TRIPS` say how a service declares them: on their source, and on a stand-in without rows.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
-from tacit.core import fixes_of, open_account, read_identity
+import numpy as np
+
+from tacit.accounting import Budget
+from tacit.core import Argument, DatasetKind, Unit, budget_of, fixes_of, open_account, read_identity
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Set
-from tacit.maps._box import Box
-from tacit.maps._limits import check_owner, read_limits
+from tacit.fixes import Say, Set
+from tacit.maps._areas import Box
+from tacit.maps._map_draft import check_owner, read_limits
 from tacit.maps._point_map import PointMap
 from tacit.maps._point_source import PointSource
-from tacit.parameters import ColumnName
+from tacit.maps._questions import FLOWS, QUESTIONS
+from tacit.parameters import ColumnName, Text
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from tacit.accounting import Adjacency, Budget
-    from tacit.core import LimitGiven, Limits, Unit
+    from tacit.accounting import Adjacency
+    from tacit.core import LimitGiven, Limits
     from tacit.ledger import Ledger
-    from tacit.maps._box import BoxGiven
+    from tacit.maps._areas import BoxGiven
+
 
 _LATITUDES = frozenset({"lat", "latitude", "y", "ycoord", "y_coord", "breite"})
 _LONGITUDES = frozenset({"lon", "lng", "long", "longitude", "x", "xcoord", "x_coord", "länge"})
@@ -116,3 +127,83 @@ def _check_names(lat: object, lon: object) -> None:
             why="with the two swapped, most points would lie outside the box and silently be dropped",
             fix=Set(lat=lon, lon=lat),
         )
+
+
+_DEGREES = re.compile(r"-?[0-9]{1,6}(\.[0-9]{1,20})?|-?[0-9]{1,12}/[0-9]{1,12}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Corners(Text):
+    """The public box of a map.
+
+    Examples
+    --------
+    >>> Corners().from_text("box", "46.5 7 47 9.5") == Corners().read("box", [["46.5", "7"], [47, 9.5]])
+    True
+    """
+
+    words: str = "two corners in degrees: south, west, north and east"
+
+    def read(self, name: str, value: Any) -> Any:
+        """Return the corners; a huge exponent is refused before it becomes a huge number."""
+        try:
+            texts = [] if isinstance(value, str) else [str(side) for corner in value for side in corner]
+        except TypeError:
+            texts = []
+        if len(texts) != 4 or not all(map(_DEGREES.fullmatch, texts)):
+            raise bad_parameter(name, self.words, value, fix=Say("give four numbers, such as 46.5 7 47 9.5"))
+        south, west, north, east = map(Fraction, texts)
+        return (south, west), (north, east)
+
+    def from_text(self, name: str, text: str) -> Any:
+        """Read what somebody typed: four numbers."""
+        sides = text.split()
+        return self.read(name, (sides[:2], sides[2:]) if len(sides) == 4 else text)
+
+
+def _declare(
+    source: object, *, name: str, policy: Mapping[str, Any], facts: Mapping[str, Any], ledger: Ledger
+) -> PointMap:
+    """Declare points that belong to the people in one column, or that are each protected by itself."""
+    unit = Unit.from_text(policy["unit"])
+    if unit.per:
+        raise TacitError(
+            "not-allowed",
+            "points belong to the people in one column, or each point is protected by itself",
+            fix="choose one column, or single rows",
+        )
+    return points(
+        source, facts["lat"], facts["lon"], unit=unit, box=facts["box"], budget=budget_of(policy), name=name,
+        version=int(policy.get("version", 1)), limits=policy.get("limits") or None,
+        adjacency=policy.get("adjacency", "add/remove"), ledger=ledger,
+    )  # fmt: skip
+
+
+def _stand_in(facts: Mapping[str, Any]) -> object:
+    """Return a table without rows that has the columns of the points."""
+    from tacit.engines import empty_table
+
+    columns = {facts["lat"]: "DOUBLE", facts["lon"]: "DOUBLE"}
+    return empty_table(columns if facts["unit"] == "row" else {**columns, facts["unit"]: "VARCHAR"})
+
+
+def _trial() -> PointMap:
+    """Return a few invented points, with budget for one question of each kind."""
+    invented = np.array([[0.5, 0.5], [0.2, 0.7]])
+    return points(invented, unit=Unit.row(), box=((0, 0), (1, 1)), budget=Budget(epsilon=100))
+
+
+POINTS = DatasetKind(
+    name="points",
+    label="points on a map",
+    questions=QUESTIONS,
+    facts=(
+        Argument("box", Corners(), needed=True),
+        Argument("lat", ColumnName(), needed=True, words="the column of latitudes"),
+        Argument("lon", ColumnName(), needed=True, words="the column of longitudes"),
+    ),
+    declare=_declare,
+    stand_in=_stand_in,
+    trial=_trial,
+)
+TRIPS = DatasetKind(name="trips", label="trips between zones", questions=(FLOWS,))

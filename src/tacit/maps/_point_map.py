@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tacit.core import AnswerTable, Limits, Question
     from tacit.exact import Number
-    from tacit.maps._box import Box
+    from tacit.maps._areas import Box
     from tacit.maps._point_source import PointSource
     from tacit.maps._surface import Surface
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tacit.core import Unit
     from tacit.engines import ColumnRole, SourceColumns
-    from tacit.maps._box import Box
+    from tacit.maps._areas import Box
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,12 +16,12 @@ from tacit.core import needs
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Say, Set
 from tacit.maps._areas import EARTH_KM, as_geometry, read_geojson
-from tacit.maps._polygon_regions import PolygonRegions
+from tacit.maps._regions import PolygonRegions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tacit.maps._box import Box
+    from tacit.maps._areas import Box
 
 _OVERLAP = 1e-6  # of the smaller polygon; less is a border that was drawn twice
 _MOST_CELLS = 2**20

@@ -11,13 +11,10 @@ from tacit.core import ANY_TOTAL, Argument, Goal, QuestionKind, WireForm
 from tacit.errors import bad_parameter
 from tacit.exact import count, read_fraction
 from tacit.fixes import Set
-from tacit.maps._adaptive_grid import draft_adaptive_grid
-from tacit.maps._flows import draft_flows
-from tacit.maps._hottest import draft_hottest
+from tacit.maps._adaptive_regions import draft_adaptive_grid, draft_tree
+from tacit.maps._flows import draft_flows, read_zones
 from tacit.maps._public_regions import regions_of_request
-from tacit.maps._region_counts import draft_districts, draft_grid, draft_h3
-from tacit.maps._tree import draft_tree
-from tacit.maps._zones import read_zones
+from tacit.maps._region_counts import draft_districts, draft_grid, draft_h3, draft_hottest
 from tacit.parameters import Anything, Integer, RealNumber
 
 if TYPE_CHECKING:

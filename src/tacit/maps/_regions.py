@@ -1,23 +1,29 @@
-"""The regions of a surface: cells of a grid, boxes of any size, public polygons or H3 cells."""
+"""The regions of a surface: cells of a grid, boxes of any size, public polygons or H3 cells.
+
+Polygons and H3 cells know the larger regions above them.
+"""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from tacit.maps._areas import EARTH_KM, Circle, exact_ends
-from tacit.maps._box import Box
+from tacit.core import needs
+from tacit.maps._areas import EARTH_KM, SAME, Box, Circle, exact_ends
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from tacit.core import JSON, Value
     from tacit.maps._areas import Area
+    from tacit.maps._point_source import OwnedPoints
 
 
 class Regions(ABC):
@@ -82,8 +88,6 @@ class Regions(ABC):
                     raise ValueError("not boxes")
                 return BoxRegions(boxes)
             case "polygons" | "h3":
-                from tacit.maps._polygon_regions import PolygonRegions
-
                 return PolygonRegions.read_document(document)
             case _:
                 raise ValueError("not regions that this version can read")
@@ -243,3 +247,263 @@ class GridRegions(_Boxes):
     def to_json(self) -> JSON:
         """Return the box and the size of the grid."""
         return {"kind": "grid", "box": self.box.to_json(), "shape": [self.rows, self.columns]}
+
+
+_MARGIN = 1e-3  # by which a drawn circle may differ from the true one
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PolygonRegions(Regions):
+    """Public polygons, or H3 cells, that do not overlap.
+
+    Parameters
+    ----------
+    names
+        The name of each, or the H3 cell as text.
+    polygons
+        GeoJSON geometries; those of H3 cells follow from the names.
+    kind
+        ``polygons`` or ``h3``.
+    larger
+        For each level above, its name and the larger region of each region.
+    """
+
+    names: tuple[str, ...]
+    polygons: tuple[Mapping[str, Any], ...]
+    kind: Literal["polygons", "h3"] = "polygons"
+    larger: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    _made: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of_cells(cls, cells: Sequence[int], larger: Mapping[str, tuple[str, ...]]) -> Self:
+        """Return H3 cells as regions (extra ``maps``)."""
+        needs("H3 cells", "h3", "tacit[maps]")
+        from h3.api import basic_int, basic_str
+
+        names = tuple(basic_str.int_to_str(int(cell)) for cell in cells)
+        return cls(names, tuple(_outline(basic_int.cell_to_boundary(int(c))) for c in cells), "h3", larger)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def shapes(self) -> NDArray[Any]:
+        """The regions as shapely geometries (extra ``maps``)."""
+        if "shapes" not in self._made:
+            needs("polygons", "shapely", "tacit[maps]")
+            from shapely.geometry import shape
+
+            made = np.empty(len(self), dtype=object)
+            made[:] = [shape(one) for one in self.polygons]
+            self._made["shapes"] = made
+        return np.asarray(self._made["shapes"])
+
+    @property
+    def boxes(self) -> NDArray[np.float64]:
+        """South, west, north and east of each region."""
+        if "boxes" not in self._made:
+            import shapely
+
+            self._made["boxes"] = np.asarray(shapely.bounds(self.shapes)[:, [1, 0, 3, 2]])
+        return np.asarray(self._made["boxes"])
+
+    @property
+    def margins(self) -> NDArray[np.float64]:
+        """How far, in degrees, the true border may lie from the drawn one: H3 cells have curved edges.
+
+        The middle of a great circle's arc of length L lies at most L^2 tan(latitude) / 8 beside the chord.
+        """
+        if self.kind != "h3":
+            return np.zeros(len(self))
+        if "margins" not in self._made:
+            import shapely
+
+            boxes, sides = self.boxes, np.zeros(len(self))
+            parts, of = shapely.get_parts(self.shapes, return_index=True)  # two at the 180th meridian
+            west, _, east, _ = shapely.bounds(parts).T
+            np.add.at(sides, of, east - west)
+            long = np.radians(np.hypot(boxes[:, 2] - boxes[:, 0], sides))
+            steep = np.tan(np.radians(np.minimum(np.abs(boxes[:, [0, 2]]).max(axis=1), 89)))
+            self._made["margins"] = np.degrees(long**2 * np.maximum(steep, 0.1) / 8)
+        return np.asarray(self._made["margins"])
+
+    def shares(self, area: Area) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the touched regions and the share of each; a doubtful border counts as a cut."""
+        import shapely
+
+        south, west, north, east = area.bounds
+        west, east = (-180.0, 180.0) if east > 180 else (west, east)
+        boxes, margins = self.boxes, self.margins
+        s, w, n, e = boxes.T
+        near = np.flatnonzero(
+            (n + margins > south) & (s - margins < north) & (e + margins > west) & (w - margins < east)
+        )
+        share = np.ones(len(near))
+        round_the_edge = isinstance(area, Circle) and (west, east) == (-180, 180)
+        if round_the_edge:
+            around = boxes[near] + margins[near, None] * [-1, -1, 1, 1]
+            around[:, [0, 2]] = around[:, [0, 2]].clip(-90, 90)
+            share = area.box_shares(around)
+        else:
+            shapes, wide = self.shapes[near], shapely.buffer(self.shapes[near], margins[near])
+            wide = np.where(margins[near] > 0, wide, shapes)
+            inner, outer = area.geometry(-_MARGIN), area.geometry(_MARGIN)
+            shapely.prepare([inner, outer])
+            part = shapely.area(shapely.intersection(outer, shapes)) / shapely.area(shapes)
+            inside = shapely.covers(inner, wide) | (part > 1 - SAME) & (margins[near] == 0)
+            touched = shapely.intersects(outer, wide) & ((part > SAME) | (margins[near] > 0))
+            share = np.where(inside, 1.0, np.where(touched, np.clip(part, 1e-6, 1 - 1e-6), 0.0))
+        return near[share > 0], share[share > 0]
+
+    @property
+    def keys(self) -> Mapping[str, tuple[Value, ...]]:
+        """The name of each region first, under a word that no level has, then those of the larger ones."""
+        words = ("cell",) if self.kind == "h3" else ("region", "district", "polygon")
+        own = next((word for word in words if word not in self.larger), "name of the region")
+        return {own: self.names, **self.larger}
+
+    def outlines(self) -> list[Any]:
+        """Return each region as a GeoJSON geometry."""
+        return [dict(one) for one in self.polygons]
+
+    @property
+    def areas(self) -> NDArray[np.float64]:
+        """Square kilometres, by the latitude of the middle of each region."""
+        import shapely
+
+        lat = np.radians(self.boxes[:, [0, 2]].mean(axis=1))
+        return np.asarray(shapely.area(self.shapes) * math.radians(EARTH_KM) ** 2 * np.cos(lat))
+
+    @property
+    def words(self) -> str:
+        """How many polygons or cells."""
+        one = "polygon" if self.kind == "polygons" else "H3 cell"
+        return f"{len(self):,} {one}{'' if len(self) == 1 else 's'}"
+
+    def to_json(self) -> JSON:
+        """Return names, polygons and larger regions; H3 cells are their own polygons."""
+        drawn: dict[str, JSON] = {} if self.kind == "h3" else {"polygons": [dict(p) for p in self.polygons]}
+        larger = {name: list(values) for name, values in self.larger.items()}
+        return {"kind": self.kind, "names": list(self.names), **drawn, "larger": larger}
+
+    @classmethod
+    def read_document(cls, document: Any) -> Self:
+        """Read polygons or H3 cells back; raises ``ValueError`` where there are none."""
+        names = tuple(map(str, document["names"]))
+        larger = {str(name): tuple(map(str, values)) for name, values in document["larger"].items()}
+        if not names or any(len(values) != len(names) for values in larger.values()):
+            raise ValueError("not regions")
+        if document["kind"] == "h3":
+            cells = [int(name, 16) for name in names]
+            _check_cells(cells)
+            return cls.of_cells(cells, larger)
+        polygons = tuple(dict(one) for one in document["polygons"])
+        if len(polygons) != len(names) or not all(map(_is_polygon, polygons)):
+            raise ValueError("not regions")
+        return cls(names, polygons, "polygons", larger)
+
+
+def _check_cells(cells: list[int]) -> None:
+    """Raise ``ValueError`` unless all numbers are H3 cells."""
+    needs("H3 cells", "h3", "tacit[maps]")
+    from h3.api.basic_int import is_valid_cell
+
+    if not all(0 <= cell < 2**64 and is_valid_cell(cell) for cell in cells):
+        raise ValueError("not H3 cells")
+
+
+def _is_polygon(outline: Mapping[str, Any]) -> bool:
+    """Whether a document is a polygon, or several, with finite corners."""
+    if outline["type"] not in {"Polygon", "MultiPolygon"}:
+        return False
+    parts = [outline["coordinates"]] if outline["type"] == "Polygon" else outline["coordinates"]
+    rings = [np.asarray(ring, dtype=np.float64) for part in parts for ring in part]
+    return bool(rings) and all(
+        ring.ndim == 2 and ring.shape[0] >= 4 and ring.shape[1] >= 2 and np.isfinite(ring).all()
+        for ring in rings
+    )
+
+
+def _outline(boundary: Sequence[tuple[float, float]]) -> dict[str, Any]:
+    """Draw an H3 cell between the longitudes -180 and 180.
+
+    One that crosses the 180th meridian is drawn as two parts. One that contains a pole is drawn as all
+    places between the pole and its farthest corner: larger than it is, so that nothing of it is missed.
+    """
+    lat = [y for y, _ in boundary]
+    steps = [(b - a + 180) % 360 - 180 for (_, a), (_, b) in pairwise([*boundary, boundary[0]])]
+    if abs(sum(steps)) > 180:
+        south, north = (min(lat), 90.0) if min(lat) > 0 else (-90.0, max(lat))
+        return {
+            "type": "Polygon",
+            "coordinates": [[[-180, south], [180, south], [180, north], [-180, north], [-180, south]]],
+        }
+    lon = [boundary[0][1] + turn for turn in accumulate(steps, initial=0.0)]
+    ring = [[x, y] for x, y in zip(lon, [*lat, lat[0]], strict=True)]
+    if min(lon) >= -180 and max(lon) <= 180:
+        return {"type": "Polygon", "coordinates": [[*ring[:-1], ring[0]]]}
+    return _halves(ring)
+
+
+def _halves(ring: list[list[float]]) -> dict[str, Any]:
+    """Cut a ring at the 180th meridian."""
+    needs("H3 cells at the 180th meridian", "shapely", "tacit[maps]")
+    from shapely import Polygon, box
+    from shapely.affinity import translate
+
+    parts: list[Any] = []
+    for turn in (-360, 0, 360):
+        part = box(-180, -90, 180, 90).intersection(translate(Polygon(ring), turn))
+        parts += [one for one in getattr(part, "geoms", [part]) if one.area > 0]
+    rings = [[[list(corner) for corner in part.exterior.coords]] for part in parts]
+    return {"type": "MultiPolygon", "coordinates": rings}
+
+
+@dataclass(frozen=True, slots=True)
+class PolygonLocator:
+    """Public polygons; a point on a border belongs to the first one in the public order.
+
+    If the box crosses the 180th meridian, polygons may be drawn on either side of it: with longitudes above
+    180, or with those of the same places below 0.
+    """
+
+    regions: PolygonRegions
+    crosses: bool = False
+
+    def locate(self, points: OwnedPoints) -> NDArray[np.int64]:
+        """Return the first polygon that holds each point or has it on its border."""
+        import shapely
+
+        tree = shapely.STRtree(self.regions.shapes)
+        found = np.full(len(points), len(self.regions), dtype=np.int64)
+        for lon in (points.lon, _turned(points.lon)) if self.crosses else (points.lon,):
+            point, polygon = tree.query(shapely.points(lon, points.lat), predicate="intersects")
+            np.minimum.at(found, point, polygon)
+        found[found == len(self.regions)] = -1
+        return found
+
+
+def _turned(lon: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return longitudes from 180 on as the same places below 0."""
+    return np.where(lon >= 180, lon - 360, lon)
+
+
+@dataclass(frozen=True, slots=True)
+class H3Locator:
+    """Cells of the H3 grid, found by the library's own arithmetic."""
+
+    regions: PolygonRegions
+    resolution: int
+
+    def locate(self, points: OwnedPoints) -> NDArray[np.int64]:
+        """Return the cell of each point; -1 for a cell that is not listed."""
+        from h3.api.basic_int import latlng_to_cell
+
+        level = self.resolution
+        pairs = zip(points.lat.tolist(), points.lon.tolist(), strict=True)
+        cells = np.fromiter(
+            (latlng_to_cell(y, x, level) for y, x in pairs), dtype=np.uint64, count=len(points)
+        )
+        listed = np.array([int(name, 16) for name in self.regions.names], dtype=np.uint64)  # in order
+        place = np.minimum(np.searchsorted(listed, cells), len(listed) - 1)
+        return np.where(listed[place] == cells, place, -1)

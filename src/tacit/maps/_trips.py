@@ -12,11 +12,11 @@ from tacit.core import Dataset, Unit, fixes_of, open_account, plannable, read_id
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Declare, Say, Set
-from tacit.maps._box import Box
-from tacit.maps._limits import check_owner
+from tacit.maps._areas import Box
+from tacit.maps._flows import read_zones
+from tacit.maps._map_draft import check_owner
 from tacit.maps._point_source import rank_of
 from tacit.maps._questions import FLOWS
-from tacit.maps._zones import read_zones
 from tacit.mechanisms import ranking_secret
 from tacit.parameters import ColumnName, Listed, Mapped, Needed, Omitted
 
@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from tacit.core import JSON, Question
     from tacit.engines import ColumnRole, ReadColumns
     from tacit.ledger import Ledger
-    from tacit.maps._box import BoxGiven
-    from tacit.maps._flow_table import FlowTable
-    from tacit.maps._zones import Zones, ZonesGiven
+    from tacit.maps._areas import BoxGiven
+    from tacit.maps._flows import FlowTable, Zones, ZonesGiven
 
 #: An end of a trip: one column of names, or the columns of latitude and longitude.
 TripEnd: TypeAlias = str | tuple[str, str]

@@ -1,9 +1,17 @@
-"""The alarm on noisy days: a threshold on what a plan releases anyway, so that it costs nothing.
+"""Alarms: on noisy days, which costs nothing, and silent alarms, which answer yes or no each day.
 
-Day t is judged once, by its estimate from the rows that were released up to day t. A later estimate does not
-change the verdict. On quiet days the estimate exceeds the true number by noise alone, so the chance that it
-reaches the threshold is that of the noise. The chances of all days and groups are added up (independent
-days: multiplied). The sum bounds the chance of any false alarm over the horizon.
+The alarm on noisy days is a threshold on what a plan releases anyway. Day t is judged once, by its estimate
+from the rows that were released up to day t. A later estimate does not change the verdict. On quiet days the
+estimate exceeds the true number by noise alone, so the chance that it reaches the threshold is that of the
+noise. The chances of all days and groups are added up (independent days: multiplied). The sum bounds the
+chance of any false alarm over the horizon.
+
+The silent alarm gives one answer a day, yes or no, by the sparse vector mechanism. One unit changes each
+day's count by at most D, always upwards if it is added. So the counts are monotone with sensitivity D, in
+however many days a unit is, and the whole sequence of answers up to the last yes costs epsilon once. The
+noisy threshold is in the memory of the run, which the ledger keeps secret.
+
+The release of both says for each day and group whether the alarm rang.
 """
 
 from __future__ import annotations
@@ -11,25 +19,167 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from tacit.core import Content, Draft, Forecast, Goal, Step, plain_table
 from tacit.errors import TacitError
 from tacit.exact import Number, rational
 from tacit.fixes import Choose, Either, Set
-from tacit.mechanisms import chance_above
+from tacit.mechanisms import DiscreteLaplace, SparseVector, chance_above
 from tacit.parameters import Choice, Integer, RealNumber, exactly_one
-from tacit.streams._alarm_days import AlarmDays, WatchedDay
-from tacit.streams._choice import WINDOWS
+from tacit.show import BLUE, RED, Chart, ChartAxis, ChartSeries, Figure, days_of
+from tacit.streams._noise_choice import WINDOWS
+from tacit.streams._planning import unseen_fact
 from tacit.streams._series import SUFFIXES
+from tacit.streams._stream_run import StreamSubject
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from fractions import Fraction
+
     from numpy.typing import NDArray
 
+    from tacit.core import JSON, AnswerTable, Noisy, Value
     from tacit.mechanisms import StreamNoise
-    from tacit.streams._progress import BegunPlan
-    from tacit.streams._stream_subject import StreamSubject
+    from tacit.streams._planning import DayQuestion
+    from tacit.streams._stream import Stream
+    from tacit.streams._stream_run import BegunPlan, NewDays
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedDay:
+    """One day of one group under an alarm.
+
+    Parameters
+    ----------
+    day
+        As ISO text.
+    group
+        The group's keys; empty without groups.
+    alarm
+        Whether the alarm rang; None on a day that was not watched.
+    value
+        The noisy number of the day, or of its 7 days; None if only the answer is released.
+    excess
+        By how much the noisy number is above the baseline; None where there is no value.
+    """
+
+    day: str
+    group: tuple[Value, ...]
+    alarm: bool | None
+    value: float | None = None
+    excess: float | None = None
+
+
+class AlarmDays(Content):
+    """Whether an alarm rang, for all days so far.
+
+    Attributes
+    ----------
+    lines
+        One `WatchedDay` for each day and group.
+    rate
+        The largest chance of a false alarm over the whole horizon: of any alarm, if every day is quiet.
+    threshold
+        In words.
+    """
+
+    kind: ClassVar[str] = "alarm"
+    described: ClassVar[str] = "the days of an alarm"
+    __slots__ = ("lines", "rate", "threshold")
+
+    def __init__(self, lines: Sequence[WatchedDay], rate: float, threshold: str) -> None:
+        self.lines = tuple(lines)
+        self.rate = rate
+        self.threshold = threshold
+
+    @property
+    def days(self) -> int:
+        """How many days came in."""
+        return len({line.day for line in self.lines})
+
+    @property
+    def rang(self) -> tuple[WatchedDay, ...]:
+        """The days and groups with an alarm."""
+        return tuple(line for line in self.lines if line.alarm)
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __iter__(self) -> Iterator[WatchedDay]:
+        return iter(self.lines)
+
+    def to_json(self) -> JSON:
+        """Return the content as JSON."""
+        return {
+            "rate": self.rate,
+            "threshold": self.threshold,
+            "lines": [
+                [
+                    line.day,
+                    list(line.group),
+                    line.alarm,
+                    line.value,
+                    *([line.excess] if line.value is not None else []),
+                ]
+                for line in self.lines
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, document: Any) -> Self:
+        """Read the content back; raises ``ValueError`` where it is not one."""
+        lines = []
+        for day, group, alarm, *numbers in document["lines"]:  # at first there was no excess
+            if alarm not in {True, False, None} or len(numbers) not in {1, 2}:
+                raise ValueError("not an alarm")
+            known = (None if number is None else float(number) for number in numbers)
+            lines.append(WatchedDay(str(day), tuple(group), alarm, *known))
+        return cls(lines, float(document["rate"]), str(document["threshold"]))
+
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the days, with the groups that were watched."""
+        keys = {
+            "day": [line.day for line in self.lines],
+            "group": [", ".join(map(str, line.group)) for line in self.lines],
+        }
+        found = {name: [getattr(line, name) for line in self.lines] for name in ("alarm", "value", "excess")}
+        yield "days", plain_table(keys, found)
+
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return the days as points: their noisy numbers where they are released, and which had an alarm."""
+        del what
+        watched = [line for line in self.lines if line.alarm is not None]
+        values = any(line.value is not None for line in watched)
+        series = []
+        for rang, label, colour in ((False, "no alarm", BLUE), (True, "alarm", RED)):
+            own = [line for line in watched if line.alarm is rang]
+            days = [days_of(datetime.fromisoformat(line.day[:10])) for line in own]
+            y = [line.value if values else float(rang) for line in own]
+            series.append(ChartSeries("points", days, y, label=label, colour=colour))
+        axis = ChartAxis("noisy number") if values else ChartAxis("alarm", ticks=((0.0, "no"), (1.0, "yes")))
+        rate = f"false alarms: at most {self.rate * 100:.2g} % over the whole horizon, if every day is quiet"
+        return (Figure("alarms", (Chart(tuple(series), ChartAxis(kind="dates"), axis),), (rate,)),)
+
+    def __repr__(self) -> str:
+        watched = len({line.day for line in self.lines if line.alarm is not None})
+        days = "1 day was" if watched == 1 else f"{watched:,} days were"
+        head = f"{days} watched; the alarm rings if {self.threshold}"
+        rate = f"false alarms: at most {self.rate * 100:.2g} % over the whole horizon, if every day is quiet"
+        shown = [self._line(line) for line in self.rang[-10:]] or ["no alarm"]
+        more = len(self.rang) - len(shown)
+        return "\n".join([head, rate, *([f"{more:,} alarms before these"] if more > 0 else []), *shown])
+
+    @staticmethod
+    def _line(line: WatchedDay) -> str:
+        group = f", {', '.join(map(str, line.group))}" if line.group else ""
+        value = "" if line.value is None else f": {line.value:.6g}"
+        above = "" if line.excess is None else f", {line.excess:.6g} above the baseline"
+        return f"alarm on {line.day}{group}{value}{above}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -229,3 +379,106 @@ def _smallest_gap(
         middle = (low + high) // 2
         low, high = (low, middle) if rate(middle) <= wanted else (middle, high)
     return high, rate(high)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlarmSubject(StreamSubject):
+    """What a silent alarm measures, and how its answers are read."""
+
+    vector: SparseVector
+    rate: float
+    threshold: str
+
+    @property
+    def more(self) -> dict[str, JSON]:
+        """From which day on the alarm watches."""
+        return {"alarm": {"since": self.since}}
+
+    @property
+    def steps(self) -> tuple[Step[NewDays], ...]:
+        """The one step: the mechanism gets the counts of the new days."""
+        return (Step(self.vector, lambda days, _: [day[0][0][0] for day in days.exact]),)
+
+    def reading(self, number: int, noisy: Mapping[int, Sequence[Noisy]], confidence: Fraction) -> AlarmDays:
+        """Read all days up to the last one of an instalment."""
+        del confidence
+        answers: list[Any] = [one for n in range(1, number + 1) if n in noisy for one in noisy[n][0]]
+        unseen = [WatchedDay(self.horizon.name(day), (), None) for day in range(1, self.since)]
+        said = {1: True, 0: False, -1: None}
+        lines = [
+            WatchedDay(self.horizon.name(self.since + n), (), said[answer])
+            for n, answer in enumerate(answers)
+        ]
+        return AlarmDays([*unseen, *lines], self.rate, self.threshold)
+
+    def up_to(self, content: AlarmDays, day: int, confidence: Fraction) -> AlarmDays:
+        """Return the answers up to a day."""
+        del confidence
+        return AlarmDays(content.lines[:day], self.rate, self.threshold)
+
+
+def draft_silent_alarm(
+    stream: Stream, goal: Goal, *, figures: DayQuestion, baseline: Fraction, false_alarm: Fraction,
+    alarms: int, since: str | None,
+) -> Draft[AlarmDays]:  # fmt: skip
+    """Draft the plan of an alarm from the question of one day's count."""
+    accepted, first = read_rate(false_alarm), first_watched(stream, since)
+    table = figures.table
+    mechanism = table.mechanisms[0]
+    if len(table.steps) != 1 or not isinstance(mechanism, DiscreteLaplace) or table.asked.by:
+        raise TacitError(
+            "not-allowed",
+            "an alarm of this kind watches one count without groups",
+            why="each group would need one more answer on every day",
+            fix="plan an alarm for each group, and choose its rows with a condition",
+        )
+    assert goal.epsilon is not None  # noqa: S101 - the only total that this question takes
+    vector = partial(
+        SparseVector, goal.epsilon, c=alarms, sensitivity=int(mechanism.sensitivity), monotone=True, grid=1
+    )
+    days, level = stream.horizon.days - first + 1, f"{float(baseline):g}"
+    gap, rate = _smallest_threshold_gap(partial(vector(threshold=0).false_yes, queries=days), accepted)
+    subject = AlarmSubject(
+        table=table, horizon=stream.horizon, facts=stream.facts, open_day=stream._open_day,  # noqa: SLF001
+        marks=stream._marks, vector=vector(threshold=baseline + gap), since=first, rate=rate,  # noqa: SLF001
+        threshold=f"the count is at least {gap:,} above the declared {level}, apart from the noise",
+    )  # fmt: skip
+    facts = [
+        ("days", f"{days:,}, from {stream.horizon.name(first)} to {stream.horizon.last}"),
+        ("protects", stream.promise),
+        ("run", "all days are charged at once, when the plan is begun"),
+        ("baseline", f"{level}, declared"),
+        (
+            "alarm",
+            f"at {gap:,} above the baseline, apart from the noise; ends after "
+            + ("the first yes" if alarms == 1 else f"{alarms} times yes"),
+        ),
+        (
+            "false alarms",
+            f"at most {rate * 100:.2g} % over all days together, if no day exceeds the baseline",
+        ),
+        ("found", f"a day {gap + 10:,} above the baseline with {subject.vector.true_yes(10) * 100:.3g} %"),
+    ]
+    return Draft(
+        task=subject.task,
+        asked=f"alarm, each day: {figures.words}",
+        forecast=[Forecast("alarm", "yes or no each day", subject.vector.describe(), None, "yes or no")],
+        facts=lambda: [*facts, *unseen_fact(stream, figures)],
+        goal=Goal(epsilon=goal.epsilon),
+    )
+
+
+def first_watched(stream: Stream, since: str | None) -> int:
+    """Return the number of the first day that is watched."""
+    return 1 if since is None else stream.horizon.number(since)
+
+
+def _smallest_threshold_gap(false_yes: Callable[[int], float], accepted: float) -> tuple[int, float]:
+    """Return the smallest whole gap with few enough false alarms, and their chance."""
+    low, high = 0, 1
+    while false_yes(high) > accepted:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if false_yes(middle) <= accepted else (middle, high)
+    return high, false_yes(high)

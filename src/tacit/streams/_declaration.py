@@ -14,11 +14,9 @@ from tacit.exact import count, rational
 from tacit.fixes import Code, Declare, Either, Say, Set
 from tacit.ledger import Blocks, Ledger, open_ledger, own_memory
 from tacit.parameters import Choice, Needed, Omitted
-from tacit.streams._admission import Admission
-from tacit.streams._folder import StreamFolder
+from tacit.streams._folder import Admission, StreamFolder
 from tacit.streams._horizon import read_horizon
-from tacit.streams._stream import Level, Stream, _Session
-from tacit.streams._stream_fixes import fixes_of_streams
+from tacit.streams._stream import Level, Stream, _Session, fixes_of_streams
 from tacit.tables import protect
 
 if TYPE_CHECKING:

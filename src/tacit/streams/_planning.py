@@ -1,31 +1,89 @@
-"""The planning of a stream: mechanisms for all days, cost and forecast, from public facts alone."""
+"""The planning of a stream: mechanisms for all days, cost and forecast, from public facts alone.
+
+A question about a stream asks each day's rows the same. A series asks one measure of every day by its name,
+which is what services and commands offer of a stream.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
-from tacit.core import Draft, Forecast, left_afterwards, warn_of_delta
+from tacit.core import Content, Draft, Forecast, Question, left_afterwards, members_of, warn_of_delta
+from tacit.engines import KEPT
 from tacit.errors import TacitError
-from tacit.fixes import Either, Set
+from tacit.fixes import Choose, Either, Say, Set
 from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace, LinearNoise
-from tacit.streams._choice import WINDOWS, choose_noise
-from tacit.streams._readings import WindowNoise
+from tacit.parameters import Needed, Omitted
+from tacit.streams._noise_choice import WINDOWS, WindowNoise, choose_noise
 from tacit.streams._series import SUFFIXES
-from tacit.streams._stream_subject import StreamSubject
+from tacit.streams._stream_run import StreamSubject
+from tacit.tables import TableSubject, count, count_units, mean
+from tacit.tables import sum as sum_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from tacit.core import Goal
+    from tacit.core import JSON, AnswerTable, Goal, Plan
     from tacit.mechanisms import StreamNoise
-    from tacit.streams._choice import Focus, StreamChoice
-    from tacit.streams._day_question import DayQuestion
+    from tacit.streams._noise_choice import Focus, StreamChoice
     from tacit.streams._series import Series
     from tacit.streams._stream import Stream
-    from tacit.tables import TableSubject
+
+
+C = TypeVar("C", bound=Content)
+
+
+@dataclass(frozen=True, slots=True)
+class DayQuestion:
+    """The question of one day, planned once with epsilon and once with rho.
+
+    The two plans are never released: they say what one unit can change in one day, in L1 and in L2.
+    """
+
+    pure: Plan[AnswerTable]
+    concentrated: Plan[AnswerTable]
+
+    @property
+    def words(self) -> str:
+        """The question in words."""
+        return self.pure.asked.replace(f", where {KEPT}", "")
+
+    @property
+    def document(self) -> JSON:
+        """The question as the table of a day writes it."""
+        request: Any = self.pure.to_json()["request"]
+        return cast("JSON", request["question"])
+
+    @property
+    def table(self) -> TableSubject:
+        """What is measured of one day, with noise for epsilon."""
+        return _table_of(self.pure)
+
+    @property
+    def concentrated_table(self) -> TableSubject:
+        """What is measured of one day, with noise for rho."""
+        return _table_of(self.concentrated)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class DaysQuestion(Question[C]):
+    """A question for all days, whose words name what is asked of each."""
+
+    @property
+    def words(self) -> str:
+        """The question in words."""
+        return f"{super().words}: {self.arguments['figures'].words}"
+
+
+def _table_of(plan: Plan[AnswerTable]) -> TableSubject:
+    subject = members_of(plan)[0].task.subject
+    assert isinstance(subject, TableSubject)  # noqa: S101 - a pure plan of one table has no private groups
+    return subject
+
 
 Charging = Literal["run", "day"]
 _FOCUS = {
@@ -179,3 +237,51 @@ def _facts(
         ("compared with", "; ".join(lines[1:]) or "nothing else"),
         ("these figures", "root mean square error of a day / 7 days / all days so far, over the horizon"),
     ]
+
+
+#: What a series measures of each day: the name of its column, how it is asked, and whether of a column.
+MEASURES: Final[dict[str, tuple[str, Callable[..., Any], bool]]] = {
+    "count": ("count", count, False),
+    "count_units": ("units", count_units, False),
+    "sum": ("sum", sum_of, True),
+    "mean": ("mean", mean, True),
+}
+
+
+def draft_series(
+    stream: Stream, goal: Goal, *, focus: Focus | None, size: int | None, through: str | None, **asked: Any
+) -> Draft[Series]:
+    """Draft one measure of every day; columns that were not declared are refused.
+
+    The plan is the same for all days ``through`` which days are to be drawn.
+    """
+    if through is not None:
+        stream.horizon.number(through)
+    figures = figures_of_series(stream, **asked)
+    unseen = stream._unseen_columns(figures.document)  # noqa: SLF001 - the parts of a stream
+    if unseen:
+        declared = tuple(sorted(stream._declared_columns))  # noqa: SLF001
+        raise TacitError(
+            "unknown-column",
+            f"the stream declares no column {unseen[0]!r}",
+            why="a misspelt column would make the series useless after its charge; nothing was charged",
+            fix=Choose(declared, given=unseen[0]) if declared else Say("ask for a column to be declared"),
+        )
+    sized = replace(goal, size=size)
+    draft = draft_daily(stream, sized, figures=figures, focus=focus or "balanced", charge="run")
+    return replace(draft, goal=sized)
+
+
+def figures_of_series(
+    stream: Stream, *, measure: str, column: str | None, by: str | None, where: str | None, **_rest: Any
+) -> DayQuestion:
+    """Return what a series asks of one day."""
+    name, aggregate, needs_column = MEASURES[measure]
+    if needs_column:
+        Needed[str](
+            "temp", f"for the measure {measure}", why="it is computed from a column with bounds"
+        ).read("column", column)
+    else:
+        Omitted(f"for the measure {measure}", why="it counts rows or units").read("column", column)
+    figure = aggregate(*([] if column is None else [column]))
+    return stream._figures({name: figure}, by, where)  # noqa: SLF001

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 from tacit.core import ANY_TOTAL, SIZE, Argument, Goal, QuestionKind, WireForm
 from tacit.exact import read_fraction
 from tacit.parameters import Anything, Choice, ColumnName, Day, Integer, RealNumber, Text
-from tacit.streams._choice import FOCUSES
-from tacit.streams._planning import draft_daily
-from tacit.streams._series_question import MEASURES, draft_series, figures_of_series
-from tacit.streams._silent_alarm import draft_silent_alarm, first_watched
+from tacit.streams._alarm import draft_silent_alarm, first_watched
+from tacit.streams._noise_choice import FOCUSES
+from tacit.streams._planning import MEASURES, draft_daily, draft_series, figures_of_series
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tacit.core import JSON, Question
-    from tacit.streams._day_question import DayQuestion
+    from tacit.streams._planning import DayQuestion
 
 _ALL_DAYS = ANY_TOTAL | {SIZE}
 _FIGURES = Argument("figures", Anything("the question of one day"), needed=True)

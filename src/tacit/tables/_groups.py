@@ -11,7 +11,6 @@ from tacit.algebra import (
 )
 from tacit.errors import bad_parameter
 from tacit.fixes import Code
-from tacit.parameters import Instance
 from tacit.tables._aggregates import Aggregate
 from tacit.tables._column_names import check_name
 from tacit.tables._habits import PandasHabits
@@ -69,8 +68,10 @@ class GroupedRows(PandasHabits):
             raise bad_parameter("agg", "given at least one aggregate", {}, fix=Code(".agg(n=tc.count())"))
         facts = scope(self.rows.relation)
         for name, aggregate in aggregates.items():
+            given: object = aggregate
             check_name(name)
-            Instance(Aggregate, f"{name}=tc.count()", "an aggregate").read(name, aggregate)
+            if not isinstance(given, Aggregate):
+                raise bad_parameter(name, "an aggregate", aggregate, fix=Code(f"{name}=tc.count()"))
         made = tuple((name, aggregate.resolved(facts)) for name, aggregate in aggregates.items())
         limits = self.rows.limits
         question = TableQuestion(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from tacit.exact import Number
 
+_COLUMN = Code('tc.col("age")')
 
 #: The most parts (columns, constants, operators) of one expression, each as often as it is computed.
 MOST_PARTS = 10_000
@@ -152,7 +153,7 @@ def col(name: str) -> Expr:
     gt(length_of_stay, 7.0)
     """
     if not isinstance(name, str):
-        raise _no_column("the name of a column must be text")
+        raise TacitError("bad-parameter", "the name of a column must be text", fix=_COLUMN)
     return Expr(Column(name))
 
 
@@ -174,11 +175,11 @@ def as_node(column: str | Expr) -> Node:
         return column.node
     if isinstance(column, str):
         return Column(column)
-    raise _no_column(f"a column must be a name or an expression, got {type(column).__name__}")
-
-
-def _no_column(what: str) -> TacitError:
-    return TacitError("bad-parameter", what, fix=Code('tc.col("age")'))
+    raise TacitError(
+        "bad-parameter",
+        f"a column must be a name or an expression, got {type(column).__name__}",
+        fix=_COLUMN,
+    )
 
 
 def as_value(value: object) -> Node:

@@ -14,8 +14,8 @@ import tacit as tc
 from exact_integers import exact_of_plan
 from tacit.audit import neighbours
 from tacit.errors import TacitError
-from tacit.genomes._arrays import ArrayGenotypes
-from tacit.genomes._distances import SCORE_SENSITIVITY
+from tacit.genomes._association import SCORE_SENSITIVITY
+from tacit.genomes._genotypes import ArrayGenotypes
 
 RNG = np.random.default_rng(5)
 STATUS = np.repeat([1, 0], 40)

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from tacit.errors import TacitError
-from tacit.genomes._arrays import ArrayGenotypes
-from tacit.genomes._blocks import count_copies, pack, pack_mask, unpack
-from tacit.genomes._plink import PlinkGenotypes
+from tacit.genomes._genotypes import ArrayGenotypes, count_copies, pack, pack_mask, unpack
 from tacit.genomes._sites import read_sites
+from tacit.genomes._sources import PlinkGenotypes
 
 
 def calls_of(people, variants, seed):

@@ -14,11 +14,10 @@ import tacit as tc
 from cohorts import cohort_of, exact_integers, moves, random_neighbours
 from tacit.core import members_of
 from tacit.errors import TacitError
-from tacit.genomes import _gram
-from tacit.genomes._arrays import ArrayGenotypes
+from tacit.genomes import _sums
 from tacit.genomes._components import product_sensitivity
-from tacit.genomes._gram import clipped_products
-from tacit.genomes._sums import scale_down, scales
+from tacit.genomes._genotypes import ArrayGenotypes
+from tacit.genomes._sums import clipped_products, scale_down, scales
 
 RNG = np.random.default_rng(3)
 
@@ -34,8 +33,8 @@ def two_populations(people, variants, seed=0):
 @pytest.mark.parametrize("clip", [None, 40])
 @pytest.mark.parametrize("held", [1 << 26, 24])
 def test_products_are_exact_in_any_slices(monkeypatch, clip, held):
-    monkeypatch.setattr(_gram, "_HELD", held)
-    monkeypatch.setattr(_gram, "_CELLS", 70)
+    monkeypatch.setattr(_sums, "_HELD", held)
+    monkeypatch.setattr(_sums, "_CELLS", 70)
     calls = RNG.integers(-1, 3, (101, 9)).astype(np.int8)
     places = np.array([0, 2, 3, 7, 8])
     values = RNG.integers(-16, 17, (5, 4))

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import TacitError
-from tacit.genomes._distances import SCORE_SENSITIVITY, AssociationTest
+from tacit.genomes._association import SCORE_SENSITIVITY, AssociationTest
 
 DESIGNS = [(3, 3, 2.0), (4, 2, 3.0), (5, 5, 4.0), (6, 4, 1.5), (2, 7, 3.84), (7, 6, 6.6), (1, 9, 2.7)]
 KINDS = ["allelic", "trend"]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.genomes._phenotypes import PhenotypeRandomizer
 from tacit.genomes._sources import open_genotypes
+from tacit.genomes._summary_statistics import PhenotypeRandomizer
 
 
 class Refusing:

@@ -9,8 +9,7 @@ import pytest
 
 import tacit as tc
 from tacit.genomes._sites import read_sites
-from tacit.genomes._sources import open_genotypes
-from tacit.genomes._vcf import parse_calls
+from tacit.genomes._sources import open_genotypes, parse_calls
 
 HEAD = (
     "##fileformat=VCFv4.2\n##contig=<ID=1>\n"

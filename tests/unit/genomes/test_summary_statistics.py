@@ -15,9 +15,8 @@ import tacit as tc
 from asking import task_of
 from exact_integers import exact_of_plan
 from tacit.errors import TacitError
-from tacit.genomes._arrays import ArrayGenotypes
-from tacit.genomes._phenotypes import PhenotypeRandomizer, bin_means
-from tacit.genomes._summary_statistics import correlations, normal_statistics
+from tacit.genomes._genotypes import ArrayGenotypes
+from tacit.genomes._summary_statistics import PhenotypeRandomizer, bin_means, correlations, normal_statistics
 
 RNG = np.random.default_rng(8)
 PEOPLE, SNPS = 3_000, 40

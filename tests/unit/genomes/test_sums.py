@@ -8,7 +8,7 @@ from math import isqrt
 import numpy as np
 import pytest
 
-from tacit.genomes._arrays import ArrayGenotypes
+from tacit.genomes._genotypes import ArrayGenotypes
 from tacit.genomes._sums import clipped_sums, norms_squared
 
 

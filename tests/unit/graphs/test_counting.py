@@ -9,17 +9,19 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from tacit.graphs import _triangles
+from tacit.graphs import _subgraphs
 from tacit.graphs._edges import EdgeArrays
-from tacit.graphs._stars import (
+from tacit.graphs._subgraphs import (
     count_stars,
+    count_triangles,
     count_wedges,
     degree_histogram,
+    largest_common,
     largest_wedge_change,
+    list_triangles,
     sorted_degrees,
     top_degree,
 )
-from tacit.graphs._triangles import count_triangles, largest_common, list_triangles
 
 
 def random_graph(rng, nodes):
@@ -68,7 +70,7 @@ def test_every_graph_of_five_nodes():
 
 @pytest.mark.parametrize("paths", [4_000_000, 7])
 def test_random_graphs_in_one_block_and_in_many(monkeypatch, paths):
-    monkeypatch.setattr(_triangles._blocks, "__defaults__", (paths,))
+    monkeypatch.setattr(_subgraphs._blocks, "__defaults__", (paths,))
     rng = np.random.default_rng(11)
     for _ in range(300):
         edges = random_graph(rng, int(rng.integers(0, 16)))
@@ -77,7 +79,7 @@ def test_random_graphs_in_one_block_and_in_many(monkeypatch, paths):
 
 @pytest.mark.long
 def test_thousands_of_larger_random_graphs(monkeypatch):
-    monkeypatch.setattr(_triangles._blocks, "__defaults__", (50,))
+    monkeypatch.setattr(_subgraphs._blocks, "__defaults__", (50,))
     rng = np.random.default_rng(12)
     for _ in range(3_000):
         edges = random_graph(rng, int(rng.integers(2, 41)))
@@ -94,7 +96,7 @@ def test_thousands_of_larger_random_graphs(monkeypatch):
 
 @pytest.mark.parametrize("paths", [1_000_000, 5])
 def test_the_list_of_triangles_is_complete_and_in_order(monkeypatch, paths):
-    monkeypatch.setattr(_triangles, "_LISTED_PATHS", paths)
+    monkeypatch.setattr(_subgraphs, "_LISTED_PATHS", paths)
     rng = np.random.default_rng(13)
     for _ in range(100):
         edges = random_graph(rng, int(rng.integers(0, 14)))

@@ -12,7 +12,7 @@ from exact_integers import exact_of
 from graph_neighbours import distances
 from tacit import TacitError
 from tacit.core import members_of
-from tacit.graphs._node_facts import name_rank
+from tacit.graphs._graph_facts import name_rank
 from twins.graph_kernels import text_ordered_edges
 
 BUDGET = tc.Budget(epsilon=1000)

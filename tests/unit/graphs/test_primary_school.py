@@ -12,9 +12,7 @@ import pytest
 
 import tacit as tc
 from tacit.graphs._edges import EdgeArrays
-from tacit.graphs._programme import triangle_programme
-from tacit.graphs._stars import count_wedges
-from tacit.graphs._triangles import count_triangles, largest_common
+from tacit.graphs._subgraphs import count_triangles, count_wedges, largest_common, triangle_programme
 
 
 def school_file():
@@ -50,5 +48,5 @@ def test_the_error_at_epsilon_1_is_below_a_thousandth(school):
 @pytest.mark.long
 @pytest.mark.parametrize(("tau", "value"), [(64, 5_163), (1_024, 65_472), (4_096, 103_760)])
 def test_the_programme_proves_its_answer_on_a_hundred_thousand_triangles(school, tau, value, monkeypatch):
-    monkeypatch.setattr("tacit.graphs._programme.largest_sum", None)  # the slow exact method is not needed
+    monkeypatch.setattr("tacit.graphs._subgraphs.largest_sum", None)  # the slow exact method is not needed
     assert abs(triangle_programme(school, tau) - value) <= 1  # rounded from within 1/4 of the optimum

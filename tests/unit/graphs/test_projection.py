@@ -9,12 +9,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from tacit.graphs import _programme
-from tacit.graphs._edges import EdgeArrays
-from tacit.graphs._programme import triangle_programme
-from tacit.graphs._projection import project_greedily
-from tacit.graphs._simplex import largest_sum
-from tacit.graphs._triangles import count_triangles, list_triangles
+from tacit.graphs import _subgraphs
+from tacit.graphs._edges import EdgeArrays, project_greedily
+from tacit.graphs._subgraphs import count_triangles, largest_sum, list_triangles, triangle_programme
 
 
 def random_graph(rng, nodes, density=None):
@@ -106,9 +103,9 @@ def test_a_solver_that_is_wrong_changes_nothing(monkeypatch, broken):
             return np.full(size, 1e6), np.full(nodes, -1.0)
         return np.zeros(size) if broken == "zeros" else np.full(size, 0.5), np.zeros(nodes)
 
-    monkeypatch.setattr(_programme, "_solved", solved)
+    monkeypatch.setattr(_subgraphs, "_solved", solved)
     exact = []
-    monkeypatch.setattr(_programme, "largest_sum", lambda *a: exact.append(1) or largest_sum(*a))
+    monkeypatch.setattr(_subgraphs, "largest_sum", lambda *a: exact.append(1) or largest_sum(*a))
     for edges, value in zip(graphs, expected, strict=True):
         assert abs(triangle_programme(edges, 2) - value) <= 1  # both lie within 3/4 of the optimum
     assert exact
@@ -124,10 +121,10 @@ def test_bounds_are_proven_whatever_the_solver_says(monkeypatch):
         most = np.ones(len(ends), dtype=np.int64)
         nonsense = rng.random(len(ends)) * 3 - 0.5, rng.random(edges.nodes) * 2 - 0.5
         monkeypatch.setattr(
-            _programme, "_solved", lambda limits, *a, n=nonsense: (n[0], n[1][: limits.shape[0]])
+            _subgraphs, "_solved", lambda limits, *a, n=nonsense: (n[0], n[1][: limits.shape[0]])
         )
-        bounds = _programme._bounds(ends, most, tau, "highs-ipm")
-        optimum = _programme._optimum(ends, most, tau)
+        bounds = _subgraphs._bounds(ends, most, tau, "highs-ipm")
+        optimum = _subgraphs._optimum(ends, most, tau)
         assert bounds is not None
         assert Fraction(bounds[0], 1 << 30) <= optimum <= Fraction(bounds[1], 1 << 30)
 

@@ -10,8 +10,7 @@ import tacit as tc
 from exact_integers import exact_of_plan
 from tacit.core import members_of
 from tacit.errors import TacitError
-from tacit.maps._adaptive_grid import GridParts, coarse_size, fine_sizes, part_in
-from tacit.maps._tree import leaf_counts
+from tacit.maps._adaptive_regions import GridParts, coarse_size, fine_sizes, leaf_counts, part_in
 
 BOX = ((0, 0), (8, 8))
 rng = np.random.default_rng(15)

@@ -8,7 +8,7 @@ import tacit as tc
 from exact_integers import exact_of_plan
 from tacit import TacitError
 from tacit.maps import Surface
-from tacit.maps._box import Box
+from tacit.maps._areas import Box
 
 FIJI = ((-22, 165), (-12, 190))
 ELSEWHERE = ((-22, -10), (-12, 15))  # the same box, 175 degrees to the west

@@ -11,7 +11,7 @@ import tacit as tc
 from small_maps import BOX, DISTRICTS
 from tacit import TacitError
 from tacit.maps._areas import EARTH_KM, Circle, Rectangle
-from tacit.maps._polygon_regions import H3Locator
+from tacit.maps._regions import H3Locator
 
 BUDGET = tc.Budget(epsilon=1000, delta=1e-4)
 SITES = np.random.default_rng(3).uniform(0, 4, (300, 2))

@@ -9,7 +9,7 @@ from small_maps import BOX, DISTRICTS, declared, integers
 from tacit import TacitError
 from tacit.core import Limits
 from tacit.fixes import Set
-from tacit.maps._limits import count_regions
+from tacit.maps._map_draft import count_regions
 
 BUDGET = tc.Budget(epsilon=100, delta=1e-4)
 

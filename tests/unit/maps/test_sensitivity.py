@@ -54,7 +54,7 @@ def test_one_unit_moves_the_counts_no_further_than_stated(question, limits, adja
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 def test_thousands_of_neighbours_stay_within_the_bound(limits):
     """A thousand small maps are counted at once, each with regions and people of its own, four times."""
-    from tacit.maps._limits import contribution_of, count_regions, read_limits
+    from tacit.maps._map_draft import contribution_of, count_regions, read_limits
     from tacit.maps._point_source import _kept, rank_of
 
     draw = np.random.default_rng(6)

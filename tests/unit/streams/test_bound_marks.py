@@ -14,7 +14,7 @@ import pytest
 import tacit as tc
 from tacit import TacitError
 from tacit.streams import draw_days, hosted_stream, open_stream, take_days
-from tacit.streams._run_state import RunState
+from tacit.streams._stream_run import RunState
 from twins.streams import forgets_who_counted
 
 DAYS = [f"2026-01-0{number}" for number in range(1, 8)]

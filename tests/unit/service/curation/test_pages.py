@@ -180,23 +180,23 @@ def test_a_forged_state_of_the_wizard_is_refused(house, people, state):
     assert house.service.database.rows("SELECT * FROM datasets") == []
 
 
-def test_the_wizard_reads_no_row(house, people, runner, monkeypatch):
+def test_the_wizard_reads_no_row(house, people, drawer, monkeypatch):
     assert people
     kinds = []
-    real = type(house.service).ask_runner
+    real = type(house.service).ask_drawer
 
     async def watched(self, kind, document):
         kinds.append((kind, document))
         return await real(self, kind, document)
 
-    monkeypatch.setattr(type(house.service), "ask_runner", watched)
+    monkeypatch.setattr(type(house.service), "ask_drawer", watched)
     cora = Browser(house, "cora")
     page = step(
         cora, "/declare", cora.get("/declare").text, source="visits", name="stays", title="", about=""
     )
     assert page.status_code == 200
     assert kinds == [("describe", {"source": "visits"})]
-    assert runner
+    assert drawer
 
 
 def test_policy_2_is_written_in_the_browser_and_shows_its_diff(house, browsers):

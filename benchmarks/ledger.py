@@ -119,9 +119,8 @@ def throughput(store, rounds: int, size: int) -> list[tuple[str, float, float]]:
 def fill(ledger: Ledger, n: int) -> None:
     """Write a long history through the ledger's own chain, many entries to a transaction."""
     from tacit.ledger._arguments import read_charge
-    from tacit.ledger._charges import charge
-    from tacit.ledger._group_commit import Job
-    from tacit.ledger._writer import _Request
+    from tacit.ledger.accounts._charges import charge
+    from tacit.ledger.stores._writer import Job, _Request
 
     costs = [Cost.pure(Fraction(i + 1, 1000)) for i in range(100)]
 

@@ -11,14 +11,14 @@ import pytest
 from ledger_sites import refused
 from tacit.accounting import Budget, Cost, Filter
 from tacit.errors import TacitError
-from tacit.ledger import Blocks, Ledger, _curves
-from tacit.ledger._account_operations import refresh_account
+from tacit.ledger import Blocks, Ledger
 from tacit.ledger._arguments import read_charge
-from tacit.ledger._charges import charge
-from tacit.ledger._group_commit import Job
 from tacit.ledger._refusals import disk_full
-from tacit.ledger._rows import BlockRow
-from tacit.ledger._writer import _Request
+from tacit.ledger.accounts import _charges
+from tacit.ledger.accounts._charges import charge
+from tacit.ledger.accounts._decisions import refresh_account
+from tacit.ledger.stores._store import BlockRow
+from tacit.ledger.stores._writer import Job, _Request
 
 DAYS = Blocks("day")
 LARGE = Cost.pure(0.8)
@@ -547,9 +547,9 @@ def _flips(value):
 
 
 def _verified(ledger, blocks: list[BlockRow]):
-    from tacit.ledger._memory_store import MemoryStore
-    from tacit.ledger._rows import StoreChanges
-    from tacit.ledger._verification import verify
+    from tacit.ledger.checks._verification import verify
+    from tacit.ledger.stores._memory import MemoryStore
+    from tacit.ledger.stores._store import StoreChanges
 
     store = MemoryStore()
     with ledger._writer.store.snapshot() as reader:
@@ -561,8 +561,8 @@ def _verified(ledger, blocks: list[BlockRow]):
 
 
 def forget_curves():
-    _curves._KNOWN.clear()
-    _curves._RECORDED.clear()
+    _charges._KNOWN.clear()
+    _charges._RECORDED.clear()
 
 
 def test_an_approximate_budget_takes_a_thousand_sampled_steps_one_by_one(ledger):
@@ -626,14 +626,14 @@ def test_no_curve_is_computed_while_the_store_is_locked(everywhere, monkeypatch)
     ledger = everywhere.open()
     ledger.create_account("visits", unit="row", budget=APPROXIMATE)
     busy = []
-    compute = _curves.CurveNeeded.compute
+    compute = _charges.CurveNeeded.compute
 
     def watched(self):
         busy.append(ledger._writer._group_commit._busy)
         compute(self)
 
     forget_curves()
-    monkeypatch.setattr(_curves.CurveNeeded, "compute", watched)
+    monkeypatch.setattr(_charges.CurveNeeded, "compute", watched)
     ledger.charge("visits", SAMPLED)
     ledger.charge("visits", SAMPLED)
     assert busy == [False]

@@ -17,15 +17,14 @@ from ledger_sites import lineage, refused, spent, visits
 from tacit.accounting import Budget, Cost, Filter, Spend, _laws
 from tacit.errors import TacitError
 from tacit.ledger import Head, Ledger
-from tacit.ledger._account_operations import open_account
 from tacit.ledger._arguments import read_charge
-from tacit.ledger._chain import canonical
-from tacit.ledger._charges import charge
-from tacit.ledger._draws import authorise
-from tacit.ledger._group_commit import Job
-from tacit.ledger._postgres_store import _TAKE_LOCK
-from tacit.ledger._replay import cost_text
-from tacit.ledger._writer import _Request
+from tacit.ledger.accounts._charges import charge
+from tacit.ledger.accounts._decisions import open_account
+from tacit.ledger.checks._chain import canonical
+from tacit.ledger.checks._replay import cost_text
+from tacit.ledger.draws._draws import authorise
+from tacit.ledger.stores._postgres import _TAKE_LOCK
+from tacit.ledger.stores._writer import Job, _Request
 
 HALF = Cost.pure(0.5)
 
@@ -321,7 +320,7 @@ def set_clock(monkeypatch, hours):
         def now(cls, tz=None):
             return NOON + timedelta(hours=hours)
 
-    monkeypatch.setattr("tacit.ledger._transaction.datetime", Clock)
+    monkeypatch.setattr("tacit.ledger.stores._transaction.datetime", Clock)
 
 
 @pytest.fixture
@@ -449,7 +448,7 @@ def test_another_session_sees_that_an_account_is_frozen_and_redeclares_it(durabl
 def test_a_charge_to_a_frozen_account_is_found_by_verify(ledger, monkeypatch):
     visits(ledger)
     ledger.freeze("visits", statement="stop", who="curator")
-    monkeypatch.setattr("tacit.ledger._charges.check_frozen", lambda *_: None)
+    monkeypatch.setattr("tacit.ledger.accounts._charges.check_frozen", lambda *_: None)
     ledger.charge("visits", Cost.pure(0.1))
     assert ledger.verify().problems == ("entry 3 charges a frozen account",)
 
@@ -903,7 +902,7 @@ def test_a_charge_from_before_lost_entries_does_not_pay_for_a_draw_after_them(un
 def test_verify_finds_a_draw_for_a_charge_from_before_lost_entries(undrawn, monkeypatch):
     ledger = undrawn.open()
     ledger.continue_from_backup(**WHY)
-    monkeypatch.setattr("tacit.ledger._draws.lost_between", lambda *_: False)
+    monkeypatch.setattr("tacit.ledger.draws._draws.lost_between", lambda *_: False)
     ledger.claim(undrawn.receipt)
     assert ["before entries were lost" in problem for problem in ledger.verify().problems] == [True]
 
@@ -1312,7 +1311,7 @@ def test_names_are_compared_with_those_of_another_session(durable):
 
 def test_accounts_of_older_versions_that_look_alike_stay_as_they_are(durable, monkeypatch):
     with monkeypatch.context() as older:
-        older.setattr("tacit.ledger._account_operations._check_appearance", lambda *_: None)
+        older.setattr("tacit.ledger.accounts._decisions._check_appearance", lambda *_: None)
         for name in ("ward", "Ward"):
             durable.open().create_account(name, unit="u", budget=Budget(epsilon=1))
     ledger = durable.open()
@@ -1839,7 +1838,7 @@ def busy(ledger):
 @pytest.mark.parametrize("account", [None, "visits", "oncology", "ana", "analyst 1"], ids=str)
 def test_the_pages_of_a_history_make_up_the_whole(ledger, monkeypatch, account, step):
     busy(ledger)
-    monkeypatch.setattr("tacit.ledger._queries._STEP", step)
+    monkeypatch.setattr("tacit.ledger._reading._STEP", step)
     whole = ledger.history(account)
     for limit in (1, 3, 1000, 10**30):
         assert [entry for page in pages(ledger, account, limit) for entry in page] == whole

@@ -9,7 +9,7 @@ from ledger_sites import refused, visits
 from tacit.accounting import Budget, Cost
 from tacit.errors import TacitError
 from tacit.ledger import Ledger
-from tacit.ledger._witness import read_head
+from tacit.ledger.checks._witness import read_head
 from twins.witnesses import CountsOnly
 
 TENTH = Cost.pure(0.1)
@@ -58,7 +58,7 @@ def test_an_idle_process_gives_no_answer_from_a_store_that_was_put_back(durable)
 
 
 def test_a_twin_that_compares_only_counts_spends_nearly_twice_the_budget(durable, monkeypatch):
-    monkeypatch.setattr("tacit.ledger._open.Witness", CountsOnly)
+    monkeypatch.setattr("tacit.ledger.stores._opening.Witness", CountsOnly)
     idle, seen = rolled_back(durable)
     assert answers(idle, 12) == (10, "budget-exceeded")  # 3 answers of 0.3, and 10 of 0.1, of a budget of 1
     assert read_head(idle.witness, idle.id) != seen

@@ -17,9 +17,9 @@ from ledger_sites import lineage, refused, spent, visits
 from tacit.accounting import Budget, Cost
 from tacit.errors import TacitError
 from tacit.ledger import Ledger
-from tacit.ledger._artifacts import ARTIFACT_BYTES
-from tacit.ledger._instalments import instalment_key, run_progress
-from tacit.ledger._payments import claim_key
+from tacit.ledger.draws._draws import claim_key
+from tacit.ledger.draws._runs import instalment_key, run_progress
+from tacit.ledger.stores._artifacts import ARTIFACT_BYTES
 
 HALF = Cost.pure(0.5)
 LONG = bytes(range(256)) * (ARTIFACT_BYTES // 256) + b"x"
@@ -223,7 +223,7 @@ def test_a_paid_run_is_found_by_a_process_that_knows_no_curve_yet(ledger, monkey
     noise = Cost.gaussian(sigma=30, sensitivity=1)
     for name in ("visits", "ana"):
         ledger.run(name, noise, plan="daily", instalments=3)
-    monkeypatch.setattr("tacit.ledger._curves._KNOWN", {})
+    monkeypatch.setattr("tacit.ledger.accounts._charges._KNOWN", {})
     assert ledger.paid_run("ana", "daily").receipt.account == "ana"
 
 

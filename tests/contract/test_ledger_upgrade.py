@@ -12,7 +12,8 @@ import pytest
 from ledger_sites import refused
 from tacit.accounting import Budget, Cost, Filter
 from tacit.errors import TacitError
-from tacit.ledger import Head, Ledger, _postgres_store, _sqlite_store
+from tacit.ledger import Head, Ledger
+from tacit.ledger.stores import _postgres, _sqlite
 
 KEPT = Path(__file__).parents[1] / "data" / "ledger_schema_1"
 SECOND = KEPT.with_name("ledger_schema_2")
@@ -174,7 +175,7 @@ def test_a_ledger_of_schema_2_opens_with_its_totals_and_its_frozen_account(secon
 
 def test_an_older_program_refuses_an_upgraded_ledger_in_words(second, monkeypatch):
     open_(second).close()
-    for store in (_sqlite_store, _postgres_store):
+    for store in (_sqlite, _postgres):
         monkeypatch.setattr(store, "VERSION", 2)
     with refused("ledger-newer") as caught:
         open_(second)

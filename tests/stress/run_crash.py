@@ -21,7 +21,7 @@ from killing import lines, note
 
 from tacit.accounting import Budget, Cost
 from tacit.ledger import Ledger
-from tacit.ledger._artifacts import ARTIFACT_BYTES
+from tacit.ledger.stores._artifacts import ARTIFACT_BYTES
 
 COST = Cost.pure(Fraction(1, 1000))
 

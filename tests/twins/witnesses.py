@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacit.ledger._witness import Witness
+from tacit.ledger.checks._witness import Witness
 
 
 class CountsOnly(Witness):

@@ -12,11 +12,11 @@ from tacit.accounting import Budget, Cost, Spend, genuine
 from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
-from tacit.ledger._accounts import Account
-from tacit.ledger._blocks import Blocks, read_block_names, read_printable
-from tacit.ledger._chain import canonical, spend_to_text
-from tacit.ledger._charges import ChargeRequest
-from tacit.ledger._receipts import Receipt
+from tacit.ledger.accounts._accounts import Account
+from tacit.ledger.accounts._blocks import Blocks, read_block_names, read_printable
+from tacit.ledger.accounts._charges import ChargeRequest
+from tacit.ledger.checks._chain import canonical, spend_to_text
+from tacit.ledger.draws._receipts import Receipt
 from tacit.parameters import Choice, Instance
 
 

@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 from tacit.ledger._ledger import Ledger, open_ledger
 
 if TYPE_CHECKING:
-    from tacit.ledger._open import Location
+    from tacit.ledger.stores._opening import Location
 
 KEPT_IN_MEMORY: Final = "kept in memory: forgotten when Python ends"
 _SERVERS: Final = ("postgresql://", "postgres://")

@@ -1,7 +1,11 @@
-"""The ledger's refusals: those that several of its modules raise, each worded once."""
+"""The ledger's refusals: those that several of its modules raise, each worded once.
+
+What the store holds and nobody can read is one of them: a damaged ledger ends in no other error.
+"""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -9,8 +13,11 @@ from tacit.errors import TacitError
 from tacit.fixes import Do, Either, Say
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tacit.accounting import Budget
     from tacit.fixes import Fix
+
 
 #: What helps after every kind of damage: a good copy, and the check of it.
 RESTORE = Do("restore-ledger")
@@ -210,3 +217,32 @@ def _exact(value: Fraction) -> str:
     """Write a number shortly, or as a fraction where the short form is another number."""
     short = f"{float(value):.15g}"
     return short if Fraction(short) == value else str(value)
+
+
+#: What Python raises where stored text, JSON or numbers are not what the ledger wrote.
+UNREADABLE = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    IndexError,
+    KeyError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+
+@contextmanager
+def readable(what: str, *, refusals: bool = False) -> Iterator[None]:
+    """Report damage where a stored value cannot be read.
+
+    With ``refusals``, a refusal of a number counts as damage, too: the number is stored, not an argument.
+    """
+    try:
+        yield
+    except TacitError as error:
+        if not refusals or error.code.startswith("ledger-"):
+            raise
+        raise damaged(f"{what} cannot be read: {error.what}") from error
+    except UNREADABLE as error:
+        raise damaged(f"{what} cannot be read ({type(error).__name__})") from error

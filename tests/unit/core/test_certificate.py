@@ -250,7 +250,7 @@ def test_a_certificate_is_checked_without_reading_the_log(monkeypatch):
     for reader in ("history", "export", "verify"):
         monkeypatch.setattr(tc.Ledger, reader, None)
     for reader in ("entries", "entries_between", "accounts", "names_after", "releases"):
-        monkeypatch.setattr(f"tacit.ledger._memory_store.MemoryStore.{reader}", None)
+        monkeypatch.setattr(f"tacit.ledger.stores._memory.MemoryStore.{reader}", None)
     assert certificate.problems(ledger) == []
 
 

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from tacit.accounting import Budget, Cost, Filter, Spend
 from tacit.errors import TacitError
 from tacit.ledger import Blocks, Ledger
-from tacit.ledger._block_totals import BlockFull, BlockTotals, charge_blocks, with_blocks
-from tacit.ledger._blocks import read_block_names
-from tacit.ledger._chain import blocks_of, canonical, spend_from_text, spend_to_text
-from tacit.ledger._payments import covers
-from tacit.ledger._rows import EntryRow
+from tacit.ledger.accounts._blocks import BlockFull, BlockTotals, charge_blocks, read_block_names, with_blocks
+from tacit.ledger.checks._chain import blocks_of, canonical, spend_from_text, spend_to_text
+from tacit.ledger.draws._draws import covers
+from tacit.ledger.stores._store import EntryRow
 
 BUDGETS = [
     Budget(epsilon=1),

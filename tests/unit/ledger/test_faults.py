@@ -275,7 +275,7 @@ def unwritable(tmp_path, monkeypatch):
     with Ledger.open(tmp_path / "a.ledger") as ledger:
         ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=3))
         with monkeypatch.context() as broken:
-            broken.setattr("tacit.ledger._witness.os.pwrite", full)
+            broken.setattr("tacit.ledger.checks._witness.os.pwrite", full)
             yield ledger, broken
 
 

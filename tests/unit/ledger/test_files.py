@@ -18,8 +18,8 @@ import pytest
 from tacit.accounting import Budget, Cost
 from tacit.errors import TacitError
 from tacit.ledger import Blocks, Head, Ledger
-from tacit.ledger._artifacts import ARTIFACT_BYTES
-from tacit.ledger._witness import Witness, read_head
+from tacit.ledger.checks._witness import Witness, read_head
+from tacit.ledger.stores._artifacts import ARTIFACT_BYTES
 
 
 def refused(code):
@@ -377,7 +377,7 @@ def test_closing_does_not_wait_for_a_lock(path):
 def test_a_lock_held_on_postgresql_is_refused_after_the_wait(postgres_url, tmp_path):
     import psycopg
 
-    from tacit.ledger._postgres_store import _TAKE_LOCK
+    from tacit.ledger.stores._postgres import _TAKE_LOCK
 
     with Ledger.open(postgres_url, key=tmp_path / "k", wait=0.2) as ledger:
         ledger.create_account("visits", unit="u", budget=Budget(epsilon=3))
@@ -421,7 +421,7 @@ def test_a_role_with_the_documented_rights_does_everything_but_create(postgres_u
 
 
 def test_postgresql_without_fsync_is_refused(postgres_url, tmp_path, monkeypatch):
-    from tacit.ledger._postgres_store import PostgresStore
+    from tacit.ledger.stores._postgres import PostgresStore
 
     class Lazy(PostgresStore):
         def _require_durability(self, connection):

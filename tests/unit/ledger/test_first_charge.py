@@ -10,7 +10,7 @@ import pytest
 
 import tacit as tc
 from tacit.accounting import Cost, Filter, Spend
-from tacit.ledger import _charges, _curves
+from tacit.ledger.accounts import _charges
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -208,13 +208,13 @@ def test_verification_finds_a_first_charge_above_the_budget(monkeypatch: pytest.
 
 def test_the_whole_cost_is_read_outside_of_the_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
     inside = []
-    compute = _curves.FitNeeded.compute
+    compute = _charges.FitNeeded.compute
 
-    def watched(self: _curves.FitNeeded) -> None:
+    def watched(self: _charges.FitNeeded) -> None:
         inside.append(self.budget)
         compute(self)
 
-    monkeypatch.setattr(_curves, "_FITS", {})
-    monkeypatch.setattr(_curves.FitNeeded, "compute", watched)
+    monkeypatch.setattr(_charges, "_FITS", {})
+    monkeypatch.setattr(_charges.FitNeeded, "compute", watched)
     opened().charge("visits", GAUSSIAN)
     assert inside == [BUDGET]

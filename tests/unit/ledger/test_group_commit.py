@@ -6,7 +6,7 @@ import time
 import pytest
 
 from tacit.errors import TacitError
-from tacit.ledger._group_commit import GroupCommit
+from tacit.ledger.stores._writer import GroupCommit
 
 
 def in_threads(work, n):

@@ -11,12 +11,12 @@ import pytest
 from tacit.accounting import Budget, Cost
 from tacit.errors import TacitError
 from tacit.ledger import Ledger
-from tacit.ledger._artifacts import ARTIFACT_BYTES
-from tacit.ledger._chain import START, Chain, canonical
-from tacit.ledger._memory_store import MemoryStore
-from tacit.ledger._rows import EntryRow, ReleaseRow, RunRow, StoreChanges
-from tacit.ledger._run_secrets import hide_secret, reveal_secret
-from tacit.ledger._verification import verify
+from tacit.ledger.checks._chain import START, Chain, canonical
+from tacit.ledger.checks._verification import verify
+from tacit.ledger.draws._runs import hide_secret, reveal_secret
+from tacit.ledger.stores._artifacts import ARTIFACT_BYTES
+from tacit.ledger.stores._memory import MemoryStore
+from tacit.ledger.stores._store import EntryRow, ReleaseRow, RunRow, StoreChanges
 
 HALF = Cost.pure(0.5)
 KEY = bytes(range(32))

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
+import tacit.ledger
 from tacit.accounting import Budget
 from tacit.ledger import Ledger
-from tacit.ledger import _transaction as transaction
-from tacit.ledger._schema import KINDS, POSTGRES_UPGRADE, SQLITE_UPGRADE, VERSION
+from tacit.ledger.stores import _transaction as transaction
+from tacit.ledger.stores._sql import KINDS, POSTGRES_UPGRADE, SQLITE_UPGRADE, VERSION
 
-ROOM = Path(transaction.__file__).parent
+ROOM = Path(tacit.ledger.__file__).parent
 
 #: The kinds that the programs of each schema understand. Programs with these numbers exist, so no line may
 #: change. A new kind gets a new line, with the next number, which becomes `VERSION`.
@@ -24,7 +25,7 @@ ISSUED = {
 def appended_kinds():
     """Return every text that the ledger's code gives as a kind, and the code that gives something else."""
     kinds, variables = set(), []
-    for path in ROOM.glob("*.py"):
+    for path in ROOM.rglob("*.py"):
         tree = ast.parse(path.read_text("utf-8"))
         for call in ast.walk(tree):
             named = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
@@ -46,7 +47,7 @@ def test_each_kind_keeps_the_number_under_which_it_was_issued():
 def test_each_kind_that_the_code_writes_has_a_number():
     kinds, variables = appended_kinds()
     assert kinds <= KINDS.keys()
-    assert sorted(variables) == [("_charges.py", "kind"), ("_restrictions.py", "kind")]
+    assert sorted(variables) == [("_charges.py", "kind"), ("_decisions.py", "kind")]
     assert kinds | {"charge", "draw", "view", "run", "freeze", "unfreeze"} == KINDS.keys()
 
 

@@ -9,12 +9,12 @@ import pytest
 from tacit.accounting import Budget, Cost, Filter
 from tacit.errors import TacitError
 from tacit.ledger import Ledger
-from tacit.ledger._accounts import Account
-from tacit.ledger._chain import START, Chain, canonical
-from tacit.ledger._memory_store import MemoryStore
-from tacit.ledger._replay import Replay
-from tacit.ledger._rows import EntryRow, StoreChanges
-from tacit.ledger._verification import verify
+from tacit.ledger.accounts._accounts import Account
+from tacit.ledger.checks._chain import START, Chain, canonical
+from tacit.ledger.checks._replay import Replay
+from tacit.ledger.checks._verification import verify
+from tacit.ledger.stores._memory import MemoryStore
+from tacit.ledger.stores._store import EntryRow, StoreChanges
 
 
 @pytest.fixture

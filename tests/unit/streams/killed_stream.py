@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import tacit as tc
-from tacit.ledger import _ledger_run
+from tacit.ledger.draws import _runs
 from tacit.streams import StreamSubject, _folder
 
 GIVEN = sys.argv[1:] if __name__ == "__main__" else [".", "0", "never", "0"]
 PLACE, DAYS, MOMENT, DAY = Path(GIVEN[0]), int(GIVEN[1]), GIVEN[2], int(GIVEN[3])
-LINK, INTEGERS, KEEP = os.link, StreamSubject._integers, _ledger_run.keep_instalment
+LINK, INTEGERS, KEEP = os.link, StreamSubject._integers, _runs.keep_instalment
 
 
 def stop(moment, day):
@@ -61,7 +61,7 @@ def watch(number):
 
     _folder.os.link = linking
     StreamSubject._integers = computing
-    _ledger_run.keep_instalment = keeping
+    _runs.keep_instalment = keeping
 
 
 if __name__ == "__main__":

@@ -603,7 +603,7 @@ def test_a_stream_of_persons_needs_the_files_of_released_days(tmp_path, folder_t
 
 def test_of_a_lost_draw_nothing_is_ever_seen(monkeypatch):
     """Rows are drawn again after a loss, so what was drawn before must be in no release and no memory."""
-    from tacit.ledger import _ledger_run
+    from tacit.ledger.draws import _runs
     from tacit.mechanisms import ToeplitzNoise
 
     drawn, next_rows = [], ToeplitzNoise.release_next
@@ -622,7 +622,7 @@ def test_of_a_lost_draw_nothing_is_ever_seen(monkeypatch):
     for number in range(3):
         flu.append(DAYS[number], [{"x": 1}] * 5)
         with monkeypatch.context() as failing:
-            failing.setattr(_ledger_run, "keep_instalment", lost)
+            failing.setattr(_runs, "keep_instalment", lost)
             for _ in range(4):
                 with pytest.raises(TacitError) as refusal:
                     flu.release(DAYS[number])

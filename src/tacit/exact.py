@@ -18,7 +18,8 @@ Number = int | float | Fraction | Decimal
 
 _SMALLEST = Fraction(2) ** -1022  # the smallest normal double: below it a float has lost digits
 _LARGEST = Fraction(2) ** 1023
-_MOST_BITS = 4096  # of a numerator or denominator; a longer number is an attack, not a parameter
+_SHORT = 2**1000  # a fraction of shorter numbers is of an accepted size and length
+_MAX_BITS = 4096  # of a numerator or denominator; a longer number is an attack, not a parameter
 
 
 def rational(
@@ -51,6 +52,8 @@ def rational(
     >>> rational("epsilon", 0.1)
     Fraction(1, 10)
     """
+    if type(value) is Fraction and 0 <= value.numerator < _SHORT > value.denominator and (value or zero):
+        return value  # costs are made of exact numbers far more often than of what a user writes
     kind = "finite number" if negative else "non-negative finite number" if zero else "positive finite number"
     must_be = must_be or f"a {kind}"
     exact = _read(value)
@@ -60,10 +63,10 @@ def rational(
         narrow = exact is None and type(value).__module__ == "numpy"
         instead = Code(f"{name}=float(...)") if narrow else Set(**{name: 0.5})
         raise bad_parameter(name, must_be, value, fix=fix or instead)
-    if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > _MOST_BITS:
+    if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > _MAX_BITS:
         raise TacitError(
             "bad-parameter",
-            f"{name} must be shorter: its numerator and denominator may have at most {_MOST_BITS} bits each",
+            f"{name} must be shorter: its numerator and denominator may have at most {_MAX_BITS} bits each",
             fix=fix or Code(f"{name}=float(...)"),
         )
     return exact
@@ -73,6 +76,8 @@ def count(
     name: str, value: SupportsIndex, *, zero: bool = True, fix: Fix | None = None, must_be: str = ""
 ) -> int:
     """Read a whole number that counts things: an int or a NumPy integer, never a boolean or a float."""
+    if type(value) is int and value > 0:
+        return value
     must_be = must_be or ("a non-negative whole number" if zero else "a positive whole number")
     try:
         integer = None if type(value).__name__ == "bool" else value.__index__()  # Python's and NumPy's
@@ -113,7 +118,7 @@ def _read(value: object) -> Fraction | None:
             return None
         return Fraction(Decimal(float.__repr__(float(value))))  # exact, and quicker than the text itself
     if isinstance(value, Decimal):
-        return Fraction(value) if value.is_finite() and abs(value.adjusted()) < _MOST_BITS else None
+        return Fraction(value) if value.is_finite() and abs(value.adjusted()) < _MAX_BITS else None
     if type(value).__module__ == "numpy" and type(value).__name__ in {"int64", "uint64"}:
         return Fraction(int(value))  # type: ignore[call-overload]
     return None

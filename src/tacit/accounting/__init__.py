@@ -1,5 +1,20 @@
 """Accounting, the algebra of privacy: costs, budgets, filters and calibration, without data or noise.
 
+Modules, in reading order:
+
+- `_laws`: the laws of privacy loss, of which a cost is made
+- `_algebra`: adjacency, groups, samples, and which law dominates which
+- `_zcdp`: certified rho and Renyi divergences of laws in closed form
+- `_charge`: exact upper values of epsilon, delta and rho of a sum
+- `_renyi_curve`: the Renyi curve of a sum
+- `numeric`: certified bounds on the loss distribution of a sum
+- `_worst_case`: bounds over all units, branches and groups
+- `_cost`: the cost; `_display` shows it, `_json` stores it, `_genuine` makes it anew from outside
+- `_budget`: budgets, and what one charge takes
+- `_filters`: budgets that hold even if queries depend on earlier answers, and what remains of them
+- `_calibration`: the least noise, or the most queries, within a target
+- `textbook`: formulae of the textbooks, for teaching
+
 Examples
 --------
 >>> from tacit.accounting import Cost
@@ -8,13 +23,12 @@ Examples
 """
 
 from tacit.accounting import textbook
-from tacit.accounting._adjacency import ADJACENCIES, Adjacency
+from tacit.accounting._algebra import ADJACENCIES, Adjacency
 from tacit.accounting._budget import Budget, Spend
 from tacit.accounting._calibration import calibrate, queries_within, rho_within, scale_for, sigma_for
 from tacit.accounting._cost import Cost
-from tacit.accounting._filters import Filter
+from tacit.accounting._filters import Filter, Remaining
 from tacit.accounting._genuine import genuine
-from tacit.accounting._remaining import Remaining
 from tacit.accounting._zcdp import largest_pure, pure_rho, rho_cap
 from tacit.accounting.numeric import Bracket
 from tacit.calls import refuse_wrong_calls

@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.accounting._display import shown
-from tacit.accounting._divergences import pure_divergence
 from tacit.accounting._json import (
     VERSION,
     WITH_CURVE,
@@ -20,9 +19,9 @@ from tacit.accounting._json import (
     write,
     write_curve,
 )
-from tacit.accounting._numbers import exact_number
-from tacit.accounting._zcdp import pure_rho
+from tacit.accounting._zcdp import pure_divergence, pure_rho
 from tacit.accounting.numeric import on_grid
+from tacit.exact import rational
 from tacit.fixes import Either, Set
 from tacit.parameters import Listed, Probability, RealNumber, exactly_one
 
@@ -66,9 +65,9 @@ class Budget:
             why="there is no default epsilon: the curator decides how much may be learned",
             fix=Either(Set(epsilon=1), Set(epsilon=1, delta=1e-6), Set(rho=0.1)),
         )  # fmt: skip
-        object.__setattr__(self, "epsilon", None if epsilon is None else exact_number("epsilon", epsilon))
+        object.__setattr__(self, "epsilon", None if epsilon is None else rational("epsilon", epsilon))
         object.__setattr__(self, "delta", read_delta(delta))
-        object.__setattr__(self, "rho", None if rho is None else exact_number("rho", rho))
+        object.__setattr__(self, "rho", None if rho is None else rational("rho", rho))
 
     def __repr__(self) -> str:
         return f"Budget({_fields(self.epsilon, self.delta, self.rho)})"
@@ -139,10 +138,10 @@ class Spend:
         rho: Number | None = None,
         curve: Iterable[tuple[Number, Number | None]] = (),
     ) -> None:
-        exact = None if epsilon is None else on_grid(exact_number("epsilon", epsilon, zero=True))
-        mass = exact_number("delta", delta, zero=True)
+        exact = None if epsilon is None else on_grid(rational("epsilon", epsilon, zero=True))
+        mass = rational("delta", delta, zero=True)
         Probability(instead=1e-6).read("delta", delta)
-        known = None if rho is None else on_grid(exact_number("rho", rho, zero=True))
+        known = None if rho is None else on_grid(rational("rho", rho, zero=True))
         if exact is not None:
             implied = pure_rho(exact)
             known = implied if known is None else min(known, implied)
@@ -216,7 +215,7 @@ class Spend:
 
 def read_delta(delta: Number) -> Fraction:
     """Read a delta in [0, 1)."""
-    exact = exact_number("delta", delta, zero=True)
+    exact = rational("delta", delta, zero=True)
     RealNumber(least=0, below=1, instead=1e-6, why="a delta of 1 guarantees nothing").read("delta", delta)
     return exact
 
@@ -229,8 +228,8 @@ def _checked_curve(curve: Iterable[tuple[Number, Number | None]]) -> RenyiCurve:
             "curve", point
         )
         RealNumber(above=1, instead=2).read("order", order)
-        value = None if divergence is None else on_grid(exact_number("divergence", divergence, zero=True))
-        points.append((exact_number("order", order), value))
+        value = None if divergence is None else on_grid(rational("divergence", divergence, zero=True))
+        points.append((rational("order", order), value))
     Listed("orders", "[(2, 0.1)]", 0, rising=True).read("curve", [order for order, _ in points])
     return tuple(points)
 

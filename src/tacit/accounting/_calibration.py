@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _FINE = 1e-6  # relative width of the noise at which the search ends
-_MOST = 1e30  # no noise beyond it
+_MAX_NOISE = 1e30  # no noise beyond it
 
 
 def calibrate(
@@ -68,11 +68,11 @@ def calibrate(
         at = (noise, _protection(_reached(cost, target)))
         low, high = (low, at) if cost.fits(target) else (at, high)
         if high is None:
-            if noise > _MOST:
+            if noise > _MAX_NOISE:
                 raise _never()
             noise *= min(max(wanted / at[1], 1.02**2 ** min(turn, 9)), 16.0) if at[1] else 16.0
         elif low is None:
-            if noise < 1 / _MOST:
+            if noise < 1 / _MAX_NOISE:
                 return noise
             noise *= max(min(wanted / at[1], 0.98**2 ** min(turn, 9)), 1 / 16)
         elif high[0] - low[0] <= _FINE * high[0]:

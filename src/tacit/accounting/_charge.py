@@ -1,12 +1,21 @@
 """The charge in accounting for a sum of laws: exact upper values of epsilon, delta and rho.
 
-`docs/proofs/costs.md` proves each rule.
+**Private selection**: a random number of runs, of which only the best is shown. Papernot and Steinke (2022)
+bound the Renyi divergence of the result by that of one run. `docs/proofs/costs.md` has the argument.
+
+**Shares of discrete Gaussian noise**: how far their sum is from one discrete Gaussian. Several parties add
+discrete Gaussian noise of the same sigma each. The sum is not a discrete Gaussian, but its probabilities are
+at least (1 - leak) times those of one with the total variance. `docs/proofs/costs.md` proves it, and that a
+discrete Gaussian holds nearly all of a rounded one.
+
+`docs/proofs/costs.md` proves each rule of the charge.
 """
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tacit.accounting._laws import (
     ApproximateLoss,
@@ -31,9 +40,163 @@ from tacit.accounting._laws import (
     ShuffledResponseLoss,
     ZCDPLoss,
 )
-from tacit.accounting._selection import mean_runs, selected_epsilon
 from tacit.accounting._zcdp import categorical_rho, discrete_laplace_rho, laplace_rho, pure_rho
-from tacit.accounting.numeric import exp_down, exp_up, log_up, round_up
+from tacit.accounting.numeric import exp_down, exp_up, log_down, log_up, round_up
+from tacit.errors import TacitError
+from tacit.fixes import Set
+from tacit.parameters import RealNumber
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+#: The Renyi orders at which the curve of a selection is read.
+ORDERS: Final[tuple[Fraction, ...]] = (
+    *(Fraction(k, 20) for k in range(21, 41)),
+    *(Fraction(k, 4) for k in range(9, 32)),
+    *(Fraction(k) for k in range(8, 65)),
+    *(Fraction(math.floor(64 * 1.15**k)) for k in range(1, 53)),
+)
+
+
+def tail_power(runs: str) -> int:
+    """Return 1 + eta of a truncated negative binomial law: 1 for logarithmic, 2 for geometric.
+
+    Examples
+    --------
+    >>> tail_power("logarithmic"), tail_power("geometric")
+    (1, 2)
+    """
+    return 1 + (runs == "geometric")
+
+
+def mean_runs(runs: str, parameter: Fraction) -> Fraction:
+    """Return the mean number of runs, rounded up; the parameter is gamma, or the mean of a Poisson law.
+
+    Examples
+    --------
+    >>> round(float(mean_runs("logarithmic", Fraction("0.02692"))), 2)
+    10.0
+    >>> mean_runs("geometric", Fraction(1, 10))
+    Fraction(10, 1)
+    """
+    match runs:
+        case "poisson":
+            return parameter
+        case "geometric":
+            return 1 / parameter
+        case _:
+            low = log_down(1 / parameter)  # 0 where gamma is too near to 1
+            most = 1 / parameter  # since log(1 / gamma) >= 1 - gamma
+            return min(most, round_up((1 / parameter - 1) / low)) if low > 0 else most
+
+
+def gamma_for(runs: str, mean: Fraction) -> Fraction:
+    """Return the gamma whose mean number of runs is the given one, to six digits for the logarithmic law.
+
+    Examples
+    --------
+    >>> [float(gamma_for("logarithmic", Fraction(mean))) for mean in (5, 10, 50)]
+    [0.0699203, 0.0269183, 0.00352944]
+    """
+    RealNumber(above=1, instead=10, why="it is the mean of a random number of runs").read("runs", mean)
+    if runs == "geometric":
+        return 1 / mean
+    target = float(min(mean, Fraction(10**12)))
+    low, high = -40.0, 0.0  # log of gamma; the mean falls as gamma grows
+    for _ in range(100):
+        middle = (low + high) / 2
+        found = math.expm1(-middle) / -middle
+        low, high = (low, middle) if found < target else (middle, high)
+    return Fraction(f"{math.exp((low + high) / 2):.6g}")
+
+
+def largest_ratio(
+    runs: str, gamma: Fraction, curve: Callable[[Fraction], Fraction | None]
+) -> Fraction | None:
+    """Return the least bound over orders b: (1 + eta) ((1 - 1/b) D_b + log(1/gamma) / b); None if not finite.
+
+    It bounds how much more often one dataset stops at a given quality than its neighbour, in logarithms.
+    """
+    hidden = log_up(1 / gamma)
+    best: Fraction | None = None
+    for order in ORDERS:
+        value = curve(order)
+        if value is None:
+            break
+        found = tail_power(runs) * ((1 - 1 / order) * value + hidden / order)
+        if best is not None and found > 2 * best:
+            break  # the first term only grows
+        best = found if best is None else min(best, found)
+    return best
+
+
+def selected_epsilon(runs: str, parameter: Fraction, epsilon: Fraction) -> Fraction:
+    """Return the pure epsilon of the best of several runs that are epsilon-DP each.
+
+    Examples
+    --------
+    >>> selected_epsilon("logarithmic", Fraction(1, 10), Fraction(1))
+    Fraction(2, 1)
+    """
+    if runs != "poisson":
+        return (1 + tail_power(runs)) * epsilon
+    near = exp_down(-epsilon)
+    return round_up(epsilon + parameter * (1 - near) / (1 + near))
+
+
+_TWO_PI_SQUARED = Fraction(19_739_208_802, 10**9)  # at or below 2 pi^2
+
+
+def share_leak(sigma: Fraction, shares: int, dimension: int) -> Fraction:
+    """Return a leak such that the sum of shares has at least (1 - leak) of each probability of one Gaussian.
+
+    The share k + 1 joins k others. With x = exp(-2 pi^2 sigma^2 k / (k+1)), each probability of the sum is at
+    least (1 - 2s) / (1 + 2s) >= 1 - 4s times that of one discrete Gaussian, s = x / (1 - x). Each number of
+    the vector counts once.
+
+    Examples
+    --------
+    >>> float(share_leak(Fraction(2), 10, 1)) < 1e-16
+    True
+    >>> share_leak(Fraction(20), 10, 10**6) == Fraction(1, 10**60)
+    True
+    """
+    leak = Fraction(0)
+    for k in range(1, shares):
+        far = exp_up(-_TWO_PI_SQUARED * sigma**2 * Fraction(k, k + 1))
+        leak += 4 * far / (1 - far)
+    return min(Fraction(1), round_up(dimension * leak, digits=3)) if leak else leak
+
+
+def rounded_within(sigma: Fraction, shares: int, dimension: int) -> tuple[Fraction, Fraction] | None:
+    """Return a sigma and a leak: the sum of shares is rounded Gaussian noise of it, but for the leak.
+
+    With v = sigma'^2, the quotient of a rounded Gaussian and a discrete Gaussian of variance w is, at every
+    whole number, at most sqrt(w/v) (1 + 2x/(1-x)) (1 - 1/(24v) + 1/(640v^2)), x = exp(-2 pi^2 w), provided
+    that v^2/(v - 1/12) <= w. None stands for noise that is too narrow.
+
+    Examples
+    --------
+    >>> spread, leak = rounded_within(Fraction(2**20), 9, 1000)
+    >>> round(float(spread / 2**20), 9), float(leak) < 1e-23
+    (3.0, True)
+    """
+    total = shares * sigma**2
+    if total < 1:
+        return None
+    least = total - Fraction(1, 12) - 1 / (72 * total)
+    spread = Fraction(math.isqrt(math.floor(least * 2**128)), 2**64)
+    v = spread**2
+    if v <= Fraction(1, 2) or v * v > total * (v - Fraction(1, 12)):
+        return None
+    far = exp_up(-_TWO_PI_SQUARED * total)
+    root = (1 + total / v) / 2  # at or above the square root
+    most = root * (1 + 2 * far / (1 - far)) * (1 - 1 / (24 * v) + 1 / (640 * v * v))
+    own = max(Fraction(0), dimension * (1 - 1 / most))
+    leak = round_up(own, digits=3) + share_leak(sigma, shares, dimension)
+    return None if leak >= 1 else (spread, leak)
+
 
 _ZERO = Fraction(0)
 
@@ -178,3 +341,12 @@ def sampled_epsilon(q: Fraction, epsilon: Fraction) -> Fraction:
         return min(epsilon, round_up(log_up(1 + q * (exp_up(epsilon) - 1))))
     except OverflowError:
         return epsilon
+
+
+def too_little_noise(sigma: Fraction) -> TacitError:
+    return TacitError(
+        "no-guarantee",
+        f"shares of discrete Gaussian noise with sigma {float(sigma):.6g} do not add up to such noise",
+        why="each share must spread over several grid steps",
+        fix=Set(sigma=20),
+    )

@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from tacit.accounting import _laws
-from tacit.accounting._selection import mean_runs
+from tacit.accounting._charge import mean_runs
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:

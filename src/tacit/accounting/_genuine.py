@@ -13,7 +13,9 @@ from tacit.fixes import Code
 from tacit.parameters import Instance
 
 _LAWS = frozenset(get_args(LossLaw))
+
 _COST = Instance(Cost, "cost=tc.Cost.pure(0.5)", why="a bare number does not say what it bounds")
+
 _LONGEST = 2**4096  # no number of a cost is longer
 
 

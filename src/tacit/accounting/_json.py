@@ -32,8 +32,8 @@ from tacit.accounting._laws import (
     ZCDPLoss,
     canonical,
 )
-from tacit.accounting._numbers import whole_number
 from tacit.errors import TacitError, bad_parameter
+from tacit.exact import count
 from tacit.fixes import Choose
 
 #: The version of every stored cost, budget, spend and filter. Later releases still read it.
@@ -258,4 +258,4 @@ def _sequence(name: str, value: object) -> Sequence[object]:
 def _whole(name: str, value: object) -> int:
     if not isinstance(value, int):
         raise not_as_stored(name, "a positive whole number", value)
-    return whole_number(name, value)
+    return count(name, value, zero=False)

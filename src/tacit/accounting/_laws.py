@@ -3,7 +3,7 @@
 A law names a pair of output distributions (or a family of pairs) that dominates what a mechanism shows of
 one unit, in both directions: what holds for the pair holds for every pair of neighbours. A cost is a sum of
 laws, kept as *parts*: a tuple of (law, number of times) in one canonical order, so that equal sums are equal
-values.
+values. The fields of laws are read as exact numbers, or refused with what is wrong.
 
 Scalars and vectors: `LaplaceLoss`, `DiscreteLaplaceLoss`, `GaussianLoss` and `DiscreteGaussianLoss` are the
 laws of one number that moves by at most ``sensitivity``. The log-density of each is concave, so the loss is
@@ -15,21 +15,56 @@ their vectors.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction  # noqa: TC003 - field types stay resolvable
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final, TypeAlias, get_args
 
-from tacit.accounting._law_fields import (
-    check_not_empty,
-    check_whole_move,
-    checked_runs,
-    read_positive,
-    several_categories,
-)
-from tacit.accounting._numbers import exact_number, whole_number
-from tacit.parameters import Delta, Listed, RealNumber, Share
+from tacit.errors import bad_parameter
+from tacit.exact import count, rational
+from tacit.fixes import Set
+from tacit.parameters import Choice, Delta, Integer, Listed, RealNumber, Share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
+
+
+#: The laws of the number of runs of which the best is shown.
+RUN_LAWS: Final = ("logarithmic", "geometric", "poisson")
+_GAMMA: Final = RealNumber(above=0, below=1, instead=0.027)
+
+
+def read_positive(law: object, *names: str) -> None:
+    """Read the named fields as exact positive rationals."""
+    for name in names:
+        object.__setattr__(law, name, rational(name, getattr(law, name)))
+
+
+def checked_runs(runs: str, parameter: Fraction) -> None:
+    """Refuse a law of the number of runs that is unknown, or a parameter outside its range."""
+    Choice(RUN_LAWS).read("law", runs)
+    if runs != "poisson":
+        _GAMMA.read("gamma", parameter)
+
+
+def several_categories(categories: int) -> int:
+    """Read a number of categories, at least 2."""
+    return Integer(2, instead=3).read("categories", categories)
+
+
+def check_not_empty(name: str, costs: Collection[object], example: str) -> None:
+    """Refuse a cost that would be made of no other cost."""
+    Listed("costs", example).read(name, costs)
+
+
+def check_whole_move(sensitivity: Fraction) -> None:
+    """Refuse a move that is not a whole number of grid steps."""
+    if sensitivity.denominator != 1:
+        raise bad_parameter(
+            "sensitivity",
+            "a whole number of grid steps",
+            float(sensitivity),
+            why="whole-number noise protects moves by whole steps; round real numbers to the grid first",
+            fix=Set(sensitivity=-(-sensitivity.numerator // sensitivity.denominator)),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +169,7 @@ class ApproximateLoss:
     delta: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", exact_number("epsilon", self.epsilon, zero=True))
+        object.__setattr__(self, "epsilon", rational("epsilon", self.epsilon, zero=True))
         read_positive(self, "delta")
         Delta(zero=False).read("delta", self.delta)
 
@@ -158,9 +193,9 @@ class RenyiLoss:
     def __post_init__(self) -> None:
         points: dict[Fraction, Fraction] = {}
         for order, divergence in self.curve:
-            exact = exact_number("order", order)
+            exact = rational("order", order)
             RealNumber(above=1, instead=2).read("order", order)
-            points[exact] = min(points.get(exact, value := exact_number("divergence", divergence)), value)
+            points[exact] = min(points.get(exact, value := rational("divergence", divergence)), value)
         Listed("orders with their divergences", "[(2, 0.1)]").read("curve", [*points])
         object.__setattr__(self, "curve", tuple(sorted(points.items())))
 
@@ -196,7 +231,7 @@ class ShuffledLoss:
     epsilon0: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", whole_number("n", self.n))
+        object.__setattr__(self, "n", count("n", self.n, zero=False))
         read_positive(self, "epsilon0")
 
 
@@ -208,7 +243,7 @@ class GroupLoss:
     parts: Parts
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "m", whole_number("m", self.m))
+        object.__setattr__(self, "m", count("m", self.m, zero=False))
         object.__setattr__(self, "parts", canonical(self.parts))
 
 
@@ -245,7 +280,7 @@ class ShuffledResponseLoss:
     categories: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", whole_number("n", self.n))
+        object.__setattr__(self, "n", count("n", self.n, zero=False))
         read_positive(self, "epsilon0")
         object.__setattr__(self, "categories", several_categories(self.categories))
 
@@ -268,6 +303,9 @@ class BestOfLoss:
         candidates = {canonical(one) for one in self.candidates}
         check_not_empty("candidates", candidates, "[a, b]")
         object.__setattr__(self, "candidates", tuple(sorted(candidates, key=_parts_key)))
+
+
+_GRID_STEPS = RealNumber(least=1, instead=1, why="whole-number noise protects moves by whole grid steps")
 
 
 #: One law, listed in the canonical order of sums. Stored costs are compared and hashed in this order, so it
@@ -293,7 +331,7 @@ LossLaw: TypeAlias = (
     | ShuffledResponseLoss
     | BestOfLoss
 )
-_PLACE: Final = {law: place for place, law in enumerate(get_args(LossLaw))}
+_ORDER_OF_LAWS: Final = {law: place for place, law in enumerate(get_args(LossLaw))}
 
 #: A sum of laws: (law, number of times), each law once, in the canonical order.
 Parts: TypeAlias = tuple[tuple[LossLaw, int], ...]
@@ -308,7 +346,7 @@ def canonical(parts: Iterable[tuple[LossLaw, int]]) -> Parts:
     >>> canonical([(a, 1), (b, 1), (a, 2)]) == canonical([(b, 1), (a, 3)])
     True
     """
-    return merged((law, times) for law, times in parts if whole_number("times", times, zero=True))
+    return merged((law, times) for law, times in parts if count("times", times))
 
 
 def merged(parts: Iterable[tuple[LossLaw, int]]) -> Parts:
@@ -321,7 +359,7 @@ def merged(parts: Iterable[tuple[LossLaw, int]]) -> Parts:
 
 def _key(law: LossLaw) -> tuple[object, ...]:
     """Return a sortable key: the law's place in the order, then its fields."""
-    place = _PLACE[type(law)]
+    place = _ORDER_OF_LAWS[type(law)]
     match law:
         case SampledLoss(q, parts):
             return (place, q, _parts_key(parts))
@@ -337,3 +375,14 @@ def _key(law: LossLaw) -> tuple[object, ...]:
 
 def _parts_key(parts: Parts) -> tuple[object, ...]:
     return tuple((_key(law), times) for law, times in parts)
+
+
+def whole_square(move: Fraction) -> Fraction:
+    """Return the whole squared length of moves by whole steps with this L2 sensitivity."""
+    squared = move * move
+    near = round(squared)
+    if near and abs(squared - near) <= Fraction(near, 10**12):
+        return Fraction(near)
+    if squared < 1:
+        _GRID_STEPS.read("sensitivity", move)  # refuses
+    return Fraction(-(-squared.numerator // squared.denominator))

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.accounting import Budget, Cost, Filter, Spend, queries_within
-from tacit.accounting._mixture import mixture
-from tacit.accounting._remaining import count_of
+from tacit.accounting._filters import count_of, mixture
 from tacit.errors import TacitError
 
 F = Fraction

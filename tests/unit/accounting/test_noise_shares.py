@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tacit.accounting import Budget, Cost, Filter
-from tacit.accounting._noise_shares import share_leak
+from tacit.accounting._charge import share_leak
 from tacit.errors import TacitError
 
 

@@ -12,8 +12,8 @@ from scipy.special import logsumexp
 from scipy.stats import binom
 
 from tacit.accounting import Budget, Cost, Filter
-from tacit.accounting._divergences import bounded_range_divergence
 from tacit.accounting._renyi_curve import divergence_of_sum
+from tacit.accounting._zcdp import bounded_range_divergence
 
 F = Fraction
 

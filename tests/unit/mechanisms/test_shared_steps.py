@@ -10,7 +10,7 @@ import pytest
 
 import tacit as tc
 from tacit.accounting import Cost
-from tacit.accounting._noise_shares import rounded_within
+from tacit.accounting._charge import rounded_within
 from tacit.errors import TacitError
 from tacit.mechanisms import SharedSteps
 

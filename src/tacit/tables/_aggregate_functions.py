@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tacit.core import read_bounds, read_keys
-from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, rational
-from tacit.exact import count as whole
-from tacit.fixes import Code, Set
-from tacit.parameters import RealNumber
+from tacit.parameters import Flag, Listed, RealNumber
 from tacit.tables._aggregates import (
     Aggregate,
     CountDistinct,
@@ -32,7 +27,9 @@ from tacit.tables._choice_aggregates import (
     QuantileIntervalOf,
     QuantileOf,
     QuantilesOf,
+    read_picks,
 )
+from tacit.tables._listed_values import MOST_CANDIDATES
 from tacit.tables._pair_aggregates import CorrelationOf, CovarianceOf, DeterminationOf, InterceptOf, SlopeOf
 from tacit.tables._python_expressions import Expr, as_node, as_value
 from tacit.tables._utility_aggregates import MOST_SCORED, BestOf
@@ -40,12 +37,19 @@ from tacit.tables._utility_aggregates import MOST_SCORED, BestOf
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from tacit.exact import Number
     from tacit.tables._aggregates import Range
 
 #: The bounds of two columns; None where they are declared with the dataset.
 PairBounds: TypeAlias = "tuple[Sequence[Number] | None, Sequence[Number] | None]"
 
 _EXTREME = Fraction(1, 100)
+_LEVEL = RealNumber(above=0, below=1)
+_LEVELS = Listed("levels", "[0.25, 0.5, 0.75]", different=True, each=_LEVEL)
+_ANY_NUMBER = RealNumber(zero=True, negative=True)
+_EDGES = Listed("numbers", "[0, 10, 20, 30]", least=2, most=1001, rising=True, each=_ANY_NUMBER)
+_NUMBERS = Listed("different numbers", "range(0, 31)", least=2, most=MOST_CANDIDATES, each=_ANY_NUMBER)
+_PAIR_BOUNDS = Listed("bounds, of both columns", "((0, 100), (0, 30))", least=2, most=2)
 
 
 def count(column: str | Expr | None = None) -> Aggregate:
@@ -98,8 +102,8 @@ def mean(
         cover sampling need it (`tacit.inference`). The noise grows by 0 to 12 %, and values are rounded to
         1/65,536 of the range. By default this is done where each unit adds at most one row.
     """
-    if spread is not None and not isinstance(spread, bool):
-        raise bad_parameter("spread", "True, False or None", spread, fix=Set(spread=True))
+    if spread is not None:
+        Flag("True, False or None").read("spread", spread)
     return MeanOf(as_node(column), _bounds("mean", bounds), spread)
 
 
@@ -221,9 +225,7 @@ def quantiles(
         The values that may be shown; by default at most 200, evenly spaced between the bounds. Closer
         candidates make narrower intervals.
     """
-    read = tuple(sorted(_level(q) for q in levels))
-    if not read or len(set(read)) != len(read):
-        raise bad_parameter("levels", "a list of different levels", levels, fix=Set(levels=[0.25, 0.5, 0.75]))
+    read = tuple(sorted(_LEVELS.read("levels", levels)))
     return QuantilesOf(as_node(column), _bounds("quantiles", bounds), _candidates(candidates), read)
 
 
@@ -288,10 +290,7 @@ def max(
 
 def histogram(column: str | Expr, edges: Sequence[Number]) -> Aggregate:
     """Count rows between public edges: [e0, e1), [e1, e2) ... the last cell includes its upper edge."""
-    read = tuple(float(rational("edges", e, zero=True, negative=True)) for e in edges)
-    if len(read) < 2 or any(a >= b for a, b in itertools.pairwise(read)) or len(read) > 1001:
-        raise bad_parameter("edges", "2 to 1,001 increasing numbers", edges, fix=Set(edges=[0, 10, 20, 30]))
-    return HistogramOf(as_node(column), read)
+    return HistogramOf(as_node(column), tuple(float(edge) for edge in _EDGES.read("edges", edges)))
 
 
 def most_common(column: str | Expr, k: int = 1, candidates: Iterable[object] | None = None) -> Aggregate:
@@ -305,22 +304,11 @@ def most_common(column: str | Expr, k: int = 1, candidates: Iterable[object] | N
     >>> most_common("hospital", 2, ["A", "B", "C"]).words
     'most_common(hospital)'
     """
-    top = whole("k", k, zero=False)
-    if top > 10_000:  # before anything is as long as k
-        raise bad_parameter("k", "at most the number of candidates (10,000 at most)", k, fix=Set(k=1))
+    top = read_picks(k, MOST_CANDIDATES)
     if candidates is None:
         return MostCommonOf(as_node(column), (), top)
-    values = read_keys("candidates", candidates)
-    if top > len(values) or len(values) > 10_000:
-        raise bad_parameter(
-            "k", f"at most the number of candidates ({len(values)}, 10,000 at most)", k, fix=Set(k=1)
-        )
-    options = tuple(v for v in values if isinstance(v, float | str | bool))
-    if len(options) != len(values):
-        raise TacitError(
-            "bad-parameter", "candidates must be text, numbers or booleans", fix=Set(candidates=["A", "B"])
-        )
-    return MostCommonOf(as_node(column), options, top)
+    options = _options(candidates, 1, MOST_CANDIDATES, '["A", "B"]')
+    return MostCommonOf(as_node(column), options, read_picks(k, len(options)))
 
 
 def best(
@@ -345,13 +333,7 @@ def best(
     >>> tc.best([5, 10, 20], lambda price: tc.when(tc.col("offer") >= price, price, 0)).words
     'best(case(offer >= 5, 5, 0), case(offer >= 10, 10, 0), ...)'
     """
-    values = read_keys("candidates", candidates)
-    options = tuple(v for v in values if isinstance(v, float | str | bool))
-    if not 1 < len(options) == len(values) <= MOST_SCORED:
-        raise bad_parameter(
-            "candidates", f"2 to {MOST_SCORED} different values", f"{len(values)} of them",
-            fix=Code("candidates=range(5, 50, 5)"),
-        )  # fmt: skip
+    options = _options(candidates, 2, MOST_SCORED, "range(5, 50, 5)")
     return BestOf(options, tuple(as_value(score(value)) for value in options), _bounds("best", bounds))
 
 
@@ -359,26 +341,27 @@ def _bounds(name: str, given: Sequence[Number] | None) -> Range | None:
     return None if given is None else read_bounds(name, given)
 
 
+def _options(
+    candidates: Iterable[object], least: int, most: int, example: str
+) -> tuple[float | str | bool, ...]:
+    """Read public candidates: text, numbers or booleans, all of one kind."""
+    listed = Listed("values", example, least=least, most=most)
+    values = listed.read("candidates", read_keys("candidates", candidates))
+    return tuple(value for value in values if isinstance(value, float | str | bool))
+
+
 def _pair_bounds(name: str, given: PairBounds) -> tuple[Range | None, Range | None]:
-    pair: object = given
-    if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise bad_parameter(
-            "bounds", "the bounds of both columns", given, fix=Code("bounds=((0, 100), (0, 30))")
-        )
-    return _bounds(name, given[0]), _bounds(name, given[1])
+    x, y = _PAIR_BOUNDS.read("bounds", given)
+    return _bounds(name, x), _bounds(name, y)
 
 
 def _level(q: Number) -> Fraction:
-    return RealNumber(above=0, below=1).read("level", q)
+    return _LEVEL.read("level", q)
 
 
 def _candidates(given: Iterable[Number] | None) -> tuple[float, ...]:
     if given is None:
         return ()
-    read = tuple(sorted({float(rational("candidates", c, zero=True, negative=True)) for c in given}))
-    if not 1 < len(read) <= 10_000:
-        raise bad_parameter(
-            "candidates", "2 to 10,000 different numbers", f"{len(read)} of them",
-            fix=Code("candidates=range(0, 31)"),
-        )  # fmt: skip
-    return read
+    different = {float(number) for number in _NUMBERS.read("candidates", given)}
+    _NUMBERS.read("candidates", different)  # refuses too few that differ
+    return tuple(sorted(different))

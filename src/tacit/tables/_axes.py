@@ -10,12 +10,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tacit.algebra import Call, Column, Literal, as_date, can_be_missing, kind_of, resolve, scope
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import count, rational
+from tacit.exact import count
 from tacit.fixes import Choose, Declare, Either, Set
+from tacit.parameters import ColumnName, Listed, RealNumber
 from tacit.tables._keys import key_nodes, read_group_keys, typed_keys
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ BinsGiven: TypeAlias = "Mapping[str, int | Sequence[object]] | None"
 
 MOST_PLACES = 10_000
 _OTHER = "(other)"
+_COLUMNS = Listed("names of columns", '["age", "sex"]', different=True, each=ColumnName())
 _MISSING = "(missing)"
 
 
@@ -123,10 +125,7 @@ def read_axes(
         Whether missing values get a place, in columns that can have them.
     """
     facts = scope(rows.relation)
-    names = list(columns)
-    given: object = columns
-    if isinstance(given, str) or not names or len(set(names)) != len(names):
-        raise bad_parameter("columns", "different names of columns", columns, fix=Set(columns=["age", "sex"]))
+    names = _COLUMNS.read("columns", columns)
     for mapping, word in ((bins, "bins"), (keys, "keys")):
         for name in mapping or {}:
             _check_asked(word, name, names)
@@ -212,12 +211,9 @@ def _with_cuts(name: str, given: object, facts: Scope, *, gaps: bool) -> Axis:
 def _numbers(name: str, given: object, facts: Scope) -> tuple[float, ...]:
     if isinstance(given, Sequence) and not isinstance(given, str):
         _check_places(name, len(given) - 1)
-        cuts = [float(rational(f"a cut of {name}", cut, zero=True, negative=True)) for cut in given]
-        if len(cuts) < 2 or any(b <= a for a, b in pairwise(cuts)):
-            raise bad_parameter(
-                f"bins of {name}", "at least two rising cuts", given, fix=Set(bins={name: [0, 20, 40]})
-            )
-        return tuple(cuts)
+        rising = _cuts(f"cuts of {name}", {name: [0, 20, 40]})
+        numbers = replace(rising, each=RealNumber(zero=True, negative=True)).read("bins", given)
+        return tuple(float(cut) for cut in numbers)
     cells = count(f"bins of {name}", given, zero=False)  # type: ignore[arg-type]
     bounds = facts[name].bounds
     if bounds is None:
@@ -236,14 +232,15 @@ def _numbers(name: str, given: object, facts: Scope) -> tuple[float, ...]:
 
 
 def _dates(name: str, given: object) -> tuple[str, ...]:
-    example = Set(bins={name: ["2026-01-01", "2026-02-01", "2026-03-01"]})
-    if not isinstance(given, Sequence) or isinstance(given, str):
-        raise bad_parameter(f"bins of {name}", "a list of dates, because it is a date", given, fix=example)
-    _check_places(name, len(given) - 1)
-    cuts = [str(as_date(str(cut)).value) for cut in given]
-    if len(cuts) < 2 or any(b <= a for a, b in pairwise(cuts)):
-        raise bad_parameter(f"bins of {name}", "at least two rising dates", given, fix=example)
-    return tuple(cuts)
+    rising = _cuts(f"dates of {name}", {name: ["2026-01-01", "2026-02-01", "2026-03-01"]})
+    listed = replace(rising, least=0, rising=False).read("bins", given)
+    _check_places(name, len(listed) - 1)
+    return tuple(rising.read("bins", [str(as_date(str(cut)).value) for cut in listed]))
+
+
+def _cuts(words: str, bins: dict[str, list[Any]]) -> Listed:
+    """Declare the cuts of one column."""
+    return Listed(words, str(bins), least=2, rising=True)
 
 
 def _check_places(name: str, places: int) -> None:

@@ -25,8 +25,9 @@ from tacit.algebra import (
     words_of,
 )
 from tacit.core import KEY_KINDS
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError
 from tacit.fixes import Declare, Set
+from tacit.parameters import Integer, Listed
 from tacit.tables._aggregates import Aggregate, LoweringContext, OnBounds
 from tacit.tables._listed_values import MOST_CANDIDATES, candidate_values
 from tacit.tables._quantile_readings import BracketedQuantile, ChosenQuantile, QuantileFromCounts
@@ -169,6 +170,12 @@ class HistogramOf(Aggregate):
         return [(cell, step, CellReading(i)) for i, cell in enumerate(self.column_names(name))]
 
 
+def read_picks(k: object, candidates: int) -> int:
+    """Read how many of the candidates are picked."""
+    why = f"there are at most {candidates:,} candidates"
+    return Integer(1, candidates, why, instead=1).read("k", k)
+
+
 @dataclass(frozen=True, slots=True)
 class MostCommonOf(Aggregate):
     """The k most frequent of public candidate values."""
@@ -181,28 +188,23 @@ class MostCommonOf(Aggregate):
     def resolved(self, facts: Scope) -> Self:
         """Read the argument as the kind of the candidates, which are those that the facts show by default."""
         candidates = self.candidates or candidate_values(self.argument, facts)
-        if not self.k <= len(candidates) <= MOST_CANDIDATES:
-            raise self._no_candidates(len(candidates))
+        if not candidates:
+            raise self._no_candidates()
+        Listed("values", '["A", "B"]', most=MOST_CANDIDATES).read("candidates", candidates)
+        read_picks(self.k, len(candidates))
         want = KEY_KINDS[type(candidates[0])]
         return replace(self, argument=resolve(self.argument, facts, want), candidates=candidates)
 
-    def _no_candidates(self, found: int) -> TacitError:
-        """Refuse where there are too few public values to choose among, or too many."""
+    def _no_candidates(self) -> TacitError:
+        """Refuse where there are no public values to choose among."""
         what = words_of(self.argument)
-        if not found:
-            return TacitError(
-                "keys-missing",
-                f"the most common value of {what} is chosen from public values, but none are declared",
-                why="which values exist is private",
-                fix=Declare("keys", ["A", "B"], column=what)
-                if isinstance(self.argument, Column)
-                else Set(candidates=["A", "B"]),
-            )
-        return bad_parameter(
-            "k",
-            f"at most the number of candidates ({found}, {MOST_CANDIDATES:,} at most)",
-            self.k,
-            fix=Set(k=1),
+        return TacitError(
+            "keys-missing",
+            f"the most common value of {what} is chosen from public values, but none are declared",
+            why="which values exist is private",
+            fix=Declare("keys", ["A", "B"], column=what)
+            if isinstance(self.argument, Column)
+            else Set(candidates=["A", "B"]),
         )
 
     def column_names(self, name: str) -> list[str]:

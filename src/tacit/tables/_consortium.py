@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tacit.core import PLAN_SCHEMA, AnswerTable, Goal, Plan, Question
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
-from tacit.fixes import Code, Set
+from tacit.fixes import Set
+from tacit.parameters import Instance, Listed, Mapped
 from tacit.tables._dataset import TableDataset
 from tacit.tables._planning import drafts_of
 from tacit.tables._query import Query
@@ -58,10 +59,9 @@ def consortium(members: Sequence[TableDataset], *, disjoint: bool = False) -> Co
     >>> float(both.agg(n=tc.count()).plan(epsilon=0.5).cost.epsilon(delta=0))
     0.5
     """
-    if len(members) < 2 or not all(isinstance(m, TableDataset) for m in members):
-        raise bad_parameter(
-            "members", "at least two datasets", members, fix=Code("tc.consortium([a, b], disjoint=True)")
-        )
+    members = Listed("datasets", "[north, south]", least=2).read("members", members)
+    for member in members:
+        Instance(TableDataset, "tc.consortium([north, south], disjoint=True)").read("a member", member)
     facts = {(str(m.unit), m.adjacency) for m in members}
     if len(facts) > 1:
         raise bad_parameter(
@@ -258,16 +258,10 @@ class ConsortiumQuery(Query):
         """Return what each member pays."""
         names = [member.name for member in self.consortium.members]
         if isinstance(given, Mapping):
-            if set(given) != set(names):
-                raise bad_parameter(
-                    name, f"one number for each of {', '.join(names)}", sorted(given),
-                    fix=Set(**{name: dict.fromkeys(names, 0.5)}),
-                )  # fmt: skip
-            return [given[n] for n in names]
+            example = f"{name}={dict.fromkeys(names, 0.5)}"
+            numbers = Mapped("numbers by member", example, tuple(names), whole=True).read(name, given)
+            return [numbers[member] for member in names]
         if isinstance(given, Sequence):
-            if len(given) != len(names):
-                raise bad_parameter(
-                    name, f"{len(names)} numbers", given, fix=Set(**{name: [0.5] * len(names)})
-                )
-            return list(given)
+            n = len(names)
+            return Listed("numbers", str([0.5] * n), least=n, most=n).read(name, given)
         return [None if given is None else rational(name, given) / parts] * len(names)

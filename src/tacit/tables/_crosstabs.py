@@ -16,7 +16,7 @@ from tacit.core import ANY_TOTAL, WITHIN, Draft, Forecast, Goal, Step, warn_of_d
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational, read_fraction
 from tacit.fixes import Choose, Either, Set
-from tacit.parameters import Choice
+from tacit.parameters import Choice, Listed
 from tacit.strategies import tables_up_to
 from tacit.tables._axes import Axis, BinsGiven, read_axes
 from tacit.tables._captions import facts_of_blocks, limits_of, rows_beyond, without_unit
@@ -77,9 +77,8 @@ def cross_design(
         _check_number(sum(math.comb(len(axes), k) for k in range(1, most + 1)))
         wanted = tuple(tables_up_to(len(axes), most))
     else:
-        wanted = tuple(dict.fromkeys(_columns(one, names) for one in tables))
-        if not wanted:
-            raise bad_parameter("tables", "at least one table", tables, fix=Set(tables=[(names[0],)]))
+        listed = Listed("tables, each a tuple of columns", str([(names[0],)])).read("tables", tables)
+        wanted = tuple(dict.fromkeys(_columns(one, names) for one in listed))
     _check_number(len(wanted))
     _check_cells(axes, wanted)
     given = _per_table(weights, names, wanted, "weights")
@@ -345,8 +344,7 @@ def _columns(table: TableName, names: list[str]) -> ColumnSet:
                 f"a table names {name!r}, which is not one of the columns asked for",
                 fix=Choose(tuple(names), given=str(name)),
             )
-    if len(set(given)) != len(given):
-        raise bad_parameter("tables", "without a column twice", table, fix=Set(tables=[(names[0],)]))
+    Listed("columns in each table", str([(names[0],)]), least=0, different=True).read("tables", given)
     return tuple(sorted(names.index(name) for name in given))
 
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 
 from tacit.algebra import CutSums, Scope, ValueGrid, resolve
-from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
 from tacit.mechanisms import mean_sets
+from tacit.parameters import Integer
 from tacit.tables._aggregates import Aggregate, LoweringContext
 from tacit.tables._python_expressions import Expr, as_node
 from tacit.tables._readings import Cell, Reading
@@ -82,7 +82,5 @@ def share_beyond(column: str | Expr, limit: int, cap: int) -> Aggregate:
     'share_beyond'
     """
     low = count("limit", limit, zero=False, fix=Set(limit=5))
-    high = count("cap", cap, zero=False, fix=Set(cap=50))
-    if not low < high <= _MOST_CAP:
-        raise bad_parameter("cap", f"above the limit and at most {_MOST_CAP:,}", cap, fix=Set(cap=10 * low))
+    high = Integer(low + 1, _MOST_CAP, "the cap must be above the limit", instead=10 * low).read("cap", cap)
     return ShareBeyond(as_node(column), low, high)

@@ -11,6 +11,7 @@ from tacit.algebra import (
 )
 from tacit.errors import bad_parameter
 from tacit.fixes import Code
+from tacit.parameters import Instance
 from tacit.tables._aggregates import Aggregate
 from tacit.tables._column_names import check_name
 from tacit.tables._habits import PandasHabits
@@ -68,10 +69,8 @@ class GroupedRows(PandasHabits):
             raise bad_parameter("agg", "given at least one aggregate", {}, fix=Code(".agg(n=tc.count())"))
         facts = scope(self.rows.relation)
         for name, aggregate in aggregates.items():
-            given: object = aggregate
             check_name(name)
-            if not isinstance(given, Aggregate):
-                raise bad_parameter(name, "an aggregate", aggregate, fix=Code(f"{name}=tc.count()"))
+            Instance(Aggregate, f"{name}=tc.count()", "an aggregate").read(name, aggregate)
         made = tuple((name, aggregate.resolved(facts)) for name, aggregate in aggregates.items())
         limits = self.rows.limits
         question = TableQuestion(

@@ -15,6 +15,7 @@ from tacit.algebra import Column, Node, Scope, check_possible_keys, is_iso, keys
 from tacit.core import KEY_KINDS, Fact, Kind, read_keys
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Either, Say, Set
+from tacit.parameters import Listed
 
 if TYPE_CHECKING:
     from tacit.core import Table
@@ -136,9 +137,7 @@ def typed_keys(
         )
         for key in keys
     ]
-    if len(set(made)) != len(made):
-        raise bad_parameter("keys", "different dates", "the same date twice", fix="write each date once")
-    return tuple(sorted(made, key=_order))
+    return tuple(sorted(Listed("dates", '["2026-01-01"]', different=True).read("keys", made), key=_order))
 
 
 def _order(key: tuple[object, ...]) -> list[Any]:
@@ -304,9 +303,8 @@ def _tuples(names: list[str], values: list[Any]) -> tuple[tuple[object, ...], ..
     for i, n in enumerate(names):
         read_column_keys(n, list(dict.fromkeys(v[i] for v in values)))
     lines = [tuple(_read_key(n, x) for n, x in zip(names, v, strict=True)) for v in values]
-    if len(set(lines)) != len(lines):
-        raise bad_parameter("keys", "different tuples", "one of them twice", fix="name each tuple once")
-    return tuple(sorted(lines, key=_order))
+    different = Listed("tuples", '[("A", 2024), ("B", 2024)]', different=True).read("keys", lines)
+    return tuple(sorted(different, key=_order))
 
 
 def _read_key(name: str, value: object) -> object:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from tacit.algebra import DistinctCounts, UnitCounts
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Declare, Either, Say
+from tacit.parameters import Choice, Listed
 from tacit.tables._readings import StepNoise
 from tacit.tables._steps import AddNoise
 
@@ -57,11 +58,10 @@ def cube_levels(columns: int) -> Levels:
 
 def named_levels(names: Sequence[str], sets: Sequence[Sequence[str]]) -> Levels:
     """Return the levels that are given by the names of their columns."""
-    given = [(one,) if isinstance(one, str) else tuple(one) for one in sets]
-    if not 1 <= len(given) <= MOST_LEVELS or any(name not in names for one in given for name in one):
-        raise bad_parameter(
-            "grouping_sets", f"lists of some of {', '.join(names)}", sets, fix=Code(f'[["{names[0]}"], []]')
-        )
+    listed = Listed("lists of columns", f'[["{names[0]}"], []]', most=MOST_LEVELS)
+    given = [(one,) if isinstance(one, str) else tuple(one) for one in listed.read("sets", sets)]
+    for name in (name for one in given for name in one):
+        Choice(tuple(names)).read("a column of a grouping set", name)
     return tuple(dict.fromkeys(tuple(i for i, n in enumerate(names) if n in one) for one in given))
 
 

@@ -10,13 +10,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.algebra import Call, Node, keys_of, lit
-from tacit.errors import bad_parameter
-from tacit.exact import Number, rational
-from tacit.exact import count as whole
-from tacit.fixes import Code
+from tacit.parameters import Integer, Pair
 
 if TYPE_CHECKING:
     from tacit.algebra import Scope
+    from tacit.exact import Number
 
 MOST_CANDIDATES = 10_000
 _MOST_BUCKETS = 500
@@ -47,16 +45,8 @@ def bucket_node(value: Node, low: Number, high: Number, buckets: int) -> Node:
     >>> keys_of(bucket_node(Column("age"), 0, 100, 2), Scope({}))
     (0.0, 1.0, 2.0, 3.0)
     """
-    first = rational("low", low, zero=True, negative=True)
-    last = rational("high", high, zero=True, negative=True)
-    n = whole("buckets", buckets, zero=False)
-    if not first < last or n > _MOST_BUCKETS:
-        raise bad_parameter(
-            "buckets",
-            f"1 to {_MOST_BUCKETS} equal parts of a range whose low end is below its high end",
-            (float(first), float(last), n),
-            fix=Code("width_bucket(0, 100, 10)"),
-        )
+    first, last = Pair("the ends of the buckets").read("range", (low, high))
+    n = Integer(1, _MOST_BUCKETS).read("buckets", buckets)
     edges = [first + (last - first) * Fraction(i, n) for i in range(n + 1)]
     parts: list[Node] = []
     for i, edge in enumerate(edges):

@@ -10,8 +10,9 @@ import numpy as np
 
 from tacit.core import AnswerTable, Cells, Content
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Choose, Set
+from tacit.fixes import Choose
 from tacit.mechanisms import LinearNoise, weighted_half_widths
+from tacit.parameters import Listed, RealNumber
 from tacit.strategies import RangeStrategy
 from tacit.tables._ordered_quantiles import quantile_table
 
@@ -165,10 +166,8 @@ class OrderedCounts(Content):
         population
             Whether the rows are a random sample of a population, and its quantile is wanted.
         """
-        several: Any = q if isinstance(q, list | tuple) else [q]
-        wanted = [float(one) for one in several]
-        if not wanted or any(not 0 < one < 1 for one in wanted):
-            raise bad_parameter("q", "between 0 and 1", q, fix=Set(q=0.5))
+        levels = Listed("levels", "[0.25, 0.5]", each=RealNumber(above=0, below=1))
+        wanted = [float(level) for level in levels.read("q", q if isinstance(q, list | tuple) else [q])]
         return quantile_table(self, wanted, population=population)
 
     def cells_of(self, low: object, high: object) -> tuple[int, int]:

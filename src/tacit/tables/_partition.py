@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING
 
-from tacit.algebra import Call, Column, JoinPublic, JoinUnits, Literal, PerUnit, Project, Scan, Where
+from tacit.algebra import Call, Column, JoinPublic, JoinUnits, PerUnit, Project, Scan, Where
+from tacit.algebra import Literal as Constant
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Declare, Either, Say, Set
 from tacit.ledger import Blocks
@@ -59,12 +60,12 @@ class BlockColumn:
     def _pinned(self, rows: Relation, predicate: Node) -> frozenset[str] | None:
         """Return the only blocks for which a condition can be true; None where it names none."""
         match predicate:
-            case Call("eq", (own, Literal(value, _))) | Call("eq", (Literal(value, _), own)) if self._is_read(
-                rows, own
+            case Call("eq", (own, Constant(value, _))) | Call("eq", (Constant(value, _), own)) if (
+                self._is_read(rows, own)
             ):
                 return self._names([value])
             case Call("in", (own, *values)) if self._is_read(rows, own):
-                constants = [v.value for v in values if isinstance(v, Literal)]
+                constants = [v.value for v in values if isinstance(v, Constant)]
                 return self._names(constants) if len(constants) == len(values) else None
             case Call("and", parts):
                 found: frozenset[str] | None = None

@@ -12,6 +12,7 @@ from tacit.algebra import Call, Column, contribution, kind_of, scope, whole_numb
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational
 from tacit.fixes import Declare, Do, Either, Set
+from tacit.parameters import Mapped
 from tacit.tables._keys import example_keys
 from tacit.tables._levels import check_totals
 from tacit.tables._lowering import lower
@@ -167,12 +168,8 @@ def _weights(
 ) -> tuple[Fraction, ...]:
     """Weigh each step as much as the heaviest aggregate that is read off it; 1 where nothing is said."""
     known = [name for name, _ in question.aggregates]
-    for name in given:
-        if name not in known:
-            fix = Set(weights={known[0]: 2})
-            raise bad_parameter(
-                "weights", f"given for the columns {', '.join(sorted(known))} only", name, fix=fix
-            )
+    example = f"weights={{{known[0]!r}: 2}}"
+    Mapped("numbers by column", example, tuple(sorted(known))).read("weights", given)
     return tuple(
         max((given.get(c.asked, Fraction(1)) for c in columns if c.step == i), default=Fraction(1))
         for i in range(steps)

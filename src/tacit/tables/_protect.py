@@ -25,6 +25,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Declare
 from tacit.ledger import Ledger, open_books, open_ledger, source_places
 from tacit.mechanisms import ranking_secret
+from tacit.parameters import Listed
 from tacit.tables._dataset import TableDataset
 from tacit.tables._keys import example_keys, listed_order, public_column, read_column_keys
 from tacit.tables._partition import read_block_of_dataset, read_partition
@@ -250,10 +251,7 @@ def _read_facts(
 ) -> dict[str, Fact]:
     """Read the public facts of columns, as the curator wrote them."""
     bounds, types = bounds or {}, types or {}
-    if isinstance(never_null, str):
-        raise bad_parameter(
-            "never_null", "a list of columns", never_null, fix=Declare("never_null", [never_null])
-        )
+    never_null = Listed("columns", '["hospital"]', least=0).read("never_null", never_null)
     names = dict.fromkeys((*bounds, *keys, *types, *never_null))
     facts = {}
     for column in names:

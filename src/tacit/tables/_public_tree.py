@@ -10,6 +10,7 @@ import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Set
+from tacit.parameters import Listed
 from tacit.tables._axes import MOST_PLACES
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 #: Nested mappings that end in lists, or a public table with one column for each level.
 TreeGiven: TypeAlias = Any
 ALL = "(all)"
+_LEVELS = Listed("names", '["region", "district"]', most=8, different=True)
 _EXAMPLE = Set(tree={"North": ["A", "B"], "South": ["C"]})
 
 
@@ -84,14 +86,10 @@ def read_tree(levels: Sequence[str], given: TreeGiven) -> PublicTree:
     >>> tree.sums(np.array([1, 2, 4])).tolist()
     [1, 2, 4, 3, 4, 7]
     """
-    names: object = levels
-    if isinstance(names, str) or not 1 <= len(levels) <= 8 or len(set(levels)) != len(levels):
-        raise bad_parameter(
-            "levels", "1 to 8 different names", levels, fix=Set(levels=["region", "district"])
-        )
-    lines = list(dict.fromkeys(_lines(list(levels), given)))
+    levels = _LEVELS.read("levels", levels)
+    lines = list(dict.fromkeys(_lines(levels, given)))
     if not lines:
-        raise bad_parameter("tree", "a tree with at least one value", given, fix=_EXAMPLE)
+        raise _not_a_tree("a tree with at least one value", given)
     if len(lines) > MOST_PLACES:
         raise bad_parameter(
             "tree",
@@ -121,20 +119,20 @@ def _lines(levels: list[str], given: TreeGiven) -> list[tuple[Value, ...]]:
     if isinstance(given, Mapping):
         return _below(levels, given, ())
     if not isinstance(given, Sequence) or isinstance(given, str):
-        raise bad_parameter("tree", "nested mappings, or a public table", given, fix=_EXAMPLE)
+        raise _not_a_tree("nested mappings, or a public table", given)
     lines = []
     for one in given:
         if isinstance(one, Mapping):
             lacking = [level for level in levels if level not in one]
             if lacking:
-                raise bad_parameter("tree", f"a table with the column {lacking[0]}", one, fix=_EXAMPLE)
+                raise _not_a_tree(f"a table with the column {lacking[0]}", one)
             line = tuple(one[level] for level in levels)
         elif len(levels) == 1 and not isinstance(one, list | tuple):
             line = (one,)
         else:
             line = tuple(one) if isinstance(one, list | tuple) else ()
         if len(line) != len(levels) or any(value is None for value in line):
-            raise bad_parameter("tree", f"{len(levels)} values in each line", one, fix=_EXAMPLE)
+            raise _not_a_tree(f"{len(levels)} values in each line", one)
         lines.append(tuple(_plain(value) for value in line))
     return lines
 
@@ -142,15 +140,17 @@ def _lines(levels: list[str], given: TreeGiven) -> list[tuple[Value, ...]]:
 def _below(levels: list[str], given: Any, above: tuple[Value, ...]) -> list[tuple[Value, ...]]:
     if len(levels) == 1:
         if isinstance(given, str | Mapping) or not hasattr(given, "__iter__"):
-            raise bad_parameter("tree", f"a list of each {levels[0]}", given, fix=_EXAMPLE)
+            raise _not_a_tree(f"a list of each {levels[0]}", given)
         return [(*above, _plain(value)) for value in given]
     if not isinstance(given, Mapping):
-        raise bad_parameter(
-            "tree", f"a mapping from each {levels[0]} to what lies in it", given, fix=_EXAMPLE
-        )
+        raise _not_a_tree(f"a mapping from each {levels[0]} to what lies in it", given)
     return [
         line for name, inner in given.items() for line in _below(levels[1:], inner, (*above, _plain(name)))
     ]
+
+
+def _not_a_tree(must_be: str, given: object) -> TacitError:
+    return bad_parameter("tree", must_be, given, fix=_EXAMPLE)
 
 
 def _plain(value: Any) -> Value:

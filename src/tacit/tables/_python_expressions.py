@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from tacit.exact import Number
 
-_COLUMN = Code('tc.col("age")')
 
 #: The most parts (columns, constants, operators) of one expression, each as often as it is computed.
 MOST_PARTS = 10_000
@@ -153,7 +152,7 @@ def col(name: str) -> Expr:
     gt(length_of_stay, 7.0)
     """
     if not isinstance(name, str):
-        raise TacitError("bad-parameter", "the name of a column must be text", fix=_COLUMN)
+        raise _no_column("the name of a column must be text")
     return Expr(Column(name))
 
 
@@ -175,11 +174,11 @@ def as_node(column: str | Expr) -> Node:
         return column.node
     if isinstance(column, str):
         return Column(column)
-    raise TacitError(
-        "bad-parameter",
-        f"a column must be a name or an expression, got {type(column).__name__}",
-        fix=_COLUMN,
-    )
+    raise _no_column(f"a column must be a name or an expression, got {type(column).__name__}")
+
+
+def _no_column(what: str) -> TacitError:
+    return TacitError("bad-parameter", what, fix=Code('tc.col("age")'))
 
 
 def as_value(value: object) -> Node:

@@ -18,6 +18,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational, read_fraction
 from tacit.fixes import Set
 from tacit.mechanisms import StrategyNoise, weighted_half_widths
+from tacit.parameters import Listed
 from tacit.strategies import MOST_CELLS, Workload, factored, trees_for
 from tacit.tables._axes import in_order, read_axes
 from tacit.tables._coded_rows import CodedRows
@@ -137,10 +138,7 @@ def _design(rows: Rows, asks: str, column: str, given: dict[str, Any]) -> Ranges
 
 def _check_given(listed: list[list[Any]]) -> None:
     """Refuse no ranges, too many of them, and weights that are not positive or too far apart."""
-    if not 0 < len(listed) <= _MOST_GIVEN:
-        raise bad_parameter(
-            "ranges", f"1 to {_MOST_GIVEN:,}, or None for all", f"{len(listed):,}", fix=Set(ranges=None)
-        )
+    Listed("pairs of a low and a high end", "None", most=_MOST_GIVEN).read("ranges", listed)
     weights = [read_fraction(weight) for _, _, weight in listed]
     if min(weights) <= 0 or max(weights) > _MOST_APART * min(weights):
         raise bad_parameter(

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.core import open_account
 from tacit.engines import DuckDB, SourceTable, grid_columns, quote, read_source
-from tacit.exact import count
 from tacit.ledger import Ledger
+from tacit.parameters import Integer
 
 if TYPE_CHECKING:
     import duckdb
@@ -66,7 +66,7 @@ def rehearsal(dataset: TableDataset, *, seed: int, budget: Budget) -> TableDatas
     import numpy as np
 
     database = duckdb.connect(config={"threads": 1, "memory_limit": "512MB"})
-    generator = np.random.default_rng(count("seed", seed))
+    generator = np.random.default_rng(Integer().read("seed", seed))
     owners, places = dataset.unit.columns, {}
     for name, table in dataset.tables.items():
         public = table.key is not None

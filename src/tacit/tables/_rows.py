@@ -30,7 +30,7 @@ from tacit.core import Fact, Limits, Table, Unit
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Choose, Code, Declare
-from tacit.parameters import Choice
+from tacit.parameters import Choice, Instance
 from tacit.tables._aggregates import Aggregate, OnBounds, as_value_of_any_kind
 from tacit.tables._column_names import check_name, names_needed
 from tacit.tables._groups import GroupedRows
@@ -375,9 +375,7 @@ def _condition(condition: Expr | str) -> Node:
         from tacit.tables.sql import parse_expression
 
         return parse_expression(condition)
-    if isinstance(condition, Expr):
-        return condition.node
-    raise bad_parameter("where", "a condition or SQL text", condition, fix=Code('tc.col("age") >= 65'))
+    return Instance(Expr, 'tc.col("age") >= 65', "a condition or SQL text").read("where", condition).node
 
 
 def _formula(given: Expr | str | float) -> Node:

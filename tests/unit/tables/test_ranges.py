@@ -161,7 +161,7 @@ def test_refusals_teach():
         (lambda: data.ranges("age", bins=4).plan(), "epsilon, rho and within"),
         (lambda: data.ranges("age", bins=4).plan(epsilon=1, within=3), "exactly one"),
         (lambda: release.range(3, 50), "not a cut"),
-        (lambda: release.quantile(1.5), "between 0 and 1"),
+        (lambda: release.quantile(1.5), "above 0 and below 1"),
         (lambda: release.plot("pie"), "picture"),
     ):
         with pytest.raises(TacitError, match=match):

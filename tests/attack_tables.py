@@ -490,7 +490,9 @@ def attack_plan(world: World, asked: Any, datasets: Sequence[Any], found: Findin
         found.refusals[f"{made[0][1]} <- {asked.words}"] += 1
         return []
     tasks = [replace(subject_of(made[0][0]), engine=data._engine).task for data in datasets]
-    with mock.patch("tacit.tables._exact_integers.drawn_sample", return_value=((world.secrets[1],),)):
+    with mock.patch(
+        "tacit.tables.planning._exact_integers.drawn_sample", return_value=((world.secrets[1],),)
+    ):
         try:
             exact = exact_of(tasks)
             if world.rng.random() < 0.1:

@@ -12,8 +12,8 @@ from random_plans import nb
 from tacit.algebra import Call, Column, RowCounts, Scan, TableQuestion, kind_of
 from tacit.core import Fact, Table
 from tacit.engines import DuckDB, SourceTable, open_engine, place_source
-from tacit.tables._exact_integers import exact_integers
-from tacit.tables._lowering import lower
+from tacit.tables.planning._exact_integers import exact_integers
+from tacit.tables.planning._pricing import lower
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tacit.mechanisms import KeysBySize
-from tacit.tables._exact_integers import exact_integers
-from tacit.tables._lowering import lower
-from tacit.tables._private_groups import PrivateGroups
+from tacit.tables.planning._exact_integers import PrivateGroups, exact_integers
+from tacit.tables.planning._pricing import lower
 
 
 def all_keys(sized: Any, threshold: int) -> dict[Any, int]:

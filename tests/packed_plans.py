@@ -14,8 +14,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from tacit.engines.sql._statements import statements
-from tacit.tables._exact_integers import by_group, public_tables
-from tacit.tables._lowering import lower
+from tacit.tables.planning._exact_integers import by_group, public_tables
+from tacit.tables.planning._pricing import lower
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

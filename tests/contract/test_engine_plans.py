@@ -33,8 +33,8 @@ from tacit.algebra import (
     resolve,
     scope,
 )
-from tacit.tables._exact_integers import exact_integers
-from tacit.tables._lowering import lower
+from tacit.tables.planning._exact_integers import exact_integers
+from tacit.tables.planning._pricing import lower
 
 #: How many plans each engine answers in the quick tests, one by one; Spark needs most of a second of CPU for
 #: each plan.

@@ -19,7 +19,7 @@ from asking import HUGE
 from tacit.engines.sql._dialect import Dialect
 from tacit.engines.sql._relations import SqlWriter
 from tacit.engines.sql._statements import statements
-from tacit.tables._lowering import lower
+from tacit.tables.planning._pricing import lower
 
 FOLDER = Path(__file__).parent / "snapshots"
 #: Every dialect, and where its instance is.

@@ -15,7 +15,7 @@ from asking import HUGE, subject_of
 from engine_exam import opened, table_of, values
 from engine_places import ENGINES, OTHERS
 from tacit.algebra import Column, RowCounts, Scan, Sums, TableQuestion, grid_for
-from tacit.tables._exact_integers import exact_integers
+from tacit.tables.planning._exact_integers import exact_integers
 
 
 @pytest.fixture(scope="module", params=ENGINES)

@@ -27,7 +27,7 @@ from exact_integers import exact_of, exact_of_plan
 from tacit.algebra._contribution import contribution
 from tacit.algebra._expressions import Column
 from tacit.engines import DuckDB, SourceTable, read_source
-from tacit.tables._exact_integers import exact_integers
+from tacit.tables.planning._exact_integers import exact_integers
 
 KEY = 12345
 UNITS, EACH = 24, 4

@@ -20,7 +20,7 @@ import pytest
 import tacit as tc
 from asking import subject_of
 from tacit.algebra._contribution import contribution
-from tacit.tables._exact_integers import exact_integers
+from tacit.tables.planning._exact_integers import exact_integers
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,7 +17,7 @@ import pytest
 
 import tacit as tc
 from asking import subject_of
-from tacit.tables._exact_integers import exact_integers
+from tacit.tables.planning._exact_integers import exact_integers
 
 N = 20
 PEOPLE = [f"p{i}" for i in range(N)]

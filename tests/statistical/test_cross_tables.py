@@ -9,7 +9,7 @@ import pytest
 from tacit.audit import audit
 from tacit.mechanisms import DiscreteLaplace, ResidualNoise
 from tacit.strategies import ResidualSets, tables_up_to
-from tacit.tables._cross_noise import CrossNoise
+from tacit.tables.workloads._cross_tables import CrossNoise
 from twins import cross_tables as twins
 
 NEIGHBOURS = np.array([0, 0, 1]), np.array([0, 0, 1, 2])

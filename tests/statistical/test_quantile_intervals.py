@@ -14,7 +14,7 @@ import pytest
 import tacit as tc
 from asking import cells_of, subject_of
 from exact_integers import exact_of_plan
-from tacit.tables._candidate_cells import candidate_ends
+from tacit.tables.reading._quantile_readings import candidate_ends
 from twins.quantile_readings import twin_of
 
 DRAWS, LEAST = 1_000, 0.912

@@ -11,9 +11,9 @@ import tacit as tc
 from tacit.audit import audit
 from tacit.mechanisms import MeasurementNoise, weighted_half_widths
 from tacit.strategies import Workload, consistent, factored, tree_of_cells
-from tacit.tables._hierarchy_counts import node_half_widths
-from tacit.tables._ordered_quantiles import kept_cells
-from tacit.tables._public_tree import read_tree
+from tacit.tables.workloads._axes import read_tree
+from tacit.tables.workloads._hierarchy import node_half_widths
+from tacit.tables.workloads._ordered_counts import kept_cells
 from twins import broken
 
 m = tc.mechanisms

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.tables._quantile_readings import BracketedQuantile, QuantileFromCounts
+from tacit.tables.reading._quantile_readings import BracketedQuantile, QuantileFromCounts
 
 __all__ = ["twin_of"]
 

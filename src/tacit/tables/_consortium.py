@@ -12,20 +12,19 @@ from tacit.exact import Number, rational
 from tacit.fixes import Set
 from tacit.parameters import Instance, Listed, Mapped
 from tacit.tables._dataset import TableDataset
-from tacit.tables._planning import drafts_of
-from tacit.tables._query import Query
-from tacit.tables._questions import TABLE, read_member
+from tacit.tables.planning._drafts import drafts_of
+from tacit.tables.questions._question_kinds import TABLE, read_member
+from tacit.tables.questions._rows import Query
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tacit.core import JSON
-    from tacit.tables._aggregates import Aggregate
-    from tacit.tables._groups import GroupedRows
-    from tacit.tables._keys import KeysGiven, MissingKeys
-    from tacit.tables._planning import TableMember
-    from tacit.tables._python_expressions import Expr
-    from tacit.tables._rows import Rows
+    from tacit.tables.planning._drafts import TableMember
+    from tacit.tables.questions._aggregates import Aggregate
+    from tacit.tables.questions._keys import KeysGiven, MissingKeys
+    from tacit.tables.questions._python_expressions import Expr
+    from tacit.tables.questions._rows import GroupedRows, Rows
 
 #: One number for all members, or one for each, by name or in their order.
 PerMember: TypeAlias = Number | Mapping[str, Number] | Sequence[Number] | None

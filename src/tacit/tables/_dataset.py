@@ -9,11 +9,10 @@ from tacit.algebra import How, Scan
 from tacit.core import AnswerTable, Dataset, Limits, Release, Table, plannable
 from tacit.errors import TacitError
 from tacit.fixes import Choose
-from tacit.tables._habits import PandasHabits, column_as_table
-from tacit.tables._ordered_questions import OrderedQuestions
-from tacit.tables._questions import MEASURE_CUT, SUGGEST_LIMITS
-from tacit.tables._rows import Rows
-from tacit.tables._workload_questions import WorkloadQuestions
+from tacit.tables.questions._pandas_hints import PandasHabits, column_as_table
+from tacit.tables.questions._question_kinds import MEASURE_CUT, SUGGEST_LIMITS
+from tacit.tables.questions._rows import Rows
+from tacit.tables.questions._workload_questions import OrderedQuestions, WorkloadQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,13 +20,12 @@ if TYPE_CHECKING:
     from tacit.core import JSON, Question
     from tacit.engines import Engine
     from tacit.exact import Number
-    from tacit.tables._aggregates import Aggregate
-    from tacit.tables._cut_notes import CutNote
-    from tacit.tables._groups import GroupedRows
-    from tacit.tables._keys import KeysGiven, MissingKeys
-    from tacit.tables._partition import BlockColumn
-    from tacit.tables._python_expressions import Expr
-    from tacit.tables._query import Query
+    from tacit.tables._protect import BlockColumn
+    from tacit.tables.questions._aggregates import Aggregate
+    from tacit.tables.questions._keys import KeysGiven, MissingKeys
+    from tacit.tables.questions._limit_advice import CutNote
+    from tacit.tables.questions._python_expressions import Expr
+    from tacit.tables.questions._rows import GroupedRows, Query
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -281,7 +279,7 @@ class TableDataset(Dataset, PandasHabits, OrderedQuestions, WorkloadQuestions):
 
         It is post-processing: nothing is charged, and plans keep their cost and their hash.
         """
-        from tacit.tables._cut_notes import cut_note
+        from tacit.tables.questions._limit_advice import cut_note
 
         note = cut_note(self, release)
         kept = tuple(one for one in self.noted if one.meaning != note.meaning)

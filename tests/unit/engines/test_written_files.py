@@ -12,7 +12,7 @@ import pytest
 import tacit as tc
 from tacit.algebra._statistics import grid_for
 from tacit.tables import csv_file, read_config
-from tacit.tables._exact_integers import exact_integers
+from tacit.tables.planning._exact_integers import exact_integers
 
 HUGE = tc.Budget(epsilon=10**6, delta=1e-6)
 

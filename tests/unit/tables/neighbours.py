@@ -13,9 +13,9 @@ import tacit as tc
 from tacit.algebra._contribution import contribution
 from tacit.algebra._statistics import ScoreSums
 from tacit.engines import DuckDB
-from tacit.tables._exact_integers import exact_integers
-from tacit.tables._lowering import lower
-from tacit.tables._steps import ChooseQuantile, ChooseQuantileEnds, ChooseTop
+from tacit.tables.planning._exact_integers import exact_integers
+from tacit.tables.planning._pricing import lower
+from tacit.tables.planning._steps import ChooseQuantile, ChooseQuantileEnds, ChooseTop
 
 KEY = 987654321
 HOSPITALS = ["A", "B", "C"]

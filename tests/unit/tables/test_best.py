@@ -10,7 +10,7 @@ import pytest
 
 import tacit as tc
 from tacit.algebra._statistics import ScoreSums
-from tacit.tables._exact_integers import exact_integers
+from tacit.tables.planning._exact_integers import exact_integers
 
 PRICES = [5, 10, 15, 20, 25]
 

@@ -288,6 +288,6 @@ def test_a_sample_and_totals_are_part_of_what_a_question_says(visits):
         assert "in a secret random sample of 25 % of the units" in shown
     assert all("with totals" in repr(one) for one in (grouped, query))
     assert "sample" not in repr(visits.agg(n=tc.count()))
-    from tacit.tables._words import in_words
+    from tacit.tables.reading._captions import in_words
 
     assert "sample of ? %" in in_words(query.question, shape=True)

@@ -14,7 +14,7 @@ import pytest
 import tacit as tc
 from tacit.errors import TacitError
 from tacit.exact import read_fraction
-from tacit.tables._cross_noise import CrossNoise
+from tacit.tables.workloads._cross_tables import CrossNoise
 
 COLUMNS = [f"c{i}" for i in range(40)]
 ENDLESS = "1e999999999"  # Fraction(ENDLESS) would write out a thousand million digits

@@ -14,8 +14,8 @@ import pytest
 import tacit as tc
 from tacit.algebra._statistics import RowCounts
 from tacit.mechanisms import DiscreteLaplace
-from tacit.tables._levels import check_levels, read_levels
-from tacit.tables._readings import NumberReading, StepNoise
+from tacit.tables.questions._keys import check_levels, read_levels
+from tacit.tables.reading._readings import NumberReading, StepNoise
 
 
 def table() -> pa.Table:

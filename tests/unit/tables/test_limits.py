@@ -9,8 +9,8 @@ import pytest
 
 import tacit as tc
 from tacit.core import Limits, members_of
-from tacit.tables._cut_shares import share_beyond
-from tacit.tables._exact_integers import exact_integers
+from tacit.tables.planning._exact_integers import exact_integers
+from tacit.tables.questions._limit_advice import share_beyond
 
 BUDGET = tc.Budget(epsilon=10**6, delta=1e-6)
 VISITS = {"pid": [u for u in range(200) for _ in range(1 + u % 8)]}

@@ -17,8 +17,8 @@ import neighbours as nb
 
 import tacit as tc
 from tacit.algebra._statistics import ProductSums
-from tacit.tables._exact_integers import exact_integers
-from tacit.tables._readings import StepNoise
+from tacit.tables.planning._exact_integers import exact_integers
+from tacit.tables.reading._readings import StepNoise
 
 SQL = (
     "SELECT CORR(x, y) AS r, COVAR_SAMP(x, y) AS cs, COVAR_POP(y, x) AS cp, REGR_SLOPE(y, x) AS b, "
@@ -203,7 +203,7 @@ def test_the_search_finds_a_sensitivity_that_is_too_small(monkeypatch):
 @pytest.mark.parametrize("failing", [0.5, 0.05, 0.001])
 def test_the_reach_of_a_weighted_sum_is_that_of_its_law(failing):
     from tacit.mechanisms import linear_half_width
-    from tacit.tables._product_readings import PairNoise
+    from tacit.tables.questions._pair_aggregates import PairNoise
 
     weights = np.random.default_rng(2).normal(size=(20, 3, 3)) ** 3
     for laplace, normal in (((0.5,), 0.0), ((0.5, 2.0), 0.7), ((), 1.5)):

@@ -11,7 +11,7 @@ from asking import visits
 from exact_integers import exact_of
 from tacit.core import members_of
 from tacit.errors import TacitError
-from tacit.tables._ordered_quantiles import kept_cells
+from tacit.tables.workloads._ordered_counts import kept_cells
 
 AGES = np.repeat(np.arange(0, 100, 2.0), 20)
 

@@ -12,7 +12,7 @@ from tacit import TacitError
 from tacit.algebra._expressions import OPERATORS, Call, Column, lit
 from tacit.core import swamped
 from tacit.fixes import Do
-from tacit.tables._release_arithmetic import check_computable, evaluate
+from tacit.tables.reading._postprocessing import check_computable, evaluate
 
 A, B = Column("a"), Column("b")
 numbers = st.floats(-1e6, 1e6)

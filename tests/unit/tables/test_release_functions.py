@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 import tacit as tc
 from tacit.algebra._expressions import OPERATORS, Call, Column, lit
-from tacit.tables._postprocessing import PostProcessing
-from tacit.tables._release_arithmetic import _COMPUTABLE, evaluate
-from tacit.tables._release_totals import OVER, with_totals
+from tacit.tables.reading._postprocessing import _COMPUTABLE, PostProcessing, evaluate
+from tacit.tables.reading._release_functions import OVER, with_totals
 
 A = Column("a")
 numbers = st.floats(-50, 50)

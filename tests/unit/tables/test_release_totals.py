@@ -8,8 +8,8 @@ import random
 import pytest
 
 from tacit.algebra._expressions import Call, Column, lit
-from tacit.tables._release_arithmetic import evaluate
-from tacit.tables._release_totals import with_totals
+from tacit.tables.reading._postprocessing import evaluate
+from tacit.tables.reading._release_functions import with_totals
 
 X, G = Column("x"), Column("g")
 TOTAL = Call("over_sum", (X,))

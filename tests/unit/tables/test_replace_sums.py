@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tacit as tc
 from asking import subject_of
 from tacit.engines import DuckDB
-from tacit.tables._exact_integers import exact_integers
+from tacit.tables.planning._exact_integers import exact_integers
 
 LOW, HIGH = 60, 260
 ODD = [None, math.nan, math.inf, -math.inf, 0.0, -1e300, 1e300, 59.9, 60.0, 120.5, 260.0, 261.0]

@@ -12,9 +12,8 @@ import pytest
 
 import tacit as tc
 from tacit.algebra._statistics import RowCounts
-from tacit.tables._exact_integers import exact_integers
-from tacit.tables._sampling import amplified_ask, inner_ask, read_sample, share_of_sample
-from tacit.tables._steps import Ask
+from tacit.tables.planning._exact_integers import exact_integers
+from tacit.tables.planning._steps import Ask, amplified_ask, inner_ask, read_sample, share_of_sample
 
 N = 4000
 
@@ -103,7 +102,7 @@ def test_a_unit_changes_nothing_if_it_is_not_drawn_and_at_most_its_rows_if_it_is
     sys.path.insert(0, str(Path(__file__).parent))
     import neighbours as nb
 
-    from tacit.tables import _exact_integers
+    from tacit.tables.planning import _exact_integers
 
     drawn = []
     for secret in range(14):

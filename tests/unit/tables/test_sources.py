@@ -7,7 +7,7 @@ import pytest
 
 import tacit as tc
 from asking import HUGE, subject_of
-from tacit.tables._exact_integers import exact_integers
+from tacit.tables.planning._exact_integers import exact_integers
 
 
 @pytest.mark.parametrize("sign", [",", ";", "\t"])

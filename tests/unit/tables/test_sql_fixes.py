@@ -8,7 +8,7 @@ import pytest
 import tacit as tc
 from tacit import TacitError
 from tacit.fixes import FROM_PUBLIC_KNOWLEDGE, Choose, Declare, Do, Either, Say, Set
-from tacit.tables.sql._fixes import SqlAdvice
+from tacit.tables.sql._select import SqlAdvice
 
 COLUMNS = ("Patient ID", "Ward", "LOS", "Cost (EUR)", "pid")
 

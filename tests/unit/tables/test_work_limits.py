@@ -10,8 +10,8 @@ import pytest
 import tacit as tc
 from asking import subject_of
 from tacit.engines.sql._relations import MOST_JOINED, MOST_WRITTEN_OUT
-from tacit.tables._exact_integers import exact_integers
-from tacit.tables._python_expressions import MOST_DEPTH, MOST_PARTS
+from tacit.tables.planning._exact_integers import exact_integers
+from tacit.tables.questions._python_expressions import MOST_DEPTH, MOST_PARTS
 
 HUGE = tc.Budget(epsilon=10**6)
 

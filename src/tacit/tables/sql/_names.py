@@ -1,4 +1,7 @@
-"""Names in a table's SQL question: the tables in reach, and the columns that its FROM clause offers."""
+"""Names in a table's SQL question: the tables in reach, and the columns that its FROM clause offers.
+
+Units in a table's SQL question: which columns name one, and whether a column of a relation still does.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from tacit.algebra import choose_name, scope
+from tacit.algebra import (
+    Column,
+    JoinPublic,
+    JoinUnits,
+    PerUnit,
+    Project,
+    Relation,
+    Scan,
+    Where,
+    choose_name,
+    scope,
+)
 from tacit.errors import TacitError
 from tacit.fixes import Choose
 
@@ -15,7 +29,8 @@ if TYPE_CHECKING:
 
     from tacit.algebra import Node
     from tacit.tables._dataset import TableDataset
-    from tacit.tables._rows import Rows
+    from tacit.tables.questions._rows import Rows
+
 
 #: Turns a column as written (table alias or "", name) into the column of the relation.
 ColumnFinder: TypeAlias = Callable[[str, str], str]
@@ -160,3 +175,49 @@ class FromClause:
         """Return the columns of one table, without the alias that keeps equal names apart."""
         own = [(name, column) for (alias, name), column in self.columns.items() if alias == table.lower()]
         return tuple(column[-len(name) :] if column.lower().endswith(name) else name for name, column in own)
+
+
+def unit_columns(rows: Rows) -> tuple[str, ...]:
+    """Return the columns that name the owner of a row: one, or several together; none for single rows."""
+    return rows.unit.columns
+
+
+def unit_noun(rows: Rows) -> str:
+    """Return what one unit is called in a sentence."""
+    return rows.unit.noun
+
+
+def names_whole_unit(rows: Rows, names: list[str]) -> bool:
+    """Return whether these columns of the rows name the unit, as its declared columns do.
+
+    A column names the unit as long as it is passed on untouched. A unit of several columns is named by all of
+    them together only.
+    """
+    needed = unit_columns(rows)
+    if len(needed) == 1:
+        facts = scope(rows.relation)
+        return any(name in facts and facts[name].unit for name in names)
+    return bool(needed) and all(any(_is(rows.relation, n, column) for n in names) for column in needed)
+
+
+def unit_column(rows: Rows, name: str) -> str | None:
+    """Return the declared column of the unit that a column of the rows is, untouched; None for any other."""
+    return next((column for column in unit_columns(rows) if _is(rows.relation, name, column)), None)
+
+
+def _is(relation: Relation, name: str, column: str) -> bool:
+    """Return whether a column of a relation is a declared column, untouched and never missing."""
+    match relation:
+        case Scan():
+            return name == column
+        case Where(inner, _):
+            return _is(inner, name, column)
+        case Project(inner, made) | PerUnit(inner, made, _):
+            source = dict(made).get(name)
+            return isinstance(source, Column) and _is(inner, source.name, column)
+        case JoinPublic(left, _, _, brought, _):
+            return name not in dict(brought) and _is(left, name, column)
+        case JoinUnits(left, right, how, _):
+            if name in scope(left):
+                return _is(left, name, column)
+            return how == "inner" and _is(right, name, column)

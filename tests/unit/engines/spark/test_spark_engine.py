@@ -296,7 +296,7 @@ def _engines(spark, path: Path, bounds):
 
 
 def _exact(engine, plan):
-    from tacit.tables._exact_integers import exact_integers
+    from tacit.tables.planning._exact_integers import exact_integers
 
     [member] = plan._members
     with engine.transaction() as data:

@@ -1,0 +1,174 @@
+"""The planning of a table question: cost, forecast, SQL and task; from public input, never data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from tacit.core import AnswerTable, Draft, Forecast, warn_of_delta
+from tacit.errors import TacitError
+from tacit.mechanisms import KeySelection
+from tacit.tables.planning._pricing import Pricing, asks_of, noises_of
+from tacit.tables.planning._steps import calibrate, share_of_sample
+from tacit.tables.planning._table_subject import TableSubject, forecast_of_levels, levels_together
+from tacit.tables.reading._captions import facts_of, facts_of_blocks, in_words, left_out, selected_sizes
+from tacit.tables.reading._postprocessing import PostProcessing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from tacit.algebra import TableQuestion
+    from tacit.core import Goal
+    from tacit.tables._dataset import TableDataset
+    from tacit.tables.planning._pricing import ReleasedColumn
+    from tacit.tables.planning._steps import Ask, PaidStep
+    from tacit.tables.reading._postprocessing import Presentation
+    from tacit.tables.reading._readings import StepNoise
+    from tacit.tables.workloads._crosstabs import PaidNoise
+
+
+#: One dataset's part of a question: what it is asked, its goal, and how the release is shown.
+TableMember: TypeAlias = "tuple[TableDataset, TableQuestion, Goal, Presentation | None]"
+
+
+def draft_table(
+    dataset: TableDataset, goal: Goal, *, question: TableQuestion, post: Presentation | None
+) -> Draft[AnswerTable]:
+    """Draft the plan of a question for one dataset."""
+    return drafts_of([(dataset, question, goal, post)])[0]
+
+
+def drafts_of(members: Sequence[TableMember]) -> list[Draft[AnswerTable]]:
+    """Draft the plan of a question for one dataset, or for several, each with its own limits and goal.
+
+    Their noisy integers are added, so that every plan forecasts and reads the sums with the noise of all.
+    """
+    goals = [goal for _, _, goal, _ in members]
+    pricings = [
+        Pricing.of(dataset, question, goal, added=len(members) > 1) for dataset, question, goal, _ in members
+    ]
+    if any(_meaning(one) != _meaning(pricings[0]) for one in pricings[1:]):
+        raise TacitError(
+            "not-allowed",
+            "the members understand the question differently",
+            why="their keys, bounds or other declared facts differ, so their numbers cannot be added",
+            fix="declare the same bounds and keys with every member",
+        )
+    asks, inner = asks_of(pricings, goals)
+    paid = [calibrate(one.steps, one.who, ask, one.weights) for one, ask in zip(pricings, inner, strict=True)]
+    noises = noises_of(pricings, paid)
+    return [
+        _draft(dataset, pricing, goal, post, ask, own, noises, alone=len(members) == 1)
+        for (dataset, _, goal, post), pricing, ask, own in zip(members, pricings, asks, paid, strict=True)
+    ]
+
+
+def _meaning(pricing: Pricing) -> tuple[object, ...]:
+    """Return what must be the same where numbers are added: groups, integers and how they are read."""
+    question = pricing.question
+    return question.by, question.keys, question.sample, pricing.steps, pricing.columns
+
+
+def _draft(
+    dataset: TableDataset,
+    pricing: Pricing,
+    goal: Goal,
+    post: Presentation | None,
+    ask: Ask,
+    paid: tuple[PaidStep, ...],
+    noises: tuple[StepNoise, ...],
+    *,
+    alone: bool,
+) -> Draft[AnswerTable]:
+    question, columns, level = pricing.question, pricing.columns, pricing.level
+    if post is not None:
+        post.check_columns([*(name for name, _ in question.by), *(column.name for column in columns)])
+    independent = isinstance(post, PostProcessing) and post.looks_over_lines  # sums need independent lines
+    plain = not alone or goal.within is not None or independent
+    together = None if plain else levels_together(pricing, ask, paid)
+    subject = _subject(dataset, pricing, paid, noises, together)
+    return Draft(
+        task=subject.task,
+        promised={k: v for k, v in (("epsilon", ask.epsilon), ("delta", ask.delta), ("rho", ask.rho)) if v},
+        forecast=lambda: (
+            [_forecast(column, noises[column.step], level, pricing.size) for column in columns]
+            if together is None
+            else forecast_of_levels(question, columns, together, level)
+        ),
+        facts=lambda: _facts(dataset, pricing, ask, paid, subject.blocks, together=together is not None),
+        asked=in_words(question, shape=dataset.record == "shape"),
+        present=None if post is None else post.apply,
+    )
+
+
+def _subject(
+    dataset: TableDataset,
+    pricing: Pricing,
+    paid: tuple[PaidStep, ...],
+    noises: tuple[StepNoise, ...],
+    together: PaidNoise | None,
+) -> TableSubject:
+    """Return what is measured; what cannot be written as SQL is refused."""
+    question, columns = pricing.question, pricing.columns
+
+    def captions() -> dict[str, str]:
+        said = {c.name: _stands_for(c, noises[c.step], pricing.level, dataset) for c in columns}
+        return {name: text for name, text in said.items() if text}
+
+    subject = TableSubject(
+        asked=question,
+        engine=dataset._engine,
+        blocks=() if dataset.block_column is None else dataset.block_column.concerned(question),
+        steps=pricing.steps,
+        mechanisms=tuple(one.mechanism for one in paid),
+        noises=noises,
+        columns=columns,
+        captions=captions,
+        omissions=lambda: left_out(question, pricing.who, paid, dataset),
+        sampled=None if question.sample is None else share_of_sample(question.sample),
+        rows_per_unit=None if dataset.identity.unit.per else pricing.who.total,
+        levels=together,
+    )
+    _ = subject.sql  # what cannot be written is refused now
+    return subject
+
+
+def _facts(
+    dataset: TableDataset,
+    pricing: Pricing,
+    ask: Ask,
+    paid: tuple[PaidStep, ...],
+    blocks: tuple[str, ...],
+    *,
+    together: bool,
+) -> list[tuple[str, str]]:
+    warning = warn_of_delta(float(ask.delta), pricing.size) if ask.delta else None
+    return [
+        *facts_of(pricing.question, pricing.who, paid, pricing.columns, dataset, together=together),
+        *facts_of_blocks(dataset, blocks),
+        *([("delta", warning)] if warning else []),
+    ]
+
+
+def _stands_for(column: ReleasedColumn, noise: StepNoise, level: Fraction, dataset: TableDataset) -> str:
+    """Say what a released column is, and what is known of its error beside the interval."""
+    selection = noise.mechanisms[0]
+    if isinstance(selection, KeySelection):
+        return selected_sizes(selection, dataset.identity.unit)
+    said = column.aggregate.stands_for(column.reading)
+    known = column.reading.caption(noise, level)
+    return f"{said}, {known}" if known else said
+
+
+def _forecast(column: ReleasedColumn, noise: StepNoise, level: Fraction, size: int | None) -> Forecast:
+    reading = column.reading
+    expected = reading.expected(noise, level, size)
+    mechanism = noise.mechanisms[0].describe(noise.statistic.step)
+    return Forecast(
+        column.name,
+        column.aggregate.words,
+        mechanism,
+        expected,
+        reading.note(noise, level),
+        "; ".join(filter(None, (reading.caution(noise, size), column.aggregate.caution))),
+    )

@@ -1,0 +1,462 @@
+"""The keys of a table's groups: given, declared or read from a public table; else selected privately.
+
+The levels of a table's groups: ROLLUP, CUBE and GROUPING SETS as sums of the finest groups.
+
+Only the finest groups are measured. A total is the sum of the noisy integers of its groups, which is free
+post-processing: its noise is the sum of their independent noises, and totals agree with their parts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import datetime
+from decimal import Decimal
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from tacit.algebra import (
+    Column,
+    DistinctCounts,
+    Node,
+    Scope,
+    UnitCounts,
+    check_possible_keys,
+    is_iso,
+    keys_of,
+    kind_of,
+    resolve,
+)
+from tacit.core import KEY_KINDS, Fact, Kind, read_keys
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Choose, Code, Declare, Either, Say, Set
+from tacit.parameters import Choice, Listed
+from tacit.tables.planning._steps import AddNoise
+from tacit.tables.reading._readings import StepNoise
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from tacit.algebra import Contribution, TableQuestion
+    from tacit.core import Table
+    from tacit.engines import Engine
+    from tacit.tables._dataset import TableDataset
+    from tacit.tables.planning._pricing import ReleasedColumn
+    from tacit.tables.planning._steps import MeasuredStep
+    from tacit.tables.reading._readings import Cell, Reading
+
+
+KeysGiven = Sequence[object] | Mapping[str, Sequence[object] | str] | str | None
+MissingKeys: TypeAlias = Literal["drop", "group"]
+
+MOST_KEYS = 1_000_000
+_MOST_GROUPS: ContextVar[int] = ContextVar("most_groups", default=MOST_KEYS)
+_MOST_CELLS: ContextVar[int | None] = ContextVar("most_cells", default=None)
+
+
+@contextmanager
+def at_most_groups(number: int) -> Iterator[None]:
+    """Refuse questions with more public groups than this, before their keys are combined.
+
+    A service plans for people whom it does not trust, and each group takes time.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> visits = tc.protect(tc.tables.example_visits(), unit="patient_id", budget=tc.Budget(epsilon=1))
+    >>> with tc.tables.at_most_groups(10):
+    ...     visits.sql("SELECT MONTH(admitted) AS m, COUNT(*) AS n FROM data GROUP BY m")
+    Traceback (most recent call last):
+    tacit.errors.TacitError: keys must be at most 10 combinations, got '12'
+    ...
+    """
+    before = _MOST_GROUPS.set(number)
+    try:
+        yield
+    finally:
+        _MOST_GROUPS.reset(before)
+
+
+@contextmanager
+def at_most_cells(number: int) -> Iterator[None]:
+    """Refuse ranges of columns with more cells than this, before they are planned.
+
+    A service plans for people whom it does not trust, and the best sums of many cells take time to find.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> visits = tc.protect(
+    ...     tc.tables.example_visits(),
+    ...     unit="patient_id",
+    ...     bounds={"age": (0, 100)},
+    ...     budget=tc.Budget(epsilon=1),
+    ... )
+    >>> with tc.tables.at_most_cells(10):
+    ...     visits.ranges("age", bins=50)
+    Traceback (most recent call last):
+    tacit.errors.TacitError: age has 50 cells, and at most 10 are allowed
+    ...
+    """
+    before = _MOST_CELLS.set(number)
+    try:
+        yield
+    finally:
+        _MOST_CELLS.reset(before)
+
+
+def most_cells(own: int) -> int:
+    """Return how many cells a column may have: a question's own limit, or a smaller one around it."""
+    around = _MOST_CELLS.get()
+    return own if around is None else min(own, around)
+
+
+def key_node(node: Node, facts: Scope, kind: Kind | None) -> Node:
+    """Resolve a group's key: its kind follows from the public keys, the declared facts, or is text."""
+    known = resolve(node, facts)
+    return resolve(node, facts, kind or kind_of(known) or "text")
+
+
+def key_nodes(
+    by: Sequence[tuple[str, Node]], keys: tuple[tuple[object, ...], ...] | None, facts: Scope
+) -> tuple[tuple[str, Node], ...]:
+    """Resolve the keys of groups, and refuse keys of another kind than their column.
+
+    No row could have such a key, and the two cannot be compared. A column whose kind nobody declared is read
+    as dates where all its keys are written as dates: then a day matches, whether the source stores text,
+    dates or moments.
+    """
+    made = []
+    for i, (name, node) in enumerate(by):
+        if keys is None:
+            made.append((name, key_node(node, facts, None)))
+            continue
+        column = [key[i] for key in keys if key[i] is not None]
+        of_keys = KEY_KINDS[type(column[0])]
+        dated = of_keys == "text" and all(is_iso(str(key)) for key in column)
+        kind = kind_of(resolve(node, facts)) or ("date" if dated else of_keys)
+        if kind != of_keys and not (kind == "date" and dated):
+            wrong = next(k for k in column if kind != "date" or not isinstance(k, str) or not is_iso(k))
+            raise bad_parameter(
+                f"keys of {name!r}",
+                "dates such as '2026-01-31'" if kind == "date" else f"of the type {kind}, like the column",
+                wrong,
+                fix=Set(keys={name: example_keys(kind)}),
+            )
+        made.append((name, resolve(node, facts, kind)))
+        check_possible_keys(name, node, column, facts)
+    return tuple(made)
+
+
+def typed_keys(
+    by: Sequence[tuple[str, Node]], keys: tuple[tuple[object, ...], ...] | None
+) -> tuple[tuple[object, ...], ...] | None:
+    """Write the public keys of dates as the engine writes its dates, so that equal moments are equal keys."""
+    dated = [kind_of(node) == "date" for _, node in by]
+    if keys is None or not any(dated):
+        return keys
+    made = [
+        tuple(
+            _moment(str(k)) if is_date and k is not None else k for k, is_date in zip(key, dated, strict=True)
+        )
+        for key in keys
+    ]
+    return tuple(sorted(Listed("dates", '["2026-01-01"]', different=True).read("keys", made), key=_order))
+
+
+def _order(key: tuple[object, ...]) -> list[Any]:
+    """Sort the group of missing values last."""
+    return [(one is None, "" if one is None else one) for one in key]
+
+
+def _moment(text: str) -> object:
+    return read_keys("a date", [datetime.fromisoformat(text)])[0]
+
+
+def example_keys(kind: Kind | None) -> list[object]:
+    """Return keys of a kind, to show how they are written."""
+    examples: dict[Kind, list[object]] = {
+        "date": ["2026-01-01", "2026-02-01"], "number": [1, 2], "boolean": [True, False],
+    }  # fmt: skip
+    return examples.get(kind or "text", ["A", "B"])
+
+
+_Lists = Sequence[object] | Mapping[str, Sequence[object]] | None
+
+
+def from_public_tables(given: KeysGiven, dataset: TableDataset) -> _Lists:
+    """Read the keys that are given as the name of a public table."""
+    if isinstance(given, str):
+        return public_column(given, dataset.tables, dataset._engine)
+    if isinstance(given, Mapping):
+        return {
+            n: public_column(v, dataset.tables, dataset._engine) if isinstance(v, str) else v
+            for n, v in given.items()
+        }
+    return given
+
+
+def public_column(written: str, tables: Mapping[str, Table], engine: Engine) -> list[object]:
+    """Read the different values of a column of a public table: ``table`` (its key) or ``table.column``."""
+    name, _, column = (written, "", "") if written in tables else written.rpartition(".")
+    table = tables.get(name)
+    if table is None or table.key is None:
+        public = sorted(n for n, t in tables.items() if t.key is not None)
+        raise TacitError(
+            "bad-parameter",
+            f"keys must be a list or the name of a public table, got {written[:40]!r}",
+            why="the values of a protected table are not public" if table is not None else "",
+            fix=Set(keys=public[0] if public and table is None else [written[:20]]),
+        )
+    column = column or table.key
+    if table.columns is not None and column not in table.columns:
+        raise TacitError(
+            "unknown-column",
+            f"the public table {name!r} has no column {column!r}",
+            fix=Choose(table.columns, given=column),
+        )
+    kind = table.facts.get(column, Fact()).kind
+    values = engine.public_values(name, Column(column, kind), MOST_KEYS + 1)
+    if values is None:
+        raise TacitError(
+            "unknown-table",
+            f"the public table {name!r} cannot be read now",
+            why="keys from a public table are part of the plan, so they are read when it is made",
+            fix=Either(Set(keys=["A", "B"]), Say("make its source available")),
+        )
+    plain = [float(v) if isinstance(v, Decimal) else v for v in values]
+    return [v for v in plain if not isinstance(v, float) or math.isfinite(v)]
+
+
+def read_column_keys(column: str, given: object) -> tuple[object, ...]:
+    """Read a list of public keys; None, which stands for missing values, comes last."""
+    if not isinstance(given, Sequence) or None not in given:
+        return read_keys(column, given)
+    if given.count(None) > 1:
+        read_keys(column, ["NULL", "NULL"])  # refuses a key that is listed twice
+    return (*read_keys(column, [key for key in given if key is not None]), None)
+
+
+def listed_order(column: str, given: object, keys: tuple[object, ...]) -> tuple[object, ...]:
+    """Return keys in the order in which a list has them; nothing if that is their own order, or for a set."""
+    if not isinstance(given, Sequence):
+        return ()
+    listed = tuple(_read_key(column, one) for one in given)
+    return () if listed == keys else listed
+
+
+def read_group_keys(
+    by: Sequence[tuple[str, Node]], given: _Lists, facts: Scope, *, missing: bool = False
+) -> tuple[tuple[object, ...], ...] | None:
+    """Read the public keys of a grouping as sorted tuples; None where they are to be selected privately.
+
+    With ``missing``, the missing values of each column are one more key of it.
+    """
+    names = [name for name, _ in by]
+    if isinstance(given, Mapping):
+        columns = _lists_by_column(by, given, facts)
+    elif given is None:
+        known = [_known_keys(name, node, facts) for name, node in by]
+        columns = [keys for keys in known if keys is not None]
+        if len(columns) != len(known):
+            return None
+    elif len(names) == 1:
+        columns = [read_column_keys(names[0], list(given))]
+    else:
+        if missing:
+            raise _missing_in_tuples(names)
+        return _tuples(names, list(given))
+    if missing:
+        columns = [column if None in column else (*column, None) for column in columns]
+    total = math.prod(len(column) for column in columns)
+    if total > (most := _MOST_GROUPS.get()):
+        raise bad_parameter(
+            "keys",
+            f"at most {most:,} combinations",
+            f"{total:,}",
+            fix="group by fewer columns, or give only the combinations that matter",
+        )
+    return tuple(product(*columns))
+
+
+def _known_keys(name: str, node: Node, facts: Scope) -> tuple[object, ...] | None:
+    """Return the keys that are declared for a column, or that the form of an expression shows."""
+    keys = keys_of(node, facts)
+    if keys is None or isinstance(node, Column):
+        return keys
+    if len({type(key) for key in keys if key is not None}) != 1:
+        return None
+    read = read_column_keys(name, list(keys))
+    return keys if set(keys) == set(read) else read  # in the order of the question, or of the calendar
+
+
+def _lists_by_column(
+    by: Sequence[tuple[str, Node]], given: Mapping[str, Sequence[object]], facts: Scope
+) -> list[tuple[object, ...]]:
+    """Read lists by column; they come beside the keys that are known."""
+    columns = [
+        read_column_keys(name, given[name]) if name in given else _known_keys(name, node, facts)
+        for name, node in by
+    ]
+    missing = [name for (name, _), keys in zip(by, columns, strict=True) if keys is None]
+    if missing:
+        raise bad_parameter(
+            "keys",
+            "a list for each column that you group by",
+            sorted(given),
+            fix=Set(keys={missing[0]: ["A", "B"]}),
+        )
+    return [keys for keys in columns if keys is not None]
+
+
+def _missing_in_tuples(names: list[str]) -> TacitError:
+    return TacitError(
+        "bad-parameter",
+        "a list of key combinations must itself contain the groups of missing values",
+        why="a combination can contain None, which stands for a missing value",
+        fix=Set(keys=[("A",) * (len(names) - 1) + (None,)]),
+    )
+
+
+def _tuples(names: list[str], values: list[Any]) -> tuple[tuple[object, ...], ...]:
+    """Read combinations of several columns, each given as a tuple."""
+    if not all(isinstance(v, tuple | list) and len(v) == len(names) for v in values):
+        raise bad_parameter(
+            "keys", f"tuples of {len(names)} values", values[:3], fix=Set(keys=[("A", 2024), ("B", 2024)])
+        )
+    for i, n in enumerate(names):
+        read_column_keys(n, list(dict.fromkeys(v[i] for v in values)))
+    lines = [tuple(_read_key(n, x) for n, x in zip(names, v, strict=True)) for v in values]
+    different = Listed("tuples", '[("A", 2024), ("B", 2024)]', different=True).read("keys", lines)
+    return tuple(sorted(different, key=_order))
+
+
+def _read_key(name: str, value: object) -> object:
+    return None if value is None else read_keys(name, [value])[0]
+
+
+#: For each level the places of the columns that it groups by; the others are summed over.
+Levels: TypeAlias = "tuple[tuple[int, ...], ...]"
+
+MOST_LEVELS = 64
+_MOST_SUMMED = 10_000
+
+
+def rollup_levels(columns: int) -> Levels:
+    """Return all columns, all but the last, and so on down to the total.
+
+    Examples
+    --------
+    >>> rollup_levels(2)
+    ((0, 1), (0,), ())
+    """
+    return tuple(tuple(range(n)) for n in range(columns, -1, -1))
+
+
+def cube_levels(columns: int) -> Levels:
+    """Return every choice of columns, the largest first.
+
+    Examples
+    --------
+    >>> cube_levels(2)
+    ((0, 1), (0,), (1,), ())
+    """
+    if 2**columns > MOST_LEVELS:
+        raise bad_parameter("cube", "of at most 6 columns", columns, fix=Code(".rollup()"))
+    return tuple(chosen for n in range(columns, -1, -1) for chosen in combinations(range(columns), n))
+
+
+def named_levels(names: Sequence[str], sets: Sequence[Sequence[str]]) -> Levels:
+    """Return the levels that are given by the names of their columns."""
+    listed = Listed("lists of columns", f'[["{names[0]}"], []]', most=MOST_LEVELS)
+    given = [(one,) if isinstance(one, str) else tuple(one) for one in listed.read("sets", sets)]
+    for name in (name for one in given for name in one):
+        Choice(tuple(names)).read("a column of a grouping set", name)
+    return tuple(dict.fromkeys(tuple(i for i, n in enumerate(names) if n in one) for one in given))
+
+
+def check_levels(question: TableQuestion) -> None:
+    """Refuse totals of groups that are selected privately, or of too many groups."""
+    if not question.levels:
+        return
+    names = [name for name, _ in question.by]
+    if question.keys is None:
+        raise TacitError(
+            "keys-missing",
+            f"totals over {', '.join(names)} need public keys",
+            why="private selection hides small groups, so the sum of the groups shown would be too small",
+            fix=Either(
+                *(Declare("keys", ["A", "B"], column=name) for name in names),
+                Say("ask for the totals in a separate question, without these groups"),
+            ),
+        )
+    if any(None in key for key in question.keys):
+        raise TacitError(
+            "not-allowed",
+            f"totals over {', '.join(names)} cannot be shown together with a group of missing values",
+            why="both would be rows without a key",
+            fix=Say("name the missing values, as in COALESCE(ward, 'none')"),
+        )
+    if len(question.keys) > _MOST_SUMMED:
+        raise bad_parameter(
+            "keys",
+            f"at most {_MOST_SUMMED:,} combinations if the question asks for totals",
+            f"{len(question.keys):,}",
+            fix="group by fewer columns, or ask for the totals in a separate question",
+        )
+
+
+def check_totals(
+    steps: tuple[MeasuredStep, ...],
+    columns: tuple[ReleasedColumn, ...],
+    who: Contribution,
+    names: Sequence[str],
+) -> None:
+    """Refuse aggregates whose total is not the sum over groups: picked values, units in several groups."""
+    for column in columns:
+        step = steps[column.step]
+        sums = isinstance(step.method, AddNoise) and not isinstance(step.statistic, DistinctCounts)
+        if sums and (who.groups == 1 or not isinstance(step.statistic, UnitCounts)):
+            continue
+        raise TacitError(
+            "not-allowed",
+            f"{column.aggregate.words} has no totals over {', '.join(names)}",
+            why="a total is the sum of its groups, but these numbers do not add up: for example, a value "
+            "that is in several groups would count several times",
+            fix=Say("remove it, or ask for it in a separate question with only the groups of the total"),
+        )
+
+
+def lines_of(keys: Sequence[Sequence[object]], levels: Levels) -> tuple[list[list[object]], list[list[int]]]:
+    """Return all lines: their keys, None for what is summed over, and the finest lines in each of them."""
+    made: list[list[object]] = []
+    groups: list[list[int]] = []
+    for level in levels:
+        found: dict[tuple[object, ...], list[int]] = {}
+        for at, key in enumerate(keys):
+            found.setdefault(tuple(key[i] for i in level), []).append(at)
+        for shown, lines in found.items():
+            values = dict(zip(level, shown, strict=True))
+            made.append([values.get(i) for i in range(len(keys[0]))])
+            groups.append(lines)
+    return made, groups
+
+
+def read_levels(
+    reading: Reading,
+    noise: StepNoise,
+    lines: list[list[int]],
+    groups: Sequence[Sequence[int]],
+    confidence: Fraction,
+) -> list[Cell]:
+    """Read the sum of the noisy integers of each group of lines, with the sum of their noises."""
+    cells: list[Cell | None] = [None] * len(groups)
+    for k in sorted({len(group) for group in groups}):
+        places = [i for i, group in enumerate(groups) if len(group) == k]
+        sums = [[sum(parts) for parts in zip(*(lines[at] for at in groups[i]), strict=True)] for i in places]
+        summed = StepNoise(noise.statistic, noise.mechanisms * k)
+        for i, cell in zip(places, reading.shown(summed, sums, confidence), strict=True):
+            cells[i] = cell
+    return [cell for cell in cells if cell is not None]

@@ -188,11 +188,11 @@ def test_a_clone_on_the_same_data_gets_the_stored_release():
         (tc.learn.ExplainableBoostingClassifier(epsilon=1, delta=1e-6, classes=[0, 1]), "bounds"),
         (
             tc.learn.ExplainableBoostingClassifier(epsilon=1, delta=1e-6, classes=[0, 1, 2]),
-            "classes must be a list of different classes, at least 2, at most 2",
+            "classes must be a list of 2 different classes",
         ),
         (
             tc.learn.ExplainableBoostingClassifier(epsilon=1, delta=1e-6, classes=[0, 1], cuts=[[1, 1], [2]]),
-            "increasing",
+            "a list of rising finite numbers",
         ),
         (
             tc.learn.ExplainableBoostingClassifier(

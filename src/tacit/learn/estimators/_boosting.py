@@ -17,9 +17,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from tacit.core import Step
-from tacit.errors import bad_parameter
 from tacit.exact import count
-from tacit.fixes import Set
 from tacit.learn.estimators._declared_bounds import declared_classes
 from tacit.learn.estimators._estimator import PrivateEstimator
 from tacit.learn.estimators._fits import FitSteps, share_of_noise
@@ -27,7 +25,7 @@ from tacit.learn.estimators._generalised_linear import read_classes
 from tacit.learn.estimators._shape_functions import FeatureBins, ShapeFunctions, read_categories
 from tacit.learn.estimators._whole_features import as_numbers, counted_rows, whole_classes
 from tacit.mechanisms import RoundedGaussian, SampledSteps
-from tacit.parameters import Share
+from tacit.parameters import Listed, Share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -317,9 +315,7 @@ class ExplainableBoostingClassifier(ClassifierMixin, PrivateEstimator):  # type:
         names = (
             [f"feature {j + 1}" for j in range(features)] if given is None else [str(one) for one in given]
         )
-        if len(names) != features or len(set(names)) != features:
-            raise bad_parameter("names", f"{features} different names", len(names), fix=Set(names=None))
-        return names
+        return Listed("names", "None", least=features, most=features, different=True).read("names", names)
 
     def _learned(self, fitted: FittedNumbers) -> None:
         # a prepaid fit or a search stores plain numbers

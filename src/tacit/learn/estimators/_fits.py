@@ -15,11 +15,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tacit.accounting import Budget, Cost, calibrate
 from tacit.core import Draft, Forecast, Goal, Task
-from tacit.errors import bad_parameter
-from tacit.exact import count
-from tacit.fixes import Set
 from tacit.learn.estimators._fitted_numbers import FittedNumbers
-from tacit.parameters import RealNumber
+from tacit.parameters import Integer, Needed, RealNumber
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,15 +35,14 @@ ANY_FIT_GOAL = (1, Fraction(1, 10**30))
 
 def read_fit_goal(*, epsilon: object, delta: object, size: object) -> tuple[Goal, int]:
     """Read the promise of a fit and the declared number of units, or refuse with what is missing."""
-    if size is None:
-        raise bad_parameter(
-            "size", "about how many people (or other units) the data has, from public knowledge", size,
-            why="the model is scaled by this number; the true number is private, so Tacit does not count it",
-            fix=Set(size=1000),
-        )  # fmt: skip
-    units = count("size", size, zero=False)  # type: ignore[arg-type]
-    if epsilon is None:
-        raise bad_parameter("epsilon", "given", None, why="it has no default", fix=Set(epsilon=1))
+    why = (
+        "the model is scaled by about how many people (or other units) the data has, from public knowledge; "
+        "the true number is private, so Tacit does not count it"
+    )
+    about: Needed[object] = Needed(1000, why=why)
+    promise: Needed[object] = Needed(1, why="it has no default")
+    units = Integer(1, instead=1000).read("size", about.read("size", size))
+    promise.read("epsilon", epsilon)
     read_delta(delta, units)
     goal = Goal.read(epsilon=epsilon, delta=delta)  # type: ignore[arg-type]
     check_fit_goal(goal, units)

@@ -17,6 +17,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Either, Set
 from tacit.learn._cells import cells, column_cells, written_cells
 from tacit.ledger import Ledger
+from tacit.parameters import Instance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,15 +107,11 @@ def open_for_fit(where: object) -> Ledger:
     """Open the ledger that an estimator names; None stands for this process's own ledger in memory."""
     if where is None:
         return _own_memory()
-    if isinstance(where, Ledger) or not isinstance(where, str | os.PathLike):
-        raise bad_parameter(
-            "ledger",
-            "the path or address of a ledger",
-            where,
-            why="scikit-learn copies the parameters of an estimator, and charges to a copy would not count",
-            fix=Set(ledger="study.ledger"),
-        )
-    return Ledger.open(where)
+    why = "scikit-learn copies the parameters of an estimator, and charges to a copy would not count"
+    address: Instance[Any] = Instance(
+        (str, os.PathLike), 'ledger="study.ledger"', "the path or address of a ledger", why
+    )
+    return Ledger.open(address.read("ledger", where))
 
 
 def _own_memory() -> Ledger:

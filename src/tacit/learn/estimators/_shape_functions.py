@@ -20,7 +20,7 @@ from tacit.errors import bad_parameter
 from tacit.fixes import Code
 from tacit.learn.estimators._declared_bounds import read_feature_bounds
 from tacit.learn.estimators._fitted_numbers import FittedNumbers
-from tacit.parameters import Integer
+from tacit.parameters import Integer, Listed, Mapped
 from tacit.report import Report, ReportTable
 from tacit.show import GREY, Chart, ChartAxis, ChartSeries, Figure, chosen
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 _MAX_BINS = 1_000
-_CUTS = Code('cuts={"age": [30, 40, 50, 60]}, or one list for each feature')
-_CATEGORIES = Code('categories={"sex": ["female", "male"]}')
+_CUTS = 'cuts={"age": [30, 40, 50, 60]}'
+_CATEGORIES = 'categories={"sex": ["female", "male"]}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,40 +93,36 @@ class FeatureBins:
 
 def read_categories(categories: Any, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Read the words for the values 0, 1, 2 ... of features that are categories, by the feature's name."""
-    if not isinstance(categories, Mapping | None):
-        raise bad_parameter("categories", "words by feature", categories, fix=_CATEGORIES)
-    read = {str(name): tuple(str(one) for one in words) for name, words in (categories or {}).items()}
-    for name, words in read.items():
-        if name not in names or not 1 <= len(words) <= _MAX_BINS or len(set(words)) < len(words):
-            raise bad_parameter(
-                "categories", "different words for a feature by its name", {name: words}, fix=_CATEGORIES
-            )
-    return read
+    declared = {} if categories is None else categories
+    if isinstance(declared, Mapping):
+        declared = {str(name): words for name, words in declared.items()}
+    words = Listed("words", '["female", "male"]', most=_MAX_BINS, different=True)
+    by_name = Mapped("words by the names of features", _CATEGORIES, names=tuple(names))
+    return {
+        name: tuple(words.read("categories", [str(word) for word in words.read("categories", listed)]))
+        for name, listed in by_name.read("categories", declared).items()
+    }
 
 
 def _by_name(what: str, given: Any, names: Sequence[str]) -> dict[str, Any]:
     """Return lists by the name of their feature; they may be given so, or one for each feature in order."""
     if given is None:
         return {}
-    named = dict(given) if isinstance(given, Mapping) else None
-    if named is None:
-        if isinstance(given, str) or len(given) != len(names):
-            raise bad_parameter(what, f"{len(names)} lists, one for each feature", len(given), fix=_CUTS)
-        named = dict(zip(names, given, strict=True))
-    unknown = [name for name in named if name not in names]
-    if unknown:
-        raise bad_parameter(what, "lists by the names of features", unknown[0], fix=_CUTS)
-    return named
+    if not isinstance(given, Mapping):
+        lists = Listed("lists, one for each feature", "[[30, 40], [0.5]]", least=len(names), most=len(names))
+        given = dict(zip(names, lists.read(what, given), strict=True))
+    return Mapped("lists by the names of features", _CUTS, names=tuple(names)).read(what, given)
 
 
 def _read_cuts(given: Any) -> tuple[float, ...]:
     """Read the cuts of one feature: finite, increasing numbers."""
+    rising = Listed("finite numbers", "[30, 40, 50]", least=0, most=_MAX_BINS - 1, rising=True)
     try:
-        cuts = tuple(float(cut) for cut in given)
+        cuts = tuple(rising.read("cuts", [float(cut) for cut in given]))
     except (TypeError, ValueError):
-        raise bad_parameter("cuts", "lists of numbers", given, fix=_CUTS) from None
-    if not (np.isfinite(cuts).all() and all(a < b for a, b in pairwise(cuts)) and len(cuts) < _MAX_BINS):
-        raise bad_parameter("cuts", "finite and increasing", list(cuts), fix=_CUTS)
+        cuts = (math.nan,)
+    if not np.isfinite(cuts).all():
+        raise bad_parameter("cuts", "lists of finite numbers", given, fix=Code(_CUTS))
     return cuts
 
 

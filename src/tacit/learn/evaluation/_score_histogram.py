@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.core import Draft, Forecast, Step, Task
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError
 from tacit.exact import count
 from tacit.fixes import Either, Set
 from tacit.learn.estimators._fits import check_fit_goal, fit_noise, share_of_noise
 from tacit.learn.estimators._whole_features import counted_rows, whole_classes
 from tacit.learn.evaluation._evaluation import Evaluation, HistogramReader
 from tacit.mechanisms import RoundedGaussian
+from tacit.parameters import Needed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -209,11 +210,13 @@ def _measures(reader: HistogramReader, classes: tuple[Any, ...]) -> Evaluation:
 
 def _check_size(size: int, smaller: int | None, classes: int, bins: int, sigma: float) -> None:
     """Refuse an evaluation whose classes would not stand out from the noise: public facts decide."""
-    if classes == 2 and smaller is None:
-        raise bad_parameter(
-            "smaller_class", "about how many units the smaller class has, from public knowledge", smaller,
-            why="with too few units of a class the AUC cannot be estimated", fix=Set(smaller_class=500),
-        )  # fmt: skip
+    if classes == 2:
+        why = (
+            "about how many units the smaller class has, from public knowledge: with too few units of "
+            "a class the AUC cannot be estimated"
+        )
+        about: Needed[int] = Needed(500, "for two classes", why)
+        about.read("smaller_class", smaller)
     units = size if smaller is None else min(count("smaller_class", smaller, zero=False), size)
     needed = math.ceil(_STAND_OUT * sigma * math.sqrt(bins if classes == 2 else 2 * bins))
     if units < needed:

@@ -52,8 +52,9 @@ class Participant:
         count("size", self.size, zero=False)
         share = Share(instead=1).read("rate", self.rate)
         object.__setattr__(self, "rate", share)
-        if self.key != "" and not _is_key(self.key):
-            raise bad_parameter("key", "64 hexadecimal signs", self.key, fix=Code("HospitalKey.generate()"))
+        if self.key and not re.fullmatch("[0-9a-f]{64}", str(self.key)):
+            fix = Code("key=HospitalKey.generate().public")
+            raise bad_parameter("key", "64 hexadecimal signs", self.key, fix=fix)
 
     def document(self) -> JSON:
         """Return it as JSON."""
@@ -291,14 +292,12 @@ _PARTICIPANT = Instance(Participant, '{"north": Participant(size=200)}', "a Part
 
 
 def _check_names(name: object, hospitals: Mapping[str, Participant], noise: object) -> None:
-    if not _is_name(name):
-        raise bad_parameter("name", "printable text of at most 200 characters", name, fix=Set(name="flu"))
+    _check_name("name", name)
     Choice(("own", "shared")).read("noise", noise)
     if not 1 <= len(hospitals) <= _MOST_HOSPITALS:
         raise bad_parameter("hospitals", f"1 to {_MOST_HOSPITALS} hospitals", len(hospitals))
     for each, one in hospitals.items():
-        if not _is_name(each):
-            raise bad_parameter("hospitals", "named by printable text", each)
+        _check_name("the name of a hospital", each)
         _PARTICIPANT.read("hospitals", one)
     keys = [one.key for one in hospitals.values()]
     if noise == "shared" and ("" in keys or len(set(keys)) != len(keys)):
@@ -350,9 +349,7 @@ def _exact(text: object) -> Fraction:
     return Fraction(text)
 
 
-def _is_name(text: object) -> bool:
-    return isinstance(text, str) and 0 < len(text) <= 200 and text.isprintable()
-
-
-def _is_key(text: object) -> bool:
-    return isinstance(text, str) and len(text) == 64 and set(text) <= set("0123456789abcdef")
+def _check_name(parameter: str, text: object) -> None:
+    """Refuse a name that cannot be shown."""
+    if not (isinstance(text, str) and 0 < len(text) <= 200 and text.isprintable()):
+        raise bad_parameter(parameter, "printable text of at most 200 characters", text, fix=Code('"flu"'))

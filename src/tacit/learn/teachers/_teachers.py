@@ -18,6 +18,7 @@ from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Set
 from tacit.learn._cells import refuse_unknown_labels
 from tacit.learn._questions import LABEL
+from tacit.learn.estimators._declared_bounds import declared_classes
 from tacit.learn.teachers._labelling import VoteCheck, charge_of, label_noise, root_up
 from tacit.learn.teachers._noisy_labels import NoisyLabels, digest_of_queries
 from tacit.learn.teachers._votes import (
@@ -28,7 +29,7 @@ from tacit.learn.teachers._votes import (
     votes_of,
 )
 from tacit.mechanisms import RoundedGaussian
-from tacit.parameters import Integer, Share
+from tacit.parameters import Instance, Integer, Omitted, Share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -199,8 +200,8 @@ class Teachers:
         self._refuse_failing(queries)
         check = self._read_check(size, threshold, student, certain)
         wanted = size if answers is None else min(size, count("answers", answers, zero=False))
-        if check is None and answers is not None:
-            raise bad_parameter("answers", "given with a threshold", answers, fix=Set(threshold=(60, 40)))
+        if check is None:
+            Omitted("without a threshold", fix=Set(threshold=(60, 40))).read("answers", answers)
         digest = digest_of_queries(queries)
         arguments = {
             "teachers": self, "queries": queries, "digest": digest, "answers": wanted, "check": check,
@@ -227,11 +228,8 @@ class Teachers:
     ) -> VoteCheck | None:
         """Read the rule that decides which queries are answered."""
         if threshold is None:
-            if student is not None:
-                raise bad_parameter(
-                    "threshold", "given with a student", threshold,
-                    why="the teachers answer only where they contradict it", fix=Set(threshold=(40, 40)),
-                )  # fmt: skip
+            why = "the teachers answer only where they contradict the student"
+            Omitted("without a threshold", why, fix=Set(threshold=(40, 40))).read("student", student)
             return None
         least, spread = threshold
         noise = RoundedGaussian(sigma=rational("sigma", spread), sensitivity=root_up(Fraction(size)))
@@ -291,10 +289,6 @@ def _plain(queries: Sequence[Any] | NDArray[Any]) -> Any:
 
 def _read_classes(classes: Sequence[Any]) -> tuple[Any, ...]:
     """Read the declared classes: whole numbers, texts or truth values, at least two, all different."""
-    found = tuple(one.item() if isinstance(one, np.generic) else one for one in classes)
-    if len(found) < 2 or len(set(found)) < len(found) or not all(isinstance(one, int | str) for one in found):
-        raise bad_parameter(
-            "classes", "two or more different whole numbers or texts", classes,
-            why="they are public; the targets are not read to find them", fix=Set(classes=[0, 1]),
-        )  # fmt: skip
-    return found
+    label = Instance((int, str), "classes=[0, 1]", "whole numbers or texts")
+    known = [one.item() if isinstance(one, np.generic) else one for one in classes]
+    return tuple(label.read("classes", one) for one in declared_classes(known))

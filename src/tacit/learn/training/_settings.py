@@ -11,11 +11,11 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Either, Set
 from tacit.learn.training._mechanisms import TrainingSteps
-from tacit.parameters import Choice, Integer, RealNumber, Share
+from tacit.parameters import Choice, Integer, Omitted, RealNumber, Share, exactly_one
 
 if TYPE_CHECKING:
     from tacit.accounting import Cost
@@ -70,6 +70,7 @@ class AdaptiveClip:
         return {name: str(getattr(self, name)) for name in ("start", "quantile", "rate", "share")}
 
 
+NO_DEFAULT = "they have no default, and two of them could contradict each other"
 Clip = Fraction | AdaptiveClip | Literal["automatic"]
 _DIGITS = 6  # noise multipliers are rounded up to so many digits
 _MEMORY = 2**28  # numbers of past noise that correlated noise may keep where nobody says how many bands
@@ -276,10 +277,13 @@ def read_amount(
     >>> read_amount(1000, 64, None, None, 3)      # 3 epochs of 1000 / 64 steps, rounded up
     (Fraction(8, 125), 47)
     """
-    if (batch is None) == (sampling_rate is None):
-        raise one_of("batch", "sampling_rate", Either(Set(batch=256), Set(sampling_rate=0.01)))
-    if (steps is None) == (epochs is None):
-        raise one_of("steps", "epochs", Either(Set(steps=1000), Set(epochs=10)))
+    exactly_one(
+        "a training", why=NO_DEFAULT, fix=Either(Set(batch=256), Set(sampling_rate=0.01)),
+        batch=batch, sampling_rate=sampling_rate,
+    )  # fmt: skip
+    exactly_one(
+        "a training", why=NO_DEFAULT, fix=Either(Set(steps=1000), Set(epochs=10)), steps=steps, epochs=epochs
+    )
     if sampling_rate is not None:
         rate = Share(instead=0.01).read("sampling_rate", sampling_rate)
     else:
@@ -306,11 +310,9 @@ def read_bands(
     rate, steps = settings.rate, settings.steps
     kinds = ("independent", "correlated", "auto")
     Choice(kinds).read("noise_kind", kind)
-    if kind == "independent" and bands not in {None, 1}:
-        raise bad_parameter(
-            "bands", "omitted with independent noise", bands, fix=Set(noise_kind="correlated")
-        )
     if kind == "independent":
+        alone = Omitted("with independent noise", fix=Set(noise_kind="correlated"))
+        alone.read("bands", None if bands == 1 else bands)
         return 1
     if bands is not None or rate > Fraction(1, 2):
         groups = math.floor(1 / rate)
@@ -336,12 +338,3 @@ def _rounded(number: float) -> Fraction:
         return Fraction(0)
     power = Fraction(10) ** (_DIGITS - 1 - math.floor(math.log10(number)))
     return math.ceil(Fraction(number) * power) / power
-
-
-def one_of(first: str, second: str, fix: Either) -> TacitError:
-    return TacitError(
-        "bad-parameter",
-        f"exactly one of {first} and {second} must be given",
-        why="they have no default, and two of them could contradict each other",
-        fix=fix,
-    )

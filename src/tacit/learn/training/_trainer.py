@@ -28,17 +28,17 @@ from tacit.learn.training._mechanisms import TrainingSteps
 from tacit.learn.training._model_check import check_model, check_optimizer
 from tacit.learn.training._model_sums import ModelSums
 from tacit.learn.training._settings import (
+    NO_DEFAULT,
     NoiseWish,
     NoisySettings,
     TrainingSettings,
     noisy_settings,
-    one_of,
     read_amount,
     read_clip,
 )
 from tacit.learn.training._setup import Augmentation, TrainingSetup, tensor_of
 from tacit.learn.training._trained_model import TrainedModel
-from tacit.parameters import Integer, RealNumber
+from tacit.parameters import Integer, RealNumber, exactly_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -359,8 +359,10 @@ def _goal(
 ) -> Goal:
     """Read a goal: delta with epsilon, or with the noise, from which epsilon follows."""
     small = read_delta(delta, settings.size)
-    if (epsilon is None) == (wish.multiplier is None):
-        raise one_of("epsilon", "noise", Either(Set(epsilon=1), Set(noise=1.0)))
+    exactly_one(
+        "a training", why=NO_DEFAULT, fix=Either(Set(epsilon=1), Set(noise=1.0)),
+        epsilon=epsilon, noise=wish.multiplier,
+    )  # fmt: skip
     if epsilon is None:  # of much noise it may be rounded to 0
         return Goal(epsilon=wish.reached(settings, small, trained), delta=small)
     return Goal.read(epsilon=epsilon, delta=small)

@@ -71,10 +71,10 @@ def _end_without_output(problem: OSError) -> NoReturn:
     with suppress(AttributeError, OSError, ValueError):  # else Python tries to write the rest when it ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if problem.errno != errno.EPIPE:  # a reader that has seen enough, like `head`, is not an error
-        what = f"error: the output could not be written: {problem.strerror or problem}"
+        sentence = f"error: the output could not be written: {problem.strerror or problem}"
         why, fix = "why:   an answer that was charged is stored", "fix:   run the command again: it is free"
         with suppress(OSError):
-            typer.echo(f"{what}\n{why}\n{fix}", err=True)
+            typer.echo(f"{sentence}\n{why}\n{fix}", err=True)
     sys.exit(1)
 
 
@@ -126,18 +126,18 @@ def _check_decimal_points(words: list[str]) -> None:
     """Refuse ``--epsilon 0,5`` by name: a decimal comma could also separate two numbers."""
     for option, value in zip(["", *words], words, strict=False):
         name, _, inside = value.partition("=") if value.startswith("--") else (option, "", value)
-        found = re.fullmatch(r"(-?\d+),(\d+)", inside)
-        if found and name in _NUMBERS:
+        decimal = re.fullmatch(r"(-?\d+),(\d+)", inside)
+        if decimal and name in _NUMBERS:
             raise TacitError(
                 "bad-parameter",
                 f"{name} {inside} has a decimal comma",
                 why="Tacit reads decimal points only; a comma could also separate two numbers",
-                fix=f"{name} {found[1]}.{found[2]}",
+                fix=f"{name} {decimal[1]}.{decimal[2]}",
             )
 
 
-def _end(status: int, code: str, what: str, why: str, words: str, fix: Fix | None = None) -> NoReturn:
+def _end(status: int, code: str, sentence: str, why: str, words: str, fix: Fix | None = None) -> NoReturn:
     """Print an error as one JSON value and exit."""
-    error = {"code": code, "what": what, "why": why, "fix": words, "fix_data": to_json(fix or Say(words))}
+    error = {"code": code, "what": sentence, "why": why, "fix": words, "fix_data": to_json(fix or Say(words))}
     typer.echo(json.dumps({"error": error}))
     sys.exit(status)

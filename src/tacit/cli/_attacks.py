@@ -80,20 +80,20 @@ def audit(
     """Attack a mechanism on the two inputs where it reveals most; exit status 1 means a broken promise."""
     from tacit.audit import audit as attack
 
-    known = _mechanisms()
-    if mechanism not in known:
-        fix = Choose(tuple(known), given=mechanism)
+    mechanisms = _mechanisms()
+    if mechanism not in mechanisms:
+        fix = Choose(tuple(mechanisms), given=mechanism)
         raise TacitError("bad-parameter", f"there is no mechanism {mechanism!r} to audit", fix=fix)
-    target = known[mechanism](epsilon, delta)
+    target = mechanisms[mechanism](epsilon, delta)
     at = delta if "gaussian" in mechanism else 0.0
-    found = attack(target, samples=samples, delta=at, confidence=confidence)
+    outcome = attack(target, samples=samples, delta=at, confidence=confidence)
     if as_json:
-        proven = {"epsilon_lower": found.epsilon_lower, "delta": at, "confidence": confidence}
-        show_json({"mechanism": mechanism, "claimed": epsilon, **proven, "holds": found.holds})
+        proven = {"epsilon_lower": outcome.epsilon_lower, "delta": at, "confidence": confidence}
+        show_json({"mechanism": mechanism, "claimed": epsilon, **proven, "holds": outcome.holds})
     else:
         typer.echo(repr(target))
-        typer.echo(repr(found))
-    if found.holds is False:
+        typer.echo(repr(outcome))
+    if outcome.holds is False:
         raise typer.Exit(1)
 
 
@@ -180,8 +180,8 @@ def _run(attack: Attack, epsilons: list[float] | None, k: int | None, trials: in
     elif epsilons:
         options["epsilons"] = epsilons
     run = getattr(room, attack.name, None) or getattr(room, f"{attack.name}_attack")
-    found: Result = run(**options)
-    return found
+    outcome: Result = run(**options)
+    return outcome
 
 
 def _summary(results: dict[Attack, Result]) -> Report:

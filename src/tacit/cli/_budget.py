@@ -61,11 +61,11 @@ def block_lines(ledger: Ledger, account: Account) -> list[BlockLine]:
 
 def blocks_to_json(ledger: Ledger, account: Account) -> list[dict[str, object]]:
     """Return the fullest blocks of an account as JSON values, at most a thousand."""
-    found = list(ledger.blocks(account).items())[:_LISTED] if account.blocks is not None else []
-    lefts = [ledger.remaining(account, block=name) for name, _ in found]
+    listed_blocks = list(ledger.blocks(account).items())[:_LISTED] if account.blocks is not None else []
+    lefts = [ledger.remaining(account, block=name) for name, _ in listed_blocks]
     return [
         {"block": name, "spent": amount_facts(spend), "left": amount_facts(left)}
-        for (name, spend), left in zip(found, lefts, strict=True)
+        for (name, spend), left in zip(listed_blocks, lefts, strict=True)
     ]
 
 
@@ -116,11 +116,11 @@ def status(where: LedgerArgument = None, *, key: KeyFileOption = None, as_json: 
         accounts, sealed, refusal = ledger.accounts(), ledger.sealed, ledger.refusal
         stopped = None if refusal is None else refusal.what
         if as_json:
-            listed = [
+            rows = [
                 _facts(one) | {"more_like_the_last": _more(ledger, one)} | _blocks(ledger, one)
                 for one in accounts
             ]
-            print_json({"ledger": ledger.name, "sealed": sealed, "refusal": stopped, "accounts": listed})
+            print_json({"ledger": ledger.name, "sealed": sealed, "refusal": stopped, "accounts": rows})
             return
         blocks = {account.id: block_lines(ledger, account) for account in accounts}
         more = {account.id: _more(ledger, account) for account in accounts}
@@ -146,31 +146,37 @@ def _table(
     """Lay out one line for each account, and one for each of its fullest blocks."""
     table = Table(box=None, header_style="dim", pad_edge=False)
     narrow = Console().width < 72  # too narrow for a bar
-    counted = any(count is not None for count in more.values())
+    has_counts = any(count is not None for count in more.values())
     stops = any(account.expires is not None or account.frozen for account in accounts)
     titles = (
         "account",
         "protects",
         "left of the budget",
         "",
-        *(["more charges like the latest"] if counted else []),
+        *(["more charges like the latest"] if has_counts else []),
     )
     for title in (*titles, *([""] if stops else [])):
         table.add_column(title)
     for account in sorted(accounts, key=lambda one: one.path[::-1]):
         lines = blocks[account.id]
-        whole = Text("" if lines else str(account.filter.remaining))
+        remaining_text = Text("" if lines else str(account.filter.remaining))
         table.add_row(
             Text("  " * (len(account.path) - 1) + printable(account.name)),
             Text(printable(account.unit)),
-            whole,
+            remaining_text,
             Text() if lines or narrow else bar(share_left(account.filter), 16),
-            *([Text("" if (count := more[account.id]) is None else f"{count:,}")] if counted else []),
+            *([Text("" if (count := more[account.id]) is None else f"{count:,}")] if has_counts else []),
             *([Text(_until(account))] if stops else []),
         )
-        for label, left in lines:
-            drawn = bar(share_of(left, account.filter), 16) if left is not None and not narrow else Text()
-            table.add_row(Text("  " * len(account.path) + label), Text(), Text(str(left or "")), drawn)
+        for label, remaining in lines:
+            share_bar = (
+                bar(share_of(remaining, account.filter), 16)
+                if remaining is not None and not narrow
+                else Text()
+            )
+            table.add_row(
+                Text("  " * len(account.path) + label), Text(), Text(str(remaining or "")), share_bar
+            )
     return table
 
 
@@ -189,8 +195,8 @@ def verify(
         report = ledger.verify(witness=witness)
     if as_json:
         head = {"count": report.head.count, "hash": report.head.hash}
-        found = {"ok": report.ok, "complete": report.complete, "entries": report.entries, "head": head}
-        print_json({**found, "problems": list(report.problems)})
+        document = {"ok": report.ok, "complete": report.complete, "entries": report.entries, "head": head}
+        print_json({**document, "problems": list(report.problems)})
     else:
         Console().print(Text(str(report), style="green" if report.ok else "red"))
         if report.ok and not report.complete:
@@ -232,18 +238,18 @@ def last_day(expires: datetime) -> str:
     from datetime import UTC, timedelta
 
     moment = expires.astimezone(UTC)
-    last = moment - timedelta(microseconds=1)
-    return f"{last:%Y-%m-%d}" if last.date() != moment.date() else f"{moment:%Y-%m-%d %H:%M}"
+    final_moment = moment - timedelta(microseconds=1)
+    return f"{final_moment:%Y-%m-%d}" if final_moment.date() != moment.date() else f"{moment:%Y-%m-%d %H:%M}"
 
 
 def _facts(account: Account) -> dict[str, object]:
-    left, spent = account.filter.remaining, account.filter
+    remaining, spent = account.filter.remaining, account.filter
     return {
         "name": account.name,
         **account.facts(),
         "budget": account.budget.to_json(),
         "spent": amount_facts(spent),
-        "left": amount_facts(left),
+        "left": amount_facts(remaining),
     }
 
 
@@ -256,12 +262,14 @@ def share_left(filter_: Filter) -> float:
     return share_of(filter_.remaining, filter_)
 
 
-def share_of(left: Remaining, filter_: Filter) -> float:
+def share_of(remaining: Remaining, filter_: Filter) -> float:
     """Return what is left as a share of the largest charge that fitted at first."""
     start = type(filter_).start(filter_.budget).remaining
-    if filter_.budget.rho is not None and start.rho and left.rho is not None:
-        return float(left.rho / start.rho)
-    return float(left.epsilon / start.epsilon) if start.epsilon and left.epsilon is not None else 0.0
+    if filter_.budget.rho is not None and start.rho and remaining.rho is not None:
+        return float(remaining.rho / start.rho)
+    return (
+        float(remaining.epsilon / start.epsilon) if start.epsilon and remaining.epsilon is not None else 0.0
+    )
 
 
 def bar(share: float, width: int) -> Text:
@@ -300,14 +308,14 @@ def burn_down(
     if plot is not None:
         write_file(plot, _figure(name, points).save, "the picture")
     if as_json:
-        print_json([{"at": at, "left": left} for at, left in points])
+        print_json([{"at": at, "left": share} for at, share in points])
         return
     table = Table(box=None, header_style="dim", pad_edge=False)
     table.add_column("when (UTC)")
     table.add_column(Text(f"left of {name}"))
     table.add_column("", justify="right")
-    for at, left in _thinned(points, 24):
-        table.add_row(at[:19].replace("T", " "), bar(left, _WIDTH), percent(left))
+    for at, share in _thinned(points, 24):
+        table.add_row(at[:19].replace("T", " "), bar(share, _WIDTH), percent(share))
     Console().print(table)
     if divided:
         typer.echo("left for questions about all of the data; tacit budget shows what is left of the blocks")
@@ -326,8 +334,8 @@ def _thinned(items: list[_T], about: int) -> list[_T]:
 
 def _figure(name: str, points: list[tuple[str, float]]) -> Figure:
     days = [days_of(datetime.fromisoformat(at)) for at, _ in points]
-    left = [share for _, share in points]
-    steps = ChartSeries("steps", [*days, *days[-1:]], left, [0.0] * len(left), left)
+    shares = [share for _, share in points]
+    steps = ChartSeries("steps", [*days, *days[-1:]], shares, [0.0] * len(shares), shares)
     chart = Chart((steps,), ChartAxis(kind="dates"), ChartAxis("left", kind="shares", ends=(0.0, 1.02)))
     return Figure(f"Budget of {printable(name)}", (chart,))
 
@@ -364,8 +372,8 @@ def history(
     """Show who asked what, the cost, and what the curator changed; --json and export show every entry."""
     skipped = frozenset() if as_json else _SILENT
     with open_ledger(find_ledger(where), key) as ledger:
-        read = _latest if after is None else _following
-        entries, more = read(ledger, account, limit, skipped, after or 0)
+        read_page = _latest if after is None else _following
+        entries, more = read_page(ledger, account, limit, skipped, after or 0)
         if as_json:
             print_json([entry.to_json() for entry in entries])
             return
@@ -414,8 +422,8 @@ def _below_each_other(lines: list[dict[str, str]], width: int) -> Text:
     """Write the parts of an entry below each other where a terminal is too narrow for a table."""
     text = Text()
     for line in lines:
-        named = {"account ": line["account"], "": line["cost"], "who: ": line["who"]}
-        facts = "; ".join(f"{name}{value}" for name, value in named.items() if value)
+        cells = {"account ": line["account"], "": line["cost"], "who: ": line["who"]}
+        facts = "; ".join(f"{name}{value}" for name, value in cells.items() if value)
         text.append(f"{line['entry']:>5}  {line['when (UTC)']} UTC\n")
         for part in (line["what"], facts, line["purpose"] and f"purpose: {line['purpose']}"):
             for row in textwrap.wrap(part, max(width - 7, 20), break_long_words=False):
@@ -428,14 +436,14 @@ def _following(
     ledger: Ledger, account: str | None, limit: int, skipped: frozenset[str], after: int
 ) -> tuple[list[Entry], bool]:
     """Return a page of entries, and whether there are more; the log is read only as far as needed."""
-    found: list[Entry] = []
-    while len(found) <= limit:
+    entries: list[Entry] = []
+    while len(entries) <= limit:
         page = ledger.history(account, after=after, limit=limit + 1)
-        found += [entry for entry in page if entry.kind not in skipped]
+        entries += [entry for entry in page if entry.kind not in skipped]
         if len(page) <= limit:
             break
         after = page[-1].seq
-    return found[:limit], len(found) > limit
+    return entries[:limit], len(entries) > limit
 
 
 def _latest(
@@ -459,19 +467,19 @@ def _stored(ledger: Ledger, account: str | None, entries: list[Entry]) -> Counte
     """Count the stored instalments of each run that is shown; without a run, nothing more is read."""
     runs = [entry.seq for entry in entries if entry.kind == "run"]
     later = ledger.history(account, after=min(runs)) if runs else []
-    kept = (entry.body for entry in later if entry.kind == "release" and "part" in entry.body)
-    return Counter(int(str(body["receipt"])) for body in kept)
+    instalments = (entry.body for entry in later if entry.kind == "release" and "part" in entry.body)
+    return Counter(int(str(body["receipt"])) for body in instalments)
 
 
 def _what(entry: Entry, stored: int | None) -> str:
     """Say what an entry is about; of a run, how many instalments it has and how many are stored if known."""
-    asked = f": {printable(entry.asked)}" if entry.asked else _change(entry)
+    question = f": {printable(entry.asked)}" if entry.asked else _change(entry)
     parts = entry.body.get("parts")
     if not isinstance(parts, int):
-        return _KINDS.get(entry.kind, entry.kind) + asked
+        return _KINDS.get(entry.kind, entry.kind) + question
     kind = "run seen" if entry.kind == "view" else _KINDS[entry.kind]
     done = f", {stored:,} stored" if entry.kind == "run" and stored is not None else ""
-    return f"{kind}{asked} ({parts:,} {'instalment' if parts == 1 else 'instalments'}{done})"
+    return f"{kind}{question} ({parts:,} {'instalment' if parts == 1 else 'instalments'}{done})"
 
 
 def _change(entry: Entry) -> str:

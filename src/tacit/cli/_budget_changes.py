@@ -61,12 +61,12 @@ def open_account(
             why="an account below a dataset has the dataset's unit; an account above datasets must name it",
             fix="--parent DATASET, or --unit COLUMN",
         )
-    first = where is None and parent is None  # tacit.toml names the ledger, and this is its first account
+    is_first = where is None and parent is None  # tacit.toml names the ledger, and this is its first account
     budget = _budget(epsilon, delta, rho)
-    with open_ledger(find_ledger(where), key, create=first) as ledger:
-        made = ledger.create_account(account, parent=parent, unit=unit, budget=budget)
-    place = "" if parent is None else f" below {printable(parent)}"
-    report_account(made, f"opened {printable(account)}{place}", as_json=as_json)
+    with open_ledger(find_ledger(where), key, create=is_first) as ledger:
+        account_opened = ledger.create_account(account, parent=parent, unit=unit, budget=budget)
+    below = "" if parent is None else f" below {printable(parent)}"
+    report_account(account_opened, f"opened {printable(account)}{below}", as_json=as_json)
 
 
 @budget.command()
@@ -85,11 +85,11 @@ def grow(
     """Record a larger budget; values that you do not give stay as they are. Write it into tacit.toml too."""
     with open_ledger(find_ledger(where), key) as ledger:
         old = ledger.account(account).budget
-        kept = {"epsilon": old.epsilon, "delta": old.delta, "rho": old.rho}
-        given = {"epsilon": epsilon, "delta": delta, "rho": rho}
-        larger = _budget(**{name: kept[name] if value is None else value for name, value in given.items()})  # type: ignore[arg-type]
-        made = ledger.grow(account, larger, statement=statement, who=who)
-    report_account(made, f"raised the budget of {printable(account)}", as_json=as_json)
+        before = {"epsilon": old.epsilon, "delta": old.delta, "rho": old.rho}
+        amounts = {"epsilon": epsilon, "delta": delta, "rho": rho}
+        larger = _budget(**{name: before[name] if new is None else new for name, new in amounts.items()})  # type: ignore[arg-type]
+        grown = ledger.grow(account, larger, statement=statement, who=who)
+    report_account(grown, f"raised the budget of {printable(account)}", as_json=as_json)
 
 
 @budget.command()
@@ -104,27 +104,27 @@ def refresh(
 ) -> None:
     """Start a total again from zero, because other people are in the data now: you state this on record."""
     with open_ledger(find_ledger(where), key) as ledger:
-        made = ledger.refresh(account, statement=statement, who=who)
-    report_account(made, f"started the total of {printable(account)} again", as_json=as_json)
+        refreshed = ledger.refresh(account, statement=statement, who=who)
+    report_account(refreshed, f"started the total of {printable(account)} again", as_json=as_json)
 
 
 def _budget(epsilon: float | None, delta: float | None, rho: float | None) -> Budget:
     from tacit.accounting import Budget
 
     if (epsilon is None) == (rho is None):
-        given = "neither is given" if epsilon is None else "both are given"
+        mistake = "neither is given" if epsilon is None else "both are given"
         raise TacitError(
-            "bad-parameter", f"a budget needs either --epsilon or --rho, but {given}", fix="--epsilon 0.5"
+            "bad-parameter", f"a budget needs either --epsilon or --rho, but {mistake}", fix="--epsilon 0.5"
         )
     return Budget(epsilon, 0 if delta is None else delta, rho=rho)
 
 
-def report_account(account: Account, what: str, *, as_json: bool) -> None:
+def report_account(account: Account, change: str, *, as_json: bool) -> None:
     """Say what was changed, and what the account has left."""
     if as_json:
         show_json({"account": account.name, "budget": account.budget, "left": str(account.filter.remaining)})
     else:
-        say(f"{what}: {budget_text(account.budget)}; left: {account.filter.remaining}")
+        say(f"{change}: {budget_text(account.budget)}; left: {account.filter.remaining}")
 
 
 @budget.command()
@@ -139,8 +139,8 @@ def freeze(
 ) -> None:
     """Stop every charge to an account and to the accounts below it; what was paid for stays readable."""
     with open_ledger(find_ledger(where), key) as ledger:
-        made = ledger.freeze(account, statement=statement, who=who)
-    report_account(made, f"froze {printable(account)}", as_json=as_json)
+        frozen = ledger.freeze(account, statement=statement, who=who)
+    report_account(frozen, f"froze {printable(account)}", as_json=as_json)
 
 
 @budget.command()
@@ -155,8 +155,8 @@ def unfreeze(
 ) -> None:
     """Allow charges to a frozen account again."""
     with open_ledger(find_ledger(where), key) as ledger:
-        made = ledger.unfreeze(account, statement=statement, who=who)
-    report_account(made, f"unfroze {printable(account)}", as_json=as_json)
+        unfrozen = ledger.unfreeze(account, statement=statement, who=who)
+    report_account(unfrozen, f"unfroze {printable(account)}", as_json=as_json)
 
 
 @budget.command()
@@ -175,11 +175,13 @@ def expires(
 
     day = _day(on)
     with open_ledger(find_ledger(where), key) as ledger:
-        made = ledger.set_expiry(account, day, statement=statement, who=who)
-    last = "never expires" if day is None else f"can be charged until the end of {day.isoformat()} (UTC)"
-    if made.expires is not None and made.expires <= datetime.now(UTC):
-        last = f"has expired (its last day was {on})"
-    report_account(made, f"{printable(account)} {last}", as_json=as_json)
+        changed = ledger.set_expiry(account, day, statement=statement, who=who)
+    expiry_words = (
+        "never expires" if day is None else f"can be charged until the end of {day.isoformat()} (UTC)"
+    )
+    if changed.expires is not None and changed.expires <= datetime.now(UTC):
+        expiry_words = f"has expired (its last day was {on})"
+    report_account(changed, f"{printable(account)} {expiry_words}", as_json=as_json)
 
 
 @budget.command()

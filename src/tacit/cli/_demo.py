@@ -61,10 +61,10 @@ def demo(
     ] = Path("tacit-demo"),
 ) -> None:
     """Declare, plan, release, verify, attack: the main job on synthetic visits, in under a minute."""
-    place = _new_folder(folder)
+    target = _new_folder(folder)
     _set_apart()
     show = Console(highlight=False, width=min(_WIDTH, Console().width))
-    _copy(place / "visits.csv")
+    _copy(target / "visits.csv")
     _say(
         show,
         "Tacit, end to end",
@@ -73,8 +73,8 @@ def demo(
         "You can type every line after $ yourself (tacit init then needs --force, because its file exists):",
     )
     show.print(Text("$ source .venv/bin/activate  # after make demo, once in each terminal", style="cyan"))
-    show.print(Text(f"$ cd {place}", style="cyan"))
-    with contextlib.chdir(place):
+    show.print(Text(f"$ cd {target}", style="cyan"))
+    with contextlib.chdir(target):
         _say(show, "1  Declare", "The curator declares who is protected and what is public. No data is read.")
         _run(show, *_init())
         _say(show, "2  Plan and release", "In Python. The plan comes first and shows what you will get.")
@@ -99,11 +99,11 @@ def demo(
         )
         compare(show, _EPSILON)
     show.print(Text("$ tacit lab     all attacks", style="cyan"))
-    files = ", ".join(sorted(file.name for file in place.iterdir() if not file.name.startswith("tacit.")))
+    files = ", ".join(sorted(file.name for file in target.iterdir() if not file.name.startswith("tacit.")))
     _say(
         show,
         "Yours to keep",
-        f"{place}: {files}, tacit.toml and the ledger. "
+        f"{target}: {files}, tacit.toml and the ledger. "
         "Next: your own CSV in ten minutes, docs/tutorial/ten_minutes.md. "
         "If your terminal does not find tacit: source .venv/bin/activate, in the project's folder.",
     )
@@ -112,18 +112,18 @@ def demo(
 def _new_folder(folder: Path) -> Path:
     """Make the folder, with a number if it exists, so that nobody's results are overwritten."""
     for number in range(1, 1000):
-        place = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
+        candidate = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
         try:
-            place.mkdir(parents=True)
+            candidate.mkdir(parents=True)
         except FileExistsError:
             continue
         except OSError as problem:
             raise TacitError(
                 "cannot-write",
-                f"the folder {place} could not be made: {problem.strerror}",
+                f"the folder {candidate} could not be made: {problem.strerror}",
                 fix="--folder /tmp/tacit-demo",
             ) from None
-        return place
+        return candidate
     raise TacitError("cannot-write", f"{folder} and 998 more folders exist already", fix="--folder another")
 
 
@@ -193,11 +193,11 @@ def compare(show: Console, epsilon: float) -> None:
 
     exact = lab.differencing_attack(epsilons=[epsilon])
     table = lab.homogeneity_attack(epsilons=[epsilon])
-    who, everyone, without, has = exact.example
+    person, everyone, without, has = exact.example
     verdict = "has the condition" if has else "does not have it"
     show.print(
         Text(
-            f"\nExact answers: {everyone:,} people have the condition. Without people with {who}, "
+            f"\nExact answers: {everyone:,} people have the condition. Without people with {person}, "
             f"the count is {without:,}. Only one person fits that description, and {verdict}."
         )
     )

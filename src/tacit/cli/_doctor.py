@@ -154,13 +154,13 @@ def _ledger(where: str) -> str:
     from tacit.ledger import Ledger
 
     with Ledger.open(where, create=False) as ledger:
-        found = ledger.verify()
+        report = ledger.verify()
         sealed = ledger.sealed
     if sealed is not None:
         raise ArithmeticError(f"sealed: {sealed}")
-    if not found.ok:
-        raise ArithmeticError("; ".join(found.problems))
-    return str(found)
+    if not report.ok:
+        raise ArithmeticError("; ".join(report.problems))
+    return str(report)
 
 
 def _integers() -> str:

@@ -80,10 +80,10 @@ def explain(
     if error is not None:
         if any(given is not None for given in (epsilon, rho, delta, certificate, html)):
             raise _not_one_question()
-        wanted = room.tradeoff(statistic or "count", error=error, n=n, bounds=bounds, confidence=confidence)
-        _show(wanted, plot, as_json=as_json)
+        tradeoff = room.tradeoff(statistic or "count", error=error, n=n, bounds=bounds, confidence=confidence)
+        _show(tradeoff, plot, as_json=as_json)
         if not as_json:
-            say("", wanted.chart())
+            say("", tradeoff.chart())
     else:
         meaning = room.explain(
             _subject(epsilon, delta, rho, certificate),
@@ -96,8 +96,8 @@ def explain(
         if html is not None:
             write_file(html, meaning.save_html, "the page", "--html")
         _show(meaning, plot, as_json=as_json)
-    written = [] if as_json else [path for path in (html, plot) if path is not None]
-    for path in written:
+    files = [] if as_json else [path for path in (html, plot) if path is not None]
+    for path in files:
         say(f"\nwritten: {path}")
 
 
@@ -114,10 +114,10 @@ def _show(result: Explanation | Tradeoff, plot: Path | None, *, as_json: bool) -
 def _only_certificate(file: Path | None, certificate: Path | None) -> Path | None:
     if file is not None and certificate is not None:
         raise _not_one_question()
-    given = file or certificate
-    if given is not None and not given.is_file():
-        raise _no_file(given)
-    return given
+    path = file or certificate
+    if path is not None and not path.is_file():
+        raise _no_file(path)
+    return path
 
 
 def _no_file(certificate: Path) -> TacitError:

@@ -65,13 +65,13 @@ class Terms(Total, Asker):
 
     def begin(self, source: Path, name: str = "") -> str:
         """Return the dataset's name; later refusals use it."""
-        called = self.name or name or source.stem
-        note_dataset(None, None, called)
+        dataset_name = self.name or name or source.stem
+        note_dataset(None, None, dataset_name)
         note_ledger(self.ledger)
-        return called
+        return dataset_name
 
     def answer(
-        self, called: str, declare: Callable[..., Dataset], asked: Callable[[Any], Question[Any]],
+        self, dataset_name: str, declare: Callable[..., Dataset], ask: Callable[[Any], Question[Any]],
         files: OutputFiles, figures: Callable[[Release[Any]], Mapping[str, object]],
     ) -> None:  # fmt: skip
         """Show the plan of a question; or charge the budget, answer, and show what is left.
@@ -90,36 +90,36 @@ class Terms(Total, Asker):
         goal = self.goal
         with Ledger.memory() as trial:  # a wrong question is refused before a ledger is made
             tried = given_budget(self.budget or 1, goal, self.budget_delta)
-            made = asked(declare(ledger=trial, budget=tried)).plan(**goal)
+            plan = ask(declare(ledger=trial, budget=tried)).plan(**goal)
             if self.plan:
-                _show_plan(made, left_now(called, self.ledger), as_json=self.as_json)
+                _show_plan(plan, left_now(dataset_name, self.ledger), as_json=self.as_json)
                 return
-            if made.instalments is not None:
+            if plan.instalments is not None:
                 raise TacitError(
                     "release-or-run", "the answer comes in instalments", fix=Say("add --plan, or use Python")
                 )
-            whole = whole_budget(called, self.ledger, self.budget, goal, self.budget_delta)
-            check_first_charge(called, self.ledger, made, trial)
+            budget = whole_budget(dataset_name, self.ledger, self.budget, goal, self.budget_delta)
+            check_first_charge(dataset_name, self.ledger, plan, trial)
         with Ledger.open(self.ledger) as ledger:
-            opened = declare(ledger=ledger, budget=whole)
-            release = asked(opened).plan(**goal).release(who=self.who, purpose=self.purpose)
-            left, notes = opened.remaining, opened.account_notes
+            dataset = declare(ledger=ledger, budget=budget)
+            release = ask(dataset).plan(**goal).release(who=self.who, purpose=self.purpose)
+            remaining, notes = dataset.remaining, dataset.account_notes
         files.save(release)
         if self.as_json:
             show_json({
-                **plan_facts(made), **figures(release), "certificate": dict(release.certificate.fields),
+                **plan_facts(plan), **figures(release), "certificate": dict(release.certificate.fields),
                 "files": [str(path) for _, path in files.asked],
-                "left": amount_facts(left),
+                "left": amount_facts(remaining),
             })  # fmt: skip
             return
-        say(repr(release), f"left: {left}", *notes)
+        say(repr(release), f"left: {remaining}", *notes)
         files.report()
 
 
-def _show_plan(made: Plan[Any], left: list[str], *, as_json: bool) -> None:
+def _show_plan(plan: Plan[Any], remaining: list[str], *, as_json: bool) -> None:
     from tacit.core import plan_text
 
-    show_json(plan_facts(made)) if as_json else say(plan_text(made, left=False), *left)
+    show_json(plan_facts(plan)) if as_json else say(plan_text(plan, left=False), *remaining)
 
 
 def rows_of(release: Release[Any]) -> dict[str, object]:
@@ -143,11 +143,11 @@ class DeclaredOptions(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the declared options, and those of every such command."""
-        own = super().get_params(ctx)
-        for one in own:
-            if isinstance(one, TyperArgument) and one.name == "ask":
-                one.help = f"One of: {', '.join([*self.questions, *self.also])}."
-        return [*self._options, *own]
+        parameters = super().get_params(ctx)
+        for parameter in parameters:
+            if isinstance(parameter, TyperArgument) and parameter.name == "ask":
+                parameter.help = f"One of: {', '.join([*self.questions, *self.also])}."
+        return [*self._options, *parameters]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read what was typed. An option that nobody declared is a bad argument, as elsewhere."""
@@ -164,10 +164,10 @@ class DeclaredOptions(TyperCommand):
         """The questions that can be typed, by their names in the command."""
         from tacit.core import questions_of
 
-        known = questions_of(self.kind) if self.declared else declared_kind(self.kind).questions
+        questions = questions_of(self.kind) if self.declared else declared_kind(self.kind).questions
         return {
             one.name.replace("_", "-"): one
-            for one in known
+            for one in questions
             if one.name in (self.named or [one.name]) and (one.served or not self.declared)
             if all(_typed(argument) for argument in one.arguments if argument.needed)
         }
@@ -175,17 +175,22 @@ class DeclaredOptions(TyperCommand):
     @cached_property
     def arguments(self) -> dict[str, tuple[Argument, str]]:
         """Each declared argument or fact that can be typed, with its option, by its name as a parameter."""
-        taken = {option for one in self.params for option in one.opts} | {"--help"}
-        found: dict[str, tuple[Argument, str]] = {}
+        used_options = {option for one in self.params for option in one.opts} | {"--help"}
+        arguments: dict[str, tuple[Argument, str]] = {}
         facts = declared_kind(self.kind).facts if self.declared else ()
-        asked = [one for question in self.questions.values() for one in question.arguments]
-        for start, argument in [(_FACT, one) for one in facts] + [(_ASKED, one) for one in asked]:
+        question_arguments = [one for question in self.questions.values() for one in question.arguments]
+        for start, argument in [(_FACT, one) for one in facts] + [
+            (_ASKED, one) for one in question_arguments
+        ]:
             name = start + argument.name
-            if name not in found and _typed(argument) is not None:
+            if name not in arguments and _typed(argument) is not None:
                 option = "--" + self.renamed.get(argument.name, argument.name).replace("_", "-")
-                found[name] = argument, f"--{name.replace('_', '-')}" if option in taken else option
-                taken.add(found[name][1])
-        return found
+                arguments[name] = (
+                    argument,
+                    f"--{name.replace('_', '-')}" if option in used_options else option,
+                )
+                used_options.add(arguments[name][1])
+        return arguments
 
     @cached_property
     def _options(self) -> list[TyperOption]:
@@ -202,7 +207,7 @@ def _typed(argument: Argument) -> Parameter | None:
 def _option(name: str, argument: Argument, option: str) -> TyperOption:
     accepts: Any = _typed(argument)
     flag = isinstance(accepts, Flag)
-    what = argument.words or accepts.words
+    words = argument.words or accepts.words
     more = "" if flag or not argument.words else f" ({accepts.words})"
     if isinstance(argument.default, str | int | Fraction) and not flag:
         default = argument.default
@@ -213,7 +218,7 @@ def _option(name: str, argument: Argument, option: str) -> TyperOption:
             f"{option}/--no-{option[2:]}" if flag else option,
             *([option[1:]] * (len(option) == 3)),
         ],
-        help=f"{what[0].upper()}{what[1:]}{more}.",
+        help=f"{words[0].upper()}{words[1:]}{more}.",
         type=bool if flag else str,
         default=None,
     )
@@ -237,11 +242,11 @@ class Given(Further):
         defaults
             Arguments that the command gives where they were left out.
         """
-        known: dict[str, QuestionKind[Any]] = self.command.questions
-        if name and name not in known:
-            named = (*known, *self.command.also)
-            raise bad_parameter("QUESTION", "one of those below", name, fix=Choose(named, given=name))
-        kind = known[name] if name else next(iter(known.values()))
+        questions: dict[str, QuestionKind[Any]] = self.command.questions
+        if name and name not in questions:
+            names = (*questions, *self.command.also)
+            raise bad_parameter("QUESTION", "one of those below", name, fix=Choose(names, given=name))
+        kind = questions[name] if name else next(iter(questions.values()))
         arguments = {**defaults, **self._read(_ASKED, kind.arguments, f"with {name}")}
         kind.read(arguments)  # refuses what is missing
         return lambda dataset: getattr(dataset, kind.name)(**arguments)
@@ -249,15 +254,15 @@ class Given(Further):
     def facts(self) -> dict[str, Any]:
         """Read the facts of the dataset."""
         facts = declared_kind(self.command.kind).facts
-        read = self._read(_FACT, facts)
-        for one in facts:
-            if one.needed and one.name not in read:
+        values = self._read(_FACT, facts)
+        for fact in facts:
+            if fact.needed and fact.name not in values:
                 raise bad_parameter(
-                    one.name, one.accepts.words, None, fix=Set(**{one.name: one.accepts.example})
+                    fact.name, fact.accepts.words, None, fix=Set(**{fact.name: fact.accepts.example})
                 )
-        return read
+        return values
 
-    def _read(self, start: str, known: Sequence[Argument], where: str = "") -> dict[str, Any]:
+    def _read(self, start: str, arguments: Sequence[Argument], where: str = "") -> dict[str, Any]:
         """Read what was typed for these; refuse what was typed for others."""
         every: Mapping[str, tuple[Argument, str]] = self.command.arguments
         note_options({argument.name: option for argument, option in every.values()})
@@ -266,7 +271,7 @@ class Given(Further):
             for name, value in self.values.items()
             if name.startswith(start) and value is not None
         }
-        accepts: dict[str, Any] = {one.name: _typed(one) for one in known}
+        accepts: dict[str, Any] = {one.name: _typed(one) for one in arguments}
         for name, value in typed.items():
             if name not in accepts:
                 option = every[start + name][1]
@@ -313,11 +318,11 @@ class _Kinds(TyperGroup):
         del ctx
         if (kind := _kind(cmd_name)) is None:
             return None
-        alone = typer.Typer(add_completion=False)
+        app_of_kind = typer.Typer(add_completion=False)
         summary = f"Ask {kind.label}; the same question again is free."
-        alone.command(cmd_name, cls=asks(cmd_name, declared=True), help=summary)(with_options(_ask))
-        made: TyperCommand = typer.main.get_command(alone)  # type: ignore[assignment]
-        return made
+        app_of_kind.command(cmd_name, cls=asks(cmd_name, declared=True), help=summary)(with_options(_ask))
+        command: TyperCommand = typer.main.get_command(app_of_kind)  # type: ignore[assignment]
+        return command
 
 
 def _kind(name: str) -> DatasetKind | None:
@@ -349,7 +354,7 @@ def _ask(
     ] = None,
 ) -> None:  # fmt: skip
     files.check(".json")
-    called = terms.begin(source)
+    dataset_name = terms.begin(source)
     if files.plot is not None:
         raise bad_parameter(
             "--plot", "omitted", files.plot, fix=Say("write --out answer.json, and draw that")
@@ -362,9 +367,13 @@ def _ask(
     def declared(*, ledger: Ledger, budget: Budget) -> Dataset:
         declare: Any = kind.declare
         priced = {**policy, "budget": budget_parts(budget)}
-        made: Dataset = declare(source, name=called, policy=priced, facts=facts, ledger=ledger)
-        return made
+        dataset: Dataset = declare(source, name=dataset_name, policy=priced, facts=facts, ledger=ledger)
+        return dataset
 
     terms.answer(
-        called, declared, given.question(ask), files, lambda release: {"release": release.content.to_json()}
+        dataset_name,
+        declared,
+        given.question(ask),
+        files,
+        lambda release: {"release": release.content.to_json()},
     )

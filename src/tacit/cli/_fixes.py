@@ -365,8 +365,8 @@ def _declare(fix: Declare, context: CommandContext) -> str:
         return f"call the dataset {value} in tacit.toml: [datasets.{toml_key(str(value))}]"
     name = context.dataset or ("" if section else fix.column) or "NAME"
     key = toml_key(fix.column if section else fix.fact)
-    written = "[LOW, HIGH]" if a_range else toml_value(value)
-    return f"{_place(context, name, section, key)}: {key} = {written}{note}"
+    text = "[LOW, HIGH]" if a_range else toml_value(value)
+    return f"{_place(context, name, section, key)}: {key} = {text}{note}"
 
 
 def _place(context: CommandContext, dataset: str, section: str, key: str) -> str:
@@ -401,8 +401,8 @@ def _value(fix: Declare) -> object:
 
 def _choose(names: Sequence[str], close: str, context: CommandContext) -> str:
     write = sql_name if context.sql else typed
-    listed = f"one of: {', '.join(map(write, names[:MOST_NAMES]))}" + more_names(names)
-    return f"{write(close)}? {listed}" if close else listed
+    choices = f"one of: {', '.join(map(write, names[:MOST_NAMES]))}" + more_names(names)
+    return f"{write(close)}? {choices}" if close else choices
 
 
 def _either(fixes: Sequence[Fix], context: CommandContext, code: str) -> str:
@@ -414,21 +414,23 @@ def _either(fixes: Sequence[Fix], context: CommandContext, code: str) -> str:
 
 def _keys_needed(fixes: Sequence[Fix], context: CommandContext) -> str:
     """Name every group that lacks keys; offer a delta only where the budget has one."""
-    asked = [fix for fix in fixes if isinstance(fix, Declare)]
-    given = [fix.values["keys"] for fix in fixes if isinstance(fix, Set) and "keys" in fix.values]
-    asked += [
+    declarations = [fix for fix in fixes if isinstance(fix, Declare)]
+    key_options = [fix.values["keys"] for fix in fixes if isinstance(fix, Set) and "keys" in fix.values]
+    declarations += [
         Declare("keys", v, column=str(c))
-        for keys in given
+        for keys in key_options
         if isinstance(keys, Mapping)
         for c, v in keys.items()
     ]
-    missing = [fix for fix in asked if fix.column not in context.keyed] or asked
-    read = [fix for fix in missing if isinstance(fix.value, str)]  # an option cannot name a public table
-    listed = [fix for fix in missing if fix not in read]
-    words = " ".join(fact_option("keys", fix.column, _value(fix)) for fix in listed)
-    words = " and ".join([*([words] if words else []), *(_declare(fix, context) for fix in read)])
+    missing = [fix for fix in declarations if fix.column not in context.keyed] or declarations
+    from_tables = [
+        fix for fix in missing if isinstance(fix.value, str)
+    ]  # an option cannot name a public table
+    from_lists = [fix for fix in missing if fix not in from_tables]
+    words = " ".join(fact_option("keys", fix.column, _value(fix)) for fix in from_lists)
+    words = " and ".join([*([words] if words else []), *(_declare(fix, context) for fix in from_tables)])
     file = context.config
-    if file is not None and not read and all(has_line(file, toml_key(fix.column)) for fix in missing):
+    if file is not None and not from_tables and all(has_line(file, toml_key(fix.column)) for fix in missing):
         words += f" (or once for all questions in {file}, under {_heading(context.dataset, 'keys')})"
     delta = next((fix for fix in fixes if isinstance(fix, Set) and "delta" in fix.values), None)
     if context.delta and delta is not None:

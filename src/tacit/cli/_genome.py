@@ -63,13 +63,13 @@ def _offer(name: str, question: str, summary: str, *more: str) -> None:
         clusters: _GenomeClusters = None, cluster_names: _GenomeNames = None, people: _GenomePeople = None,
     ) -> None:  # fmt: skip
         files.check(*more, ".csv", ".parquet")
-        called = terms.begin(cohort, cohort_name(cohort))
+        dataset_name = terms.begin(cohort, cohort_name(cohort))
         declare = partial(
-            open_cohort, cohort, files, name=called, variants=variants, people=people,
+            open_cohort, cohort, files, name=dataset_name, variants=variants, people=people,
             clusters=None if clusters is None else read_labels("--clusters", clusters),
             cluster_names=None if cluster_names is None else [n.strip() for n in cluster_names.split(",")],
         )  # fmt: skip
-        terms.answer(called, declare, given.question(), files, rows_of)
+        terms.answer(dataset_name, declare, given.question(), files, rows_of)
 
 
 _offer(
@@ -90,13 +90,13 @@ def open_cohort(source: Path, files: OutputFiles, **facts: Any) -> Cohort:
     """Declare the cohort; refuse a VCF file of variants that are only numbered."""
     import tacit as tc
 
-    opened = tc.genotypes(source, **facts)
-    if opened.sites.numbered and any(path.suffix.lower() == ".vcf" for path in files.out or ()):
+    opened_cohort = tc.genotypes(source, **facts)
+    if opened_cohort.sites.numbered and any(path.suffix.lower() == ".vcf" for path in files.out or ()):
         raise TacitError(
             "bad-parameter", "a VCF file needs the chromosome, position and alleles of each variant",
             why="the variants of this cohort are only numbered", fix=Say("--variants table.csv"),
         )  # fmt: skip
-    return opened
+    return opened_cohort
 
 
 def cohort_name(source: Path) -> str:
@@ -154,13 +154,13 @@ def top(
 ) -> None:
     """Choose the SNPs with the strongest association; protects genotypes; who is a case is public."""
     files.check()
-    called = terms.begin(cohort, cohort_name(cohort))
-    listed = read_labels("--status", status)
+    dataset_name = terms.begin(cohort, cohort_name(cohort))
+    labels = read_labels("--status", status)
     declare = partial(
-        open_cohort, cohort, files, name=called, variants=variants, phenotype=listed, status="public",
-        people=len(listed),
+        open_cohort, cohort, files, name=dataset_name, variants=variants, phenotype=labels, status="public",
+        people=len(labels),
     )  # fmt: skip
-    terms.answer(called, declare, given.question(k=5), files, rows_of)
+    terms.answer(dataset_name, declare, given.question(k=5), files, rows_of)
 
 
 @genome.command()
@@ -178,16 +178,16 @@ def summary(
 ) -> None:  # fmt: skip
     """Test every SNP against a phenotype; protects only phenotypes, so it has a separate account."""
     files.check(".tsv")
-    called = terms.begin(cohort, f"{cohort_name(cohort)} phenotypes")
+    dataset_name = terms.begin(cohort, f"{cohort_name(cohort)} phenotypes")
     declare = partial(
-        open_cohort, cohort, files, name=called, variants=variants, unit="phenotype",
+        open_cohort, cohort, files, name=dataset_name, variants=variants, unit="phenotype",
         phenotype=read_labels("--phenotype", phenotype),
         covariates=None if covariates is None else _columns(covariates),
     )  # fmt: skip
     listed = [one.strip() for one in adjust.split(",")] if adjust else ()
     scale = None if trait is None else _pair(trait)
     terms.answer(
-        called,
+        dataset_name,
         declare,
         lambda opened: opened.summary_statistics(covariates=listed, trait=scale),
         files,

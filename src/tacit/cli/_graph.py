@@ -68,76 +68,76 @@ def graph(
     import tacit as tc
 
     files.check()
-    called = terms.begin(edges)
+    dataset_name = terms.begin(edges)
     if not edges.exists():
         raise TacitError("unknown-table", f"there is no file {edges}", fix=Say("check its name and folder"))
     ends = _columns(columns)
     declare = partial(
-        tc.graph, edges, name=called, unit=unit, nodes=_nodes(nodes), degree_bound=degree_bound,
+        tc.graph, edges, name=dataset_name, unit=unit, nodes=_nodes(nodes), degree_bound=degree_bound,
         promised=promised, directed=directed, groups=_groups(group), weight=_weight(weight),
         mean_degree=mean_degree, source_column=ends[0], target_column=ends[1],
     )  # fmt: skip
     if ask == "verdict":
         _show_verdict(declare(budget=tc.Budget(epsilon=1)), terms)
     else:
-        terms.answer(called, declare, given.question(ask), files, rows_of)
+        terms.answer(dataset_name, declare, given.question(ask), files, rows_of)
 
 
-def _show_verdict(opened: Graph, terms: Terms) -> None:
+def _show_verdict(opened_graph: Graph, terms: Terms) -> None:
     if terms.epsilon is None:
         raise bad_parameter("--epsilon", "given with verdict", None, fix=Say("--epsilon 1"))
-    found = opened.verdict(epsilon=terms.epsilon)
+    verdict = opened_graph.verdict(epsilon=terms.epsilon)
     if terms.as_json:
-        show_json({"verdict": found.word, "text": found.text, "relative_error": found.relative_error})
+        show_json({"verdict": verdict.word, "text": verdict.text, "relative_error": verdict.relative_error})
         return
-    say(found.text)
+    say(verdict.text)
 
 
-def _columns(given: str | None) -> tuple[str | None, str | None]:
-    if given is None:
+def _columns(text: str | None) -> tuple[str | None, str | None]:
+    if text is None:
         return None, None
-    first, comma, second = given.partition(",")
-    if not comma or not first.strip() or not second.strip():
-        raise bad_parameter("--columns", "two names with a comma", given, fix=Say("--columns from,to"))
-    return first.strip(), second.strip()
+    source_column, comma, second = text.partition(",")
+    if not comma or not source_column.strip() or not second.strip():
+        raise bad_parameter("--columns", "two names with a comma", text, fix=Say("--columns from,to"))
+    return source_column.strip(), second.strip()
 
 
-def _nodes(given: str | None) -> int | list[str] | None:
+def _nodes(text: str | None) -> int | list[str] | None:
     """Read the number of nodes, or a file of their names."""
-    if given is None:
+    if text is None:
         return None
-    if given.startswith("@"):
-        return [line.strip() for line in _text(Path(given[1:])).splitlines() if line.strip()]
+    if text.startswith("@"):
+        return [line.strip() for line in _text(Path(text[1:])).splitlines() if line.strip()]
     try:
-        return int(given)
+        return int(text)
     except ValueError:
-        raise bad_parameter("--nodes", "a number, or @FILE", given, fix=Say("--nodes 1000")) from None
+        raise bad_parameter("--nodes", "a number, or @FILE", text, fix=Say("--nodes 1000")) from None
 
 
-def _groups(given: list[str] | None) -> dict[str, dict[str, str]] | None:
+def _groups(texts: list[str] | None) -> dict[str, dict[str, str]] | None:
     """Read files of nodes and labels, each with a header."""
     import csv
 
-    found: dict[str, dict[str, str]] = {}
-    for text in given or ():
+    groups: dict[str, dict[str, str]] = {}
+    for text in texts or ():
         name, equals, path = text.partition("=")
         if not equals or not name or not path:
             fix = Say("--group class=classes.csv")
             raise bad_parameter("--group", "a name and a file with = between them", text, fix=fix)
         rows = list(csv.reader(_text(Path(path)).splitlines()))[1:]
-        found[name] = {row[0].strip(): row[1].strip() for row in rows if len(row) > 1}
-    return found or None
+        groups[name] = {row[0].strip(): row[1].strip() for row in rows if len(row) > 1}
+    return groups or None
 
 
-def _weight(given: str | None) -> tuple[str, tuple[int, float]] | None:
-    if given is None:
+def _weight(text: str | None) -> tuple[str, tuple[int, float]] | None:
+    if text is None:
         return None
-    column, _, most = given.rpartition("=")
+    column, _, largest = text.rpartition("=")
     try:
-        return column, (0, float(most))
+        return column, (0, float(largest))
     except ValueError:
         fix = Say("--weight minutes=60")
-        raise bad_parameter("--weight", "COLUMN=LARGEST", given, fix=fix) from None
+        raise bad_parameter("--weight", "COLUMN=LARGEST", text, fix=fix) from None
 
 
 def _text(path: Path) -> str:

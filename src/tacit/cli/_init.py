@@ -108,8 +108,10 @@ def _listed(verb: str, count: int, lines: Sequence[int]) -> str:
     """Write how many lines were repaired or dropped, and the first of them."""
     if not count:
         return f"{verb}: no line"
-    shown = ", ".join(f"{line:,}" for line in lines[:_MAX_SHOWN]) + (", ..." if count > _MAX_SHOWN else "")
-    return f"{verb}: {count:,} {'line' if count == 1 else 'lines'} (line {shown})"
+    line_numbers = ", ".join(f"{line:,}" for line in lines[:_MAX_SHOWN]) + (
+        ", ..." if count > _MAX_SHOWN else ""
+    )
+    return f"{verb}: {count:,} {'line' if count == 1 else 'lines'} (line {line_numbers})"
 
 
 #: Shown as a comment where the curator gave no budget.
@@ -137,9 +139,9 @@ class Declaration:
         from tacit.ledger import Ledger
         from tacit.tables import read_config
 
-        whole = replace(self, budget=self.budget or {"epsilon": 1.0})
+        complete = replace(self, budget=self.budget or {"epsilon": 1.0})
         with Ledger.memory() as ledger:
-            read_config(whole.text(), folder).dataset(self.name, ledger=ledger)
+            read_config(complete.text(), folder).dataset(self.name, ledger=ledger)
 
     def text(self) -> str:
         """Write the file."""
@@ -204,12 +206,12 @@ class Declaration:
         ]
 
     def _types(self) -> list[str]:
-        known = {self.unit, *self.types, *self.bounds, *self.keys}
+        typed = {self.unit, *self.types, *self.bounds, *self.keys}
         return [
             "# KIND: number, text, boolean or date. Needed where a question does not make it clear.",
             self._heading("types"),
             *(f"{toml_key(column)} = {toml_text(kind)}" for column, kind in self.types.items()),
-            *(f'# {toml_key(column)} = "KIND"' for column in self.columns if column not in known),
+            *(f'# {toml_key(column)} = "KIND"' for column in self.columns if column not in typed),
         ]
 
     def _heading(self, section: str = "") -> str:
@@ -217,8 +219,8 @@ class Declaration:
 
     def _undeclared(self, kind: str, *declared: Mapping[str, object]) -> list[str]:
         """Return the columns that may be of a kind and are not among the declared ones."""
-        known = {column for facts in declared for column in facts}
-        return [column for column in self.could_be(kind) if column not in known]
+        declared_columns = {column for facts in declared for column in facts}
+        return [column for column in self.could_be(kind) if column not in declared_columns]
 
 
 _EXAMPLE = "tacit init visits.csv --unit patient_id"
@@ -278,16 +280,16 @@ def init(
     """
     _check_unit(data, unit, rows=rows)
     _check_target(config, force=force)
-    called = name or _default_name(data)
-    note_dataset(None, None, called)
+    dataset_name = name or _default_name(data)
+    note_dataset(None, None, dataset_name)
     reading = {"encoding": encoding, "dates": dates, "decimal": decimal, "separator": separator}
     source = _source(data, reading)
-    schema = _schema(data, called, source)
+    schema = _schema(data, dataset_name, source)
     known = [column for column, _ in schema]
     types = {column: kind for column, kind in schema if kind}
     types |= dict(read_column_option("--type", text, known) for text in kinds or ())
     draft = Declaration(
-        name=called,
+        name=dataset_name,
         source=_relative(data, config),
         unit=unit or "",
         ledger=ledger,
@@ -303,8 +305,8 @@ def init(
     write_file(config, lambda path: path.write_text(draft.text(), encoding="utf-8"), "the config", "--config")
     notes = _notes(unit, delta)
     if as_json:
-        written = {"written": str(config), "dataset": called, "columns": known, "types": types}
-        show_json({**written, "notes": notes})
+        summary = {"written": str(config), "dataset": dataset_name, "columns": known, "types": types}
+        show_json({**summary, "notes": notes})
         return
     columns = "1 column" if len(known) == 1 else f"{len(known)} columns"
     *advice, question = _next_steps(draft, config)
@@ -374,8 +376,8 @@ def _has_parquet_files(data: Path) -> bool:
 
 def _default_name(data: Path) -> str:
     """Return the name of the file or folder as SQL can write it; a pattern is called like its folder."""
-    named = [re.sub(r"\W+", "_", part).strip("_") for part in (data.stem, data.absolute().parent.name)]
-    return next((name for name in named if name), "data")
+    candidates = [re.sub(r"\W+", "_", part).strip("_") for part in (data.stem, data.absolute().parent.name)]
+    return next((name for name in candidates if name), "data")
 
 
 def _possible_units(data: Path) -> str:
@@ -483,8 +485,8 @@ def _relative(data: Path, config: Path) -> str:
 def _budget(epsilon: float | None, delta: float | None) -> dict[str, float]:
     if epsilon is None and delta is not None:
         raise TacitError("bad-parameter", "--delta needs --epsilon", fix="--epsilon 3 --delta 1e-6")
-    given = {"epsilon": epsilon, "delta": delta}
-    return {part: number for part, number in given.items() if number is not None}
+    amounts = {"epsilon": epsilon, "delta": delta}
+    return {part: number for part, number in amounts.items() if number is not None}
 
 
 def _next_steps(draft: Declaration, config: Path) -> Sequence[str]:
@@ -505,8 +507,8 @@ def _next_steps(draft: Declaration, config: Path) -> Sequence[str]:
             f"keys of the columns that you group by ({_few(could)}), if they are public: "
             f"{fact_option('keys', _example(draft, could), ['A', 'B'])}"
         )
-    place = "" if config == Path("tacit.toml") else f" --config {config}"
-    question = f'tacit plan "SELECT COUNT(*) AS n FROM {draft.name}" --epsilon 0.5{place}'  # noqa: S608 - shown
+    config_option = "" if config == Path("tacit.toml") else f" --config {config}"
+    question = f'tacit plan "SELECT COUNT(*) AS n FROM {draft.name}" --epsilon 0.5{config_option}'  # noqa: S608 - shown
     lines = [f"decide, in {config} or with options of tacit init --force:"] if todo else []
     lines += [f"  - {one}" for one in todo]
     if draft.budget:

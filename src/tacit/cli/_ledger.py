@@ -32,13 +32,13 @@ KeyFileOption = Annotated[
 _CONFIG, _LEDGER = Path("tacit.toml"), Path("tacit.ledger")
 
 
-def find_ledger(given: str | None, config: Path | None = None, *, named_by: str = "LEDGER") -> str:
+def find_ledger(ledger: str | None, config: Path | None = None, *, named_by: str = "LEDGER") -> str:
     """Return where the ledger is: as given, or as the config (TACIT_CONFIG, else tacit.toml here) says.
 
     Without a config it is tacit.ledger here, if there is one.
     """
-    if given is not None:
-        return given
+    if ledger is not None:
+        return ledger
     file = config if config is not None else Path(os.environ.get("TACIT_CONFIG") or "tacit.toml")
     if file == _CONFIG and not file.exists() and _LEDGER.exists():
         return str(_LEDGER)  # where tacit map, graph and genome keep a budget
@@ -73,16 +73,16 @@ def open_ledger(where: str, key: Path | None = None, *, create: bool = False) ->
     return Ledger.open(where, key=key, create=create)
 
 
-def note_on_completeness(how: str, *, whole: bool = True) -> str:
+def note_on_completeness(how: str, *, is_complete: bool = True) -> str:
     """Explain what "completeness not proven" means, and how to prove it."""
-    checked = "consistent: no entry was changed, and every total adds up. " if whole else ""
+    checked = "consistent: no entry was changed, and every total adds up. " if is_complete else ""
     return (
         f"{checked}The latest entries could still have been cut off; only a copy of the witness file that "
         f"was kept elsewhere can rule this out ({how})"
     )
 
 
-def given_budget(given: float, goal: Mapping[str, Any], delta: float = 0) -> Budget:
+def given_budget(amount: float, goal: Mapping[str, Any], delta: float = 0) -> Budget:
     """Return a budget in the measure of the question: in rho if it is asked with rho, else in epsilon.
 
     The delta of the budget is the larger one of ``delta`` and the question's.
@@ -95,19 +95,19 @@ def given_budget(given: float, goal: Mapping[str, Any], delta: float = 0) -> Bud
     from tacit.accounting import Budget
 
     if goal["rho"] is not None:
-        return Budget(rho=given)
-    return Budget(epsilon=given, delta=max(delta, goal["delta"] or 0))
+        return Budget(rho=amount)
+    return Budget(epsilon=amount, delta=max(delta, goal["delta"] or 0))
 
 
 def whole_budget(
-    name: str, ledger: str, given: float | None, goal: Mapping[str, Any], delta: float = 0
+    name: str, ledger: str, amount: float | None, goal: Mapping[str, Any], delta: float = 0
 ) -> Budget:
     """Return the budget that was given, or that of the account; refuse where there is neither."""
-    if given is not None:
-        return given_budget(given, goal, delta)
+    if amount is not None:
+        return given_budget(amount, goal, delta)
     if (account := find_account(name, ledger)) is not None:
-        held: Budget = account.budget
-        return held
+        kept_budget: Budget = account.budget
+        return kept_budget
     measure = "epsilon" if goal["rho"] is None else "rho"
     raise TacitError(
         "bad-parameter",
@@ -128,7 +128,7 @@ def left_now(name: str, ledger: str) -> list[str]:
 
 
 def check_first_charge(
-    name: str, where: str, made: Plan[Any], trial: Ledger, *, parent: object = None
+    name: str, where: str, plan: Plan[Any], trial: Ledger, *, parent: object = None
 ) -> None:
     """Refuse a first question that cannot be paid before it opens an account for good.
 
@@ -150,17 +150,17 @@ def check_first_charge(
     try:
         above = find_account(str(parent), where) if parent else None
         while above is not None:
-            _check_charge(above, made)
+            _check_charge(above, plan)
             above = None if above.parent is None else find_account(above.parent, where)
-        trial.charge(name, made.cost, plan=made.hash)
+        trial.charge(name, plan.cost, plan=plan.hash)
     except TacitError as refusal:
-        raise in_promised_words(refusal, made.promised) from None
+        raise in_promised_words(refusal, plan.promised) from None
 
 
-def _check_charge(account: Account, made: Plan[Any]) -> None:
+def _check_charge(account: Account, plan: Plan[Any]) -> None:
     """Refuse a plan that does not fit into what is left of an account, in the words of its ledger."""
     try:
-        account.filter.after(account.filter.spend_of(made.cost))
+        account.filter.after(account.filter.spend_of(plan.cost))
     except TacitError as refusal:
         where = f"account {account.name!r}"
         raise refusal.but(what=f"{where}: {refusal.what}", where=where) from None

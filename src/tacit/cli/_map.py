@@ -66,23 +66,23 @@ def map_(
     import tacit as tc
 
     files.check(*(_FORMATS if hottest is None else (".csv", ".parquet", ".json")))
-    called = terms.begin(source)
+    dataset_name = terms.begin(source)
     south, west, north, east = box
     declare = partial(
-        tc.points, source, lat, lon, unit=tc.Unit(unit) if unit else tc.Unit.row(), name=called,
+        tc.points, source, lat, lon, unit=tc.Unit(unit) if unit else tc.Unit.row(), name=dataset_name,
         box=((south, west), (north, east)),
         limits=dict(read_limit_option(text) for text in limits or ()) or None,
     )  # fmt: skip
-    asked = partial(
+    ask = partial(
         _asked, grid=grid, tree=tree, adaptive=adaptive, h3=h3, hottest=hottest,
         districts=None if districts is None else (districts, district_name),
     )  # fmt: skip
-    terms.answer(called, declare, asked, files, lambda _: {})
+    terms.answer(dataset_name, declare, ask, files, lambda _: {})
 
 
-def _asked(points: PointMap, **asked: Any) -> Question[Any]:
+def _asked(points: PointMap, **arguments: Any) -> Question[Any]:
     """Ask for the one kind of map that was named."""
-    kinds = {kind: value for kind, value in asked.items() if value is not None and value is not False}
+    kinds = {kind: value for kind, value in arguments.items() if value is not None and value is not False}
     shape = kinds.pop("grid", None)
     if (shape is not None) + len(kinds) - ("hottest" in kinds and shape is not None) != 1:
         raise TacitError(
@@ -108,9 +108,9 @@ def _asked(points: PointMap, **asked: Any) -> Question[Any]:
 
 
 def _read_shape(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"(\d{1,6})x(\d{1,6})", text)
-    if found is None:
+    shape = re.fullmatch(r"(\d{1,6})x(\d{1,6})", text)
+    if shape is None:
         raise TacitError(
             "bad-parameter", f"--grid must be ROWSxCOLUMNS, got {text!r}", fix=Say("--grid 64x64")
         )
-    return int(found[1]), int(found[2])
+    return int(shape[1]), int(shape[2])

@@ -163,8 +163,8 @@ def tables_in(sql: str) -> frozenset[str]:
         parsed = sqlglot.parse_one(sql, dialect="duckdb")
     except (SqlglotError, RecursionError):
         return frozenset()
-    named = {part.alias.lower() for part in parsed.find_all(exp.CTE)}
-    return frozenset(table.name.lower() for table in parsed.find_all(exp.Table)) - named - {""}
+    subqueries = {part.alias.lower() for part in parsed.find_all(exp.CTE)}
+    return frozenset(table.name.lower() for table in parsed.find_all(exp.Table)) - subqueries - {""}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,27 +205,36 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 
     A parameter whose class is a `Further` gets the options that the command's own class adds.
     """
-    own = inspect.signature(command, eval_str=True).parameters
+    parameters_of_command = inspect.signature(command, eval_str=True).parameters
     groups: dict[str, Any] = {
-        name: one.annotation for name, one in own.items() if is_dataclass(one.annotation)
+        name: one.annotation for name, one in parameters_of_command.items() if is_dataclass(one.annotation)
     }
     further = next((name for name, group in groups.items() if issubclass(group, Further)), "")
     rest = groups.pop(further, None)
     shared = {name: _options(group) for name, group in groups.items()}
-    alone = {name: one for name, one in own.items() if name not in groups and name != further}
-    listed = [option for name, one in own.items() if name != further for option in shared.get(name, [one])]
-    known = {option.name: option for option in listed}
+    own_options = {
+        name: one for name, one in parameters_of_command.items() if name not in groups and name != further
+    }
+    every_option = [
+        option
+        for name, one in parameters_of_command.items()
+        if name != further
+        for option in shared.get(name, [one])
+    ]
+    options_by_name = {option.name: option for option in every_option}
 
     def run(context: typer.Context, **values: Any) -> None:
-        made = {name: values[name] for name in alone}
+        arguments = {name: values[name] for name in own_options}
         for name, options in shared.items():
-            made[name] = groups[name](**{one.name: values[one.name] for one in options})
+            arguments[name] = groups[name](**{one.name: values[one.name] for one in options})
         if rest is not None:
-            made[further] = rest(context.command, {k: v for k, v in values.items() if k not in known})
-        command(**made)
+            arguments[further] = rest(
+                context.command, {k: v for k, v in values.items() if k not in options_by_name}
+            )
+        command(**arguments)
 
     here = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    parameters = [*sorted(known.values(), key=lambda one: one.kind), here]
+    parameters = [*sorted(options_by_name.values(), key=lambda one: one.kind), here]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in parameters}
     run.__name__, run.__doc__ = command.__name__, command.__doc__
@@ -239,39 +248,39 @@ def _options(group: Any) -> list[inspect.Parameter]:
     return [one.replace(annotation=hints[one.name]) for one in declared]
 
 
-def read_column_option(option: str, text: str, known: Sequence[str]) -> tuple[str, str]:
+def read_column_option(option: str, text: str, columns: Sequence[str]) -> tuple[str, str]:
     """Read ``COLUMN=VALUE``; the column must be one of the file's."""
-    fits = [column for column in known if text.startswith(column + "=")]
+    fits = [column for column in columns if text.startswith(column + "=")]
     if not fits:
         column, equals, _ = text.partition("=")
         if not equals:
-            meant = _meant(text, known)
+            meant = _meant(text, columns)
             raise bad_parameter(option, "COLUMN=VALUE", text, fix=f"{option} {typed(meant + '=...')}")
         raise TacitError(
             "unknown-column",
             f"{option}: there is no column {column!r}",
-            fix=Choose(tuple(known), given=column, close=_close(column, known)),
+            fix=Choose(tuple(columns), given=column, close=_close(column, columns)),
         )
     column = max(fits, key=len)
     return column, text[len(column) + 1 :]
 
 
-def _meant(text: str, known: Sequence[str]) -> str:
+def _meant(text: str, columns: Sequence[str]) -> str:
     """Return the column that a text without ``=`` names: by its beginning, or by a similar name."""
-    begun = [column for column in known if text.lower().startswith(column.lower())]
-    return max(begun, key=len, default="") or _close(text, known) or known[0]
+    begun = [column for column in columns if text.lower().startswith(column.lower())]
+    return max(begun, key=len, default="") or _close(text, columns) or columns[0]
 
 
-def _close(column: str, known: Sequence[str]) -> str:
+def _close(column: str, columns: Sequence[str]) -> str:
     """Return the column with the most similar name, if any is similar."""
-    plain = {one.strip().lower(): one for one in known}
-    found = get_close_matches(column.strip().lower(), plain, 1)
-    return plain[found[0]] if found else ""
+    plain = {one.strip().lower(): one for one in columns}
+    matches = get_close_matches(column.strip().lower(), plain, 1)
+    return plain[matches[0]] if matches else ""
 
 
-def read_bounds_option(text: str, known: Sequence[str]) -> tuple[str, tuple[float, float]]:
+def read_bounds_option(text: str, columns: Sequence[str]) -> tuple[str, tuple[float, float]]:
     """Read ``COLUMN=LOW:HIGH``."""
-    column, value = read_column_option("--bounds", text, known)
+    column, value = read_column_option("--bounds", text, columns)
     low, _, high = value.partition(":")
     try:
         return column, (float(low), float(high))
@@ -280,9 +289,9 @@ def read_bounds_option(text: str, known: Sequence[str]) -> tuple[str, tuple[floa
         raise bad_parameter("--bounds", "COLUMN=LOW:HIGH", text, fix=fix) from None
 
 
-def read_keys_option(text: str, known: Sequence[str], types: Mapping[str, str]) -> tuple[str, list[object]]:
+def read_keys_option(text: str, columns: Sequence[str], types: Mapping[str, str]) -> tuple[str, list[object]]:
     """Read ``COLUMN=A,B,C``. The keys of a column of numbers are numbers."""
-    column, value = read_column_option("--keys", text, known)
+    column, value = read_column_option("--keys", text, columns)
     words = [word.strip() for word in value.split(",")]
     try:
         match types.get(column, "text"):

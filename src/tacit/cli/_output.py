@@ -61,15 +61,15 @@ def amount_facts(amount: object) -> dict[str, str | None]:
     return {part: exact_text(getattr(amount, part)) for part in ("epsilon", "delta", "rho")}
 
 
-def plan_facts(made: Plan[Any]) -> dict[str, object]:
+def plan_facts(plan: Plan[Any]) -> dict[str, object]:
     """Return what a plan says, for JSON."""
     return {
-        "asked": made.asked,
-        "columns": list(made.forecast),
-        "promised": {name: float(value) for name, value in made.promised.items()},
-        "facts": dict(made.facts),
-        "mechanisms": [dict(one) for one in made.mechanisms],
-        "hash": made.hash,
+        "asked": plan.asked,
+        "columns": list(plan.forecast),
+        "promised": {name: float(value) for name, value in plan.promised.items()},
+        "facts": dict(plan.facts),
+        "mechanisms": [dict(one) for one in plan.mechanisms],
+        "hash": plan.hash,
     }
 
 
@@ -85,7 +85,7 @@ def say(*parts: object) -> None:
         console.print(part, markup=False)
 
 
-def write_figures(path: Path, result: Drawn | Release[Any], most: int = 1) -> None:
+def write_figures(path: Path, result: Drawn | Release[Any], max_figures: int = 1) -> None:
     """Draw the first figures of a result into one file; of an answer without numbers, a figure that says so.
 
     Whether there are numbers may be known only after the charge, so their lack is not refused.
@@ -93,10 +93,10 @@ def write_figures(path: Path, result: Drawn | Release[Any], most: int = 1) -> No
     figures = result.figures()
     if not figures and not isinstance(result, Drawn):
         figures = (Figure("", (Chart((), note=result.content.without_figure().what),)),)
-    write_file(path, together(figures[:most]).save, "the picture")
+    write_file(path, together(figures[:max_figures]).save, "the picture")
 
 
-def write_file(path: Path, write: Callable[[Path], object], what: str, option: str = "--plot") -> None:
+def write_file(path: Path, write: Callable[[Path], object], noun: str, option: str = "--plot") -> None:
     """Write a file that the user asked for; a failure is a refusal that names the path, not a traceback."""
     try:
         write(path)
@@ -105,7 +105,7 @@ def write_file(path: Path, write: Callable[[Path], object], what: str, option: s
         file = f"./{path.stem}.png" if unknown_format else f"./{path.name}"
         raise TacitError(
             "cannot-write",
-            f"{what} could not be written to {path}",
+            f"{noun} could not be written to {path}",
             why=str(problem),
             fix=f"{option} {typed(file)}",
         ) from problem
@@ -135,9 +135,9 @@ class OutputFiles:
     def check(self, *ends: str) -> None:
         """Refuse what cannot be written, before anything is charged; ``ends`` are those of the answer."""
         answers = tuple(dict.fromkeys((*(ends or (".csv", ".parquet")), ".html")))
-        known = {"--out": answers, "--plot": _PICTURES, "--certificate": (".json",)}
+        endings = {"--out": answers, "--plot": _PICTURES, "--certificate": (".json",)}
         for option, path in self.asked:
-            _check_file(option, path, known[option])
+            _check_file(option, path, endings[option])
             package = "pyarrow" if path.suffix.lower() == ".parquet" else None
             extra = "pandas"
             if option == "--plot":
@@ -148,7 +148,7 @@ class OutputFiles:
                     why="nothing was charged", fix=Do("install", package=f"tacit[{extra}]"),
                 )  # fmt: skip
 
-    def save(self, release: Release[Any], *, most: int = 1, table: object = None) -> None:
+    def save(self, release: Release[Any], *, max_figures: int = 1, table: object = None) -> None:
         """Write the files of a release.
 
         Parameters
@@ -166,7 +166,7 @@ class OutputFiles:
             name = {"tsv": "to_gwas_ssf", "json": "save"}.get(ending, f"to_{ending}")  # to_csv, to_vcf ...
             write_file(path, getattr(release if table is None else table, name), "the answer", "--out")
         if self.plot is not None:
-            write_figures(self.plot, release, most)
+            write_figures(self.plot, release, max_figures)
         if self.certificate is not None:
             write_file(self.certificate, release.certificate.save, "the certificate", "--certificate")
 

@@ -100,16 +100,16 @@ def times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times, one release after another"
 
 
-def what_helps(account: Account, made: Plan[AnswerTable]) -> str:
+def what_helps(account: Account, plan: Plan[AnswerTable]) -> str:
     """Return what helps if an account cannot pay for a plan; empty if it can."""
     try:
-        account.filter.after(account.filter.spend_of(made.cost))
+        account.filter.after(account.filter.spend_of(plan.cost))
     except TacitError as refusal:
         return str(in_words_of_the_command(refusal).fix)
     return ""
 
 
-def kept_budget(declared: Config, name: str, budget: Budget, made: Plan[AnswerTable]) -> KeptBudget:
+def kept_budget(declared: Config, name: str, budget: Budget, plan: Plan[AnswerTable]) -> KeptBudget:
     """Read what the declared ledger has left for a plan; a ledger that is not there is not made.
 
     Parameters
@@ -126,30 +126,30 @@ def kept_budget(declared: Config, name: str, budget: Budget, made: Plan[AnswerTa
         return KeptBudget()
     try:
         with Ledger.open(where, create=False) as ledger:
-            known = {account.name for account in ledger.accounts()}
-            payer = name if name in known else str(declared.datasets[name].get("parent", ""))
-            return _read(ledger, payer, name, budget, made) if payer in known else KeptBudget()
+            account_names = {account.name for account in ledger.accounts()}
+            payer = name if name in account_names else str(declared.datasets[name].get("parent", ""))
+            return _read(ledger, payer, name, budget, plan) if payer in account_names else KeptBudget()
     except TacitError as refusal:
         return KeptBudget(trouble=f"what is left is not known: {refusal.what}")
 
 
-def _read(ledger: Ledger, payer: str, name: str, budget: Budget, made: Plan[AnswerTable]) -> KeptBudget:
+def _read(ledger: Ledger, payer: str, name: str, budget: Budget, plan: Plan[AnswerTable]) -> KeptBudget:
     """Read the account of the dataset, or the one above it while the dataset has none."""
     from tacit.cli._query import left_in_words
     from tacit.core import members_of
 
-    [member] = members_of(made)
-    account, own = ledger.account(payer), payer == name
-    left, words = left_in_words(ledger, payer, member.blocks if own else ())
-    fits = None if member.blocks else question.more_like_it(ledger, payer, made.cost)
-    stored = own and ledger.paid_release(name, made.hash, version=member.identity.version) is not None
-    trouble = _trouble(ledger, account, budget if own else account.budget)
+    [member] = members_of(plan)
+    account, is_own = ledger.account(payer), payer == name
+    remaining, words = left_in_words(ledger, payer, member.blocks if is_own else ())
+    fits = None if member.blocks else question.more_like_it(ledger, payer, plan.cost)
+    stored = is_own and ledger.paid_release(name, plan.hash, version=member.identity.version) is not None
+    trouble = _trouble(ledger, account, budget if is_own else account.budget)
     levels = [account]
     while levels[-1].parent is not None:
         levels.append(ledger.account(levels[-1].parent))
-    fix = next(filter(None, (what_helps(level, made) for level in levels)), "")
-    words = words if own else f" of {printable(payer)}{words}"
-    return KeptBudget(account, left, words, fits, stored, fix, trouble)
+    fix = next(filter(None, (what_helps(level, plan) for level in levels)), "")
+    words = words if is_own else f" of {printable(payer)}{words}"
+    return KeptBudget(account, remaining, words, fits, stored, fix, trouble)
 
 
 def _trouble(ledger: Ledger, account: Account, declared: Budget) -> str:
@@ -180,29 +180,29 @@ def plan(
 
     declared, name = place.read(sql)
     with Ledger.memory() as ledger:
-        opened = question.alone(declared, name).dataset(name, ledger=ledger)
-        made = price.plan(opened, sql, question.public_keys(declared, name, price.keys))
-        account, fits = ledger.account(name), question.more_like_it(ledger, name, made.cost)
-    kept = kept_budget(declared, name, account.budget, made)
+        dataset = question.alone(declared, name).dataset(name, ledger=ledger)
+        planned = price.plan(dataset, sql, question.public_keys(declared, name, price.keys))
+        account, fits = ledger.account(name), question.more_like_it(ledger, name, planned.cost)
+    kept_in_ledger = kept_budget(declared, name, account.budget, planned)
     if as_json:
-        show_json({**_facts(made), "fits": fits, **kept.to_json()})
+        show_json({**_facts(planned), "fits": fits, **kept_in_ledger.to_json()})
         return
-    say(plan_text(made, left=False))
-    if kept.lines():
-        say(*kept.lines())
+    say(plan_text(planned, left=False))
+    if kept_in_ledger.lines():
+        say(*kept_in_ledger.lines())
     elif fits:
         say(f"a budget of {budget_text(account.budget)} can pay for this plan {times(fits)}")
     else:
-        whole, help_ = budget_text(account.budget), what_helps(account, made)
-        say(f"this is more than the whole budget ({whole}), so the budget cannot pay for it: {help_}")
+        total, help_ = budget_text(account.budget), what_helps(account, planned)
+        say(f"this is more than the whole budget ({total}), so the budget cannot pay for it: {help_}")
 
 
-def _facts(made: Plan[AnswerTable]) -> dict[str, object]:
+def _facts(plan: Plan[AnswerTable]) -> dict[str, object]:
     return {
-        "dataset": made.to_json()["dataset"],
-        **plan_facts(made),
-        "confidence": float(made.confidence),
-        "sql": list(made.sql),
+        "dataset": plan.to_json()["dataset"],
+        **plan_facts(plan),
+        "confidence": float(plan.confidence),
+        "sql": list(plan.sql),
     }
 
 
@@ -229,27 +229,33 @@ def budget_plan(
     """
     from tacit.ledger import Ledger
 
-    given = _read_file(reports)
-    listed = given.get("report", [])
-    if not isinstance(listed, list) or not listed or not all(isinstance(one, dict) for one in listed):
+    document = _read_file(reports)
+    reports_listed = document.get("report", [])
+    if (
+        not isinstance(reports_listed, list)
+        or not reports_listed
+        or not all(isinstance(one, dict) for one in reports_listed)
+    ):
         raise _unreadable(reports, "it has no [[report]]")
-    first = str(listed[0].get("sql", ""))
-    declared, name = place.read(first)
+    first_sql = str(reports_listed[0].get("sql", ""))
+    declared, name = place.read(first_sql)
     with Ledger.memory() as ledger:
-        opened = question.alone(declared, name).dataset(name, ledger=ledger)
-        made = _schedule([_asked(one, opened, reports) for one in listed], given.get("budget"), opened)
+        dataset = question.alone(declared, name).dataset(name, ledger=ledger)
+        schedule = _schedule(
+            [_asked(one, dataset, reports) for one in reports_listed], document.get("budget"), dataset
+        )
         if plot is not None:
-            write_figures(plot, made)
-        _show(made, as_json=as_json)
-    if not made.fits:
+            write_figures(plot, schedule)
+        _show(schedule, as_json=as_json)
+    if not schedule.fits:
         raise typer.Exit(1)
 
 
-def _show(made: BudgetSchedule, *, as_json: bool) -> None:
+def _show(schedule: BudgetSchedule, *, as_json: bool) -> None:
     if as_json:
-        show_json({"fits": made.fits, "reports": made.records(), "advice": list(made.advice)})
+        show_json({"fits": schedule.fits, "reports": schedule.records(), "advice": list(schedule.advice)})
     else:
-        say(printable_lines(made.report().text()))
+        say(printable_lines(schedule.report().text()))
 
 
 def printable_lines(text: str) -> str:
@@ -257,49 +263,49 @@ def printable_lines(text: str) -> str:
     return "\n".join(printable(line) for line in text.split("\n"))
 
 
-def _schedule(asked: list[dict[str, Any]], budget: object, opened: TableDataset) -> BudgetSchedule:
+def _schedule(reports: list[dict[str, Any]], budget: object, dataset: TableDataset) -> BudgetSchedule:
     from tacit.core import budget_plan as planned
 
-    return planned(asked, opened.budget if budget is None else _budget(budget))
+    return planned(reports, dataset.budget if budget is None else _budget(budget))
 
 
-def _budget(given: object) -> Budget:
+def _budget(document: object) -> Budget:
     from tacit.accounting import Budget
 
-    if not isinstance(given, dict) or not set(given) <= {"epsilon", "delta", "rho"}:
+    if not isinstance(document, dict) or not set(document) <= {"epsilon", "delta", "rho"}:
         raise TacitError(
             "bad-parameter",
             "the budget of the reports has other parts than epsilon, delta and rho",
             fix="budget = {epsilon = 3, delta = 1e-6}",
         )
-    return Budget(given.get("epsilon"), given.get("delta", 0), rho=given.get("rho"))
+    return Budget(document.get("epsilon"), document.get("delta", 0), rho=document.get("rho"))
 
 
-def _asked(given: Mapping[str, Any], opened: TableDataset, file: Path) -> dict[str, Any]:
+def _asked(report: Mapping[str, Any], dataset: TableDataset, file: Path) -> dict[str, Any]:
     """Return a report of the file with its SQL as a question."""
-    if not isinstance(given.get("sql"), str):
-        raise _unreadable(file, f"the report {printable(str(given.get('name', '')))!r} has no sql")
-    asked = opened.sql(given["sql"], keys=given.get("keys"), limits=given.get("limits"))
-    if "question" in given:
+    if not isinstance(report.get("sql"), str):
+        raise _unreadable(file, f"the report {printable(str(report.get('name', '')))!r} has no sql")
+    question = dataset.sql(report["sql"], keys=report.get("keys"), limits=report.get("limits"))
+    if "question" in report:
         raise _unreadable(file, "a report in a file has sql, not a question")
-    return {**{name: value for name, value in given.items() if name not in _OF_SQL}, "question": asked}
+    return {**{name: value for name, value in report.items() if name not in _OF_SQL}, "question": question}
 
 
 def _read_file(path: Path) -> dict[str, Any]:
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError:
         raise _unreadable(path, "the file does not exist or cannot be opened") from None
     except (ValueError, RecursionError) as error:
         raise _unreadable(path, str(error)) from None
-    for name in given:
+    for name in document:
         if name not in _OF_A_FILE:
             raise TacitError(
                 "bad-parameter",
                 f"{path.name} has a part {name!r} that Tacit does not know",
                 fix=Choose(_OF_A_FILE, given=name),
             )
-    return given
+    return document
 
 
 def _unreadable(path: Path, why: str) -> TacitError:

@@ -103,23 +103,27 @@ def _with_tables(config: Config, sql: str) -> str | None:
     """Return the only dataset that has all the tables of the question; None where it is not clear."""
     if len(config.datasets) == 1:
         return None
-    asked = tables_in(sql)
-    found = [name for name in config.datasets if asked and asked <= {t.lower() for t in config.tables(name)}]
-    return found[0] if len(found) == 1 else None
+    tables = tables_in(sql)
+    names = [
+        name for name in config.datasets if tables and tables <= {t.lower() for t in config.tables(name)}
+    ]
+    return names[0] if len(names) == 1 else None
 
 
 def _chosen(config: Config, name: str | None, file: Path) -> str:
-    known = list(config.datasets)
-    if name is None and len(known) == 1:
-        return known[0]
-    if name in known:
+    names = list(config.datasets)
+    if name is None and len(names) == 1:
+        return names[0]
+    if name in names:
         return str(name)
-    if not known:
-        what, fix = f"{file} declares no dataset", "tacit init visits.csv --unit patient_id"
+    if not names:
+        sentence, fix = f"{file} declares no dataset", "tacit init visits.csv --unit patient_id"
     else:
-        what = f"{file} declares several datasets" if name is None else f"{file} declares no dataset {name!r}"
-        fix = f"--dataset {typed(known[0])}" + (f", or one of: {', '.join(known[1:])}" if known[1:] else "")
-    raise TacitError("bad-parameter", what, why="the question is about one dataset (--dataset)", fix=fix)
+        sentence = (
+            f"{file} declares several datasets" if name is None else f"{file} declares no dataset {name!r}"
+        )
+        fix = f"--dataset {typed(names[0])}" + (f", or one of: {', '.join(names[1:])}" if names[1:] else "")
+    raise TacitError("bad-parameter", sentence, why="the question is about one dataset (--dataset)", fix=fix)
 
 
 def alone(config: Config, name: str) -> Config:
@@ -128,13 +132,13 @@ def alone(config: Config, name: str) -> Config:
     return replace(config, datasets={**config.datasets, name: facts})
 
 
-def public_keys(config: Config, name: str, given: list[str] | None) -> dict[str, list[object]] | None:
+def public_keys(config: Config, name: str, texts: list[str] | None) -> dict[str, list[object]] | None:
     """Read the keys that come with a question, beside those of the config; None where none come with it."""
-    if not given:
+    if not texts:
         return None
     facts = config.datasets[name]
     types = {column: str(kind) for column, kind in facts.get("types", {}).items()}
-    return {**facts.get("keys", {}), **dict(read_question_keys(text, types) for text in given)}
+    return {**facts.get("keys", {}), **dict(read_question_keys(text, types) for text in texts)}
 
 
 def check_sources(config: Config, name: str) -> None:
@@ -211,26 +215,26 @@ def answer(
     check_sources(declared, name)
     where = declared_ledger(declared)
     with Ledger.memory() as trial:  # a wrong question is refused before a ledger is made
-        first = planned(alone(declared, name).dataset(name, ledger=trial))
+        trial_plan = planned(alone(declared, name).dataset(name, ledger=trial))
         parent = declared.datasets[name].get("parent")
-        check_first_charge(name, where, first, trial, parent=parent)
+        check_first_charge(name, where, trial_plan, trial, parent=parent)
     with Ledger.open(where) as ledger, _interruptible():
         before = ledger.head.count
-        opened = declared.dataset(name, ledger=ledger)
-        plan = planned(opened)
+        dataset = declared.dataset(name, ledger=ledger)
+        plan = planned(dataset)
         release = plan.release(who=payer.who, purpose=payer.purpose, account=payer.account)
         entry = _entry(release)
         paid_by = ledger.entry(entry)
         blocks = paid_by.blocks if paid_by else ()
-        left, also = left_in_words(ledger, name, blocks)
+        remaining, also = left_in_words(ledger, name, blocks)
         more = None if blocks else more_like_it(ledger, payer.account or name, plan.cost)
         fresh = entry > before
-        paid = f"charged as entry {entry}" if fresh else _stored(release, ledger)
-    files.save(release, most=_MOST_PANELS)  # before printing: a terminal may fail
+        payment = f"charged as entry {entry}" if fresh else _stored(release, ledger)
+    files.save(release, max_figures=_MOST_PANELS)  # before printing: a terminal may fail
     if as_json:
-        show_json({**_facts(release), "fresh": fresh, "left": amount_facts(left), "more": more})
+        show_json({**_facts(release), "fresh": fresh, "left": amount_facts(remaining), "more": more})
         return
-    say(repr(release), f"{paid}; left{also}", *opened.account_notes)
+    say(repr(release), f"{payment}; left{also}", *dataset.account_notes)
     if fresh and more:
         say(f"enough for {more:,} more {'question' if more == 1 else 'questions'} of this kind")
     if fresh and not payer.who:
@@ -250,30 +254,30 @@ def _facts(release: Release[AnswerTable]) -> dict[str, object]:
 
 
 def _entry(release: Release[AnswerTable]) -> int:
-    written = release.certificate.fields["ledger"]
-    return int(written["entry"]) if isinstance(written, dict) else 0
+    charge = release.certificate.fields["ledger"]
+    return int(charge["entry"]) if isinstance(charge, dict) else 0
 
 
 def left_in_words(ledger: Ledger, name: str, blocks: tuple[str, ...]) -> tuple[Remaining, str]:
     """Return what is left of the account, or of the fullest block that paid, also in words."""
     lefts = {block: ledger.remaining(name, block=block) for block in blocks}
     fullest = min(lefts, key=lambda block: (lefts[block].rho or 0, lefts[block].epsilon or 0), default=None)
-    left = ledger.remaining(name) if fullest is None else lefts[fullest]
+    remaining = ledger.remaining(name) if fullest is None else lefts[fullest]
     words = "" if fullest is None else f" of block {printable(fullest)}"
-    words += f": {left}"
+    words += f": {remaining}"
     above = ledger.account(name).parent
     while above is not None:
         words += f"; left of {printable(above)}, which also pays: {ledger.remaining(above)}"
         above = ledger.account(above).parent
-    return left, words
+    return remaining, words
 
 
 def _stored(release: Release[AnswerTable], ledger: Ledger) -> str:
     """Report the day and the version of the data of a stored answer, and how to declare new data."""
     about = release.certificate.fields["dataset"]
     name, version = (str(about["name"]), int(about["version"])) if isinstance(about, dict) else ("", 0)
-    kept = ledger.stored_release(name, release.certificate.plan, version=version)
-    day = "" if kept is None else f"{kept.receipt.at[:10]}, "
+    stored = ledger.stored_release(name, release.certificate.plan, version=version)
+    day = "" if stored is None else f"{stored.receipt.at[:10]}, "
     return (
         f"stored answer of entry {_entry(release)} ({day}version {version}): free "
         f"(new data? write version = {version + 1} in {current_context().config})"
@@ -335,6 +339,6 @@ def limits(
         )
     files.check()
     table = given.text("table")
-    asked = given.question("measure-cut" if cut else "suggest-limits")
+    question = given.question("measure-cut" if cut else "suggest-limits")
     declared, name = place.read("" if table is None else f'SELECT COUNT(*) FROM "{table}"')  # noqa: S608 - never run
-    answer(declared, name, payer, lambda data: asked(data).plan(**total.goal), files, as_json=as_json)
+    answer(declared, name, payer, lambda data: question(data).plan(**total.goal), files, as_json=as_json)

@@ -72,10 +72,10 @@ def run_service(
         "certificate": certificate, "private_key": private_key, "behind_proxy": behind_proxy,
         "metrics": metrics,
     }  # fmt: skip
-    given = {name: value for name, value in options.items() if value is not None}
-    context.obj = (folder, config, given)
+    settings = {name: value for name, value in options.items() if value is not None}
+    context.obj = (folder, config, settings)
     if context.invoked_subcommand is None:
-        _run(_settings(folder, config, given, first=True), drawer=drawer)
+        _run(_settings(folder, config, settings, is_first=True), drawer=drawer)
 
 
 @serve.command("drawer")
@@ -83,7 +83,7 @@ def run_drawer_alone(context: typer.Context) -> None:
     """Run only the drawer, next to ``tacit serve --no-drawer``, so that it can have separate limits."""
     from tacit.service.operation import run_drawer_process
 
-    run_drawer_process(_settings(*context.obj, first=False))
+    run_drawer_process(_settings(*context.obj, is_first=False))
 
 
 def _need_extra() -> None:
@@ -98,14 +98,16 @@ def _need_extra() -> None:
         ) from None
 
 
-def _settings(folder: Path, config: Path | None, given: dict[str, Any], *, first: bool) -> ServiceSettings:
+def _settings(
+    folder: Path, config: Path | None, settings: dict[str, Any], *, is_first: bool
+) -> ServiceSettings:
     """Read the settings; a first start writes them."""
     from tacit.service import ServiceSettings
     from tacit.service.operation import SETTINGS_FILE, write_first_settings
 
     file = config or folder / SETTINGS_FILE
     if config is None and not file.exists():
-        if first:
+        if is_first:
             file = write_first_settings(folder)
             say(f"Wrote the settings of a new service to {file}.", "")
         else:
@@ -114,7 +116,7 @@ def _settings(folder: Path, config: Path | None, given: dict[str, Any], *, first
                 fix=f"tacit serve --folder {typed(str(folder))}",
             )  # fmt: skip
     environ = {name: value for name, value in os.environ.items() if name != "TACIT_SERVICE_FOLDER"}
-    return replace(ServiceSettings.read(file, environ), **given)
+    return replace(ServiceSettings.read(file, environ), **settings)
 
 
 def _run(settings: ServiceSettings, *, drawer: bool) -> None:
@@ -192,7 +194,7 @@ def back_up_service(
     """Copy database, ledger and artifacts while the service runs; never the witness."""
     from tacit.service.operation import back_up
 
-    report = back_up(_settings(*context.obj, first=False), target, with_key=with_key)
+    report = back_up(_settings(*context.obj, is_first=False), target, with_key=with_key)
     say(f"Copied to {target}: {len(report.copied)} files.", *report.left)
 
 
@@ -209,7 +211,7 @@ def restore_service(
     """Restore a backup; replaces no file, and says whether the ledger is the newest copy."""
     from tacit.service.operation import restore
 
-    report = restore(_settings(*context.obj, first=True), source, key=key, keep_tokens=keep_tokens)
+    report = restore(_settings(*context.obj, is_first=True), source, key=key, keep_tokens=keep_tokens)
     say(f"Restored {len(report.copied)} files from {source}.", *report.left)
 
 
@@ -218,7 +220,7 @@ def migrate_service(context: typer.Context) -> None:
     """Bring the service's database to the form of this version; a start of the service does this too."""
     from tacit.service.operation import prepare
 
-    settings = _settings(*context.obj, first=False)
+    settings = _settings(*context.obj, is_first=False)
     prepare(settings)
     say("The database and the ledger have the form of this version.")
 
@@ -230,14 +232,14 @@ def check_service(context: typer.Context, *, as_json: JsonOption = False) -> Non
 
     from tacit.service.operation import examine_service
 
-    found = examine_service(_settings(*context.obj, first=False))
-    wrong = [finding for finding in found if finding.state == "wrong"]
+    findings = examine_service(_settings(*context.obj, is_first=False))
+    failures = [finding for finding in findings if finding.state == "wrong"]
     if as_json:
-        show_json({"ok": not wrong, "findings": [asdict(finding) for finding in found]})
+        show_json({"ok": not failures, "findings": [asdict(finding) for finding in findings]})
     else:
-        say(*(f"{finding.state:5}  {finding.about}: {finding.words}" for finding in found))
-        say("", "Something is wrong: see above." if wrong else "Nothing is wrong.")
-    if wrong:
+        say(*(f"{finding.state:5}  {finding.about}: {finding.words}" for finding in findings))
+        say("", "Something is wrong: see above." if failures else "Nothing is wrong.")
+    if failures:
         raise typer.Exit(1)
 
 

@@ -46,13 +46,13 @@ def read_ask_options(texts: list[str]) -> dict[str, Any]:
     >>> {name: one.words for name, one in read_ask_options(["n=count", "fever=mean(temp)"]).items()}
     {'n': 'count()', 'fever': 'mean(temp)'}
     """
-    found: dict[str, Any] = {}
+    statistics: dict[str, Any] = {}
     for text in texts:
         name, aggregate = _read(text)
-        if name in found:
+        if name in statistics:
             raise _unclear(text, f"two --ask options have the name {name!r}")
-        found[name] = aggregate
-    return found
+        statistics[name] = aggregate
+    return statistics
 
 
 def _read(text: str) -> tuple[str, Any]:
@@ -61,22 +61,22 @@ def _read(text: str) -> tuple[str, Any]:
     form = _FORM.fullmatch(text)
     if form is None:
         raise _unclear(text, f"--ask {text!r} is not a name and a statistic with = between them")
-    name, what, inside = form["name"], form["what"].lower(), (form["inside"] or "").strip()
-    if what not in _KNOWN:
+    name, function, inside = form["name"], form["what"].lower(), (form["inside"] or "").strip()
+    if function not in _KNOWN:
         raise TacitError(
             "bad-parameter",
             f"--ask {text!r} does not name a statistic that a stream can release",
             why="a stream adds up days, so it needs a statistic that can be added up",
-            fix=Choose(_KNOWN, given=what),
+            fix=Choose(_KNOWN, given=function),
         )
-    if what == "count":
+    if function == "count":
         if inside not in {"", "*"}:
             raise _unclear(text, f"--ask {text!r}: a count has no column; --where chooses the rows")
         return name, tc.count()
     if not inside:
         raise _unclear(text, f"--ask {text!r} names no column")
-    if what in _OF_A_COLUMN:
-        return name, getattr(tc, what)(inside)
+    if function in _OF_A_COLUMN:
+        return name, getattr(tc, function)(inside)
     column, *edges = [part.strip() for part in inside.split(",")]
     try:
         return name, tc.histogram(column, [float(edge) for edge in edges])
@@ -84,9 +84,9 @@ def _read(text: str) -> tuple[str, Any]:
         raise _unclear(text, f"--ask {text!r}: the edges of a histogram are numbers") from None
 
 
-def _unclear(text: str, what: str) -> TacitError:
+def _unclear(text: str, problem: str) -> TacitError:
     example = "ages=histogram(age,0,18,65,120)" if "histogram" in text else "fever=mean(temp)"
-    return TacitError("bad-parameter", what, fix=Say(f'--ask cases=count --ask "{example}"'))
+    return TacitError("bad-parameter", problem, fix=Say(f'--ask cases=count --ask "{example}"'))
 
 
 stream = typer.Typer(
@@ -124,10 +124,10 @@ class _Daily(Total):
 
     def plan(self, folder: Path) -> tuple[Stream, Plan[Series]]:
         """Open the stream and plan the question."""
-        measured, opened = read_ask_options(self.ask), _opened(folder)
+        statistics, stream = read_ask_options(self.ask), _opened(folder)
         chosen: Any = {"focus": self.focus, "charge": self.charge}
-        asked = opened.daily(by=self.by, where=self.where, **chosen, **measured)
-        return opened, asked.plan(**self.goal, size=self.size)
+        question = stream.daily(by=self.by, where=self.where, **chosen, **statistics)
+        return stream, question.plan(**self.goal, size=self.size)
 
 
 @stream.command("open")
@@ -167,23 +167,23 @@ def open_(
     """Declare a stream: who is protected, which days there are, what is public. Charges nothing."""
     import tacit as tc
 
-    called = name or folder.resolve().name
-    note_dataset(None, None, called)
+    stream_name = name or folder.resolve().name
+    note_dataset(None, None, stream_name)
     note_ledger(ledger)
     types = dict(_pair("--type", text) for text in kinds or ())
-    made = tc.stream(
-        folder, name=called, level=level, start=start, days=days, unit=unit, most_days=most_days,  # type: ignore[arg-type]
+    stream = tc.stream(
+        folder, name=stream_name, level=level, start=start, days=days, unit=unit, most_days=most_days,  # type: ignore[arg-type]
         apart=apart, budget=tc.Budget(epsilon, delta, rho=rho), types=types or None,
         bounds=dict(read_bounds_option(text, _column_of(text)) for text in bounds or ()) or None,
         keys=dict(read_question_keys(text, types) for text in keys or ()) or None,
         limits=dict(read_limit_option(text) for text in limits or ()) or None, ledger=ledger,
     )  # fmt: skip
     if as_json:
-        show_json({"folder": str(folder), "declaration": made.declared, "protects": made.promise})
+        show_json({"folder": str(folder), "declaration": stream.declared, "protects": stream.promise})
         return
     say(
-        f"stream {called}, protects {made.promise}; {days:,} days from {made.horizon.start} to "
-        f"{made.horizon.last}",
+        f"stream {stream_name}, protects {stream.promise}; {days:,} days from {stream.horizon.start} to "
+        f"{stream.horizon.last}",
         f"Written to {folder}. Next: tacit stream plan {typed(str(folder))} --ask cases=count --epsilon 0.5",
     )
 
@@ -192,24 +192,24 @@ def open_(
 @with_options
 def plan(folder: _StreamFolder, daily: _Daily, *, as_json: JsonOption = False) -> None:
     """Show what a question for every day will cost and how exact it will be. Charges nothing."""
-    _, made = daily.plan(folder)
-    show_json(plan_facts(made)) if as_json else say(repr(made))
+    _, planned = daily.plan(folder)
+    show_json(plan_facts(planned)) if as_json else say(repr(planned))
 
 
 @stream.command()
 @with_options
 def begin(folder: _StreamFolder, daily: _Daily, asker: Asker, *, as_json: JsonOption = False) -> None:
     """Charge a question for every day; the folder remembers it. The same question again is free."""
-    opened, made = daily.plan(folder)
-    opened.begin(made, who=asker.who, purpose=asker.purpose)
-    number = [plan.hash for plan in opened.plans].index(made.hash) + 1
+    stream, planned = daily.plan(folder)
+    stream.begin(planned, who=asker.who, purpose=asker.purpose)
+    number = [plan.hash for plan in stream.plans].index(planned.hash) + 1
     if as_json:
-        show_json({**plan_facts(made), "number": number, "left": amount_facts(opened.remaining)})
+        show_json({**plan_facts(planned), "number": number, "left": amount_facts(stream.remaining)})
         return
     say(
-        f"plan {number} of stream {opened.name} is charged: {made.asked}",
-        f"left: {opened.remaining}",
-        f"Next: tacit stream append {typed(str(folder))} {opened.horizon.start} rows.csv",
+        f"plan {number} of stream {stream.name} is charged: {planned.asked}",
+        f"left: {stream.remaining}",
+        f"Next: tacit stream append {typed(str(folder))} {stream.horizon.start} rows.csv",
     )
 
 
@@ -231,7 +231,7 @@ def append(
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Store the rows of a day, all of them at once. Charges nothing."""
-    opened = _opened(folder)
+    stream = _opened(folder)
     if (rows is None) != nobody:
         raise TacitError(
             "bad-parameter",
@@ -239,8 +239,8 @@ def append(
             why="a day needs its rows, or the statement that nobody came",
             fix=Say(f"tacit stream append {typed(str(folder))} {typed(day)} rows.csv, or --nobody instead"),
         )
-    opened.append(day, [] if rows is None else rows, replace=replace, again=again)
-    name = opened.horizon.name(opened.horizon.number(day))
+    stream.append(day, [] if rows is None else rows, replace=replace, again=again)
+    name = stream.horizon.name(stream.horizon.number(day))
     if as_json:
         show_json({"day": name, "stored": True})
         return
@@ -264,21 +264,21 @@ def release(
 ) -> None:  # fmt: skip
     """Release a day with noise: the day, the last 7 days, all days so far. The same day again is free."""
     files.check()
-    opened = _opened(folder)
-    drawn = opened.release(day, _numbered(opened, number))
-    if drawn.content.kind != "series":  # an alarm that was planned in Python: yes or no, no files
-        show_json(drawn.content.to_json()) if as_json else say(repr(drawn))
+    stream = _opened(folder)
+    instalment = stream.release(day, _numbered(stream, number))
+    if instalment.content.kind != "series":  # an alarm that was planned in Python: yes or no, no files
+        show_json(instalment.content.to_json()) if as_json else say(repr(instalment))
         return
-    files.save(drawn, table=drawn.content.history)
+    files.save(instalment, table=instalment.content.history)
     if as_json:
         show_json({
-            "day": drawn.content.day,
-            "rows": list(drawn.content.today),
-            "confidence": drawn.content.daily.confidence,
-            "certificate": dict(drawn.certificate.fields),
+            "day": instalment.content.day,
+            "rows": list(instalment.content.today),
+            "confidence": instalment.content.daily.confidence,
+            "certificate": dict(instalment.certificate.fields),
         })  # fmt: skip
         return
-    say(repr(drawn), f"left: {opened.remaining}")
+    say(repr(instalment), f"left: {stream.remaining}")
     files.report()
 
 
@@ -304,14 +304,14 @@ def alarm(
     as_json: JsonOption = False,
 ) -> None:
     """Say on which released days a count was higher than noise alone would explain. Free."""
-    opened = _opened(folder)
-    found = opened.alarm(
+    stream = _opened(folder)
+    alarms = stream.alarm(
         column, baseline=baseline, days_before=days_before, false_alarm=false_alarm, window=window,  # type: ignore[arg-type]
-        plan=_numbered(opened, number),
+        plan=_numbered(stream, number),
     )  # fmt: skip
-    judged = found.check()
+    judged = alarms.check()
     if as_json:
-        show_json({"gap": found.gap, "rate": found.rate, "alarms": [asdict(one) for one in judged.rang]})
+        show_json({"gap": alarms.gap, "rate": alarms.rate, "alarms": [asdict(one) for one in judged.rang]})
         return
     say(repr(judged))
 
@@ -319,40 +319,40 @@ def alarm(
 @stream.command()
 def status(folder: _StreamFolder, *, as_json: JsonOption = False) -> None:
     """Say which days came in, which were released, and what is left of the budget. Free."""
-    opened = _opened(folder)
-    found = opened.status()
+    stream = _opened(folder)
+    state = stream.status()
     if as_json:
         show_json({
-            "name": found.name,
-            "start": opened.horizon.start.isoformat(),
-            "days": opened.horizon.days,
-            "appended": list(found.appended),
-            "missing": list(found.missing),
+            "name": state.name,
+            "start": stream.horizon.start.isoformat(),
+            "days": stream.horizon.days,
+            "appended": list(state.appended),
+            "missing": list(state.missing),
             "plans": [
-                {"number": n, "asked": asked, "released": opened.horizon.name(last) if last else None}
-                for n, (asked, last) in enumerate(found.plans, 1)
+                {"number": n, "asked": asked, "released": stream.horizon.name(last) if last else None}
+                for n, (asked, last) in enumerate(state.plans, 1)
             ],
-            "left": amount_facts(opened.remaining),
+            "left": amount_facts(stream.remaining),
         })  # fmt: skip
         return
-    say(repr(found))
+    say(repr(state))
 
 
 def _opened(folder: Path) -> Stream:
     from tacit.streams import open_stream
 
     note_dataset(None, None, folder.name)
-    opened = open_stream(folder)
-    note_dataset(None, None, opened.name)
-    note_ledger(str(opened.declared.get("ledger", "LEDGER")))
-    return opened
+    stream = open_stream(folder)
+    note_dataset(None, None, stream.name)
+    note_ledger(str(stream.declared.get("ledger", "LEDGER")))
+    return stream
 
 
-def _numbered(opened: Stream, number: int | None) -> Plan[Series] | None:
+def _numbered(stream: Stream, number: int | None) -> Plan[Series] | None:
     """Return the plan with a number, as status counts them; None where none was named."""
     if number is None:
         return None
-    plans = opened.plans
+    plans = stream.plans
     if not 1 <= number <= len(plans):
         raise TacitError(
             "not-begun",

@@ -62,23 +62,25 @@ def design(
     import tacit as tc
 
     texts = dict(_named(one, "--text") for one in text or ())
-    asked = {name: _declared(name, given, texts.pop(name, "")) for name, given in map(_question, question)}
+    questions = {
+        name: _declared(name, given, texts.pop(name, "")) for name, given in map(_question, question)
+    }
     if texts:
         raise TacitError(
             "bad-parameter",
             f"--text names the question {next(iter(texts))!r}, which is not in the survey",
-            fix=Choose(tuple(asked), given=next(iter(texts))),
+            fix=Choose(tuple(questions), given=next(iter(texts))),
         )
     pairs: list[Any] = [tuple(one.split(",")) for one in pair or ()]
-    made = tc.survey(name or path.stem, asked, epsilon=epsilon, strategy=strategy, pairs=pairs)
-    expected = made.predict(respondents)
+    survey = tc.survey(name or path.stem, questions, epsilon=epsilon, strategy=strategy, pairs=pairs)
+    expected = survey.predict(respondents)
     if not force:
-        _check_free(path, made)
-    write_file(path, made.save, "the survey", option="SURVEY")
+        _check_free(path, survey)
+    write_file(path, survey.save, "the survey", option="SURVEY")
     if as_json:
-        show_json({"survey": str(path), "digest": made.digest, "document": made.document()})
+        show_json({"survey": str(path), "digest": survey.digest, "document": survey.document()})
         return
-    say(made, expected, f"Written to {path}. Next: tacit survey form {typed(str(path))}")
+    say(survey, expected, f"Written to {path}. Next: tacit survey form {typed(str(path))}")
 
 
 @survey.command()
@@ -99,10 +101,10 @@ def form(
     language: Annotated[str, typer.Option(help="The language of the questions, for screen readers.")] = "en",
 ) -> None:  # fmt: skip
     """Write the questionnaire: one HTML file that randomizes the answers in the respondent's browser."""
-    made, target = _load(path), out or path.with_suffix(".html")
+    survey, target = _load(path), out or path.with_suffix(".html")
     write_file(
         target,
-        lambda file: made.form(
+        lambda file: survey.form(
             file, title=title, intro=intro, post_to=post_to, invitation=invitation, language=language
         ),
         "the questionnaire",
@@ -134,17 +136,17 @@ def collect(
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Check reports and write them to one file; writes nothing if one of them is wrong."""
-    made = _load(path)
+    survey = _load(path)
     sent = None if invitations is None else _lines(invitations)
     gathered = [
         one
         for file in _files(sources, out)
-        for one in made.collect(file, repeated=repeated, invitations=sent).documents()
+        for one in survey.collect(file, repeated=repeated, invitations=sent).documents()
     ]
-    reports = made.collect(gathered, repeated=repeated)
+    reports = survey.collect(gathered, repeated=repeated)
     write_file(out, reports.save, "the reports", option="--out")
     if as_json:
-        show_json({"reports": str(out), "respondents": reports.respondents, "survey": made.digest})
+        show_json({"reports": str(out), "respondents": reports.respondents, "survey": survey.digest})
         return
     if reports.invitations is None:
         say("Not every report has an invitation, so repeated reports cannot be found.\n")
@@ -175,11 +177,11 @@ def report(
 ) -> None:  # fmt: skip
     """Estimate shares and means from randomized reports, with intervals."""
     got = _load(path).collect(reports)
-    every = [one.name for one in got.survey.questions]
+    every = [table.name for table in got.survey.questions]
     answered = [name for name in every if len(got.answered[name].rows)] or every
     results = [
-        _estimated(got, one, by, across, of=of, confidence=confidence, norm_sub=norm_sub)
-        for one in ([question] if question else answered)
+        _estimated(got, table, by, across, of=of, confidence=confidence, norm_sub=norm_sub)
+        for table in ([question] if question else answered)
     ]
     if plot is not None:
         if len(results) > 1:
@@ -189,10 +191,10 @@ def report(
             )
         write_figures(plot, results[0])
     if as_json:
-        show_json([_figures(one) for one in results])
+        show_json([_figures(table) for table in results])
         return
-    for number, one in enumerate(results):
-        say(*([""] if number else []), one)
+    for number, table in enumerate(results):
+        say(*([""] if number else []), table)
     if not question and (silent := [name for name in every if name not in answered]):
         say(f"\nNo reports yet: {', '.join(silent)}.")
     if plot is not None:
@@ -201,12 +203,12 @@ def report(
 
 def _figures(result: Any) -> dict[str, object]:
     """Return a result for programs: its figures as numbers, and what the notes say."""
-    shown = result.report()
+    lines = result.report()
     return {
-        "title": shown.title,
+        "title": lines.title,
         **result.to_dict(),
         "rows": [row._asdict() for row in result.rows],
-        "notes": shown.notes,
+        "notes": lines.notes,
     }
 
 
@@ -216,8 +218,8 @@ def _estimated(
     """Return the cross-table, the means or the shares of one question."""
     if across is not None:
         return got.crosstab(name, across, **covers)
-    asked = next((one for one in got.survey.questions if one.name == name), None)
-    if asked is not None and not asked.gives_shares:
+    question = next((one for one in got.survey.questions if one.name == name), None)
+    if question is not None and not question.gives_shares:
         return got.mean(name, by=by, **covers)
     return got.estimate(name, by=by, norm_sub=norm_sub, **covers)
 
@@ -228,12 +230,12 @@ def _load(path: Path) -> Survey:
     return load(path)
 
 
-def _check_free(path: Path, made: Survey) -> None:
+def _check_free(path: Path, survey: Survey) -> None:
     """Refuse to replace another survey: reports that were made for it could not be collected any more."""
     if not path.is_file():
         return
     try:
-        same = _load(path) == made
+        same = _load(path) == survey
     except TacitError:
         same = False
     if not same:
@@ -262,65 +264,65 @@ def _files(sources: list[Path], out: Path) -> list[Path]:
     A file without an ending is a report too, as some browsers save it.
     """
     kinds = {".json", ".jsonl", ".ndjson", ".csv", ".parquet", ""}
-    found: list[Path] = []
+    files: list[Path] = []
     others: list[str] = []
     for source in sources:
         if not source.is_dir():
-            found.append(source)
+            files.append(source)
             continue
         inside = sorted(f for f in source.iterdir() if f.is_file() and not f.name.startswith("."))
-        found += [f for f in inside if f.suffix.lower() in kinds]
+        files += [f for f in inside if f.suffix.lower() in kinds]
         others += [f.name for f in inside if f.suffix.lower() not in kinds]
     if out.resolve() in {source.resolve() for source in sources}:
         raise _unclear(f"{out} would be read and replaced", f"--out {typed('all-' + out.name)}")
-    found = [file for file in found if file.resolve() != out.resolve()]
-    listed = ", ".join(map(visible, others[:3])) + (" and others" if len(others) > 3 else "")
-    if not found:
-        said = f": {listed} cannot be read by the end of the name" if others else ""
+    files = [file for file in files if file.resolve() != out.resolve()]
+    names = ", ".join(map(visible, others[:3])) + (" and others" if len(others) > 3 else "")
+    if not files:
+        note = f": {names} cannot be read by the end of the name" if others else ""
         raise _unclear(
-            f"the folder has no reports{said}",
+            f"the folder has no reports{note}",
             "give files that end with .json, .jsonl, .csv or .parquet, or have no ending",
         )
     if others:
-        typer.echo(f"Not read, because of the end of the name: {listed}.\n", err=True)
-    return found
+        typer.echo(f"Not read, because of the end of the name: {names}.\n", err=True)
+    return files
 
 
-def _named(given: str, option: str) -> tuple[str, str]:
-    name, sign, rest = given.partition("=")
+def _named(text: str, option: str) -> tuple[str, str]:
+    name, sign, rest = text.partition("=")
     if not sign or not name.strip() or not rest.strip():
         example = "Do you smoke?" if option == "--text" else "no,yes"
         raise _unclear(
-            f"{option} {given!r} has no name and answers with = between them",
+            f"{option} {text!r} has no name and answers with = between them",
             f'{option} "{name.strip() or "smokes"}={example}"',
         )
     return name.strip(), rest.strip()
 
 
-def _question(given: str) -> tuple[str, str]:
-    return _named(given, "--question")
+def _question(text: str) -> tuple[str, str]:
+    return _named(text, "--question")
 
 
-def _declared(name: str, given: str, text: str) -> DeclaredQuestion:
+def _declared(name: str, answers: str, text: str) -> DeclaredQuestion:
     from tacit.surveys import question
 
     try:
-        return question(_answers(given), text=text)
+        return question(_answers(answers), text=text)
     except TacitError as refused:
-        form = "18..90" if ".." in given else "1:5" if ":" in given else "no,yes"
+        form = "18..90" if ".." in answers else "1:5" if ":" in answers else "no,yes"
         fix = f'--question "{name}={form}", with at least two different answers, or the lower bound first'
         raise _unclear(f"question {name!r}: {refused.what}", fix) from None
 
 
-def _answers(given: str) -> Any:
+def _answers(text: str) -> Any:
     """Read answers as people type them: a list, a number between bounds, a scale, or a file of answers."""
-    if given.startswith("@"):
-        return _lines(Path(given[1:]))
+    if text.startswith("@"):
+        return _lines(Path(text[1:]))
     for sign, make in (("..", _bounds), (":", _scale)):
-        low, found, high = given.partition(sign)
-        if found and (ends := make(low, high)) is not None:
+        low, separator, high = text.partition(sign)
+        if separator and (ends := make(low, high)) is not None:
             return ends
-    return [answer.strip() for answer in given.split(",")]
+    return [answer.strip() for answer in text.split(",")]
 
 
 def _bounds(low: str, high: str) -> tuple[Any, Any] | None:
@@ -339,5 +341,5 @@ def _scale(low: str, high: str) -> range | None:
         return None
 
 
-def _unclear(what: str, fix: str) -> TacitError:
-    return TacitError("bad-parameter", what, fix=Say(fix))
+def _unclear(sentence: str, fix: str) -> TacitError:
+    return TacitError("bad-parameter", sentence, fix=Say(fix))

@@ -57,31 +57,31 @@ def synth(
 
     files.check()
     declared, name = place.read()
-    listed = [part.strip() for part in columns.split(",")]
-    asked: dict[str, Any] = {
-        "bins": dict(_bins(text) for text in bins or ()), "keys": _keys(declared, name, keys, listed),
+    column_names = [part.strip() for part in columns.split(",")]
+    arguments: dict[str, Any] = {
+        "bins": dict(_bins(text) for text in bins or ()), "keys": _keys(declared, name, keys, column_names),
         "keep": [tuple(part.strip() for part in text.split(",")) for text in keep or ()],
         "never": [_never(text) for text in never or ()], "method": method, "size": size,
     }  # fmt: skip
 
-    def planned(opened: TableDataset) -> Plan[Any]:
-        return opened.synthesize(listed, **asked).plan(**total.goal)
+    def planned(dataset: TableDataset) -> Plan[Any]:
+        return dataset.synthesize(column_names, **arguments).plan(**total.goal)
 
     where = "" if plan else question.declared_ledger(declared)
     if not plan:
         _refuse_without_delta(declared, name, place.config, where)
     with Ledger.memory() as trial:  # a wrong question is refused before a ledger is made
-        first = planned(question.alone(declared, name).dataset(name, ledger=trial))
+        trial_plan = planned(question.alone(declared, name).dataset(name, ledger=trial))
         if plan:
-            show_json(first.to_json()) if as_json else say(repr(first))
+            show_json(trial_plan.to_json()) if as_json else say(repr(trial_plan))
             return
         question.check_sources(declared, name)
         parent = declared.datasets[name].get("parent")
-        check_first_charge(name, where, first, trial, parent=parent)
+        check_first_charge(name, where, trial_plan, trial, parent=parent)
     with Ledger.open(where) as ledger:
         opened = declared.dataset(name, ledger=ledger)
         release = planned(opened).release(who=payer.who, purpose=payer.purpose, account=payer.account)
-        left = opened.remaining
+        remaining = opened.remaining
     content = release.content
     views = SimpleNamespace(
         to_csv=partial(content.to_csv, rows=rows), to_parquet=partial(content.to_parquet, rows=rows)
@@ -91,10 +91,10 @@ def synth(
         show_json({
             "release": content.to_json(),
             "certificate": dict(release.certificate.fields),
-            "left": amount_facts(left),
+            "left": amount_facts(remaining),
         })  # fmt: skip
         return
-    say(repr(release), f"left: {left}", *opened.account_notes)
+    say(repr(release), f"left: {remaining}", *opened.account_notes)
     files.report()
 
 
@@ -106,21 +106,21 @@ def _refuse_without_delta(declared: Config, name: str, config: Path, where: str)
     larger = toml_value({**budget, "delta": 1e-6})
     line = f"in {config}, under [datasets.{name}]: budget = {larger}"
     grow = f"tacit budget grow {typed(where)} --account {typed(name)} --delta 1e-6"
-    known = find_account(name, where) is not None
+    has_account = find_account(name, where) is not None
     raise TacitError(
         "bad-parameter",
         f"synthetic rows need a budget with a delta, and the budget of {name!r} has none",
         why="their noise is Gaussian, which has no pure epsilon; nothing was charged",
-        fix=Say(f'{grow} --statement "why" --who NAME, and {line}' if known else line),
+        fix=Say(f'{grow} --statement "why" --who NAME, and {line}' if has_account else line),
     )
 
 
 def _keys(
-    declared: Any, name: str, given: list[str] | None, listed: list[str]
+    declared: Any, name: str, texts: list[str] | None, columns: list[str]
 ) -> dict[str, list[object]] | None:
     """Read the keys of the columns that are asked for."""
-    found = question.public_keys(declared, name, given)
-    return None if found is None else {column: values for column, values in found.items() if column in listed}
+    keys = question.public_keys(declared, name, texts)
+    return None if keys is None else {column: values for column, values in keys.items() if column in columns}
 
 
 def _bins(text: str) -> tuple[str, int | list[Any]]:
@@ -152,12 +152,12 @@ def _never(text: str) -> dict[str, object]:
     >>> _never("sex=M,pregnant=yes"), _never("sex=")
     ({'sex': 'M', 'pregnant': 'yes'}, {'sex': '(missing)'})
     """
-    made: dict[str, object] = {}
+    combination: dict[str, object] = {}
     for part in text.split(","):
         column, equal, value = part.strip().partition("=")
         if not equal or not column:
             raise bad_parameter(
                 "--never", "COLUMN=VALUE,COLUMN=VALUE", text, fix=Say("--never sex=M,pregnant=yes")
             )
-        made[column] = value or "(missing)"
-    return made
+        combination[column] = value or "(missing)"
+    return combination

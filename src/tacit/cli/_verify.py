@@ -50,7 +50,7 @@ def verify(
         )
     promise, values, told = _read(certificate)
     where = find_ledger(ledger, config, named_by="--ledger")
-    result = _compared(promise, where, key, whole=whole)
+    result = _compared(promise, where, key, whole_log=whole)
     if values == "changed":
         result = replace(result, problems=(*result.problems, told))
     entry = _entry(promise).get("entry")
@@ -67,7 +67,7 @@ def verify(
             Text(f"verified: entry {entry} of {where} paid for this release", style="green"),
             f"values: {told}",
             f"ledger: {result.state}",
-            note_on_completeness(f"tacit budget verify {where} --witness FILE", whole=whole),
+            note_on_completeness(f"tacit budget verify {where} --witness FILE", is_complete=whole),
         )
     if result.problems:
         raise typer.Exit(3)
@@ -82,11 +82,11 @@ def _read(path: Path) -> tuple[Certificate, str, str]:
     except (OSError, ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or not isinstance(document.get("certificate"), dict):
-        alone = (
+        certificate_only = (
             "NOT checked; this file has the certificate alone. "
             "A release that Python saved (release.save) has the values too"
         )
-        return Certificate.load(path), "not in this file", alone
+        return Certificate.load(path), "not in this file", certificate_only
     promise = Certificate(document["certificate"])
     try:
         release = Release.from_json(document)
@@ -109,23 +109,23 @@ class _Comparison:
     knows_entry: bool = False
 
 
-def _compared(promise: Certificate, where: str, key: Path | None, *, whole: bool) -> _Comparison:
-    """Compare a certificate with its ledger; unless ``whole``, in the same time however long the log is."""
+def _compared(promise: Certificate, where: str, key: Path | None, *, whole_log: bool) -> _Comparison:
+    """Compare a certificate with its ledger; unless ``whole_log``, in the same time for any log."""
     try:
         with open_ledger(where, key) as ledger:
             problems = _problems(ledger) + promise.problems(ledger)
-            last = ledger.head.count
+            entries = ledger.head.count
             state = (
-                f"entry {last}, the last one, is intact; the others were not checked (--whole checks them)"
+                f"entry {entries}, the last one, is intact; the others were not checked (--whole checks them)"
             )
-            if whole:
+            if whole_log:
                 report = ledger.verify()
                 problems, state = [*report.problems] or problems, str(report)
-            paid = _entry(promise)
-            number = paid.get("entry")
+            entry_named = _entry(promise)
+            number = entry_named.get("entry")
             entry = ledger.entry(number) if isinstance(number, int) and number > 0 else None
-            known = entry is not None and entry.hash == paid.get("hash")
-            return _Comparison(tuple(problems), state, not _problems(ledger), known)
+            is_same = entry is not None and entry.hash == entry_named.get("hash")
+            return _Comparison(tuple(problems), state, not _problems(ledger), is_same)
     except TacitError as refusal:
         if refusal.code not in _BROKEN:
             raise
@@ -139,11 +139,13 @@ def _problems(ledger: Ledger) -> list[str]:
     missing = ledger.missing
     if missing is None:
         return []
-    seen = f"the witness {ledger.witness} has seen entry {missing.count}, which the ledger does not contain"
-    return [f"{seen}: its end was cut off, or an old copy took its place"]
+    missing_entry = (
+        f"the witness {ledger.witness} has seen entry {missing.count}, which the ledger does not contain"
+    )
+    return [f"{missing_entry}: its end was cut off, or an old copy took its place"]
 
 
 def _entry(promise: Certificate) -> dict[str, object]:
     """Return the number and the hash of the entry that paid, as the certificate states them."""
-    written = promise.fields["ledger"]
-    return dict(written) if isinstance(written, dict) else {}
+    charge = promise.fields["ledger"]
+    return dict(charge) if isinstance(charge, dict) else {}

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import parameters
+from tacit.bisection import first_number
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Either, Set
@@ -117,10 +118,7 @@ def _smallest(error_at: Callable[[float], float], wanted: float) -> float:
     low = high / 4
     while low > 1e-12 and error_at(low) <= wanted:
         high, low = low, low / 4
-    while high / low > 1 + 1e-6:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if error_at(middle) <= wanted else (middle, high)
-    return high
+    return first_number(lambda epsilon: error_at(epsilon) <= wanted, low, high, ratio=1 + 1e-6)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit import noise
+from tacit.bisection import first_integer
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
@@ -246,10 +247,7 @@ class GaussianLaw:
             if low < 0:
                 return 0
             low, high, step = max(-1, low - step), low, 2 * step
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.exceeds(middle) <= allowed else (middle, high)
-        return high
+        return first_integer(lambda m: self.exceeds(m) <= allowed, low, high)
 
     @property
     def variance(self) -> float:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from tacit import noise
+from tacit.bisection import first_integer
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Set
@@ -413,11 +414,7 @@ class RoundedGaussianLaw:
         step = 1
         while high < 0 or self._beyond(high - rounding, copies) > allowed:
             low, high, step = high, high + step, 2 * step
-        while high - low > 1:
-            middle = (low + high) // 2
-            fits = self._beyond(middle - rounding, copies) <= allowed
-            low, high = (low, middle) if fits else (middle, high)
-        return high
+        return first_integer(lambda m: self._beyond(m - rounding, copies) <= allowed, low, high)
 
     @property
     def variance(self) -> float:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit import noise
+from tacit.bisection import first_integer
 from tacit.errors import TacitError
 from tacit.exact import count, rational
 from tacit.fixes import Code
@@ -170,13 +171,7 @@ class RungLaw(ABC):
     def rung(self, k: int) -> int:
         """Return the rung of an integer."""
         far = abs(k)
-        low, high = -1, 1
-        while self.end(high) < far:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.end(middle) >= far else (middle, high)
-        return high
+        return first_integer(lambda rung: self.end(rung) >= far, -1, 1, growing=True)
 
     def probability(self, k: int) -> float:
         """Return P(k)."""
@@ -196,12 +191,8 @@ class RungLaw(ABC):
             allowed = decimal(1 - confidence) * self._mass()
             if self._above(0) <= allowed:
                 return 0
-            low, high = 0, 1  # the weight above rung `low` is too large
-            while self._above(high) > allowed:
-                low, high = high, 2 * high
-            while high - low > 1:
-                middle = (low + high) // 2
-                low, high = (low, middle) if self._above(middle) <= allowed else (middle, high)
+            high = first_integer(lambda rung: self._above(rung) <= allowed, 0, 1, growing=True)
+            low = high - 1  # the weight above this rung is too large
             each = 2 * (-decimal(self.rate) * high).exp()
             context.rounding = ROUND_CEILING
             return self.end(low) + int(((self._above(low) - allowed) / each).to_integral_value())
@@ -292,11 +283,8 @@ def search_rate(epsilon: Fraction, spent: Callable[[Fraction], Fraction]) -> Fra
     shift = _RATE_BITS + max(0, epsilon.denominator.bit_length() - epsilon.numerator.bit_length())
     high = (epsilon.numerator << shift) // epsilon.denominator + 1  # more than epsilon
     low = (high - 1) // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        good = spent(Fraction(middle, 1 << shift)) <= epsilon
-        low, high = (middle, high) if good else (low, middle)
-    return Fraction(low, 1 << shift)
+    beyond = first_integer(lambda rate: spent(Fraction(rate, 1 << shift)) > epsilon, low, high)
+    return Fraction(beyond - 1, 1 << shift)
 
 
 def _spent(rate: Fraction, floor: int, most: int | None) -> Fraction:

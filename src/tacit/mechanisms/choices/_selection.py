@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 import numpy as np
 
 from tacit import noise
+from tacit.bisection import first_integer
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Set
@@ -271,14 +272,8 @@ def _has_groups(value: object) -> bool:
 def _furthest(mechanism: Selection, level: Fraction, candidates: int) -> int:
     """Search for the half-width of a choice."""
     allowed = float(1 - level)
-    low, high = -1, 1
-    while mechanism._worse_than(high, candidates) > allowed:  # noqa: SLF001 - a method, remembered
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        good = mechanism._worse_than(middle, candidates) <= allowed  # noqa: SLF001
-        low, high = (low, middle) if good else (middle, high)
-    return high
+    worse_than = mechanism._worse_than  # noqa: SLF001 - a method, remembered
+    return first_integer(lambda steps: worse_than(steps, candidates) <= allowed, -1, 1, growing=True)
 
 
 def shortened(steps: NDArray[Any], scale: Fraction) -> tuple[NDArray[Any], Fraction]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tacit import noise
+from tacit.bisection import first_integer
 from tacit.errors import bad_parameter
 from tacit.fixes import Choose
 from tacit.mechanisms._mechanism import show
@@ -325,11 +326,4 @@ def _read_expected(expected: object) -> Fraction:
 
 def _lowest(of: Callable[[int], Fraction], most: int) -> int:
     """Return where a function of 0 .. most that falls and then rises is smallest."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high) // 2
-        if of(middle) <= of(middle + 1):
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return first_integer(lambda h: of(h) <= of(h + 1), -1, most)

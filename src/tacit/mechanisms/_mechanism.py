@@ -171,7 +171,8 @@ def confidence_level(confidence: Number) -> Fraction:
 def check_delta(given: str, delta: Number | None) -> None:
     """Refuse a delta without an epsilon, an epsilon without a delta, and a delta outside (0, 1)."""
     if given == "epsilon":
-        Delta(zero=False).read("delta", Needed[Number](1e-6, "together with epsilon").read("delta", delta))
+        needed: Needed[Number] = Needed(1e-6, "together with epsilon")
+        Delta(zero=False).read("delta", needed.read("delta", delta))
     else:
         Omitted("without epsilon").read("delta", delta)
 

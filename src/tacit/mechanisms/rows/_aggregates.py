@@ -215,7 +215,8 @@ class Mean(Clipped):
         """Return the half-width that the mean stays within; where `n` is private, for this many `rows`."""
         if self.n is not None:
             return self.noise.error(confidence)
-        size = count("rows", Needed[int](1000, "where n is private").read("rows", rows), zero=False)
+        needed: Needed[int] = Needed(1000, "where n is private")
+        size = count("rows", needed.read("rows", rows), zero=False)
         half = self._half(confidence)
         width = float(self.range.high - self.range.low)
         return width * half / (size - 2 * half) if size > 4 * half else width

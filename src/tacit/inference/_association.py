@@ -56,13 +56,13 @@ def rank_p(histograms: Floats, noise: LinearNoise, draws: int = DRAWS) -> tuple[
     noises = coupled_noise(draw, noise, (draws, 2, cells))
     pooled = np.maximum(histograms.sum(axis=1), 0.0) + 1e-9
     shares = pooled / pooled.sum(axis=-1, keepdims=True)
-    found, p = np.empty(len(histograms)), np.empty(len(histograms))
+    statistics, p = np.empty(len(histograms)), np.empty(len(histograms))
     for i, (first, second) in enumerate(histograms):
         n1, n2 = max(float(first.sum()), 1.0), max(float(second.sum()), 1.0)
         u = float(first @ sign @ second)
-        found[i] = np.clip(u / (n1 * n2), -1, 1)
+        statistics[i] = np.clip(u / (n1 * n2), -1, 1)
         p[i] = _one_p(u, (n1, n2), shares[i], sign, noise, normal, noises)
-    return found, p
+    return statistics, p
 
 
 def _one_p(
@@ -87,11 +87,11 @@ def _one_p(
         return float(plain)
     base = np.sqrt(sampled) * normal[:, 0]
     true, smooth = noises
-    drawn = base + n1 * true[:, 1] @ ranks - n2 * true[:, 0] @ ranks
-    drawn = drawn + ((true[:, 0] @ sign) * true[:, 1]).sum(axis=-1)
+    simulated = base + n1 * true[:, 1] @ ranks - n2 * true[:, 0] @ ranks
+    simulated = simulated + ((true[:, 0] @ sign) * true[:, 1]).sum(axis=-1)
     like = base + n1 * smooth[:, 1] @ ranks - n2 * smooth[:, 0] @ ranks
     rest = np.sqrt(noise.variance**2 * float((sign**2).sum())) * normal[:, 1]
-    return float(corrected(np.asarray(plain), np.asarray(abs(u)), np.abs(drawn), np.abs(like + rest)))
+    return float(corrected(np.asarray(plain), np.asarray(abs(u)), np.abs(simulated), np.abs(like + rest)))
 
 
 #: Deviations of the noise of all cells together that a table must reach.
@@ -145,13 +145,13 @@ def _table_test(
 ) -> Estimate:
     lines = counted(release, column)
     table, names = _table(lines, list(release.keys))
-    least = _TABLE * math.sqrt(table.size * lines.noise.variance)
-    enough_rows(np.array([table.sum()]), max(least, 5.0 * table.size), "the table")
-    found, p = (float(one[0]) for one in test(table[None], lines.noise))
-    said = "are related" if p < lines.failing else "may be independent"
+    fewest = _TABLE * math.sqrt(table.size * lines.noise.variance)
+    enough_rows(np.array([table.sum()]), max(fewest, 5.0 * table.size), "the table")
+    statistic, p = (float(one[0]) for one in test(table[None], lines.noise))
+    verdict = "are related" if p < lines.failing else "may be independent"
     return Estimate(
-        found, None, None, lines.level, NOISE_AND_SAMPLING, method, p,
-        f"{names[0]} and {names[1]} {said} ({p_words(p)}, {COVERED}).",
+        statistic, None, None, lines.level, NOISE_AND_SAMPLING, method, p,
+        f"{names[0]} and {names[1]} {verdict} ({p_words(p)}, {COVERED}).",
     )  # fmt: skip
 
 
@@ -160,10 +160,10 @@ def _table(lines: NoisyLines, keys: list[str]) -> tuple[Floats, tuple[str, str]]
     if lines.values.shape[1] > 1 and len(keys) == 1 and len(lines.labels) > 1:
         return lines.values, (keys[0], lines.name)
     if lines.values.shape[1] == 1 and len(keys) == 2:
-        first, second = (list(dict.fromkeys(label[i] for label in lines.labels)) for i in (0, 1))
-        table = np.full((len(first), len(second)), np.nan)
+        rows, second = (list(dict.fromkeys(label[i] for label in lines.labels)) for i in (0, 1))
+        table = np.full((len(rows), len(second)), np.nan)
         for label, value in zip(lines.labels, lines.values[:, 0], strict=True):
-            table[first.index(label[0]), second.index(label[1])] = value
+            table[rows.index(label[0]), second.index(label[1])] = value
         if min(table.shape) > 1 and not np.isnan(table).any():
             return table, (keys[0], keys[1])
     raise TacitError(
@@ -209,13 +209,13 @@ def fit(release: Release[Any], shares: Mapping[Any, float], *, column: str | Non
             fix=Set(shares={"drug": 0.5, "placebo": 0.5}),
         )
     counts = lines.values[:, 0]
-    least = max(_TABLE * math.sqrt(len(counts) * lines.noise.variance), 5 / float(expected.min()))
-    enough_rows(np.array([counts.sum()]), least, "the table")
-    found, p = (float(one[0]) for one in fit_p(counts[None], expected, lines.noise))
-    said = "do not follow" if p < lines.failing else "may follow"
+    fewest = max(_TABLE * math.sqrt(len(counts) * lines.noise.variance), 5 / float(expected.min()))
+    enough_rows(np.array([counts.sum()]), fewest, "the table")
+    statistic, p = (float(one[0]) for one in fit_p(counts[None], expected, lines.noise))
+    verdict = "do not follow" if p < lines.failing else "may follow"
     return Estimate(
-        found, None, None, lines.level, NOISE_AND_SAMPLING, "chi-square test of fit", p,
-        f"The counts {said} the given shares ({p_words(p)}, {COVERED}).",
+        statistic, None, None, lines.level, NOISE_AND_SAMPLING, "chi-square test of fit", p,
+        f"The counts {verdict} the given shares ({p_words(p)}, {COVERED}).",
     )  # fmt: skip
 
 
@@ -246,13 +246,13 @@ def rank_test(release: Release[Any], first: Any, second: Any, *, column: str | N
     lines = noisy_lines(release, column, lambda one: one.statistic == "cells", "histogram")
     places = [line_of(lines, first), line_of(lines, second)]
     pair = lines.values[places]
-    least = CLEAR * math.sqrt(pair.shape[1] * lines.noise.variance)
-    enough_rows(pair.sum(axis=1), max(least, 10.0), "the smallest group")
-    found, p = (float(one[0]) for one in rank_p(pair[None], lines.noise))
-    said = "differ" if p < lines.failing else "may be the same"
+    fewest = CLEAR * math.sqrt(pair.shape[1] * lines.noise.variance)
+    enough_rows(pair.sum(axis=1), max(fewest, 10.0), "the smallest group")
+    statistic, p = (float(one[0]) for one in rank_p(pair[None], lines.noise))
+    verdict = "differ" if p < lines.failing else "may be the same"
     return Estimate(
-        found, None, None, lines.level, NOISE_AND_SAMPLING, "rank test on noisy histograms", p,
-        f"The values of {lines.name} with {first} and with {second} {said} ({p_words(p)}).",
+        statistic, None, None, lines.level, NOISE_AND_SAMPLING, "rank test on noisy histograms", p,
+        f"The values of {lines.name} with {first} and with {second} {verdict} ({p_words(p)}).",
     )  # fmt: skip
 
 
@@ -304,23 +304,23 @@ def correlation(release: Release[Any], first: str, second: str, *, group: int = 
 
 def _with_sampling(table: AnswerTable, name: str, rows: str, group: int) -> Estimate:
     """Add the sampling error to a correlation that has its interval for the noise."""
-    for one in (name, rows):
-        Choice(tuple(table.columns)).read("a column", one)
-    cells, counted = table.columns[name], table.columns[rows]
+    for name_in_table in (name, rows):
+        Choice(tuple(table.columns)).read("a column", name_in_table)
+    cells, row_counts = table.columns[name], table.columns[rows]
     r, low, high, n = (
-        float(x[group] or math.nan) for x in (cells.value, cells.low, cells.high, counted.value)
+        float(x[group] or math.nan) for x in (cells.value, cells.low, cells.high, row_counts.value)
     )
     level, method = table.confidence, "Fisher's z, and the interval for the noise"
     if math.isnan(r) or not n > 4 or low <= -_MOST or high >= _MOST:
-        said = "The noise hides the correlation."
-        return Estimate(None, None, None, level, NOISE_AND_SAMPLING, method, None, said)
+        sentence = "The noise hides the correlation."
+        return Estimate(None, None, None, level, NOISE_AND_SAMPLING, method, None, sentence)
     z, at = NormalDist().inv_cdf((1 + level) / 2) / math.sqrt(n - 3), math.atanh(r)
     ends = (
         math.tanh(at - math.hypot(z, at - math.atanh(low))),
         math.tanh(at + math.hypot(z, math.atanh(high) - at)),
     )
-    said = (
+    sentence = (
         f"The correlation is {r:.3g} ({percent_words(level)} confidence interval {ends[0]:.3g} to "
         f"{ends[1]:.3g}, for privacy noise and chance in who was included)."
     )
-    return Estimate(r, *ends, level, NOISE_AND_SAMPLING, method, None, said)
+    return Estimate(r, *ends, level, NOISE_AND_SAMPLING, method, None, sentence)

@@ -35,10 +35,10 @@ def draws_of_noise(
     draw: np.random.Generator, noise: LinearNoise, shape: tuple[int, ...]
 ) -> NDArray[np.float64]:
     """Return draws from the continuous law of the noise on one released number."""
-    made = noise.normal * draw.standard_normal(shape) if noise.normal else np.zeros(shape)
+    draws = noise.normal * draw.standard_normal(shape) if noise.normal else np.zeros(shape)
     for scale in noise.laplace:
-        made += draw.laplace(0.0, scale, shape)
-    return made
+        draws += draw.laplace(0.0, scale, shape)
+    return draws
 
 
 def coupled_noise(
@@ -48,23 +48,23 @@ def coupled_noise(
     from scipy.special import ndtri
 
     gauss = noise.normal * draw.standard_normal(shape) if noise.normal else np.zeros(shape)
-    found, normal = gauss.copy(), gauss.copy()
+    laplace, normal = gauss.copy(), gauss.copy()
     for scale in noise.laplace:
         u = draw.random(shape)
-        found -= scale * np.sign(u - 0.5) * np.log1p(-2 * np.abs(u - 0.5))
+        laplace -= scale * np.sign(u - 0.5) * np.log1p(-2 * np.abs(u - 0.5))
         normal += np.sqrt(2.0) * scale * ndtri(u)
-    return found, normal
+    return laplace, normal
 
 
-def share_above(found: NDArray[np.float64], drawn: NDArray[np.float64]) -> NDArray[np.float64]:
+def share_above(observed: NDArray[np.float64], simulated: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the p-value of each statistic, given draws along the last axis; the statistic counts as one."""
-    return np.asarray((1 + (drawn >= found[..., None]).sum(axis=-1)) / (1 + drawn.shape[-1]))
+    return np.asarray((1 + (simulated >= observed[..., None]).sum(axis=-1)) / (1 + simulated.shape[-1]))
 
 
 def corrected(
     p: NDArray[np.float64],
-    found: NDArray[np.float64],
-    drawn: NDArray[np.float64],
+    observed: NDArray[np.float64],
+    simulated: NDArray[np.float64],
     normal: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Correct the p-value of a normal law by draws of the true law and coupled draws of the normal one.
@@ -72,8 +72,8 @@ def corrected(
     The two shares of draws above the statistic have nearly the same error, which cancels. A correction never
     takes a p-value below half of the normal law's, since draws say little about far tails.
     """
-    at = found[..., None]
-    shift = (drawn >= at).mean(axis=-1) - (normal >= at).mean(axis=-1)
+    at = observed[..., None]
+    shift = (simulated >= at).mean(axis=-1) - (normal >= at).mean(axis=-1)
     return np.asarray(np.clip(p + shift, p / 2, 1.0))
 
 
@@ -96,8 +96,8 @@ def _helmert(size: int) -> Floats:
 
 def _shares(sums: Floats, cells: int, noise: LinearNoise) -> Floats:
     """Return the shares of noisy sums of so many cells; sums that noise hides are lifted first."""
-    least = np.sqrt(noise.variance * cells) / 2 + 0.5
-    lifted = np.maximum(sums, least)
+    floor = np.sqrt(noise.variance * cells) / 2 + 0.5
+    lifted = np.maximum(sums, floor)
     return np.asarray(lifted / lifted.sum(axis=-1, keepdims=True))
 
 
@@ -109,11 +109,9 @@ def _null(a: Floats) -> tuple[Floats, Floats]:
     return spread, through
 
 
-def _kron(first: Floats, second: Floats) -> Floats:
-    made = np.einsum("bij,bkl->bikjl", first, second)
-    return np.asarray(made).reshape(
-        len(first), first.shape[1] * second.shape[1], first.shape[2] * second.shape[2]
-    )
+def _kron(a: Floats, second: Floats) -> Floats:
+    product = np.einsum("bij,bkl->bikjl", a, second)
+    return np.asarray(product).reshape(len(a), a.shape[1] * second.shape[1], a.shape[2] * second.shape[2])
 
 
 def _independence(tables: Floats, noise: LinearNoise) -> tuple[Floats, Floats, Floats]:
@@ -165,8 +163,8 @@ def _drawn_p(
     for i in np.flatnonzero(part > _HARDLY):
         cov = sampling[i] + noise.variance * through[i] @ through[i].T
         root = np.linalg.cholesky(sampling[i] + 1e-12 * np.trace(sampling[i]) * np.eye(len(sampling[i])))
-        drawn = [normal @ root.T + one @ through[i].T for one in noises]
-        lengths = [(one * np.linalg.solve(cov, one.T).T).sum(axis=-1) for one in drawn]
+        simulated = [normal @ root.T + one @ through[i].T for one in noises]
+        lengths = [(one * np.linalg.solve(cov, one.T).T).sum(axis=-1) for one in simulated]
         p[i] = corrected(p[i], q[i], *lengths)
     return q, p
 
@@ -196,9 +194,9 @@ def g_p(tables: Floats, noise: LinearNoise, draws: int = _BOOTSTRAP) -> tuple[Fl
     and the law of z is known, while drawn tables would have shares that noise may hide: z gives the p-value.
     """
     _, r, c = tables.shape
-    found, p = _g(tables, noise), np.empty(len(tables))
+    observed, p = _g(tables, noise), np.empty(len(tables))
     if r * c == _FOUR:
-        return found, _drawn_p(*_independence(tables, noise), noise, draws)[1]
+        return observed, _drawn_p(*_independence(tables, noise), noise, draws)[1]
     a, b = _shares(tables.sum(axis=2), c, noise), _shares(tables.sum(axis=1), r, noise)
     rows = np.maximum(np.round(tables.sum(axis=(1, 2))), 1).astype(np.int64)
     for i in range(len(tables)):
@@ -206,8 +204,8 @@ def g_p(tables: Floats, noise: LinearNoise, draws: int = _BOOTSTRAP) -> tuple[Fl
         cells = (a[i][:, None] * b[i][None, :]).ravel()
         exact = draw.multinomial(rows[i], cells / cells.sum(), size=draws)
         again = (exact + draws_of_noise(draw, noise, exact.shape)).reshape(draws, r, c)
-        p[i] = share_above(found[i : i + 1], _g(again, noise)[None, :])[0]
-    return found, p
+        p[i] = share_above(observed[i : i + 1], _g(again, noise)[None, :])[0]
+    return observed, p
 
 
 def _g(tables: Floats, noise: LinearNoise) -> Floats:

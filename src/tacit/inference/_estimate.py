@@ -68,13 +68,13 @@ class Estimate:
     def text(self) -> str:
         """Write the answer for a terminal: the sentence, then the numbers."""
         value, low, high = shown_cell(self.value, self.low, self.high)
-        what = "estimate" if self.p_value is None or self.low is not None else "test statistic"
-        said = [] if self.value is None else [f"{what} {value}"]
+        noun = "estimate" if self.p_value is None or self.low is not None else "test statistic"
+        parts = [] if self.value is None else [f"{noun} {value}"]
         if low:
-            said.append(f"{percent_words(self.level)} interval {low} to {high} (covers {self.covers})")
+            parts.append(f"{percent_words(self.level)} interval {low} to {high} (covers {self.covers})")
         if self.p_value is not None:
-            said.append(p_words(self.p_value))
-        numbers = "; ".join(part for part in (", ".join(said), self.method) if part)
+            parts.append(p_words(self.p_value))
+        numbers = "; ".join(part for part in (", ".join(parts), self.method) if part)
         return "\n".join(part for part in (self.sentence, numbers) if part)
 
     def html(self) -> str:
@@ -109,51 +109,58 @@ def check_read(noise: LinearNoise, level: float) -> None:
         raise ValueError("not the noise of a release")
 
 
-def estimate_table(keys: dict[str, tuple[Value, ...]], name: str, found: Sequence[Estimate]) -> AnswerTable:
+def estimate_table(
+    keys: dict[str, tuple[Value, ...]], name: str, estimates: Sequence[Estimate]
+) -> AnswerTable:
     """Return estimates as lines; an end that is open or hidden by the noise is empty."""
     columns = {
-        name: Cells(*(numbers(getattr(one, end) for one in found) for end in ("value", "low", "high")))
+        name: Cells(*(numbers(getattr(one, end) for one in estimates) for end in ("value", "low", "high")))
     }
-    if any(one.p_value is not None for one in found):
-        nothing = (None,) * len(found)
-        columns["p"] = Cells(tuple(one.p_value for one in found), nothing, nothing)
-    level, covers = (found[0].level, found[0].covers) if found else (0.95, NOISE)
+    if any(one.p_value is not None for one in estimates):
+        nothing = (None,) * len(estimates)
+        columns["p"] = Cells(tuple(one.p_value for one in estimates), nothing, nothing)
+    level, covers = (estimates[0].level, estimates[0].covers) if estimates else (0.95, NOISE)
     return AnswerTable(keys, columns, float(level), covers=covers)
 
 
 _COVERS = "for privacy noise and chance in who was included"
 
 
-def coefficients_figure(found: RegressionTable) -> Figure:
+def coefficients_figure(table: RegressionTable) -> Figure:
     """Return each coefficient in its own units with its interval; those that the noise hides have none."""
-    ends = ((getattr(one, end) for one in found.coefficients.values()) for end in ("value", "low", "high"))
+    ends = ((getattr(one, end) for one in table.coefficients.values()) for end in ("value", "low", "high"))
     zero = ChartSeries("across", (), (0.0,), colour=GREY, dashed=True)
-    names = tuple(found.coefficients)
-    hidden = ", ".join(name for name, one in found.coefficients.items() if one.value is None)
-    units = "change of the outcome for each unit" if found.model.fit == "linear" else "log-odds"
+    names = tuple(table.coefficients)
+    hidden = ", ".join(name for name, one in table.coefficients.items() if one.value is None)
+    units = "change of the outcome for each unit" if table.model.fit == "linear" else "log-odds"
     chart = Chart(
         (zero, ChartSeries.of("points", range(len(names)), ends)),
         ChartAxis("", names),
         ChartAxis(units),
         sideways=True,
     )
-    words = [f"{percent_words(found.model.level)} intervals {_COVERS}"]
+    words = [f"{percent_words(table.model.level)} intervals {_COVERS}"]
     words += [f"hidden by the noise: {hidden}"] if hidden else []
     return Figure("coefficients", (chart,), tuple(words))
 
 
-def curves_figure(found: SurvivalCurves) -> Figure:
+def curves_figure(curves: SurvivalCurves) -> Figure:
     """Return the curves as steps with their bands, as far as the noise leaves enough at risk."""
     series = []
-    for number, (group, curve) in enumerate(list(found.curves.items())[:MOST_SERIES]):
-        known = [one for one in curve if one.value is not None]
-        times = [*found.cuts[: len(known) + 1], found.cuts[len(known)]]  # the last value is reached, not kept
-        ends = ((1.0, *(getattr(one, end) for one in known)) for end in ("value", "low", "high"))
+    for number, (group, curve) in enumerate(list(curves.curves.items())[:MOST_SERIES]):
+        visible = [one for one in curve if one.value is not None]
+        times = [
+            *curves.cuts[: len(visible) + 1],
+            curves.cuts[len(visible)],
+        ]  # the last value is reached, not kept
+        ends = ((1.0, *(getattr(one, end) for one in visible)) for end in ("value", "low", "high"))
         series.append(
-            ChartSeries.of("steps", times, ends, label=str(group) if found.by else "", colour=number)
+            ChartSeries.of("steps", times, ends, label=str(group) if curves.by else "", colour=number)
         )
-    x = ChartAxis(found.time, ends=(float(found.cuts[0]), float(found.cuts[-1])))
+    x = ChartAxis(curves.time, ends=(float(curves.cuts[0]), float(curves.cuts[-1])))
     chart = Chart(
-        tuple(series), x, ChartAxis("share without the event", ends=(0.0, 1.02)), legend=found.by or ""
+        tuple(series), x, ChartAxis("share without the event", ends=(0.0, 1.02)), legend=curves.by or ""
     )
-    return Figure("share without the event", (chart,), (f"{percent_words(found.level)} intervals {_COVERS}",))
+    return Figure(
+        "share without the event", (chart,), (f"{percent_words(curves.level)} intervals {_COVERS}",)
+    )

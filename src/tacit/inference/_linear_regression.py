@@ -74,12 +74,14 @@ def part_moments(shape: Sequence[int]) -> _Array:
     ((3, 3, 6), [1.0, -0.0, -1.0, -1.0, 0.0, 1.0])
     """
     q = len(shape) + 1
-    made = np.empty((q, q, int(np.prod(shape))))
+    moments = np.empty((q, q, int(np.prod(shape))))
     for a in range(q):
         for b in range(q):
             powers = [(place == a) + (place == b) for place in range(1, q)]
-            made[a, b] = reduce(np.kron, [_PARTS[n][power] for n, power in zip(shape, powers, strict=True)])
-    return made
+            moments[a, b] = reduce(
+                np.kron, [_PARTS[n][power] for n, power in zip(shape, powers, strict=True)]
+            )
+    return moments
 
 
 def product_moments(q: int) -> _Array:
@@ -90,10 +92,10 @@ def product_moments(q: int) -> _Array:
     >>> product_moments(2)[0, 1].tolist()
     [0.0, 1.0, 0.0]
     """
-    made = np.zeros((q, q, q * (q + 1) // 2))
+    moments = np.zeros((q, q, q * (q + 1) // 2))
     for k, (a, b) in enumerate(combinations_with_replacement(range(q), 2)):
-        made[a, b, k] = made[b, a, k] = 1.0
-    return made
+        moments[a, b, k] = moments[b, a, k] = 1.0
+    return moments
 
 
 def moments_of(combinations: _Array, numbers: _Array) -> _Array:
@@ -141,8 +143,8 @@ def coefficient_sets(
     a = h * h - k2 * (h * h / free + tau2 * (g1**2).sum(axis=1))
     c = h * t0 - k2 * (h * t0 / free + tau2 * (g0 * g1).sum(axis=1))
     d = t0**2 - k2 * (h * (rest + t0 * value) / free + tau2 * (g0**2).sum(axis=1))
-    seen = h > _SHOWN_DEVIATIONS * np.sqrt(tau2 * (g1**2).sum(axis=1))
-    bounded = usable & seen & (a > 0)
+    visible = h > _SHOWN_DEVIATIONS * np.sqrt(tau2 * (g1**2).sum(axis=1))
+    bounded = usable & visible & (a > 0)
     root = np.sqrt(np.maximum(c * c - a * d, 0.0))
     safe = np.where(bounded, a, 1.0)
     p = linear_tail(t0, *law.terms(g0, rest + t0 * value))
@@ -332,44 +334,48 @@ class LinearFit:
     def rows(self) -> Estimate:
         """How many rows have a value in every column."""
         n, reach = float(self.moments[0, 0]), self._reach(self.combinations[0, 0])
-        said = f"About {max(n, 0):,.0f} rows have a value in every column."
-        return Estimate(n, max(n - reach, 0.0), n + reach, self.level, NOISE, "noisy count", None, said)
+        sentence = f"About {max(n, 0):,.0f} rows have a value in every column."
+        return Estimate(n, max(n - reach, 0.0), n + reach, self.level, NOISE, "noisy count", None, sentence)
 
     @cached_property
     def coefficients(self) -> dict[str, Estimate]:
         """Each coefficient by its label, with an interval for noise and sampling."""
         outcome = self.columns[-1]
-        found = {}
-        for index, one in enumerate(self.columns[:-1], start=1):
+        estimates = {}
+        for index, column in enumerate(self.columns[:-1], start=1):
             sets = coefficient_sets(self.combinations, self._numbers, self.noise, index, 1 - self.level)
-            scale = outcome.half / one.half
+            scale = outcome.half / column.half
             value, low, high = (float(end[0]) * scale for end in (sets.value, sets.low, sets.high))
-            said = self._sentence(one, value, low, high)
+            sentence = self._sentence(column, value, low, high)
             if math.isinf(low):
-                found[one.label] = Estimate(
-                    None, None, None, self.level, NOISE_AND_SAMPLING, _METHOD, None, said
+                estimates[column.label] = Estimate(
+                    None, None, None, self.level, NOISE_AND_SAMPLING, _METHOD, None, sentence
                 )
                 continue
             p = float(sets.p_value[0])
-            found[one.label] = Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, _METHOD, p, said)
-        return found
+            estimates[column.label] = Estimate(
+                value, low, high, self.level, NOISE_AND_SAMPLING, _METHOD, p, sentence
+            )
+        return estimates
 
-    def _sentence(self, one: MeasuredColumn, value: float, low: float, high: float) -> str:
+    def _sentence(self, column: MeasuredColumn, value: float, low: float, high: float) -> str:
         """Say what a coefficient means."""
         outcome = self.columns[-1].name
-        others = [c.name for c in self.columns[:-1] if c is not one]
+        others = [c.name for c in self.columns[:-1] if c is not column]
         equal = f", with {_listed(others)} held equal," if others else ""
         if math.isinf(low):
             n = max(float(self.moments[0, 0]), 1.0)
             factor = max(2.0, self.rows_needed / n)
             return (
-                f"The noise hides how {outcome} changes with {one.name}: every value is possible. "
+                f"The noise hides how {outcome} changes with {column.name}: every value is possible. "
                 f"About {max(self.rows_needed, math.ceil(factor * n)):,} rows, or {factor:.2g} times the "
                 "epsilon, would give an interval."
             )
-        step = f"for {one.key} than for {one.against}" if one.key else f"for each unit of {one.name}"
-        if one.two and not one.key and (one.low, one.high) == (0.0, 1.0):
-            step = f"where {one.name} is 1 than where it is 0"
+        step = (
+            f"for {column.key} than for {column.against}" if column.key else f"for each unit of {column.name}"
+        )
+        if column.two and not column.key and (column.low, column.high) == (0.0, 1.0):
+            step = f"where {column.name} is 1 than where it is 0"
         word, size, ends = ("higher", value, (low, high)) if value >= 0 else ("lower", -value, (-high, -low))
         return (
             f"{outcome} was {size:.3g} {word} {step}{equal} ({percent_words(self.level)} confidence interval "
@@ -389,7 +395,7 @@ class LinearFit:
         at
             A value for each column that explains.
         """
-        place = np.array([self._scaled(one, at) for one in self.columns[:-1]])
+        point = np.array([self._scaled(one, at) for one in self.columns[:-1]])
         for name in at:
             if name not in {one.name for one in self.columns[:-1]}:
                 names = tuple(one.name for one in self.columns[:-1])
@@ -398,37 +404,37 @@ class LinearFit:
                 )
         outcome, q = self.columns[-1], len(self.columns) + 1
         shift = np.eye(q)
-        shift[1 : q - 1, 0] = -place
-        moved = np.einsum("ab,bck,dc->adk", shift, self.combinations, shift, optimize=True)
-        sets = coefficient_sets(moved, self._numbers, self.noise, 0, 1 - self.level)
+        shift[1 : q - 1, 0] = -point
+        shifted = np.einsum("ab,bck,dc->adk", shift, self.combinations, shift, optimize=True)
+        sets = coefficient_sets(shifted, self._numbers, self.noise, 0, 1 - self.level)
         value, low, high = (
             outcome.middle + outcome.half * float(end[0]) for end in (sets.value, sets.low, sets.high)
         )
         where = ", ".join(f"{name} = {value}" for name, value in at.items())
         if math.isinf(low) or math.isnan(value):
-            said = f"The noise hides the mean of {outcome.name} at {where}."
-            return Estimate(None, None, None, self.level, NOISE_AND_SAMPLING, _METHOD, None, said)
-        said = (
+            sentence = f"The noise hides the mean of {outcome.name} at {where}."
+            return Estimate(None, None, None, self.level, NOISE_AND_SAMPLING, _METHOD, None, sentence)
+        sentence = (
             f"The mean of {outcome.name} at {where} is {value:.4g} ({percent_words(self.level)} confidence "
             f"interval {low:.4g} to {high:.4g}, for privacy noise and chance in who was included)."
         )
-        return Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, _METHOD, None, said)
+        return Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, _METHOD, None, sentence)
 
-    def _scaled(self, one: MeasuredColumn, at: dict[str, Any]) -> float:
+    def _scaled(self, column: MeasuredColumn, at: dict[str, Any]) -> float:
         """Return a value of a column on the scale from -1 to 1."""
-        if one.name not in at:
+        if column.name not in at:
             raise bad_parameter(
-                "predict", f"given a value of {one.name}", at, fix=Set(**{one.name: one.middle})
+                "predict", f"given a value of {column.name}", at, fix=Set(**{column.name: column.middle})
             )
-        given = at[one.name]
-        if one.key:
-            if given not in (one.key, one.against):
-                names = (one.key, one.against)
+        number = at[column.name]
+        if column.key:
+            if number not in (column.key, column.against):
+                names = (column.key, column.against)
                 raise bad_parameter(
-                    one.name, "one of its two values", given, fix=Choose(names, given=str(given))
+                    column.name, "one of its two values", number, fix=Choose(names, given=str(number))
                 )
-            return 1.0 if given == one.key else -1.0
-        return (float(given) - one.middle) / one.half
+            return 1.0 if number == column.key else -1.0
+        return (float(number) - column.middle) / column.half
 
     @cached_property
     def _residual(self) -> tuple[float, float, NDArray[np.float64]] | None:
@@ -444,36 +450,38 @@ class LinearFit:
     @property
     def residual_spread(self) -> Estimate:
         """The standard deviation of what the columns leave unexplained; its interval is for the noise."""
-        known = self._residual
-        if known is None:
-            said = "The noise hides how much the columns leave unexplained."
-            return Estimate(None, None, None, self.level, NOISE, "noisy moments", None, said)
-        rest, _, weights = known
+        residual = self._residual
+        if residual is None:
+            sentence = "The noise hides how much the columns leave unexplained."
+            return Estimate(None, None, None, self.level, NOISE, "noisy moments", None, sentence)
+        rest, _, weights = residual
         free = max(float(self.moments[0, 0]) - len(self.columns), 1.0)
         reach, half = self._reach(weights), self.columns[-1].half
         ends = [half * math.sqrt(max(r, 0.0) / free) for r in (rest, rest - reach, rest + reach)]
         value, low, high = ends
         name = self.columns[-1].name
-        said = f"Around the fitted values, {name} varies with a standard deviation of {value:.3g}."
-        return Estimate(value, low, high, self.level, NOISE, "noisy moments", None, said)
+        sentence = f"Around the fitted values, {name} varies with a standard deviation of {value:.3g}."
+        return Estimate(value, low, high, self.level, NOISE, "noisy moments", None, sentence)
 
     @property
     def r_squared(self) -> Estimate:
         """The part of the outcome's variance that the columns explain; its interval is for the noise."""
-        known = self._residual
-        around = self._reach(self.combinations[-1, -1]) if known is not None else 0.0
-        if known is None or known[1] <= around:
-            said = "The noise hides how much the columns explain."
-            return Estimate(None, None, None, self.level, NOISE, "noisy moments", None, said)
-        rest, total, weights = known
-        left = rest / total
+        residual = self._residual
+        around = self._reach(self.combinations[-1, -1]) if residual is not None else 0.0
+        if residual is None or residual[1] <= around:
+            sentence = "The noise hides how much the columns explain."
+            return Estimate(None, None, None, self.level, NOISE, "noisy moments", None, sentence)
+        rest, total, weights = residual
+        unexplained = rest / total
         mean = np.zeros(len(self.columns) + 1)
         mean[0], mean[-1] = -self.moments[0, -1] / self.moments[0, 0], 1.0
         spread = np.einsum("a,abk,b->k", mean, self.combinations, mean)
-        reach = self._reach(weights - left * spread) / total
-        value, low, high = (min(max(1 - x, 0.0), 1.0) for x in (left, left + reach, left - reach))
-        said = f"The columns explain {100 * value:.3g} % of the variance of {self.columns[-1].name}."
-        return Estimate(value, low, high, self.level, NOISE, "noisy moments", None, said)
+        reach = self._reach(weights - unexplained * spread) / total
+        value, low, high = (
+            min(max(1 - x, 0.0), 1.0) for x in (unexplained, unexplained + reach, unexplained - reach)
+        )
+        sentence = f"The columns explain {100 * value:.3g} % of the variance of {self.columns[-1].name}."
+        return Estimate(value, low, high, self.level, NOISE, "noisy moments", None, sentence)
 
     def correlation(self, first: str, second: str) -> Estimate:
         """Return Pearson's correlation of two columns, for noise and sampling (Fisher's z)."""
@@ -485,17 +493,17 @@ class LinearFit:
         method = "Fisher's z with noise"
         if math.isnan(value):
             times = max(1.1, self.rows_needed / max(float(self.moments[0, 0]), 1.0))
-            said = (
+            sentence = (
                 f"The noise hides how {first} and {second} go together. About {self.rows_needed:,} rows or "
                 f"{times:.2g} times the epsilon would be enough if the values cover a good part of the "
                 "bounds; narrower bounds help."
             )
-            return Estimate(None, None, None, self.level, NOISE_AND_SAMPLING, method, None, said)
-        said = (
+            return Estimate(None, None, None, self.level, NOISE_AND_SAMPLING, method, None, sentence)
+        sentence = (
             f"The correlation of {first} and {second} is {value:.3g} ({percent_words(self.level)} confidence "
             f"interval {low:.3g} to {high:.3g}, for privacy noise and chance in who was included)."
         )
-        return Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, method, None, said)
+        return Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, method, None, sentence)
 
     def to_json(self) -> dict[str, JSON]:
         """Return what was measured: noisy integers and public facts."""
@@ -516,15 +524,15 @@ class LinearFit:
         noise = LinearNoise(
             tuple(map(float, document["noise"]["laplace"])), float(document["noise"]["normal"])
         )
-        made = cls(
+        fit = cls(
             columns, tuple(map(int, document["shape"])), int(document["weight"]),
             tuple(map(int, document["integers"])), noise, float(document["level"]),
         )  # fmt: skip
-        pairs = len(made.shape) * (len(made.shape) + 1) // 2
-        size = math.prod(made.shape) if made.weight else pairs
-        if size != len(made.integers) or (made.weight and not set(made.shape) <= {2, 3}):
+        pairs = len(fit.shape) * (len(fit.shape) + 1) // 2
+        size = math.prod(fit.shape) if fit.weight else pairs
+        if size != len(fit.integers) or (fit.weight and not set(fit.shape) <= {2, 3}):
             raise ValueError("not a regression")
-        return made
+        return fit
 
 
 def _listed(names: list[str]) -> str:
@@ -538,14 +546,14 @@ def _correlation(fit: LinearFit, a: int, b: int) -> tuple[float, float, float]:
         return math.nan, math.nan, math.nan
     centred = {}
     for i, j in ((a, a), (b, b), (a, b)):
-        left, right = np.zeros(len(m)), np.zeros(len(m))
-        left[i], right[j] = 1.0, 1.0
-        left[0], right[0] = left[0] - m[0, i] / n, right[0] - m[0, j] / n
-        weights = np.einsum("a,abk,b->k", left, fit.combinations, right)
-        centred[i, j] = float(left @ m @ right), weights
+        gradient_at_value, right = np.zeros(len(m)), np.zeros(len(m))
+        gradient_at_value[i], right[j] = 1.0, 1.0
+        gradient_at_value[0], right[0] = gradient_at_value[0] - m[0, i] / n, right[0] - m[0, j] / n
+        weights = np.einsum("a,abk,b->k", gradient_at_value, fit.combinations, right)
+        centred[i, j] = float(gradient_at_value @ m @ right), weights
     (xx, gx), (yy, gy), (xy, gxy) = centred[a, a], centred[b, b], centred[a, b]
-    seen = _CLEAR_OF_ZERO * max(fit._spread(gx), fit._spread(gy))  # noqa: SLF001
-    if min(xx, yy) <= seen:
+    clear = _CLEAR_OF_ZERO * max(fit._spread(gx), fit._spread(gy))  # noqa: SLF001
+    if min(xx, yy) <= clear:
         return math.nan, math.nan, math.nan
     r = min(max(xy / math.sqrt(xx * yy), -0.9999), 0.9999)
     gradient = gxy / math.sqrt(xx * yy) - r / 2 * (gx / xx + gy / yy)

@@ -74,8 +74,8 @@ def logistic_sets(x: _Array, yes: _Array, no: _Array, noise: LinearNoise, failin
     share = np.clip(yes.sum(axis=1) / np.maximum(n.sum(axis=1), 1.0), 0.01, 0.99)[:, None]
     sampling = np.maximum(n, 0.0) * share * (1 - share)
     w = sampling / np.maximum(sampling + tau2 * (share**2 + (1 - share) ** 2), 1e-9)
-    seen = _FEWEST * np.sqrt(tau2 * x.shape[0])
-    solved = (yes.sum(axis=1) > seen) & (no.sum(axis=1) > seen)
+    clear = _FEWEST * np.sqrt(tau2 * x.shape[0])
+    solved = (yes.sum(axis=1) > clear) & (no.sum(axis=1) > clear)
     b = np.zeros((len(yes), x.shape[1]))
     b[:, 0] = np.log(share[:, 0] / (1 - share[:, 0]))
     for _ in range(_ROUNDS):
@@ -102,9 +102,9 @@ def _sets(
     w, n, p = at
     half, tails = np.zeros_like(b), np.ones_like(b)
     for a in range(b.shape[1]):
-        moved = w * np.einsum("rb,cb->rc", inverse[:, a], x)  # what one yes more than expected moves
-        sampling = np.sqrt(np.maximum((moved**2 * n * p * (1 - p)).sum(axis=1), 0.0))
-        weights = np.concatenate([moved * (1 - p), -moved * p], axis=1)
+        influence = w * np.einsum("rb,cb->rc", inverse[:, a], x)  # what one yes more than expected moves
+        sampling = np.sqrt(np.maximum((influence**2 * n * p * (1 - p)).sum(axis=1), 0.0))
+        weights = np.concatenate([influence * (1 - p), -influence * p], axis=1)
         laplace = (weights[:, :, None] * np.array(noise.laplace)).reshape(len(b), -1)
         normal = np.hypot(sampling, noise.normal * np.sqrt((weights**2).sum(axis=1)))
         half[:, a] = linear_half_width(failing, laplace, normal)
@@ -176,8 +176,8 @@ class LogisticFit:
     def design(self) -> NDArray[np.float64]:
         """The variables of each cell, the first of them 1."""
         lines: list[tuple[float, ...]] = [()]
-        for one in self.columns:
-            lines = [(*line, *place) for line in lines for place in one.places]
+        for column in self.columns:
+            lines = [(*line, *place) for line in lines for place in column.places]
         return np.array([(1.0, *line) for line in lines])
 
     @cached_property
@@ -194,8 +194,8 @@ class LogisticFit:
         """How many rows have a place in every column."""
         n = float(self._table.sum())
         reach = float(self.noise.half_width(1 - self.level, np.ones(self._table.size)))
-        said = f"About {max(n, 0):,.0f} rows have a value in every column."
-        return Estimate(n, max(n - reach, 0.0), n + reach, self.level, NOISE, "noisy count", None, said)
+        sentence = f"About {max(n, 0):,.0f} rows have a value in every column."
+        return Estimate(n, max(n - reach, 0.0), n + reach, self.level, NOISE, "noisy count", None, sentence)
 
     @cached_property
     def _all(self) -> list[Estimate]:
@@ -204,16 +204,18 @@ class LogisticFit:
         sets = logistic_sets(self.design, table[None, :, 1], table[None, :, 0], self.noise, 1 - self.level)
         meanings = ["", *(words for one in self.columns for words in one.meaning)]
         if not sets.solved[0]:
-            said = self._refusal()
-            none = Estimate(None, None, None, self.level, NOISE_AND_SAMPLING, _METHOD, None, said)
+            sentence = self._refusal()
+            none = Estimate(None, None, None, self.level, NOISE_AND_SAMPLING, _METHOD, None, sentence)
             return [none] * len(meanings)
-        found = []
+        estimates = []
         for a, meaning in enumerate(meanings):
             b, half = float(sets.values[0, a]), float(sets.half[0, a])
-            said = self._sentence(meaning, b, half) if a else ""
+            sentence = self._sentence(meaning, b, half) if a else ""
             p = float(sets.p_values[0, a])
-            found.append(Estimate(b, b - half, b + half, self.level, NOISE_AND_SAMPLING, _METHOD, p, said))
-        return found
+            estimates.append(
+                Estimate(b, b - half, b + half, self.level, NOISE_AND_SAMPLING, _METHOD, p, sentence)
+            )
+        return estimates
 
     def _sentence(self, meaning: str, b: float, half: float) -> str:
         ratio, low, high = (math.exp(end) for end in (b, b - half, b + half))
@@ -226,8 +228,8 @@ class LogisticFit:
     def _refusal(self) -> str:
         """Say what would do where the noise leaves no answer."""
         yes, no = (max(float(self._table[:, side].sum()), 1.0) for side in (1, 0))
-        n, wanted = yes + no, self.rows_needed / 2
-        factor = max(2.0, wanted / min(yes, no))
+        n, needed = yes + no, self.rows_needed / 2
+        factor = max(2.0, needed / min(yes, no))
         return (
             f"The noise hides the odds of {self.outcome}. About {math.ceil(factor * n):,} rows, or "
             f"{factor:.2g} times the epsilon, would give an answer."
@@ -241,13 +243,14 @@ class LogisticFit:
     @property
     def odds_ratios(self) -> dict[str, Estimate]:
         """The odds ratios by variable."""
-        made = {}
-        for label, one in self.coefficients.items():
+        ratios = {}
+        for label, estimate in self.coefficients.items():
             value, low, high = (
-                None if end is None else math.exp(end) for end in (one.value, one.low, one.high)
+                None if end is None else math.exp(end)
+                for end in (estimate.value, estimate.low, estimate.high)
             )
-            made[label] = replace(one, value=value, low=low, high=high)
-        return made
+            ratios[label] = replace(estimate, value=value, low=low, high=high)
+        return ratios
 
     @property
     def intercept(self) -> Estimate:
@@ -283,7 +286,7 @@ class LogisticFit:
             tuple(map(float, document["noise"]["laplace"])), float(document["noise"]["normal"])
         )
         integers = tuple(map(int, document["integers"]))
-        made = cls(str(document["outcome"]), columns, integers, noise, float(document["level"]))
-        if 2 * len(made.design) != len(integers):
+        fit = cls(str(document["outcome"]), columns, integers, noise, float(document["level"]))
+        if 2 * len(fit.design) != len(integers):
             raise ValueError("not a regression")
-        return made
+        return fit

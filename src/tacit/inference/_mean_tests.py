@@ -64,23 +64,23 @@ def means_apart(parts: Floats, noise: LinearNoise) -> MeansApart:
     rows, total, squares = moments_of(parts)
     n = np.maximum(rows, 2.0)
     mean = np.clip(total.sum(axis=-1) / n.sum(axis=-1), 0.0, 1.0)[:, None]
-    most = np.maximum(mean * (1 - mean), _LEAST_VARIANCE)
-    own = (squares - 2 * mean * total + mean**2 * rows) / n
+    max_variance = np.maximum(mean * (1 - mean), _LEAST_VARIANCE)
+    variance = (squares - 2 * mean * total + mean**2 * rows) / n
     sums = rows.sum(axis=-1), total.sum(axis=-1), squares.sum(axis=-1)
     slope = variance_slope(*sums, noise)[:, None]
-    own = np.minimum(own + slope * (mean - total / n), most)
-    pooled = np.maximum((n * own).sum(axis=-1, keepdims=True) / n.sum(axis=-1, keepdims=True), 0.0)
+    variance = np.minimum(variance + slope * (mean - total / n), max_variance)
+    pooled = np.maximum((n * variance).sum(axis=-1, keepdims=True) / n.sum(axis=-1, keepdims=True), 0.0)
     lent = _BORROWED * np.exp(-n / _FADING)
-    v = np.maximum(own, (n * own + lent * pooled) / (n + lent))
+    v = np.maximum(variance, (n * variance + lent * pooled) / (n + lent))
     sampling = np.maximum((v / n).sum(axis=-1), (_LEAST_VARIANCE / n).sum(axis=-1))
-    doubt = variance_doubt(n, mean, np.clip(v, _LEAST_VARIANCE, most), noise)
+    doubt = variance_doubt(n, mean, np.clip(v, _LEAST_VARIANCE, max_variance), noise)
     return MeansApart(
         total[:, 0] / n[:, 0] - total[:, 1] / n[:, 1],
         ((PART_VALUES - mean[..., None]) / n[..., None]).reshape(len(parts), 6),
         sampling,
         np.sqrt((doubt**2 / n**2).sum(axis=-1)),
-        (most / n).sum(axis=-1),
-        ((v - own) / n).sum(axis=-1) / sampling,
+        (max_variance / n).sum(axis=-1),
+        ((v - variance) / n).sum(axis=-1) / sampling,
     )
 
 
@@ -90,10 +90,10 @@ def two_means_p(parts: Floats, noise: LinearNoise) -> Floats:
     The difference of the noisy means has a variance by sampling, S = v1/n1 + v2/n2, and six noises with known
     weights. S itself is in doubt; the p-value is the average over equally likely values of it.
     """
-    found = means_apart(parts, noise)
+    gaps = means_apart(parts, noise)
     chances = [
-        noise.tail(found.apart, found.weights, np.sqrt(np.minimum(one, found.most)))
-        for one in plausible(found.sampling, found.doubt)
+        noise.tail(gaps.apart, gaps.weights, np.sqrt(np.minimum(one, gaps.most)))
+        for one in plausible(gaps.sampling, gaps.doubt)
     ]
     return np.asarray(sum(chances) / len(chances))
 
@@ -113,15 +113,15 @@ def anova_p(parts: Floats, noise: LinearNoise, draws: int = DRAWS) -> tuple[Floa
     noise) and the pooled variance v. Its law under equal means is drawn: a normal term and the Laplace terms
     of each mean, with v at equally likely values.
     """
-    found, p = np.empty(len(parts)), np.empty(len(parts))
+    statistics, p = np.empty(len(parts)), np.empty(len(parts))
     groups = parts.shape[1]
     draw = generator(1, groups)
     normal = draw.standard_normal((draws, groups))
     noises = coupled_noise(draw, noise, (draws, groups, 3))
     for i in range(0, len(parts), 64):
         block = slice(i, i + 64)
-        found[block], p[block] = _anova(parts[block], noise, normal, noises)
-    return found, p
+        statistics[block], p[block] = _anova(parts[block], noise, normal, noises)
+    return statistics, p
 
 
 def _anova(
@@ -131,24 +131,24 @@ def _anova(
 
     rows, total, squares = moments_of(parts)
     n = np.maximum(rows, 2.0)
-    means, whole = total / n, n.sum(axis=-1)
-    mean = np.clip(total.sum(axis=-1) / whole, 0.0, 1.0)[:, None]  # of all groups, if it is one
-    inside = (squares - total * means).sum(axis=-1) / (whole - n.shape[-1])
+    means, total_rows = total / n, n.sum(axis=-1)
+    mean = np.clip(total.sum(axis=-1) / total_rows, 0.0, 1.0)[:, None]  # of all groups, if it is one
+    inside = (squares - total * means).sum(axis=-1) / (total_rows - n.shape[-1])
     pooled = np.clip(inside, _LEAST_VARIANCE, np.maximum(mean * (1 - mean), _LEAST_VARIANCE)[:, 0])
     each = variance_doubt(n, mean, pooled[:, None], noise)
-    doubt = np.sqrt(((n * each) ** 2).sum(axis=-1)) / whole
+    doubt = np.sqrt(((n * each) ** 2).sum(axis=-1)) / total_rows
     weights = 1 / (pooled[:, None] / n + mean_noise(n, mean, noise))
     likely = np.stack(plausible(pooled, doubt), axis=-1)  # (tests, values), taken in turn by the draws
     turn = np.arange(len(normal)) % likely.shape[-1]
     rates = (PART_VALUES - mean[..., None]) / n[..., None]
-    drawn, smooth = (
+    simulated, smooth = (
         np.sqrt(variance / n[:, None, :]) * normal + np.einsum("dgi,bgi->bdg", one, rates)
         for variance, one in zip((likely[:, turn, None], pooled[:, None, None]), noises, strict=True)
     )
-    found = _distance(means, weights)
-    plain = np.asarray(chdtrc(parts.shape[1] - 1, found))
-    lengths = (_distance(one, weights[:, None, :]) for one in (drawn, smooth))
-    return found, corrected(plain, found, *lengths)
+    observed = _distance(means, weights)
+    plain = np.asarray(chdtrc(parts.shape[1] - 1, observed))
+    lengths = (_distance(one, weights[:, None, :]) for one in (simulated, smooth))
+    return observed, corrected(plain, observed, *lengths)
 
 
 def _distance(means: Floats, weights: Floats) -> Floats:

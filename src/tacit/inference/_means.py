@@ -54,11 +54,11 @@ def caution_words(parts: Floats, noise: LinearNoise, width: float = 1.0) -> str:
         The width of the column's range.
     """
     rows = np.maximum(moments_of(parts)[0], 2.0)
-    least = _CLEAR_GROUPS * math.sqrt(3 * noise.variance)
-    if len(parts) > 1 and rows.min() < least:
+    fewest = _CLEAR_GROUPS * math.sqrt(3 * noise.variance)
+    if len(parts) > 1 and rows.min() < fewest:
         return (
-            f"; cautious, because the noise on the number of rows is large: {_two_digits(least):,} rows in "
-            f"each group or {least / rows.min():.2g} times the epsilon would be enough"
+            f"; cautious, because the noise on the number of rows is large: {_two_digits(fewest):,} rows in "
+            f"each group or {fewest / rows.min():.2g} times the epsilon would be enough"
         )
     sampling, doubt, noisy = _spreads(parts, rows, noise)
     if sampling < _CLEAR_SPREAD * doubt and noisy < _SWAMPED * doubt:
@@ -112,8 +112,8 @@ def mean_ends(lines: NoisyLines) -> Sets:
         if lines.measured.statistic == "moments"
         else sampled_mean_sets(lines.values, lines.noise, lines.failing)
     )
-    value, least, most = (low + width * end for end in sets)
-    return value, least, most
+    value, low_end, high_end = (low + width * end for end in sets)
+    return value, low_end, high_end
 
 
 def mean(release: Release[Any], group: Any = None, *, column: str | None = None) -> Estimate:
@@ -145,7 +145,7 @@ def mean(release: Release[Any], group: Any = None, *, column: str | None = None)
     value, low, high = (float(end[at]) for end in mean_ends(lines))
     where = "" if group is None else f" with {_shown(group)}"
     hidden = lines.measured.hidden[at]
-    said = HIDDEN if hidden else _number(value, low, high)
+    sentence = HIDDEN if hidden else _number(value, low, high)
     return Estimate(
         None if hidden else value,
         low,
@@ -154,7 +154,7 @@ def mean(release: Release[Any], group: Any = None, *, column: str | None = None)
         NOISE_AND_SAMPLING,
         _method(lines, [at], "score interval of a mean"),
         None,
-        f"The mean of {lines.name}{where} was {said} {_interval(lines, low, high)}.",
+        f"The mean of {lines.name}{where} was {sentence} {_interval(lines, low, high)}.",
     )
 
 
@@ -189,12 +189,12 @@ def proportion(
     lines = counted(release, column)
     at = line_of(lines, group)
     if lines.measured.statistic == "moments":
-        yes, no, others, what = *lines.values[at, ::-1], 1, f"of yes in {lines.name}"
+        yes, no, others, noun = *lines.values[at, ::-1], 1, f"of yes in {lines.name}"
         hidden = lines.measured.hidden[at]
     else:
         totals = lines.values.sum(axis=1)
         cells = lines.values.shape[1]
-        yes, no, what = totals[at], totals.sum() - totals[at], f"of {_shown(group)}"
+        yes, no, noun = totals[at], totals.sum() - totals[at], f"of {_shown(group)}"
         if cells > 1:
             raise _cells_have_no_share()
         others = len(totals) - 1
@@ -202,11 +202,11 @@ def proportion(
     if against is not None:
         RealNumber(above=0, below=1).read("against", against)
     pair = np.array([yes]), np.array([no])
-    found = proportion_sets(*pair, lines.noise, lines.failing, max(others, 1))
-    value, low, high = (float(end[0]) for end in found)
+    ends = proportion_sets(*pair, lines.noise, lines.failing, max(others, 1))
+    value, low, high = (float(end[0]) for end in ends)
     p = None if against is None else float(proportion_p(*pair, against, lines.noise, max(others, 1))[0])
     tested = "" if p is None else f"; {p_words(p)} against {100 * (against or 0):.3g} %"
-    said = HIDDEN if hidden else f"{100 * value:.3g} %"
+    shown_share = HIDDEN if hidden else f"{100 * value:.3g} %"
     return Estimate(
         None if hidden else value,
         low,
@@ -215,7 +215,7 @@ def proportion(
         NOISE_AND_SAMPLING,
         "score interval of a proportion, binomial where there are few cases",
         p,
-        f"The proportion {what} was {said} ({percent_words(lines.level)} confidence interval "
+        f"The proportion {noun} was {shown_share} ({percent_words(lines.level)} confidence interval "
         f"{100 * low:.3g} to {100 * high:.3g} %, {COVERED}){tested}.",
     )
 
@@ -248,8 +248,8 @@ def difference(release: Release[Any], first: Any, second: Any, *, column: str | 
     parts = lines.values[places]
     _enough(lines, places)
     sets = mean_ends(lines)
-    one, other = (tuple(end[[at]] for end in sets) for at in places)
-    value, low, high = (float(end[0]) for end in difference_sets(one, other))  # type: ignore[arg-type]
+    base, other = (tuple(end[[at]] for end in sets) for at in places)
+    value, low, high = (float(end[0]) for end in difference_sets(base, other))  # type: ignore[arg-type]
     test = two_shares_p if lines.measured.statistic == "moments" else two_means_p
     p = float(test(parts[None], lines.noise)[0])
     way = "higher" if value >= 0 else "lower"
@@ -290,24 +290,24 @@ def anova(release: Release[Any], *, column: str | None = None) -> Estimate:
         raise _yes_no_needs_a_table(lines.name)
     places = list(range(len(lines.labels)))
     _enough(lines, places)
-    found, p = (float(one[0]) for one in anova_p(lines.values[None], lines.noise))
-    said = "differ" if p < lines.failing else "may all be the same"
+    statistic, p = (float(one[0]) for one in anova_p(lines.values[None], lines.noise))
+    verdict = "differ" if p < lines.failing else "may all be the same"
     return Estimate(
-        found,
+        statistic,
         None,
         None,
         lines.level,
         NOISE_AND_SAMPLING,
         _method(lines, places, f"analysis of variance of {len(places)} groups, by draws"),
         p,
-        f"The means of {lines.name} in {len(places)} groups {said} ({p_words(p)}).",
+        f"The means of {lines.name} in {len(places)} groups {verdict} ({p_words(p)}).",
     )
 
 
 def _enough(lines: NoisyLines, places: list[int]) -> None:
     rows = lines.values[places].sum(axis=-1)
-    least = CLEAR * math.sqrt(lines.values.shape[1] * lines.noise.variance)
-    enough_rows(rows, max(least, 10.0), "the smallest group")
+    fewest = CLEAR * math.sqrt(lines.values.shape[1] * lines.noise.variance)
+    enough_rows(rows, max(fewest, 10.0), "the smallest group")
 
 
 def _method(lines: NoisyLines, places: list[int], name: str) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def task_of(
     rows: Rows,
-    asked: TableQuestion,
+    question: TableQuestion,
     statistic: Statistic,
     mechanism: DiscreteLaplace | DiscreteGaussian,
     *,
@@ -37,9 +37,9 @@ def task_of(
 ) -> Task[Any, Any]:
     """Make the task of a question that measures one statistic."""
     dataset = rows._dataset  # noqa: SLF001 - a question of its rows
-    blocks = () if dataset.block_column is None else dataset.block_column.concerned(asked)
+    blocks = () if dataset.block_column is None else dataset.block_column.concerned(question)
     subject = TableSubject(
-        asked=asked,
+        asked=question,
         engine=dataset._engine,  # noqa: SLF001
         blocks=blocks,
         steps=(MeasuredStep(statistic, AddNoise()),),
@@ -54,22 +54,22 @@ def task_of(
     )
 
 
-def contribution_of(rows: Rows, asked: TableQuestion) -> Contribution:
+def contribution_of(rows: Rows, question: TableQuestion) -> Contribution:
     """Bound what one unit can contribute."""
     dataset = rows._dataset  # noqa: SLF001 - a question of its rows
     return contribution(
-        asked,
+        question,
         row_level=dataset.identity.unit.kind == "row",
         adjacency=dataset.identity.adjacency,
         pairs=dataset.limits.pairs,
     )
 
 
-def count_noise(rows: Rows, asked: TableQuestion, goal: Goal) -> DiscreteLaplace | DiscreteGaussian:
+def count_noise(rows: Rows, question: TableQuestion, goal: Goal) -> DiscreteLaplace | DiscreteGaussian:
     """Return the noise on the number of rows in each group of a question."""
-    who = contribution_of(rows, asked)
-    l1, l2_squared = RowCounts().sensitivity(who)
-    return goal.noise(l1=l1, l2_squared=l2_squared, adjacency=who.adjacency)
+    contribution = contribution_of(rows, question)
+    l1, l2_squared = RowCounts().sensitivity(contribution)
+    return goal.noise(l1=l1, l2_squared=l2_squared, adjacency=contribution.adjacency)
 
 
 def noise_of(mechanism: DiscreteLaplace | DiscreteGaussian) -> LinearNoise:
@@ -79,12 +79,12 @@ def noise_of(mechanism: DiscreteLaplace | DiscreteGaussian) -> LinearNoise:
     return LinearNoise(laplace=(float(mechanism.scale),))
 
 
-def check_one_row(rows: Rows, what: str) -> None:
+def check_one_row(rows: Rows, sentence: str) -> None:
     """Refuse rows of which one unit can own several, and samples, whose cost is planned elsewhere."""
     if rows.share is not None:
         raise TacitError(
             "not-allowed",
-            f"{what} reads all rows, not a sample of them",
+            f"{sentence} reads all rows, not a sample of them",
             why="in a sample, the noise would grow more than the cost falls, and the sampling error would "
             "grow too",
             fix="ask without the sample",
@@ -94,7 +94,7 @@ def check_one_row(rows: Rows, what: str) -> None:
         return
     raise TacitError(
         "not-allowed",
-        f"{what} needs one row for each {unit.noun}, and here {with_article(unit.noun)} can have several",
+        f"{sentence} needs one row for each {unit.noun}, and here {with_article(unit.noun)} can have several",
         why=f"the rows of one {unit.noun} resemble each other, so an interval that takes them as independent "
         "would be too short",
         fix=Either(Code('rows.per_unit(x=tc.mean("x"))'), Code("rows.limit(rows=1)")),

@@ -64,7 +64,7 @@ class NoisyLines:
 
 
 def noisy_lines(
-    release: Release[Any], column: str | None, fits: Callable[[MeasuredIntegers], bool], wanted: str
+    release: Release[Any], column: str | None, fits: Callable[[MeasuredIntegers], bool], noun: str
 ) -> NoisyLines:
     """Find the integers behind a column, or behind the only one that fits; refuse clusters.
 
@@ -83,42 +83,44 @@ def noisy_lines(
     if not isinstance(answer, AnswerTable):
         raise TacitError(
             "bad-parameter",
-            f"a release of the kind {getattr(answer, 'kind', type(answer).__name__)!r} has no {wanted}",
+            f"a release of the kind {getattr(answer, 'kind', type(answer).__name__)!r} has no {noun}",
             fix=Code('dataset.group_by("arm").agg(sbp=tc.mean("sbp")).plan(epsilon=1).release()'),
         )
-    named = {name: one for one in answer.measured for name in _names(one) if fits(one)}
-    if column is None and len(named) == 1:
-        [column] = named
-    if column not in named:
-        raise _nothing_fits(answer, column, named, wanted)
-    found = named[column]
-    _check_units(found)
+    by_column = {name: one for one in answer.measured for name in _names(one) if fits(one)}
+    if column is None and len(by_column) == 1:
+        [column] = by_column
+    if column not in by_column:
+        raise _nothing_fits(answer, column, by_column, noun)
+    integers = by_column[column]
+    _check_units(integers)
     keys = list(zip(*answer.keys.values(), strict=True)) if answer.keys else [()] * len(answer)
     labels = tuple(key[0] if len(key) == 1 else key for key in keys)
-    values = np.array(found.integers, dtype=np.float64) / float(found.weight)
+    values = np.array(integers.integers, dtype=np.float64) / float(integers.weight)
     return NoisyLines(
-        column, found, values.reshape(len(labels), -1), _noise_of(found), labels, answer.confidence
+        column, integers, values.reshape(len(labels), -1), _noise_of(integers), labels, answer.confidence
     )
 
 
-def _names(measured: MeasuredIntegers) -> list[str]:
+def _names(integers: MeasuredIntegers) -> list[str]:
     """Return what the integers are called: their columns, or the name that the cells share."""
-    if measured.statistic == "cells":
-        return sorted({name.rsplit("[", 1)[0] for name in measured.columns})
-    return list(measured.columns)
+    if integers.statistic == "cells":
+        return sorted({name.rsplit("[", 1)[0] for name in integers.columns})
+    return list(integers.columns)
 
 
-def _nothing_fits(answer: AnswerTable, column: str | None, named: dict[str, Any], wanted: str) -> TacitError:
-    if len(named) > 1 or (named and column is not None):
+def _nothing_fits(
+    answer: AnswerTable, column: str | None, by_column: dict[str, Any], noun: str
+) -> TacitError:
+    if len(by_column) > 1 or (by_column and column is not None):
         return TacitError(
             "unknown-column",
-            f"say which column: {', '.join(named)}",
-            fix=Choose(tuple(named), given=column or ""),
+            f"say which column: {', '.join(by_column)}",
+            fix=Choose(tuple(by_column), given=column or ""),
         )
     chosen = not answer.measured and bool(answer.columns)
     return TacitError(
         "not-allowed",
-        f"the release has no {wanted}",
+        f"the release has no {noun}",
         why="the release does not hold its noisy integers: its lines were chosen or added up after the "
         "noise, its groups were selected privately, or an older version saved it"
         if chosen
@@ -129,14 +131,14 @@ def _nothing_fits(answer: AnswerTable, column: str | None, named: dict[str, Any]
     )
 
 
-def _check_units(measured: MeasuredIntegers) -> None:
+def _check_units(integers: MeasuredIntegers) -> None:
     """Refuse where one unit may stand behind several rows: they are not independent."""
-    if measured.rows_per_unit == 1:
+    if integers.rows_per_unit == 1:
         return
     several = (
         "rows of one person may belong to different units"
-        if measured.rows_per_unit is None
-        else f"up to {measured.rows_per_unit:,} rows of one unit count"
+        if integers.rows_per_unit is None
+        else f"up to {integers.rows_per_unit:,} rows of one unit count"
     )
     raise TacitError(
         "not-allowed",
@@ -149,11 +151,11 @@ def _check_units(measured: MeasuredIntegers) -> None:
     )
 
 
-def _noise_of(measured: MeasuredIntegers) -> LinearNoise:
+def _noise_of(integers: MeasuredIntegers) -> LinearNoise:
     """Return the noise in rows; Laplace terms get the variance of the lattice law."""
-    weight = float(measured.weight)
-    laplace = [LaplaceLaw(scale).variance for law, scale in measured.noise if law == "laplace"]
-    gaussian = [GaussianLaw(scale).variance for law, scale in measured.noise if law == "gaussian"]
+    weight = float(integers.weight)
+    laplace = [LaplaceLaw(scale).variance for law, scale in integers.noise if law == "laplace"]
+    gaussian = [GaussianLaw(scale).variance for law, scale in integers.noise if law == "gaussian"]
     return LinearNoise(
         tuple(math.sqrt(one / 2) / weight for one in laplace), math.sqrt(sum(gaussian)) / weight
     )
@@ -192,19 +194,19 @@ def line_of(lines: NoisyLines, group: Any) -> int:
     )
 
 
-def enough_rows(rows: Floats, least: float, what: str) -> None:
+def enough_rows(rows: Floats, required: float, noun: str) -> None:
     """Refuse where a noisy number of rows is too small; name the n or the epsilon that would do."""
     fewest = float(np.min(rows))
-    if fewest >= least:
+    if fewest >= required:
         return
-    times = least / max(fewest, 1.0)
+    times = required / max(fewest, 1.0)
     raise TacitError(
         "too-noisy",
-        f"{what} has about {max(fewest, 0):,.0f} rows; at this noise {math.ceil(least):,} are needed",
+        f"{noun} has about {max(fewest, 0):,.0f} rows; at this noise {math.ceil(required):,} are needed",
         why="below that, noise decides: the answer would be wrong more often than it says",
         fix=Say(
-            f"{math.ceil(least):,} rows, or {times:.2g} times the epsilon, or coarser groups"
+            f"{math.ceil(required):,} rows, or {times:.2g} times the epsilon, or coarser groups"
             if fewest >= 1
-            else f"{math.ceil(least):,} rows, a larger epsilon, or coarser groups"
+            else f"{math.ceil(required):,} rows, a larger epsilon, or coarser groups"
         ),
     )

@@ -118,27 +118,27 @@ def power(
     if around is not None:
         RealNumber(least=low, most=low + width, instead=low + width / 2).read("around", around)
     middle = 0.5 if around is None else (around - low) / width
-    v, apart = _variance(statistic, sd, width, middle), abs(effect) / width
+    v, distance = _variance(statistic, sd, width, middle), abs(effect) / width
 
     def quick(times: float, quieter: float) -> float:
-        return _normal_power(middle, apart, v, [times * m for m in sizes], noise.over(quieter), alpha)
+        return _normal_power(middle, distance, v, [times * m for m in sizes], noise.over(quieter), alpha)
 
     def chance(times: float, quieter: float) -> float:
         if statistic.size == 2:
             return quick(times, quieter)
-        return _test_power(middle, apart, v, [times * m for m in sizes], noise.over(quieter), alpha)
+        return _test_power(middle, distance, v, [times * m for m in sizes], noise.over(quieter), alpha)
 
-    found = chance(1, 1)
+    probability = chance(1, 1)
     grown = _smallest(lambda times: chance(times, 1), lambda times: quick(times, 1)) or _MOST
     factor = _smallest(lambda quieter: chance(1, quieter), lambda quieter: quick(1, quieter))
     needed = tuple(math.ceil(grown * m) for m in sizes)
     return PowerForecast(
-        found, effect, sizes, alpha, needed, factor, _said(found, effect, alpha, needed, factor)
+        probability, effect, sizes, alpha, needed, factor, _said(probability, effect, alpha, needed, factor)
     )
 
 
 def _normal_power(
-    middle: float, apart: float, v: float, sizes: Sequence[float], noise: LinearNoise, alpha: float
+    middle: float, distance: float, v: float, sizes: Sequence[float], noise: LinearNoise, alpha: float
 ) -> float:
     """Return the power if noise and sampling are normal and the variance is known; of shares that is close.
 
@@ -146,32 +146,32 @@ def _normal_power(
     """
     per_row = noise.variance * ((1 - middle) ** 2 + middle**2)
     spread = math.sqrt(sum(v / m + per_row / m**2 for m in sizes))
-    z, edge = apart / spread, NormalDist().inv_cdf(1 - alpha / 2)
+    z, edge = distance / spread, NormalDist().inv_cdf(1 - alpha / 2)
     return NormalDist().cdf(z - edge) + NormalDist().cdf(-z - edge)
 
 
 def _test_power(
-    middle: float, apart: float, v: float, sizes: Sequence[float], noise: LinearNoise, alpha: float
+    middle: float, distance: float, v: float, sizes: Sequence[float], noise: LinearNoise, alpha: float
 ) -> float:
     """Return the power of the test of two means (`two_means_p`), with the law and the doubts that it has.
 
     The test reads the variance around the mean of both groups from noisy parts, and averages its p-value over
     likely values of it. So its edge is computed for likely readings, and the chance to exceed it is averaged.
     """
-    means = np.clip([middle + apart / 2, middle - apart / 2], 0.0, 1.0)
+    means = np.clip([middle + distance / 2, middle - distance / 2], 0.0, 1.0)
     square = v + means**2
     parts = np.stack([1 - 2 * means + square, 2 * (means - square), square], axis=-1)
-    read = means_apart((parts * np.array(sizes)[:, None])[None], noise)
-    readings = np.concatenate(plausible(read.sampling, read.doubt))
-    likely = np.minimum(plausible(readings, np.broadcast_to(read.doubt, readings.shape)), read.most)
-    edge = _edge(read.weights[0], np.sqrt(likely), noise, alpha)
+    gaps = means_apart((parts * np.array(sizes)[:, None])[None], noise)
+    readings = np.concatenate(plausible(gaps.sampling, gaps.doubt))
+    likely = np.minimum(plausible(readings, np.broadcast_to(gaps.doubt, readings.shape)), gaps.most)
+    edge = _edge(gaps.weights[0], np.sqrt(likely), noise, alpha)
     deviation = math.sqrt(sum(v / m for m in sizes))
 
     def above(at: Floats) -> Floats:
-        both = noise.tail(np.abs(at), np.broadcast_to(read.weights[0], (len(at), 6)), deviation)
-        return np.where(at > 0, both / 2, 1 - both / 2)
+        tails = noise.tail(np.abs(at), np.broadcast_to(gaps.weights[0], (len(at), 6)), deviation)
+        return np.where(at > 0, tails / 2, 1 - tails / 2)
 
-    return float(np.mean(above(edge - apart) + above(edge + apart)))
+    return float(np.mean(above(edge - distance) + above(edge + distance)))
 
 
 def _edge(weights: Floats, deviations: Floats, noise: LinearNoise, alpha: float) -> Floats:
@@ -188,20 +188,20 @@ def _edge(weights: Floats, deviations: Floats, noise: LinearNoise, alpha: float)
     return high
 
 
-def _said(found: float, effect: float, alpha: float, needed: tuple[int, ...], factor: float | None) -> str:
+def _said(chance: float, effect: float, alpha: float, needed: tuple[int, ...], factor: float | None) -> str:
     rows = " and ".join(f"{m:,}" for m in needed)
     quieter = f", or {factor:.2g} times the epsilon" if factor is not None else "; no epsilon is enough"
     return (
-        f"finds a difference of {effect:g} in {100 * found:.0f} of 100 such trials (p below {alpha:g})\n"
+        f"finds a difference of {effect:g} in {100 * chance:.0f} of 100 such trials (p below {alpha:g})\n"
         f"{100 * _WANTED:.0f} of 100 need {rows} rows{quieter}"
     )
 
 
 def _sizes(n: int | Sequence[int]) -> tuple[int, ...]:
-    given = tuple(count("n", m, zero=False) for m in ((n, n) if isinstance(n, int) else n))
-    if len(given) != 2 or min(given) < 2:
+    sizes = tuple(count("n", m, zero=False) for m in ((n, n) if isinstance(n, int) else n))
+    if len(sizes) != 2 or min(sizes) < 2:
         raise bad_parameter("n", "a whole number from 2 on, or two of them", n, fix=Set(n=(400, 400)))
-    return given
+    return sizes
 
 
 def _variance(statistic: Any, sd: float | None, width: float, middle: float) -> float:
@@ -236,14 +236,14 @@ def _measured(plan: Plan[Any], column: str | None) -> tuple[Any, Any]:
     if not isinstance(table, TableSubject):
         raise _no_mean({}, column)
     means = [one for one in table.columns if one.aggregate.word == "mean"]
-    found = {one.name: table.noises[one.step] for one in means}
-    if column is None and len(found) == 1:
-        [column] = found
-    if column not in found:
-        raise _no_mean(found, column)
-    noise = found[column]
-    measured = noise.statistic.word == "squares" or is_yes_no(noise.statistic.argument)
-    if not measured or table.rows_per_unit != 1:
+    noises = {one.name: table.noises[one.step] for one in means}
+    if column is None and len(noises) == 1:
+        [column] = noises
+    if column not in noises:
+        raise _no_mean(noises, column)
+    noise = noises[column]
+    is_measured = noise.statistic.word == "squares" or is_yes_no(noise.statistic.argument)
+    if not is_measured or table.rows_per_unit != 1:
         raise TacitError(
             "not-allowed",
             f"no test of {column} can follow from this plan",
@@ -253,12 +253,12 @@ def _measured(plan: Plan[Any], column: str | None) -> tuple[Any, Any]:
     return noise.statistic, noise.linear.over(noise.statistic.weight)
 
 
-def _no_mean(found: Mapping[str, object], column: str | None) -> TacitError:
+def _no_mean(noises: Mapping[str, object], column: str | None) -> TacitError:
     """Refuse a plan without a mean of this name."""
     return TacitError(
         "unknown-column",
-        "the plan has no mean of this name" if found else "the plan has no mean",
-        fix=Choose(tuple(found), given=column or "")
-        if found
+        "the plan has no mean of this name" if noises else "the plan has no mean",
+        fix=Choose(tuple(noises), given=column or "")
+        if noises
         else Code('dataset.group_by("arm").agg(sbp=tc.mean("sbp"))'),
     )

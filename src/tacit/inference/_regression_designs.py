@@ -87,8 +87,8 @@ class LinearDesign:
         Guarantee: one charge pays for the number of rows and all coefficients together. The cost and the
         noise follow from public facts.
         """
-        asked = TableQuestion(self.rows.relation, (), None, (), None, None)
-        statistic, mechanism = _chosen(self.nodes, self.columns, goal, contribution_of(self.rows, asked))
+        question = TableQuestion(self.rows.relation, (), None, (), None, None)
+        statistic, mechanism = _chosen(self.nodes, self.columns, goal, contribution_of(self.rows, question))
         noise = noise_of(mechanism)
         noun = self.rows.unit.noun
 
@@ -100,7 +100,7 @@ class LinearDesign:
             self.columns, statistic, [0] * statistic.size, noise, float(goal.confidence)
         )
         return Draft(
-            task=task_of(self.rows, asked, statistic, mechanism, asks="regress", reading=reading),
+            task=task_of(self.rows, question, statistic, mechanism, asks="regress", reading=reading),
             forecast=lambda: [
                 Forecast(
                     one.label,
@@ -136,8 +136,8 @@ def linear_design(
     names = [*on, outcome]
     if len(names) > _MOST_COLUMNS:
         raise bad_parameter("on", f"at most {_MOST_COLUMNS - 1} columns", len(on), fix="leave some out")
-    read = [_column(rows, name, bounds, keys) for name in names]
-    columns, nodes = tuple(one for one, _ in read), tuple(node for _, node in read)
+    measured_columns = [_column(rows, name, bounds, keys) for name in names]
+    columns, nodes = tuple(one for one, _ in measured_columns), tuple(node for _, node in measured_columns)
     if columns[-1].key:
         raise TacitError(
             "bad-parameter",
@@ -148,9 +148,9 @@ def linear_design(
         name: [str(rational("bounds", end, zero=True, negative=True)) for end in ends]
         for name, ends in bounds.items()
     }
-    listed = {name: list(values) for name, values in (keys or {}).items()}
-    given = {"outcome": outcome, "on": list(on), "bounds": exact, "keys": listed, "kind": "linear"}
-    return LinearDesign(rows, columns, nodes, given)
+    key_lists = {name: list(values) for name, values in (keys or {}).items()}
+    arguments = {"outcome": outcome, "on": list(on), "bounds": exact, "keys": key_lists, "kind": "linear"}
+    return LinearDesign(rows, columns, nodes, arguments)
 
 
 def _column(
@@ -170,12 +170,12 @@ def _column(
                 f"the bounds of {name}", "rising", bounds[name], fix=Set(bounds={name: (0, 100)})
             )
         return MeasuredColumn(name, float(low), float(high)), resolve(Column(name), facts, "number")
-    listed = name in (keys or {}) or fact.keys is not None or fact.stored == "boolean"
-    if listed:
+    has_keys = name in (keys or {}) or fact.keys is not None or fact.stored == "boolean"
+    if has_keys:
         return _two_values(rows, name, keys)
     node = resolve(Column(name), facts, "number") if fact.kind in {None, "number"} else None
-    found = None if node is None else bounds_of(node, facts)
-    if node is None or found is None or not found[0] < found[1]:
+    fact_bounds = None if node is None else bounds_of(node, facts)
+    if node is None or fact_bounds is None or not fact_bounds[0] < fact_bounds[1]:
         raise TacitError(
             "missing-bounds",
             f"{name} has neither declared bounds nor two declared values",
@@ -186,53 +186,53 @@ def _column(
                 Set(keys={name: [False, True]}),
             ),
         )
-    return MeasuredColumn(name, float(found[0]), float(found[1])), node
+    return MeasuredColumn(name, float(fact_bounds[0]), float(fact_bounds[1])), node
 
 
 def _two_values(
     rows: Rows, name: str, keys: Mapping[str, Sequence[object]] | None
 ) -> tuple[MeasuredColumn, Node]:
     """Read a column with two public values as 0 and 1, or as two numbers."""
-    own = None if keys is None or name not in keys else {name: keys[name]}
-    [axis] = read_axes(rows, [name], keys=own, missing=False)
+    own_keys = None if keys is None or name not in keys else {name: keys[name]}
+    [axis] = read_axes(rows, [name], keys=own_keys, missing=False)
     if axis.size != 2:
         raise TacitError(
             "bad-parameter",
             f"{name} has {axis.size} values, and a column of a linear regression is a number or has two",
             fix=Set(on=[f"{name} as yes/no columns made with with_columns"]),
         )
-    first, second = axis.values
-    number = isinstance(first, float) and isinstance(second, float)
-    if number and float(str(first)) > float(str(second)):
-        first, second = second, first
+    base, second = axis.values
+    number = isinstance(base, float) and isinstance(second, float)
+    if number and float(str(base)) > float(str(second)):
+        base, second = second, base
     parts: list[Node] = []
-    for value, step in ((first, 0.0), (second, 1.0)):
+    for value, step in ((base, 0.0), (second, 1.0)):
         if isinstance(value, bool):
-            held: Node = axis.node if value else Call("not", (axis.node,))
+            indicator: Node = axis.node if value else Call("not", (axis.node,))
         else:
-            held = Call("eq", (axis.node, lit(value)))
-        parts += [held, Literal(step, "number")]
+            indicator = Call("eq", (axis.node, lit(value)))
+        parts += [indicator, Literal(step, "number")]
     node = resolve(Call("case", (*parts, Literal(None, "number"))), scope(rows.relation), "number")
     if number:
-        return MeasuredColumn(name, float(str(first)), float(str(second)), two=True), node
-    key = "" if isinstance(first, bool) else str(second)
-    return MeasuredColumn(name, 0.0, 1.0, two=True, key=key, against="" if not key else str(first)), node
+        return MeasuredColumn(name, float(str(base)), float(str(second)), two=True), node
+    key = "" if isinstance(base, bool) else str(second)
+    return MeasuredColumn(name, 0.0, 1.0, two=True, key=key, against="" if not key else str(base)), node
 
 
 def _chosen(
-    nodes: tuple[Node, ...], columns: tuple[MeasuredColumn, ...], goal: Goal, who: Contribution
+    nodes: tuple[Node, ...], columns: tuple[MeasuredColumn, ...], goal: Goal, contribution: Contribution
 ) -> tuple[PartProducts | MomentProducts, DiscreteLaplace | DiscreteGaussian]:
     """Choose what is measured by the predicted noise of the products with the outcome, in rows."""
-    found = [_noisy(MomentProducts(nodes, _grids(columns, _PAIR_BITS), _PAIR_ONE), goal, who)]
+    candidates = [_noisy(MomentProducts(nodes, _grids(columns, _PAIR_BITS), _PAIR_ONE), goal, contribution)]
     threes = sum(not one.two for one in columns)
     if len(columns) <= _MOST_PARTS:
         for bits in range(min(_FINEST, 51 // max(1, 2 * threes)), _COARSEST - 1, -1):
-            if made := _noisy(PartProducts(nodes, _grids(columns, bits)), goal, who):
-                found.append(made)
+            if product_noise := _noisy(PartProducts(nodes, _grids(columns, bits)), goal, contribution):
+                candidates.append(product_noise)
                 break
     priced = [
         (_predicted(columns, statistic, mechanism), place, (statistic, mechanism))
-        for place, (statistic, mechanism) in enumerate(one for one in found if one is not None)
+        for place, (statistic, mechanism) in enumerate(one for one in candidates if one is not None)
     ]
     if not priced:
         raise bad_parameter(
@@ -241,11 +241,11 @@ def _chosen(
     return min(priced)[2]
 
 
-def _noisy(statistic: Any, goal: Goal, who: Contribution) -> Any:
+def _noisy(statistic: Any, goal: Goal, contribution: Contribution) -> Any:
     """Return a statistic with its noise; None where integers of 64 bits cannot hold it."""
-    l1, l2_squared = statistic.sensitivity(who)
+    l1, l2_squared = statistic.sensitivity(contribution)
     try:
-        return statistic, goal.noise(l1=l1, l2_squared=l2_squared, adjacency=who.adjacency)
+        return statistic, goal.noise(l1=l1, l2_squared=l2_squared, adjacency=contribution.adjacency)
     except TacitError:
         if isinstance(statistic, MomentProducts):
             raise
@@ -254,9 +254,10 @@ def _noisy(statistic: Any, goal: Goal, who: Contribution) -> Any:
 
 def _grids(columns: tuple[MeasuredColumn, ...], bits: int) -> tuple[Any, ...]:
     """Return the grid of each column; a column with two values has one step."""
-    one = (Fraction(0), Fraction(1))
+    unit_interval = (Fraction(0), Fraction(1))
     return tuple(
-        grid_for(one, 0) if c.two else grid_for((Fraction(c.low), Fraction(c.high)), bits) for c in columns
+        grid_for(unit_interval, 0) if c.two else grid_for((Fraction(c.low), Fraction(c.high)), bits)
+        for c in columns
     )
 
 
@@ -305,8 +306,8 @@ class LogisticDesign:
         """
         by = tuple((axis.name, axis.node) for axis in self.axes)
         keys = tuple(product(*(axis.values for axis in self.axes)))
-        asked = TableQuestion(self.rows.relation, by, keys, (), None, None)
-        mechanism = count_noise(self.rows, asked, goal)
+        question = TableQuestion(self.rows.relation, by, keys, (), None, None)
+        mechanism = count_noise(self.rows, question, goal)
         noise, outcome, event = noise_of(mechanism), self.axes[-1].name, _event(self.axes[-1])
 
         def reading(integers: list[int], level: Fraction) -> RegressionTable:
@@ -314,7 +315,7 @@ class LogisticDesign:
 
         empty = LogisticFit(outcome, self.columns, (0,) * len(keys), noise, float(goal.confidence))
         return Draft(
-            task=task_of(self.rows, asked, RowCounts(), mechanism, asks="regress", reading=reading),
+            task=task_of(self.rows, question, RowCounts(), mechanism, asks="regress", reading=reading),
             forecast=lambda: [
                 Forecast(
                     label, f"log-odds of {outcome} for a step of {label}", mechanism.describe(), None,
@@ -356,22 +357,22 @@ def logistic_design(
         raise bad_parameter(
             "the table", f"of at most {_MOST_CELLS:,} cells", f"{cells:,}", fix="use fewer columns or bins"
         )
-    if alone := [axis.name for axis in axes[:-1] if axis.size < 2]:
-        raise bad_parameter("on", "columns with at least two values", alone, fix=Choose(tuple(on)))
-    given = {
+    if constant_columns := [axis.name for axis in axes[:-1] if axis.size < 2]:
+        raise bad_parameter("on", "columns with at least two values", constant_columns, fix=Choose(tuple(on)))
+    arguments = {
         "outcome": outcome, "on": list(on), "kind": "logistic",
         "bins": {name: cuts if isinstance(cuts, int) else list(cuts) for name, cuts in (bins or {}).items()},
         "keys": {name: list(values) for name, values in (keys or {}).items()},
     }  # fmt: skip
-    return LogisticDesign(rows, axes, tuple(map(_variables, axes[:-1])), given)
+    return LogisticDesign(rows, axes, tuple(map(_variables, axes[:-1])), arguments)
 
 
-def _check_outcome(rows: Rows, outcome: str, given: Sequence[str]) -> None:
+def _check_outcome(rows: Rows, outcome: str, names: Sequence[str]) -> None:
     """Refuse an outcome whose two values are not public; the fix offers those that its kind can have."""
     facts = scope(rows.relation)
     resolve(Column(outcome), facts)  # refuses a column that does not exist
     fact = facts[outcome]
-    if outcome in given or fact.keys is not None or "boolean" in {fact.kind, fact.stored}:
+    if outcome in names or fact.keys is not None or "boolean" in {fact.kind, fact.stored}:
         return
     numbers = fact.kind == "number" or fact.bounds is not None or fact.stored == "number"
     yes_or_no: tuple[Set, ...] = (Set(keys={outcome: [0, 1]}),)
@@ -405,9 +406,9 @@ def _variables(axis: Axis) -> LogisticColumn:
     if set(axis.values) == {False, True}:
         places = tuple((float(bool(v)),) for v in axis.values)
         return LogisticColumn(name, (name,), places, (f"where {name} is true",))
-    first, *others = axis.labels
+    base, *others = axis.labels
     each = [tuple(float(label == other) for other in others) for label in axis.labels]
-    meaning = tuple(f"where {name} is {other} as where it is {first}" for other in others)
+    meaning = tuple(f"where {name} is {other} as where it is {base}" for other in others)
     return LogisticColumn(name, tuple(f"{name} {other}" for other in others), tuple(each), meaning)
 
 
@@ -449,16 +450,16 @@ def regress_design(
 def read_regress(dataset: TableDataset, request: Any) -> tuple[LinearDesign | LogisticDesign, Goal]:
     """Read a regression back from a request."""
     if request["kind"] == "logistic":
-        own: dict[str, Any] = {"bins": request["bins"]}
+        options: dict[str, Any] = {"bins": request["bins"]}
     else:
-        written = request["bounds"].items()
-        own = {"bounds": {name: (read_fraction(low), read_fraction(high)) for name, (low, high) in written}}
+        pairs = request["bounds"].items()
+        options = {"bounds": {name: (read_fraction(low), read_fraction(high)) for name, (low, high) in pairs}}
     design = regress_design(
         read_rows(dataset, request["rows"]),
         request["outcome"],
         on=request["on"],
         kind=request["kind"],
         keys=request["keys"] or None,
-        **own,
+        **options,
     )
     return design, Goal.from_json(request["goal"])

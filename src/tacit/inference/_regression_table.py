@@ -75,10 +75,10 @@ class RegressionTable(Content):
     def from_json(cls, document: Any) -> Self:
         """Read the content back."""
         kinds: dict[str, type[LinearFit | LogisticFit]] = {"linear": LinearFit, "logistic": LogisticFit}
-        made = cls(kinds[document["fit"]].from_json(document))
-        check_read(made.model.noise, made.model.level)
-        made.report()  # raises now where a part of the document cannot be read
-        return made
+        table = cls(kinds[document["fit"]].from_json(document))
+        check_read(table.model.noise, table.model.level)
+        table.report()  # raises now where a part of the document cannot be read
+        return table
 
     def report(self) -> Report:
         """Return the table of coefficients and what it covers."""
@@ -86,7 +86,7 @@ class RegressionTable(Content):
         lines = [(name, *_cells(one)) for name, one in self.coefficients.items()]
         lines.append(("(intercept)", *_cells(self.intercept)))
         level = percent_words(model.level)
-        said = [one.sentence for one in self.coefficients.values()]
+        sentences = [one.sentence for one in self.coefficients.values()]
         extra: list[str] = []
         covered = f"Intervals and p-values cover {NOISE_AND_SAMPLING}, not dropped rows and clipping."
         if isinstance(model, LinearFit):
@@ -94,7 +94,7 @@ class RegressionTable(Content):
             covered += f" {_EQUAL_ERRORS}"
         return Report(
             f"{model.fit.capitalize()} regression of {model.outcome}",
-            (self.rows.sentence, *said, *extra),
+            (self.rows.sentence, *sentences, *extra),
             (ReportTable("", ("column", "coefficient", f"{level} interval", "p"), tuple(lines)),),
             (covered,),
         )
@@ -112,8 +112,11 @@ class RegressionTable(Content):
 
     def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
         """Yield the coefficients."""
-        named = {**self.coefficients, "(intercept)": self.intercept}
-        yield "coefficients", estimate_table({"column": tuple(named)}, "coefficient", list(named.values()))
+        estimates = {**self.coefficients, "(intercept)": self.intercept}
+        yield (
+            "coefficients",
+            estimate_table({"column": tuple(estimates)}, "coefficient", list(estimates.values())),
+        )
 
     def figures(self, what: Any = None) -> tuple[Figure, ...]:
         """Return the coefficients with their intervals."""
@@ -123,9 +126,9 @@ class RegressionTable(Content):
         return (coefficients_figure(self),)
 
 
-def _cells(one: Estimate) -> tuple[str, str, str]:
+def _cells(estimate: Estimate) -> tuple[str, str, str]:
     """Write a coefficient, its interval and its p-value."""
-    if one.value is None or one.low is None or one.high is None:
+    if estimate.value is None or estimate.low is None or estimate.high is None:
         return "hidden by the noise", "unbounded", ""
-    p = "" if one.p_value is None else p_words(one.p_value).removeprefix("p ").removeprefix("= ")
-    return f"{one.value:.4g}", f"{one.low:.4g} to {one.high:.4g}", p
+    p = "" if estimate.p_value is None else p_words(estimate.p_value).removeprefix("p ").removeprefix("= ")
+    return f"{estimate.value:.4g}", f"{estimate.low:.4g} to {estimate.high:.4g}", p

@@ -60,8 +60,8 @@ def proportion_sets(yes: Floats, no: Floats, noise: LinearNoise, failing: float,
     ends = np.empty((3, len(yes)))
     for chosen, p_of in ((few, _binomial_p), (~few, _normal_p)):
         places = np.flatnonzero(chosen)
-        for first in range(0, len(places), _AT_ONCE):
-            at = places[first : first + _AT_ONCE]
+        for start in range(0, len(places), _AT_ONCE):
+            at = places[start : start + _AT_ONCE]
             ends[:, at] = _proportions(yes[at], no[at], noise, failing, others, p_of)
     return ends[0], ends[1], ends[2]
 
@@ -70,8 +70,8 @@ def proportion_p(yes: Floats, no: Floats, share: float, noise: LinearNoise, othe
     """Return the p-value of a given share, by the same test whose passing shares make the interval."""
     few = (np.minimum(yes, no) <= _FEW) & (noise.scale <= _COARSE)
     at = np.full((len(yes), 1), share)
-    found = [p_of(at, yes[:, None], no[:, None], noise, others)[:, 0] for p_of in (_binomial_p, _normal_p)]
-    return np.where(few, *found)
+    p_values = [p_of(at, yes[:, None], no[:, None], noise, others)[:, 0] for p_of in (_binomial_p, _normal_p)]
+    return np.where(few, *p_values)
 
 
 def binomial_tails(yes: int, rows: int, share: float, epsilon: float) -> tuple[float, float, float]:
@@ -104,8 +104,10 @@ def _proportions(
     def p(x: Floats) -> Floats:
         return p_of(x, yes[:, None], no[:, None], noise, others)
 
-    wide = np.sqrt(value * (1 - value) / rows + (1 + noise.variance) / rows**2)
-    low, high, _ = passing_hull(p, value, (np.zeros_like(value), np.ones_like(value)), 2 * wide, failing)
+    half_widths = np.sqrt(value * (1 - value) / rows + (1 + noise.variance) / rows**2)
+    low, high, _ = passing_hull(
+        p, value, (np.zeros_like(value), np.ones_like(value)), 2 * half_widths, failing
+    )
     return value, low, high
 
 
@@ -127,8 +129,8 @@ def _binomial_p(x: Floats, yes: Floats, no: Floats, noise: LinearNoise, others: 
     flip = yes > no  # the rarer kind is counted
     cases, share = np.where(flip, no, yes), np.where(flip, 1 - x, x)
     rows = np.round(np.maximum(yes + no, 1.0))
-    most = int(np.ceil(_FEW + _REACH * noise.scale)) + 2
-    k = np.arange(most + 1.0)
+    reach = int(np.ceil(_FEW + _REACH * noise.scale)) + 2
+    k = np.arange(reach + 1.0)
     n, q = rows[..., None], share[..., None]
     possible = k <= n
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -156,8 +158,8 @@ def sampled_mean_sets(parts: Floats, noise: LinearNoise, failing: float) -> Sets
     seven equally likely values of it (`plausible`).
     """
     ends = np.empty((3, len(parts)))
-    for first in range(0, len(parts), _AT_ONCE * 8):
-        block = slice(first, first + _AT_ONCE * 8)
+    for start in range(0, len(parts), _AT_ONCE * 8):
+        block = slice(start, start + _AT_ONCE * 8)
         ends[:, block] = _sampled_means(parts[block], noise, failing)
     return ends[0], ends[1], ends[2]
 
@@ -167,8 +169,8 @@ def variances_of(parts: Floats) -> tuple[Floats, Floats, Floats]:
     rows, total, squares = moments_of(parts)
     n = np.maximum(rows, 2.0)
     mean = np.clip(total / n, 0.0, 1.0)
-    most = np.maximum(mean * (1 - mean), _LEAST_VARIANCE)
-    return n, mean, np.clip((squares / n - mean**2) * n / (n - 1), _LEAST_VARIANCE, most)
+    max_variance = np.maximum(mean * (1 - mean), _LEAST_VARIANCE)
+    return n, mean, np.clip((squares / n - mean**2) * n / (n - 1), _LEAST_VARIANCE, max_variance)
 
 
 def mean_noise(n: Floats, mean: Floats, noise: LinearNoise) -> Floats:
@@ -204,19 +206,19 @@ def _sampled_means(parts: Floats, noise: LinearNoise, failing: float, *, plugged
 
     def p(m: Floats) -> Floats:
         n, weights = fewest[:, None], PART_VALUES - m[..., None]
-        away, most = total[:, None] - m * rows[:, None], np.maximum(m * (1 - m), _LEAST_VARIANCE)
+        away, max_variance = total[:, None] - m * rows[:, None], np.maximum(m * (1 - m), _LEAST_VARIANCE)
         v = (squares[:, None] - 2 * m * total[:, None] + m**2 * rows[:, None]) / n
         v = v + np.maximum(slope * (m - mean[:, None]), 0.0)
         if plugged:
-            return noise.tail(away, weights, np.sqrt(n * np.clip(v, _LEAST_VARIANCE, most)))
+            return noise.tail(away, weights, np.sqrt(n * np.clip(v, _LEAST_VARIANCE, max_variance)))
         chance = [
-            noise.tail(away, weights, np.sqrt(n * np.clip(one, _LEAST_VARIANCE, most)))
+            noise.tail(away, weights, np.sqrt(n * np.clip(one, _LEAST_VARIANCE, max_variance)))
             for one in plausible(v, doubt)
         ]
         return np.asarray(sum(chance) / len(chance))
 
-    wide = np.sqrt(value * (1 - value) / fewest + noise.variance / fewest**2)
-    low, high, _ = passing_hull(p, value, (np.zeros_like(value), np.ones_like(value)), wide, failing)
+    half_widths = np.sqrt(value * (1 - value) / fewest + noise.variance / fewest**2)
+    low, high, _ = passing_hull(p, value, (np.zeros_like(value), np.ones_like(value)), half_widths, failing)
     return value, low, high
 
 
@@ -248,19 +250,19 @@ def variance_slope(rows: Floats, total: Floats, squares: Floats, noise: LinearNo
 
 def count_sets(counts: Floats, noise: LinearNoise, failing: float) -> Sets:
     """Return the expected number of rows with its set: rows come independently (Poisson), plus noise."""
-    most = np.maximum(counts, 0.0) + 60 + 40 * noise.scale + 12 * np.sqrt(np.maximum(counts, 1.0))
+    top = np.maximum(counts, 0.0) + 60 + 40 * noise.scale + 12 * np.sqrt(np.maximum(counts, 1.0))
     value = np.maximum(counts, 0.0)
 
     def p(x: Floats) -> Floats:
         ones = np.ones((*x.shape, 1))
         return noise.tail(counts[:, None] - x, ones, np.sqrt(np.maximum(x, 0.25)))
 
-    near = 2 * np.sqrt(value + noise.variance + 1)
-    low, high, _ = passing_hull(p, value, (np.zeros_like(value), most), near, failing)
+    half_widths = 2 * np.sqrt(value + noise.variance + 1)
+    low, high, _ = passing_hull(p, value, (np.zeros_like(value), top), half_widths, failing)
     return value, low, high
 
 
-def difference_sets(first: Sets, second: Sets) -> Sets:
+def difference_sets(minuend: Sets, second: Sets) -> Sets:
     """Return first - second, with the interval from the two intervals (MOVER, Zou and Donner 2008).
 
     Examples
@@ -269,6 +271,6 @@ def difference_sets(first: Sets, second: Sets) -> Sets:
     >>> [round(float(end[0]), 4) for end in difference_sets(tuple(one), tuple(other))]
     [0.3, 0.0172, 0.6162]
     """
-    (x, a, b), (y, c, d) = first, second
-    apart = x - y
-    return apart, apart - np.hypot(x - a, d - y), apart + np.hypot(b - x, y - c)
+    (x, a, b), (y, c, d) = minuend, second
+    difference = x - y
+    return difference, difference - np.hypot(x - a, d - y), difference + np.hypot(b - x, y - c)

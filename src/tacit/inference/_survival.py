@@ -103,9 +103,9 @@ def _left(risk: _Array, weights: _Array, events: _Array, noise: LinearNoise) -> 
     Where nearly all have had the event, log S is not smooth in the counts, and a share near 0 would be shown
     only where the noise happens to leave somebody.
     """
-    left = risk - np.maximum(events, 0.0)
+    remaining = risk - np.maximum(events, 0.0)
     spread = np.sqrt(2.0) * noise.scale * np.sqrt((weights**2).sum(axis=1))
-    clear = _seen(risk, weights, noise) & (left > np.maximum(_SEEN * spread, _LEFT))
+    clear = _seen(risk, weights, noise) & (remaining > np.maximum(_SEEN * spread, _LEFT))
     return np.asarray(np.logical_and.accumulate(clear, axis=1))
 
 
@@ -124,8 +124,8 @@ def curve_sets(cells: _Array, noise: LinearNoise, failing: float) -> CurveSets:
         How often the interval at one time may miss.
     """
     events, risk, weights = _at_risk(cells)
-    shown = _left(risk, weights, events, noise)
-    r, d = np.where(shown, risk, 1.0), np.where(shown, events, 0.0)
+    visible = _left(risk, weights, events, noise)
+    r, d = np.where(visible, risk, 1.0), np.where(visible, events, 0.0)
     logs = np.cumsum(np.log1p(-d / r), axis=1)
     greenwood = np.maximum(np.cumsum(d / (r * (r - d)), axis=1), 0.0)
     gradient = (d / (r * (r - d)))[:, :, None] * weights
@@ -141,7 +141,7 @@ def curve_sets(cells: _Array, noise: LinearNoise, failing: float) -> CurveSets:
     value = np.minimum(np.exp(logs), 1.0)
     later = np.maximum(cells[:, 1:-1:2], 0.0) / 2  # censored in the bin, who would be at risk to its end
     shift = value - np.minimum(np.exp(np.cumsum(np.log1p(-d / (r + later)), axis=1)), 1.0)
-    return CurveSets(*(np.where(shown, one, np.nan) for one in (value, low, high, shift)))
+    return CurveSets(*(np.where(visible, one, np.nan) for one in (value, low, high, shift)))
 
 
 def _ends(logs: _Array, half: _Array, factor: _Array, noisy: _Array, risk: _Array) -> tuple[_Array, _Array]:
@@ -157,13 +157,13 @@ def _ends(logs: _Array, half: _Array, factor: _Array, noisy: _Array, risk: _Arra
         ratio = np.where(fallen, half / np.where(fallen, x, 1.0), 0.0)
         k2 = factor**2 / risk
         root = factor * np.sqrt(np.maximum(x / risk + k2 / (4 * risk) + noisy, 0.0))
-        least, most = np.maximum(x + k2 / 2 - root, 0.0), np.maximum(x + k2 / 2 + root, 0.0)
-        low = np.where(fallen, np.exp(-x * np.exp(ratio)), np.exp(-most))
-        high = np.where(fallen, np.exp(-x * np.exp(-ratio)), np.exp(-least))
+        lower, upper = np.maximum(x + k2 / 2 - root, 0.0), np.maximum(x + k2 / 2 + root, 0.0)
+        low = np.where(fallen, np.exp(-x * np.exp(ratio)), np.exp(-upper))
+        high = np.where(fallen, np.exp(-x * np.exp(-ratio)), np.exp(-lower))
     return low, high
 
 
-def logrank(first: _Array, second: _Array, noise: LinearNoise) -> LogRank:
+def logrank(exposed: _Array, second: _Array, noise: LinearNoise) -> LogRank:
     """Test whether two groups have the same hazards, for each pair of lines of noisy cells.
 
     Parameters
@@ -173,25 +173,25 @@ def logrank(first: _Array, second: _Array, noise: LinearNoise) -> LogRank:
     noise
         The noise on each cell.
     """
-    (d1, r1, weights), (d0, r0, _) = _at_risk(first), _at_risk(second)
-    shown = _seen(r1, weights, noise) & _seen(r0, weights, noise)
-    r1, r0 = np.where(shown, r1, 1.0), np.where(shown, r0, 1.0)
-    d1, d0 = np.where(shown, d1, 0.0), np.where(shown, d0, 0.0)
+    (d1, r1, weights), (d0, r0, _) = _at_risk(exposed), _at_risk(second)
+    visible = _seen(r1, weights, noise) & _seen(r0, weights, noise)
+    r1, r0 = np.where(visible, r1, 1.0), np.where(visible, r0, 1.0)
+    d1, d0 = np.where(visible, d1, 0.0), np.where(visible, d0, 0.0)
     r, d = r1 + r0, d1 + d0
     a, h = r1 / r, d / r
     u = (d1 - a * d).sum(axis=1)
     ties = np.where(
-        shown, r / np.maximum(r - 1, 1.0), 1.0
+        visible, r / np.maximum(r - 1, 1.0), 1.0
     )  # events in one bin are drawn without putting back
     variance = np.maximum((a * (1 - a) * d * (1 - h) * ties).sum(axis=1), 0.0)
-    g1 = np.einsum("rj,jc->rc", np.where(shown, -h * (1 - a), 0.0), weights)
-    g0 = np.einsum("rj,jc->rc", np.where(shown, h * a, 0.0), weights)
-    g1[:, 0:-1:2] += np.where(shown, 1 - a, 0.0)
-    g0[:, 0:-1:2] -= np.where(shown, a, 0.0)
+    g1 = np.einsum("rj,jc->rc", np.where(visible, -h * (1 - a), 0.0), weights)
+    g0 = np.einsum("rj,jc->rc", np.where(visible, h * a, 0.0), weights)
+    g1[:, 0:-1:2] += np.where(visible, 1 - a, 0.0)
+    g0[:, 0:-1:2] -= np.where(visible, a, 0.0)
     g = np.concatenate([g1, g0], axis=1)
     laplace = (g[:, :, None] * np.array(noise.laplace)).reshape(len(g), -1)
     normal = np.sqrt(variance + noise.normal**2 * (g**2).sum(axis=1))
-    return LogRank(u, linear_tail(u, laplace, normal), shown[:, 0])
+    return LogRank(u, linear_tail(u, laplace, normal), visible[:, 0])
 
 
 #: A group as its key: its name, a number or a boolean.
@@ -271,15 +271,17 @@ class SurvivalCurves(Content):
 
     def _curve(self, group: str) -> list[Estimate]:
         sets = curve_sets(self._cells(group), self.noise, 1 - self.level)
-        made = []
+        points = []
         for j, end in enumerate(self.cuts[1:]):
             value, low, high = (float(one[0, j]) for one in (sets.value, sets.low, sets.high))
             where = f" of those with {self.by} {group}" if self.by else ""
             if math.isnan(value):
-                said = f"The noise hides the curve{where} at {self.time} {end:g}."
-                made.append(Estimate(None, None, None, self.level, NOISE_AND_SAMPLING, _CURVE, None, said))
+                sentence = f"The noise hides the curve{where} at {self.time} {end:g}."
+                points.append(
+                    Estimate(None, None, None, self.level, NOISE_AND_SAMPLING, _CURVE, None, sentence)
+                )
                 continue
-            said = (
+            sentence = (
                 f"At {self.time} {end:g}, {100 * value:.3g} %{where} had no {self.event} "
                 f"({percent_words(self.level)} confidence interval {100 * low:.3g} to {100 * high:.3g} %, "
                 "for privacy noise and chance in who was included)."
@@ -290,14 +292,14 @@ class SurvivalCurves(Content):
                     f"; {value - sets.shift[0, j]:.3g} if the censored people stayed to the end of their "
                     "bins: put the cuts just after the visits, or use narrower bins"
                 )
-            made.append(Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, method, None, said))
-        return made
+            points.append(Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, method, None, sentence))
+        return points
 
     def at(self, time: float, group: GroupGiven | None = None) -> Estimate:
         """Return the share without the event at one of the cuts, in one of the groups."""
         if time not in self.cuts[1:]:
-            known = tuple(f"{cut:g}" for cut in self.cuts[1:])
-            raise bad_parameter("time", "one of the cuts", time, fix=Choose(known, given=f"{time:g}"))
+            cuts = tuple(f"{cut:g}" for cut in self.cuts[1:])
+            raise bad_parameter("time", "one of the cuts", time, fix=Choose(cuts, given=f"{time:g}"))
         return self.curves[self._group(group)][self.cuts.index(time) - 1]
 
     def _group(self, group: GroupGiven | None) -> str:
@@ -322,16 +324,16 @@ class SurvivalCurves(Content):
         low = None if reached is None else self.cuts[self.cuts.index(reached) - 1]
         where = f" of those with {self.by} {name}" if self.by else ""
         if value is None:
-            said = f"Fewer than half{where} had the {self.event} as far as the curve is seen."
+            sentence = f"Fewer than half{where} had the {self.event} as far as the curve is seen."
         else:
             ends = (
                 f"{low:g} to {high:g}" if low is not None and high is not None else f"from {low or value:g}"
             )
-            said = (
+            sentence = (
                 f"Half{where} had the {self.event} by {self.time} {value:g} ({percent_words(self.level)} "
                 f"confidence interval {ends}, for privacy noise and chance in who was included)."
             )
-        return Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, _CURVE, None, said)
+        return Estimate(value, low, high, self.level, NOISE_AND_SAMPLING, _CURVE, None, sentence)
 
     def logrank(self, first: GroupGiven | None = None, second: GroupGiven | None = None) -> Estimate:
         """Test whether two groups have the event equally fast.
@@ -353,11 +355,11 @@ class SurvivalCurves(Content):
                 fix=Code("release.logrank(first, second)" if self.by else 'survival(..., by="arm")'),
             )
         first, second = pair
-        one, other = self._cells(first), self._cells(second)
-        found = logrank(one, other, self.noise)
-        if not found.shown[0]:
-            least = max(1.0, min(float(one.sum()), float(other.sum())))
-            factor = max(2.0, self.rows_needed / least)
+        cells, other = self._cells(first), self._cells(second)
+        test = logrank(cells, other, self.noise)
+        if not test.shown[0]:
+            fewest = max(1.0, min(float(cells.sum()), float(other.sum())))
+            factor = max(2.0, self.rows_needed / fewest)
             raise TacitError(
                 "too-noisy",
                 f"the noise hides how many of {first} or {second} are at risk, so a test would say nothing",
@@ -367,13 +369,13 @@ class SurvivalCurves(Content):
                     "enough"
                 ),
             )
-        p, u = float(found.p_value[0]), float(found.statistic[0])
+        p, u = float(test.p_value[0]), float(test.statistic[0])
         more = "more" if u >= 0 else "fewer"
-        said = (
+        sentence = (
             f"Those with {self.by} {first} had {abs(u):.3g} {more} events than if they were like those with "
             f"{self.by} {second} ({p_words(p)}, for privacy noise and chance in who was included)."
         )
-        return Estimate(u, None, None, self.level, NOISE_AND_SAMPLING, _TEST, p, said)
+        return Estimate(u, None, None, self.level, NOISE_AND_SAMPLING, _TEST, p, sentence)
 
     def report(self) -> Report:
         """Return the curves as a table, medians and the test."""
@@ -381,16 +383,16 @@ class SurvivalCurves(Content):
         for j, end in enumerate(self.cuts[1:]):
             cells = [_cell(self.curves[group][j]) for group in self.groups]
             lines.append((f"{end:g}", *cells))
-        said = [self.median(group).sentence for group in self.groups]
+        sentences = [self.median(group).sentence for group in self.groups]
         if len(self.groups) == 2:
             try:
-                said.append(self.logrank().sentence)
+                sentences.append(self.logrank().sentence)
             except TacitError as refused:
-                said.append(f"No log-rank test: {refused.what}; {refused.fix}.")
+                sentences.append(f"No log-rank test: {refused.what}; {refused.fix}.")
         title = f"Share without {self.event}" + (f" by {self.by}" if self.by else "")
         return Report(
             title,
-            tuple(said),
+            tuple(sentences),
             (ReportTable("", (self.time, *self.groups), tuple(lines)),),
             (f"{percent_words(self.level)} intervals cover {NOISE_AND_SAMPLING}, each time by itself.",),
         )
@@ -442,10 +444,10 @@ class SurvivalCurves(Content):
             tuple(map(float, document["noise"]["laplace"])), float(document["noise"]["normal"])
         )
         time, event, by = (str(document[name]) for name in ("time", "event", "by"))
-        made = cls(time, event, by, groups, cuts, integers, noise, float(document["level"]))
-        check_read(made.noise, made.level)
-        made.report()  # raises now where a part of the document cannot be read
-        return made
+        curves = cls(time, event, by, groups, cuts, integers, noise, float(document["level"]))
+        check_read(curves.noise, curves.level)
+        curves.report()  # raises now where a part of the document cannot be read
+        return curves
 
 
 def _number(name: str) -> float | None:
@@ -456,7 +458,7 @@ def _number(name: str) -> float | None:
         return None
 
 
-def _cell(one: Estimate) -> str:
-    if one.value is None:
+def _cell(estimate: Estimate) -> str:
+    if estimate.value is None:
         return "hidden by the noise"
-    return f"{one.value:.3f} ({one.low:.3f} to {one.high:.3f})"
+    return f"{estimate.value:.3f} ({estimate.low:.3f} to {estimate.high:.3f})"

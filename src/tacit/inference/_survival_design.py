@@ -71,8 +71,8 @@ class SurvivalDesign:
         by = (("cell", self.cell),) if group is None else ((group.name, group.node), ("cell", self.cell))
         heads: list[tuple[object, ...]] = [()] if group is None else [(value,) for value in group.values]
         keys = tuple((*head, cell) for head in heads for cell in cells)
-        asked = TableQuestion(self.rows.relation, by, keys, (), None, None)
-        mechanism = count_noise(self.rows, asked, goal)
+        question = TableQuestion(self.rows.relation, by, keys, (), None, None)
+        mechanism = count_noise(self.rows, question, goal)
         noise = noise_of(mechanism)
         groups, name = (("all",), "") if group is None else (group.labels, group.name)
 
@@ -83,7 +83,7 @@ class SurvivalDesign:
 
         needed = reading([0] * len(keys), goal.confidence).rows_needed
         return Draft(
-            task=task_of(self.rows, asked, RowCounts(), mechanism, asks="survival", reading=reading),
+            task=task_of(self.rows, question, RowCounts(), mechanism, asks="survival", reading=reading),
             forecast=lambda: [
                 Forecast(
                     one, f"share without {self.event} by {self.time}", mechanism.describe(), None,
@@ -123,13 +123,13 @@ def survival_design(
         raise bad_parameter("keys", "given together with by", keys, fix=Set(by="arm"))
     group = None
     if by is not None:
-        own = None if keys is None else {by: keys}
-        [group] = read_axes(rows, [by], keys=own, missing=False)
-    given = {
+        own_keys = None if keys is None else {by: keys}
+        [group] = read_axes(rows, [by], keys=own_keys, missing=False)
+    arguments = {
         "time": time, "event": event, "bins": cuts, "by": by, "keys": None if keys is None else list(keys),
     }  # fmt: skip
     cell = _cell(rows.relation, time, event, tuple(cuts))
-    return SurvivalDesign(rows, time, event, tuple(cuts), cell, group, given)
+    return SurvivalDesign(rows, time, event, tuple(cuts), cell, group, arguments)
 
 
 def _cell(relation: Relation, time: str, event: str, cuts: tuple[float, ...]) -> Node:
@@ -153,12 +153,12 @@ def _cell(relation: Relation, time: str, event: str, cuts: tuple[float, ...]) ->
         yes = Call("case", (happened, Literal(2.0 * j, "number"), Literal(2.0 * j + 1, "number")))
         parts += [inside, yes]
     inner = Call("case", (*parts, Literal(2.0 * len(cuts) - 2, "number")))
-    known = Call("and", tuple(Call("not", (Call("is_null", (one,)),)) for one in (value, happened)))
-    return resolve(Call("case", (known, inner, Literal(None, "number"))), facts, "number")
+    present = Call("and", tuple(Call("not", (Call("is_null", (one,)),)) for one in (value, happened)))
+    return resolve(Call("case", (present, inner, Literal(None, "number"))), facts, "number")
 
 
 def read_survival(dataset: TableDataset, request: Any) -> tuple[SurvivalDesign, Goal]:
     """Read survival curves back from a request."""
-    given = {name: request[name] for name in ("time", "event", "bins", "by", "keys")}
-    design = survival_design(read_rows(dataset, request["rows"]), **given)
+    arguments = {name: request[name] for name in ("time", "event", "bins", "by", "keys")}
+    design = survival_design(read_rows(dataset, request["rows"]), **arguments)
     return design, Goal.from_json(request["goal"])

@@ -29,8 +29,8 @@ def with_intervals(release: Release[Any], covers: str) -> Release[Any]:
     answer = release.content
     if covers not in {"noise", "sampling"}:
         raise bad_parameter("covers", "noise or sampling", covers, fix=Set(covers="sampling"))
-    asked = NOISE if covers == "noise" else NOISE_AND_SAMPLING
-    if getattr(answer, "covers", NOISE) == asked:
+    covers_words = NOISE if covers == "noise" else NOISE_AND_SAMPLING
+    if getattr(answer, "covers", NOISE) == covers_words:
         return release
     if not isinstance(answer, AnswerTable) or covers == "noise":
         raise TacitError(
@@ -39,34 +39,37 @@ def with_intervals(release: Release[Any], covers: str) -> Release[Any]:
             fix=Code("the release that the view was made from"),
         )
     columns, notes = dict.fromkeys(answer.columns), dict(answer.notes)
-    made: dict[str, Cells] = {}
-    for one in answer.measured:
-        for name, (word, place) in one.columns.items():
-            ends = _ends(release, one, name, word, place)
+    interval_columns: dict[str, Cells] = {}
+    for integers in answer.measured:
+        for name, (word, index) in integers.columns.items():
+            ends = _ends(release, integers, name, word, index)
             if ends is not None:
                 _, low, high = ends
-                made[name] = Cells(answer[name].value, tuple(low.tolist()), tuple(high.tolist()))
-                if one.statistic in _COUNTED:
+                interval_columns[name] = Cells(answer[name].value, tuple(low.tolist()), tuple(high.tolist()))
+                if integers.statistic in _COUNTED:
                     notes[name] = "; ".join(part for part in (notes.get(name, ""), _POISSON) if part)
-    if not made:
+    if not interval_columns:
         noisy_lines(release, None, lambda _: False, "column whose sampling can be covered")
     for name in columns:
-        if name not in made:
+        if name not in interval_columns:
             empty = (None,) * len(answer)
-            made[name] = Cells(answer[name].value, empty, empty)
+            interval_columns[name] = Cells(answer[name].value, empty, empty)
             notes[name] = "; ".join(part for part in (notes.get(name, ""), _NONE) if part)
     view = replace(
-        answer, columns={name: made[name] for name in columns}, notes=notes, covers=NOISE_AND_SAMPLING
+        answer,
+        columns={name: interval_columns[name] for name in columns},
+        notes=notes,
+        covers=NOISE_AND_SAMPLING,
     )
     return release.changed(view, "the rows count as a sample")
 
 
-def _ends(release: Release[Any], measured: MeasuredIntegers, name: str, word: str, place: int) -> Sets | None:
+def _ends(release: Release[Any], integers: MeasuredIntegers, name: str, word: str, index: int) -> Sets | None:
     """Return values and ends of one column, where there is a rule for it."""
-    called = name.rsplit("[", 1)[0] if measured.statistic == "cells" else name
-    lines = noisy_lines(release, called, lambda one: one is measured, "counts")
-    if measured.statistic in _COUNTED:
-        return count_sets(np.ascontiguousarray(lines.values[:, place]), lines.noise, lines.failing)
-    if word == "mean" and (measured.yes_no or measured.statistic == "squares"):
+    column = name.rsplit("[", 1)[0] if integers.statistic == "cells" else name
+    lines = noisy_lines(release, column, lambda one: one is integers, "counts")
+    if integers.statistic in _COUNTED:
+        return count_sets(np.ascontiguousarray(lines.values[:, index]), lines.noise, lines.failing)
+    if word == "mean" and (integers.yes_no or integers.statistic == "squares"):
         return mean_ends(lines)
     return None

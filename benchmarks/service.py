@@ -2,7 +2,7 @@
 
     python benchmarks/service.py                 20 seconds of load, then the CPU of each kind of request
     python benchmarks/service.py --seconds 300   the whole test
-    python benchmarks/service.py --kill          kill -9 of workers and drawer under load
+    python benchmarks/service.py --kill          kill -9 of workers and runner under load
 
 Arrivals do not wait for answers: each analyst sends one request every two seconds, at a phase of its own.
 60 % are repeats. Every answer is then compared with the ledger: what was spent is what was drawn, and every
@@ -331,7 +331,7 @@ def load_charges(load: Load) -> list:
 
 
 async def kill_at_random(load: Load, seconds: float) -> Counter:
-    """Kill a worker, the drawer or a process of a dataset, every second or so."""
+    """Kill a worker, the runner or a process of a dataset, every second or so."""
     killed, end = Counter(), time.monotonic() + seconds
     while time.monotonic() < end:
         await asyncio.sleep(0.5 + load.chance.random())
@@ -354,13 +354,13 @@ def report_latencies(load: Load) -> None:
 async def steady(load: Load, seconds: float) -> list[str]:
     await load.give_everyone_an_answer()
     load.answers.latencies.clear()
-    workers, drawer = load.service.processes()["worker"], load.service.processes()["drawer"]
+    workers, runner = load.service.processes()["worker"], load.service.processes()["drawer"]
     before, wall = cpu_of(workers), time.monotonic()
     await load.open_loop(seconds)
     used, wall = cpu_of(workers) - before, time.monotonic() - wall
     sent = sum(len(found) for found in load.answers.latencies.values())
     print(f"open loop: {sent} requests in {wall:.0f} s, {used / wall:.2f} processors by the workers "
-          f"({len(workers)} workers, {len(drawer)} drawer)")  # fmt: skip
+          f"({len(workers)} workers, {len(runner)} runner)")  # fmt: skip
     report_latencies(load)
     await load.settle()
     errors = dict(load.answers.errors)

@@ -71,7 +71,7 @@ SLOW = {
     "tests/unit/service": "pages",
     "tests/unit/service/access": "delays people secrets sign_in single_sign_on",
     "tests/unit/service/curation": "datasets pages refused_pages registration requests",
-    "tests/unit/service/drawer": (
+    "tests/unit/service/runner": (
         "admission failures further_questions other_kinds outside_kind queries recovery releases streams "
         "timing"
     ),

@@ -109,7 +109,7 @@ class Served(InventedPeople):
         return self._database
 
     def processes(self) -> dict[str, list[int]]:
-        """Return the numbers of the supervisor's processes: workers and drawers, found by what they run."""
+        """Return the numbers of the supervisor's processes: workers and runners, found by what they run."""
         found: dict[str, list[int]] = {"worker": [], "drawer": []}
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and _parent(entry) == self.process.pid:

@@ -18,10 +18,10 @@ import pytest
 
 import tacit as tc
 from tacit.service import ListedSource, ServiceSettings, create_app
-from tacit.service.drawer import run_drawer
+from tacit.service.runner import serve_runner
 from tacit.tables import example_visits
 from unit.service.conftest import House
-from unit.service.drawer.conftest import DECLARED
+from unit.service.runner.conftest import DECLARED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +46,7 @@ def sources(folder: Path, rows: int) -> dict[str, ListedSource]:
 def one_start(folder: Path, listed: dict[str, ListedSource], rng: random.Random) -> dict[str, list[float]]:
     """Start the service once; return by how many seconds each answer was seen after its time."""
     settings = ServiceSettings(folder=folder, sources=listed, tick=Fraction(1, 2), lag=12, memory=1024)
-    process = multiprocessing.get_context("spawn").Process(target=run_drawer, args=(settings,))
+    process = multiprocessing.get_context("spawn").Process(target=serve_runner, args=(settings,))
     process.start()
     app = create_app(settings)
     house = House(app, app.state.service)

@@ -61,8 +61,11 @@ def run_service(
         bool | None, typer.Option("--behind-proxy", help="A proxy in front of the service ends TLS.")
     ] = None,
     metrics: Annotated[int | None, typer.Option(help="A port of this machine for Prometheus.")] = None,
-    drawer: Annotated[
-        bool, typer.Option("--drawer/--no-drawer", help="Whether this command also runs the drawer.")
+    runner: Annotated[
+        bool,
+        typer.Option(
+            "--runner/--no-runner", "--drawer/--no-drawer", help="Whether this command also runs the runner."
+        ),
     ] = True,
 ) -> None:
     """Run the service until Ctrl-C; on the first start, write its settings and show the next steps."""
@@ -75,15 +78,16 @@ def run_service(
     settings = {name: value for name, value in options.items() if value is not None}
     context.obj = (folder, config, settings)
     if context.invoked_subcommand is None:
-        _run(_settings(folder, config, settings, is_first=True), drawer=drawer)
+        _run(_settings(folder, config, settings, is_first=True), runner=runner)
 
 
-@serve.command("drawer")
-def run_drawer_alone(context: typer.Context) -> None:
-    """Run only the drawer, next to ``tacit serve --no-drawer``, so that it can have separate limits."""
-    from tacit.service.operation import run_drawer_process
+@serve.command("drawer", hidden=True)  # the name that it had before
+@serve.command("runner")
+def serve_runner_alone(context: typer.Context) -> None:
+    """Run only the runner, next to ``tacit serve --no-runner``, so that it can have separate limits."""
+    from tacit.service.operation import serve_runner_process
 
-    run_drawer_process(_settings(*context.obj, is_first=False))
+    serve_runner_process(_settings(*context.obj, is_first=False))
 
 
 def _need_extra() -> None:
@@ -119,7 +123,7 @@ def _settings(
     return replace(ServiceSettings.read(file, environ), **settings)
 
 
-def _run(settings: ServiceSettings, *, drawer: bool) -> None:
+def _run(settings: ServiceSettings, *, runner: bool) -> None:
     """Check where the service may listen, prepare its files, and run its processes."""
     from tacit.service.operation import Supervisor, open_socket, prepare, start_logging, start_notes
 
@@ -130,7 +134,7 @@ def _run(settings: ServiceSettings, *, drawer: bool) -> None:
     settings = replace(settings, port=listening.getsockname()[1])
     link, problem = prepare(settings)
     start_logging(requests=not quiet)
-    supervisor = Supervisor(settings, listening, log_requests=not quiet, with_drawer=drawer)
+    supervisor = Supervisor(settings, listening, log_requests=not quiet, with_runner=runner)
     supervisor.run(lambda: _greet(settings, link, problem, start_notes(settings)))
 
 

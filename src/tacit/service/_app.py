@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 API: Final = "/api/v1"
 #: The areas of the service; each has a tuple OPERATIONS.
-OPERATION_MODULES: Final = ("access", "curation", "plans", "drawer", "pages", "operation")
+OPERATION_MODULES: Final = ("access", "curation", "plans", "runner", "pages", "operation")
 _CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

@@ -35,7 +35,7 @@ def kind_names() -> list[str]:
 
 
 def open_kind(kind: str, place: object, name: str, policy: Mapping[str, Any], ledger: Ledger) -> Dataset:
-    """Open a source as its policy declares it; for the drawer, and for kinds other than tables.
+    """Open a source as its policy declares it; for the runner, and for kinds other than tables.
 
     Nothing is written to the ledger: whoever declares the dataset opens its account.
 

@@ -96,7 +96,7 @@ def registration_of(database: Database | Change, release: str) -> dict[str, Any]
     }
 
 
-_JOB_WAIT = 60.0  # seconds that a curator waits for the drawer to read a schema
+_JOB_WAIT = 60.0  # seconds that a curator waits for the runner to read a schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class OpenDataset:
     policy
         What its curator declared.
     facts
-        What the drawer found to be public, from which `dataset` was opened.
+        What the runner found to be public, from which `dataset` was opened.
     dataset
         Plans, but has no data.
     paused
@@ -185,8 +185,8 @@ class Service:
             now_text(), person, what, about, request,
         )  # fmt: skip
 
-    def tell_drawer(self, kind: str, document: dict[str, Any]) -> str:
-        """Give the drawer a job without waiting for it; return its number."""
+    def tell_runner(self, kind: str, document: dict[str, Any]) -> str:
+        """Give the runner a job without waiting for it; return its number."""
         job = new_id("j")
         with self.database.change() as change:
             change.run(
@@ -195,8 +195,8 @@ class Service:
             )  # fmt: skip
         return job
 
-    async def ask_drawer(self, kind: str, document: dict[str, Any]) -> dict[str, Any]:
-        """Let the drawer do something that needs the sources, and wait; its refusals come back as such.
+    async def ask_runner(self, kind: str, document: dict[str, Any]) -> dict[str, Any]:
+        """Let the runner do something that needs the sources, and wait; its refusals come back as such.
 
         Parameters
         ----------
@@ -206,7 +206,7 @@ class Service:
         document
             What the job needs.
         """
-        job = self.tell_drawer(kind, document)
+        job = self.tell_runner(kind, document)
         end = time.monotonic() + _JOB_WAIT
         while time.monotonic() < end:
             row = self.database.row("SELECT state, result FROM jobs WHERE id = ?", job)

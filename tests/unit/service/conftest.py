@@ -13,7 +13,7 @@ import pytest
 
 from invented_people import InventedPeople
 from tacit.service import ListedSource, ServiceSettings, create_app
-from tacit.service.drawer import Drawer, WallClock, boundary_after, start_thread, use_clock
+from tacit.service.runner import Runner, WallClock, boundary_after, start_thread, use_clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +103,7 @@ class ManualClock(WallClock):
 
 
 class Drawing:
-    """The drawer in a thread of the test, with datasets in threads and a clock that the test moves."""
+    """The runner in a thread of the test, with datasets in threads and a clock that the test moves."""
 
     def __init__(self, settings: ServiceSettings, start: Any = start_thread) -> None:
         self.clock = ManualClock()
@@ -114,9 +114,9 @@ class Drawing:
             self.started.append(start(*given))
             return self.started[-1]
 
-        self.drawer = Drawer(settings, started)
+        self.runner = Runner(settings, started)
         self.tick = settings.tick
-        self.drawer.recover()
+        self.runner.recover()
         self.lock, self.stopped = threading.Lock(), threading.Event()
         self.thread = threading.Thread(target=self._serve, daemon=True)
         self.thread.start()
@@ -124,49 +124,49 @@ class Drawing:
     def _serve(self) -> None:
         while not self.stopped.wait(0.002):
             with self.lock:
-                self.drawer.listen()
+                self.runner.listen()
 
     def until(self, done: Any) -> None:
         end = time.monotonic() + 120
         while True:
             with self.lock:
-                self.drawer.listen()
+                self.runner.listen()
                 if done():
                     return
-            assert time.monotonic() < end, "the drawer did not get there"
+            assert time.monotonic() < end, "the runner did not get there"
             time.sleep(0.002)
 
     def ready(self) -> None:
         """Wait until all datasets are open, and move the clock to where they take questions."""
-        children = self.drawer._children
+        children = self.runner._children
         opening = {"starting", "opened"}
         self.until(lambda: not any(child.state in opening for child in list(children.values())))
         self.clock.move(max([child.ready_at for child in children.values()], default=0.0))
 
     def move(self, moment: float) -> None:
-        """Move the clock, and let the drawer do what is due then."""
+        """Move the clock, and let the runner do what is due then."""
         with self.lock:
             self._move(moment)
 
     def _move(self, moment: float) -> None:
-        self.drawer.listen()
+        self.runner.listen()
         self.clock.move(moment)
-        self.drawer.step()
+        self.runner.step()
 
     def admit(self) -> list[Any]:
         """Move the clock to the next boundary; return what is admitted then."""
         self.ready()
         with self.lock:
-            held = set(self.drawer._flights)
+            held = set(self.runner._flights)
             self._move(boundary_after(self.clock.time, self.tick) * float(self.tick))
-            return [flight for query, flight in self.drawer._flights.items() if query not in held]
+            return [flight for query, flight in self.runner._flights.items() if query not in held]
 
     def land(self) -> None:
         """Let everything that was admitted be drawn, and move the clock to when the answers leave.
 
         The boundary at which they leave admits what waits then.
         """
-        flights, landing = self.drawer._flights, set(self.drawer._flights)
+        flights, landing = self.runner._flights, set(self.runner._flights)
         while landing & set(flights):
             self.until(
                 lambda: sum(not one.written for one in list(flights.values())) <= len(self.clock.asleep)
@@ -179,16 +179,16 @@ class Drawing:
         """Admit what waits, let it be drawn, and move the clock to when its answers leave."""
         if not self.admit():
             self.admit()  # a process was started for it
-        while self.drawer._flights:
+        while self.runner._flights:
             self.land()
 
     def close(self) -> None:
         self.stopped.set()
         self.thread.join()
         self.clock.move(self.clock.time + 10**6)
-        self.drawer.close()
+        self.runner.close()
         for child in self.started:  # a thread that still computes when Python ends would abort it
-            child.kill()  # also one that the drawer no longer holds, which would wait for questions
+            child.kill()  # also one that the runner no longer holds, which would wait for questions
         for child in self.started:
             if hasattr(child.worker, "thread"):
                 child.worker.thread.join(60)
@@ -198,7 +198,7 @@ class Drawing:
 
 @pytest.fixture
 def drawing(house: House) -> Iterator[Drawing]:
-    """The drawer of the service; ``drawing.answer()`` lets everything that waits be answered."""
+    """The runner of the service; ``drawing.answer()`` lets everything that waits be answered."""
     made = Drawing(house.service.settings)
     yield made
     made.close()

@@ -112,7 +112,7 @@ def check(answer: Any, asked: str) -> None:
     """Fail for an answer that no request may get."""
     told = answer.json() if "json" in answer.headers["content-type"] else {}
     away = isinstance(told, dict) and told.get("code") in {"dataset-paused", "drawer-away"}
-    away = away or (isinstance(told, dict) and told.get("ready") is False)  # the drawer's clock stands still
+    away = away or (isinstance(told, dict) and told.get("ready") is False)  # the runner's clock stands still
     assert answer.status_code < 500 or away, f"{asked}: {answer.status_code} {answer.text[:300]}"
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"], asked
     assert "Traceback" not in answer.text, asked

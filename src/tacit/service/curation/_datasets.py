@@ -31,7 +31,7 @@ from tacit.service.curation._amounts import (
 from tacit.service.curation._declaration import insert_policy
 from tacit.service.curation._policies import policy_changes
 from tacit.service.curation._roles import analysts_of, changed_meanwhile, names_of, needs_role, roles_now
-from tacit.service.drawer import came_in, now, rung_after
+from tacit.service.runner import came_in, now, rung_after
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -338,7 +338,7 @@ async def take_days(call: ServiceCall) -> Answer:
     dataset: Any = opened.dataset
     dataset.horizon.number(through)
     job = {"dataset": opened.name, "number": opened.number, "through": through}
-    taken = await service.ask_drawer("days", job)
+    taken = await service.ask_runner("days", job)
     shown_from = rung_after(started, service.settings.tick)
     with service.database.change() as change:
         needs_role(roles_now(change, person, opened.name), "curator")

@@ -45,17 +45,17 @@ def list_sources(call: ServiceCall) -> dict[str, Any]:
 async def describe_source(call: ServiceCall) -> dict[str, Any]:
     """Return the names and types of a source's columns, by table.
 
-    Guarantee: the drawer reads the schema alone; the answer has no row, no number of rows and no value.
+    Guarantee: the runner reads the schema alone; the answer has no row, no number of rows and no value.
     """
     return await described(call.service, call.path["source"])
 
 
 async def described(service: Service, name: str) -> dict[str, Any]:
-    """Ask the drawer for the columns of a listed source."""
+    """Ask the runner for the columns of a listed source."""
     source = service.settings.sources.get(name)
     if source is None:
         raise not_found()
-    found = await service.ask_drawer("describe", {"source": source.name})
+    found = await service.ask_runner("describe", {"source": source.name})
     tables = [
         {"name": table, "columns": [{"name": one["name"], "kind": one["kind"]} for one in columns]}
         for table, columns in found["tables"].items()
@@ -83,11 +83,11 @@ async def declare(call: ServiceCall, given: DatasetDeclared) -> Answer:
     _refuse_allotment(service.database, policy["parent"])
     _refuse_second(service.database, service.settings, policy)
     opened = {"dataset": given.name, "policy": policy, "number": 1}
-    facts = await service.ask_drawer("open", opened)
+    facts = await service.ask_runner("open", opened)
     try:
         _write_declared(call, given, policy, facts)
     except TacitError:
-        service.tell_drawer("close", opened)  # its process would wait for questions that nobody can ask
+        service.tell_runner("close", opened)  # its process would wait for questions that nobody can ask
         raise
     return Answer(
         {"dataset": given.name, "policy": 1, "policy_document": policy}, 201, f"/datasets/{given.name}"
@@ -132,12 +132,12 @@ async def write_change(call: ServiceCall, given: PolicyChanged) -> Answer:
     policy = changed_policy(before.policy, given, budget_text(account.budget))
     read_field(Integer(before.policy["version"], why=_VERSIONS_GROW), "version", policy["version"])
     opened = {"dataset": name, "policy": policy, "number": before.number + 1}
-    facts = await service.ask_drawer("open", opened)
+    facts = await service.ask_runner("open", opened)
     try:
         _check_facts(facts, name, policy)
         number = _write(call, before.number, policy, facts)
     except TacitError:
-        service.tell_drawer("close", opened)
+        service.tell_runner("close", opened)
         raise
     return Answer(
         {"dataset": name, "policy": number, "policy_document": policy},
@@ -250,7 +250,7 @@ def _is_same(one: ListedSource, other: ListedSource) -> bool:
 
 
 def _check_facts(facts: dict[str, Any], name: str, policy: dict[str, Any]) -> None:
-    """Refuse facts that speak of something else than the policy; the drawer has failed then."""
+    """Refuse facts that speak of something else than the policy; the runner has failed then."""
     asked = {"name": name, **{fact: policy[fact] for fact in ("version", "unit", "adjacency")}}
     told = facts.get("dataset") == asked if policy["kind"] == "table" else facts.get("name") == name
     if not told:

@@ -132,7 +132,7 @@ def declared_policy(given: DatasetDeclared, settings: ServiceSettings) -> dict[s
     """Return the first policy of a dataset, with the service's defaults filled in.
 
     Guarantee: the budget, the unit and the source were read and are valid; the columns are checked by the
-    drawer, which knows them.
+    runner, which knows them.
     """
     source = settings.sources.get(given.source)
     if source is None:

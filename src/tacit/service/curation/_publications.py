@@ -29,7 +29,7 @@ from tacit.service._service import CHARGE_WORDS, registration_of
 from tacit.service._times import new_id, now_text
 from tacit.service.curation._amounts import Reason, ReasonBody, Sentence, promise_of
 from tacit.service.curation._roles import needs_role, roles_now
-from tacit.service.drawer import (
+from tacit.service.runner import (
     csv_bytes,
     has_columns,
     json_bytes,

@@ -27,7 +27,7 @@ from tacit.service.operation._preparation import (
     write_first_settings,
 )
 from tacit.service.operation._shared import CounterNames, SharedState, check_rate, note_effort
-from tacit.service.operation._supervisor import Supervisor, open_socket, run_drawer_process
+from tacit.service.operation._supervisor import Supervisor, open_socket, serve_runner_process
 
 if TYPE_CHECKING:
     from tacit.service._operations import Operation
@@ -51,7 +51,7 @@ __all__ = [
     "prepare",
     "readiness",
     "restore",
-    "run_drawer_process",
+    "serve_runner_process",
     "start_logging",
     "start_notes",
     "write_first_settings",

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from tacit.service.operation._supervisor import Supervisor
 
 
-#: Where the drawer notes that it is alive; and where this module tries whether the database takes a change.
-_DRAWER: Final = "drawer_seen"
+#: Where the runner notes that it is alive; and where this module tries whether the database takes a change.
+_RUNNER_SEEN: Final = "drawer_seen"
 _WORKER: Final = "worker_seen"
-_LATE = 15.0  # seconds without a sign of life after which the drawer is away
+_LATE = 15.0  # seconds without a sign of life after which the runner is away
 _KEPT = 1.0  # seconds for which a worker keeps what it found
 
 
-def beat(database: Database, name: str = _DRAWER) -> None:
+def beat(database: Database, name: str = _RUNNER_SEEN) -> None:
     """Note that a part of the service is alive, now."""
     with database.change() as change:
         change.run(
@@ -51,13 +51,13 @@ def readiness(database: Database, ledger: Ledger, *, stopping: bool = False) -> 
     """Return for each part of the service ``ok``, or the code of what is wrong; nothing of the details.
 
     The parts are ``ledger`` (open, unsealed, in its place, and the witness has seen nothing that it lacks),
-    ``database`` (takes a change), ``drawer`` (gave a sign of life) and ``service`` (is not stopping).
+    ``database`` (takes a change), ``drawer`` (the runner gave a sign of life), ``service`` (is not stopping).
     """
     return {
         "service": "stopping" if stopping else "ok",
         "ledger": _ledger_state(ledger),
         "database": _database_state(database),
-        "drawer": _drawer_state(database),
+        "drawer": _runner_state(database),
     }
 
 
@@ -83,9 +83,9 @@ def _database_state(database: Database) -> str:
     return "ok"
 
 
-def _drawer_state(database: Database) -> str:
+def _runner_state(database: Database) -> str:
     try:
-        row = database.row("SELECT fact FROM facts WHERE name = ?", _DRAWER)
+        row = database.row("SELECT fact FROM facts WHERE name = ?", _RUNNER_SEEN)
         return "ok" if row is not None and row["fact"] > later_text(seconds=-_LATE) else "drawer-away"
     except Exception:  # noqa: BLE001 - then nobody knows
         return "drawer-away"
@@ -151,7 +151,7 @@ def metrics_text(
 
 
 def _web_processes(processes: dict[str, tuple[int, int]]) -> Iterator[str]:
-    """Return time and memory of the web workers; not of the drawer, where they depend on the data."""
+    """Return time and memory of the web workers; not of the runner, where they depend on the data."""
     found: dict[str, tuple[float, int]] = {}
     for name, (pid, _) in processes.items():
         if name != "drawer" and pid:

@@ -67,14 +67,14 @@ def _serve(settings: ServiceSettings, shared: SharedState, sockets: Sequence[soc
         uvicorn.Server(config).run(sockets=list(sockets))
 
 
-def run_drawer_process(settings: ServiceSettings) -> None:
+def serve_runner_process(settings: ServiceSettings) -> None:
     """Run the one process that opens data; what it writes is for its user alone."""
     os.umask(0o077)
     with _quietly(log_requests=False):
-        from tacit.service.drawer import run_drawer
+        from tacit.service.runner import serve_runner
 
         admit_packages(settings.packages)
-        run_drawer(settings)
+        serve_runner(settings)
 
 
 @contextmanager
@@ -159,7 +159,7 @@ class Supervisor:
     """Keeps the processes of a service running.
 
     Guarantee: a process that dies is started again, after pauses that grow. On `stop`, the service is not
-    ready at once and the drawer admits nothing more; draws that were admitted end at their boundary, while
+    ready at once and the runner admits nothing more; draws that were admitted end at their boundary, while
     the workers still answer; then the workers end their requests and close.
     """
 
@@ -169,7 +169,7 @@ class Supervisor:
         listening: socket.socket,
         *,
         log_requests: bool = True,
-        with_drawer: bool = True,
+        with_runner: bool = True,
     ) -> None:
         self._settings, self._socket, self._log_requests = settings, listening, log_requests
         self._context: Any = multiprocessing.get_context("spawn")
@@ -177,7 +177,7 @@ class Supervisor:
         self._wake, self._waker = socket.socketpair()
         self._stopping = threading.Event()
         self._workers = [_Child(f"worker {n}", self._worker(n)) for n in range(settings.workers)]
-        self._drawers = [_Child("drawer", self._drawer)] if with_drawer else []
+        self._runners = [_Child("drawer", self._runner)] if with_runner else []
         self._service: Service | None = None
         self.metrics = MetricsListener(self, settings.metrics) if settings.metrics else None
 
@@ -202,7 +202,7 @@ class Supervisor:
 
     @property
     def _children(self) -> list[_Child]:
-        return self._drawers + self._workers
+        return self._runners + self._workers
 
     def processes(self) -> dict[str, tuple[int, int]]:
         """Return for each process its number (0 while it does not run) and how often it died."""
@@ -254,7 +254,7 @@ class Supervisor:
         _LOG.info("stopping")
         self.shared.stopping.set()
         lag = float(self._settings.lag * self._settings.tick)
-        self._end_all(self._drawers, _GRACE + lag)
+        self._end_all(self._runners, _GRACE + lag)
         self._end_all(self._workers, _GRACE)
         if self.metrics is not None:
             self.metrics.stop()
@@ -282,8 +282,8 @@ class Supervisor:
         options = {"log_requests": self._log_requests}
         return lambda: self._start(run_web_worker, (self._settings, shared, (self._socket,)), options)
 
-    def _drawer(self) -> BaseProcess:
-        return self._start(run_drawer_process, (self._settings,), {})
+    def _runner(self) -> BaseProcess:
+        return self._start(serve_runner_process, (self._settings,), {})
 
     def _start(
         self, run: Callable[..., None], given: tuple[Any, ...], options: dict[str, Any]

@@ -115,7 +115,7 @@ def read_ask(given: AskBody) -> dict[str, Any]:
     """Check what a question may hold and return its document; numbers in it are exact, in text.
 
     Guarantee: equal questions have equal documents. `plan_of` takes the document, on a worker and in the
-    drawer alike.
+    runner alike.
     """
     named = [name for name in ("sql", "plan", "method") if getattr(given, name) is not None]
     if len(named) != 1:
@@ -315,7 +315,7 @@ def plan_of(dataset: Dataset, ask: Mapping[str, Any]) -> Plan[Any]:
     """Plan a question.
 
     Guarantee: the plan is a function of the question and of the dataset's public facts, so a worker without
-    data and the drawer with it make plans of the same hash. Nothing is read, charged or recorded.
+    data and the runner with it make plans of the same hash. Nothing is read, charged or recorded.
 
     Parameters
     ----------

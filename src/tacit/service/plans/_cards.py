@@ -366,7 +366,7 @@ def own_account(
     plan
         The hash of the question's plan.
     """
-    from tacit.service.drawer import now  # which imports this room
+    from tacit.service.runner import now  # which imports this room
 
     if named is None:
         moment = now()
@@ -395,7 +395,7 @@ MAY_PLAN = needs("analyst", on="dataset", scope="plan")
 
 def planned(call: ServiceCall, body: AskBody) -> tuple[OpenDataset, KeptPlan, dict[str, Any]]:
     """Check the grant on the dataset that the body names, and plan; nothing of it is kept for others."""
-    from tacit.service.drawer import check_work, lag_of  # it imports this area
+    from tacit.service.runner import check_work, lag_of  # it imports this area
 
     MAY_PLAN.check(call.caller, body.dataset)
     ask = read_ask(body)

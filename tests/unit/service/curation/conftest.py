@@ -1,4 +1,4 @@
-"""A service with a drawer that serves the jobs of curation, and invented people of every role."""
+"""A service with a runner that serves the jobs of curation, and invented people of every role."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _kind(fact: dict[str, Any]) -> str:
 
 
 def serve(service: Any, kind: str, document: dict[str, Any]) -> dict[str, Any]:
-    """Do what the drawer does for one job, with the real `protect`."""
+    """Do what the runner does for one job, with the real `protect`."""
     if kind == "describe":
         place = service.settings.sources[document["source"]].place
         facts = tc.protect(place, unit=tc.Unit.row(), budget=tc.Budget(epsilon=1), name="x").public_facts()
@@ -59,7 +59,7 @@ def serve(service: Any, kind: str, document: dict[str, Any]) -> dict[str, Any]:
 
 
 class StandIn(threading.Thread):
-    """The jobs of the drawer, in a thread."""
+    """The jobs of the runner, in a thread."""
 
     def __init__(self, service: Any) -> None:
         super().__init__(daemon=True)
@@ -90,7 +90,7 @@ class StandIn(threading.Thread):
 
 
 @pytest.fixture
-def drawer(house: Any) -> Iterator[StandIn]:
+def runner(house: Any) -> Iterator[StandIn]:
     found = StandIn(house.service)
     found.start()
     yield found
@@ -99,7 +99,7 @@ def drawer(house: Any) -> Iterator[StandIn]:
 
 
 @pytest.fixture
-def people(house: Any, drawer: StandIn) -> dict[str, str]:
+def people(house: Any, runner: StandIn) -> dict[str, str]:
     """Tokens of a person for each role; ``cora`` declares datasets and owns them."""
     house.person("cora", everywhere="curator")
     house.person("carl", visits="curator")

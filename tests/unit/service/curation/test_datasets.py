@@ -105,12 +105,12 @@ def test_a_name_is_taken_once(house, visits):
     assert everything(house) == before
 
 
-def test_somebody_demoted_while_the_drawer_checks_declares_nothing(house, people, drawer):
+def test_somebody_demoted_while_the_runner_checks_declares_nothing(house, people, runner):
     def demote():
         with house.service.database.change() as change:
             change.run("DELETE FROM grants WHERE person = ?", house.people["cora"])
 
-    drawer.before = demote
+    runner.before = demote
     answer = house.call("POST", "/api/v1/datasets", people["cora"], json=DECLARED)
     assert answer.status_code == 403
     assert house.service.ledger.accounts() == []
@@ -221,13 +221,13 @@ def test_what_the_log_keeps_never_grows(house, visits):
     assert everything(house) == before
 
 
-def test_two_policies_at_once_do_not_overwrite_each_other(house, visits, drawer):
+def test_two_policies_at_once_do_not_overwrite_each_other(house, visits, runner):
     def other():
-        drawer.before = None
+        runner.before = None
         with house.service.database.change() as change:
             change.run("UPDATE datasets SET policy = 2 WHERE name = 'visits'")
 
-    drawer.before = other
+    runner.before = other
     answer = house.call("POST", "/api/v1/datasets/visits/policies", visits["cora"], json={"version": 2})
     assert answer.json()["code"] == "already-decided"
     assert len(house.service.database.rows("SELECT * FROM policies")) == 1

@@ -180,23 +180,23 @@ def test_a_forged_state_of_the_wizard_is_refused(house, people, state):
     assert house.service.database.rows("SELECT * FROM datasets") == []
 
 
-def test_the_wizard_reads_no_row(house, people, drawer, monkeypatch):
+def test_the_wizard_reads_no_row(house, people, runner, monkeypatch):
     assert people
     kinds = []
-    real = type(house.service).ask_drawer
+    real = type(house.service).ask_runner
 
     async def watched(self, kind, document):
         kinds.append((kind, document))
         return await real(self, kind, document)
 
-    monkeypatch.setattr(type(house.service), "ask_drawer", watched)
+    monkeypatch.setattr(type(house.service), "ask_runner", watched)
     cora = Browser(house, "cora")
     page = step(
         cora, "/declare", cora.get("/declare").text, source="visits", name="stays", title="", about=""
     )
     assert page.status_code == 200
     assert kinds == [("describe", {"source": "visits"})]
-    assert drawer
+    assert runner
 
 
 def test_policy_2_is_written_in_the_browser_and_shows_its_diff(house, browsers):

@@ -13,7 +13,7 @@ TITLE = {"title": "Visits in 2025", "about": "How many visits there were."}
 
 @pytest.fixture
 def release(house, visits):
-    """A release of the dataset, as the drawer writes it."""
+    """A release of the dataset, as the runner writes it."""
     assert visits
     ledger = house.service.ledger
     place = house.service.settings.sources["visits"].place

@@ -51,13 +51,13 @@ def test_systemd_accepts_the_units(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_web_side_has_no_way_to_the_data_and_the_drawer_only_reads_it():
+def test_the_web_side_has_no_way_to_the_data_and_the_runner_only_reads_it():
     web = (DEPLOY / "systemd" / "tacit.service").read_text()
-    drawer = (DEPLOY / "systemd" / "tacit-drawer.service").read_text()
+    runner = (DEPLOY / "systemd" / "tacit-drawer.service").read_text()
     assert "InaccessiblePaths=-/srv/tacit-data" in web
-    assert "--no-drawer" in web
-    assert "ReadOnlyPaths=/etc/tacit -/srv/tacit-data" in drawer
-    assert "Slice=tacit-drawer.slice" in drawer
-    for unit in (web, drawer):
+    assert "--no-runner" in web
+    assert "ReadOnlyPaths=/etc/tacit -/srv/tacit-data" in runner
+    assert "Slice=tacit-drawer.slice" in runner
+    for unit in (web, runner):
         assert "ProtectSystem=strict" in unit
         assert "NoNewPrivileges=yes" in unit

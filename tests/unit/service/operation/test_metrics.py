@@ -1,4 +1,4 @@
-"""Metrics: requests by route, refusals by code, web processes; nothing of the drawer but whether it runs."""
+"""Metrics: requests by route, refusals by code, web processes; nothing of the runner but whether it runs."""
 
 import os
 
@@ -25,11 +25,11 @@ def test_counts_of_all_workers_are_added():
     assert 'tacit_ready{part="ledger"} 1' in text
 
 
-def test_nothing_of_the_drawer_depends_on_data():
+def test_nothing_of_the_runner_depends_on_data():
     names = CounterNames([])
     text = metrics_text(names, ([0] * COUNTS,), {"worker 0": (0, 0), "drawer": (os.getpid(), 0)}, {})
-    of_drawer = {line.partition("{")[0] for line in text.splitlines() if 'process="drawer"' in line}
-    assert of_drawer == {"tacit_process_up", "tacit_process_restarts"}
+    of_runner = {line.partition("{")[0] for line in text.splitlines() if 'process="drawer"' in line}
+    assert of_runner == {"tacit_process_up", "tacit_process_restarts"}
 
 
 def test_the_counters_of_all_routes_fit():

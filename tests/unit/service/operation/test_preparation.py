@@ -46,14 +46,14 @@ def test_an_operator_is_told_at_each_start_that_ledger_and_witness_share_a_disk(
     assert start_notes(replace(declared, witness=str(declared.folder / "elsewhere" / "w"))) == []
 
 
-def test_what_the_process_of_the_drawer_writes_is_for_its_user_alone(
+def test_what_the_process_of_the_runner_writes_is_for_its_user_alone(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_supervisor, "_begin", lambda **_: None)
-    monkeypatch.setattr("tacit.service.drawer.run_drawer", lambda given: Service(given).close())
+    monkeypatch.setattr("tacit.service.runner.serve_runner", lambda given: Service(given).close())
     before = os.umask(0o022)
     try:
-        _supervisor.run_drawer_process(settings)
+        _supervisor.serve_runner_process(settings)
     finally:
         os.umask(before)
     files = [file for file in settings.folder.rglob("*") if file.is_file()]

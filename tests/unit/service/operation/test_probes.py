@@ -15,12 +15,12 @@ def ready(house):
     return answer.status_code, answer.json()["checks"]
 
 
-def test_health_answers_without_a_drawer(house):
+def test_health_answers_without_a_runner(house):
     assert house.call("GET", "/api/v1/health").json() == {"health": "ok"}
     assert ready(house) == (503, {"service": "ok", "ledger": "ok", "database": "ok", "drawer": "drawer-away"})
 
 
-def test_a_sign_of_life_of_the_drawer_makes_the_service_ready(house):
+def test_a_sign_of_life_of_the_runner_makes_the_service_ready(house):
     beat(house.service.database)
     assert ready(house)[0] == 200
     with house.service.database.change() as change:

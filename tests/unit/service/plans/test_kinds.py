@@ -57,7 +57,7 @@ def opened(kind, sources, ledger):
 
 
 @pytest.mark.parametrize(("kind", "ask"), ASKS, ids=lambda one: str(one)[:40])
-def test_a_worker_plans_without_data_what_the_drawer_runs_and_anybody_verifies(kind, ask, sources):
+def test_a_worker_plans_without_data_what_the_runner_runs_and_anybody_verifies(kind, ask, sources):
     ledger = tc.Ledger.memory()
     real, facts = opened(kind, sources, ledger)
     worker = open_kind_facts(kind, json.loads(json.dumps(facts)), ledger)
@@ -89,7 +89,7 @@ def test_a_process_can_try_every_question_before_the_first_paid_one(kind, monkey
 def test_every_listed_method_is_tried():
     tried = {(kind, ask["method"]) for kind, ask in ASKS}
     listed = {(kind, one.name) for kind in kind_names() for one in served_questions(kind)}
-    elsewhere = {("stream", "series")}  # drawer/test_streams.py: a series is drawn day by day
+    elsewhere = {("stream", "series")}  # runner/test_streams.py: a series is drawn day by day
     directed = {("graph", "reciprocity")}
     assert {one for one in listed if one[0] != "table"} == tried | elsewhere | directed
     assert [one["name"] for one in methods_of("graph")] == [one.name for one in served_questions("graph")]

@@ -22,10 +22,10 @@ from tacit.fixes import Choose
 from tacit.service._kinds import day_asked, prepare_kind, try_questions
 from tacit.service._refusals import problem_of
 from tacit.service._service import OpenDataset
-from tacit.service.drawer._arrivals import days_folder, first_day, kept_days, take_listed_days, unread_day
-from tacit.service.drawer._clock import TimedLedger, drawing_at, sleep_until
-from tacit.service.drawer._release_documents import document_of
 from tacit.service.plans import plan_of
+from tacit.service.runner._arrivals import days_folder, first_day, kept_days, take_listed_days, unread_day
+from tacit.service.runner._clock import TimedLedger, drawing_at, sleep_until
+from tacit.service.runner._release_documents import document_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tacit.core import Dataset, Plan, Release
     from tacit.ledger import Ledger
     from tacit.service._settings import ListedSource, ServiceSettings
-    from tacit.service.drawer._clock import Slot
+    from tacit.service.runner._clock import Slot
     from tacit.tables import TableDataset
 
 
@@ -232,7 +232,7 @@ def serve_dataset(
         else:
             _serve(connection, settings, opening, limited=limited)
     except (EOFError, OSError):
-        pass  # the drawer has gone
+        pass  # the runner has gone
     finally:
         connection.close()
         if limited:
@@ -240,7 +240,7 @@ def serve_dataset(
 
 
 def _limit(settings: ServiceSettings, opening: Opening) -> None:
-    """Limit what this process may take, and let it end with the drawer."""
+    """Limit what this process may take, and let it end with the runner."""
     import ctypes
     import resource
     import signal
@@ -261,7 +261,7 @@ def _limit(settings: ServiceSettings, opening: Opening) -> None:
 
 
 def _describe(connection: Connection, settings: ServiceSettings) -> None:
-    """Describe sources as often as the drawer asks."""
+    """Describe sources as often as the runner asks."""
     connection.send(("ready", None))
     while True:
         job, source = connection.recv()
@@ -342,7 +342,7 @@ def _answer(speaker: Speaker, opened: OpenDataset, task: DrawTask) -> None:
     try:
         speaker.say("drawn", outcome)
     except (OSError, ValueError):
-        return  # the drawer has gone; the ledger knows what happened
+        return  # the runner has gone; the ledger knows what happened
 
 
 def _take(speaker: Speaker, settings: ServiceSettings, opened: OpenDataset, task: DaysTask) -> None:
@@ -358,7 +358,7 @@ def _take(speaker: Speaker, settings: ServiceSettings, opened: OpenDataset, task
     try:
         speaker.say(said, (task.job, what))
     except (OSError, ValueError):
-        return  # the drawer has gone; what came in stays
+        return  # the runner has gone; what came in stays
 
 
 def draw(opened: OpenDataset, task: DrawTask) -> DrawOutcome:
@@ -398,7 +398,7 @@ def _check_same(made: str, priced: str) -> None:
 
 
 def _told(refusal: TacitError) -> dict[str, str]:
-    """Write a refusal for `Service.ask_drawer`; it says nothing of files and servers."""
+    """Write a refusal for `Service.ask_runner`; it says nothing of files and servers."""
     problem = problem_of(refusal, "")
     return {"code": refusal.code, "what": problem["title"], "why": problem["why"], "fix": problem["fix"]}
 

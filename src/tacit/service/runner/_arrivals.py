@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tacit.errors import TacitError
 from tacit.fixes import Either, Say
-from tacit.service.drawer._clock import now
+from tacit.service.runner._clock import now
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ from pyarrow import parquet
 import tacit as tc
 from tacit.service._times import now_text
 from tacit.tables import EXAMPLE_HOSPITALS, example_visits
-from unit.service.drawer.conftest import DECLARED
+from unit.service.runner.conftest import DECLARED
 
 HOSPITALS = list(EXAMPLE_HOSPITALS)
 MOST_SECONDS = 5.0  # of CPU, far more than a refusal takes

@@ -1,4 +1,4 @@
-"""A service with a dataset that a curator declared through the drawer, and analysts with allotments."""
+"""A service with a dataset that a curator declared through the runner, and analysts with allotments."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def declared() -> dict[str, Any]:
 
 @pytest.fixture
 def ward(house: House, drawing: Drawing, declared: dict[str, Any]) -> Any:
-    """The service with the dataset ``visits``, opened by the drawer; ana and ben have allotments."""
+    """The service with the dataset ``visits``, opened by the runner; ana and ben have allotments."""
     house.person("cora", everywhere="curator")
     house.tokens = {"cora": house.token("cora")}
     made = house.call("POST", "/api/v1/datasets", house.tokens["cora"], json=declared)

@@ -26,12 +26,12 @@ from tacit.service._operations import Answer, Events, Operation, needs
 from tacit.service._refusals import not_found, problem_of
 from tacit.service._times import new_id, now_text
 from tacit.service.access import SESSION_COOKIE, cursor_of, identify
-from tacit.service.drawer._admission import check_work, lag_of
-from tacit.service.drawer._arrivals import check_came_in
-from tacit.service.drawer._clock import boundary_after, now
-from tacit.service.drawer._recovery import keep_stored
-from tacit.service.drawer._release_documents import document_of, may_see, stored_answer
 from tacit.service.plans import AskBody, digest_of_ask, own_account, read_ask, shelf_of
+from tacit.service.runner._admission import check_work, lag_of
+from tacit.service.runner._arrivals import check_came_in
+from tacit.service.runner._clock import boundary_after, now
+from tacit.service.runner._recovery import keep_stored
+from tacit.service.runner._release_documents import document_of, may_see, stored_answer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -600,10 +600,10 @@ QUERY_OPERATIONS = (
         summary="Ask a question that an allotment pays for; a stored answer comes at once",
     ),
     Operation(
-        "GET", "/queries", _MAY_READ, list_queries, page="drawer/queries.html", summary="List queries",
+        "GET", "/queries", _MAY_READ, list_queries, page="runner/queries.html", summary="List queries",
     ),
     Operation(
-        "GET", "/queries/{query}", _MAY_READ, get_query, page="drawer/query.html",
+        "GET", "/queries/{query}", _MAY_READ, get_query, page="runner/query.html",
         summary="Show where a query stands",
     ),
     Operation(

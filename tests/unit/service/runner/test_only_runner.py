@@ -1,4 +1,4 @@
-"""One drawer at a time, on one machine and on several with one PostgreSQL server."""
+"""One runner at a time, on one machine and on several with one PostgreSQL server."""
 
 import threading
 import time
@@ -7,8 +7,8 @@ import pytest
 
 from tacit.errors import TacitError
 from tacit.service import ServiceSettings
-from tacit.service.drawer import _runner
-from tacit.service.drawer._runner import ServerLock
+from tacit.service.runner import _runner
+from tacit.service.runner._runner import ServerLock
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +18,7 @@ def hurried(monkeypatch):
 
 
 class Running:
-    """A drawer that only says that it runs, in a thread of its own."""
+    """A runner that only says that it runs, in a thread of its own."""
 
     def __init__(self, settings, monkeypatch, log):
         running = self
@@ -35,14 +35,14 @@ class Running:
             def close(self):
                 log.append(("ended", running))
 
-        monkeypatch.setattr(_runner, "Drawer", Said)
+        monkeypatch.setattr(_runner, "Runner", Said)
         self.stop, self.error = threading.Event(), None
         self.thread = threading.Thread(target=self._run, args=(settings,), daemon=True)
         self.thread.start()
 
     def _run(self, settings):
         try:
-            _runner.run_drawer(settings, self.stop)
+            _runner.serve_runner(settings, self.stop)
         except TacitError as refusal:
             self.error = refusal
 
@@ -61,14 +61,14 @@ def until(done):
 
 @pytest.fixture(params=["one machine", "two machines"])
 def places(request, tmp_path):
-    """Return the settings of two drawers of one service: in one folder, or in two with one PostgreSQL."""
+    """Return the settings of two runners of one service: in one folder, or in two with one PostgreSQL."""
     if request.param == "one machine":
         return [ServiceSettings(folder=tmp_path)] * 2
     url = request.getfixturevalue("postgres_url")
     return [ServiceSettings(folder=tmp_path / name, database=url) for name in "ab"]
 
 
-def test_a_second_drawer_waits_until_the_first_has_ended(places, monkeypatch):
+def test_a_second_runner_waits_until_the_first_has_ended(places, monkeypatch):
     log = []
     first = Running(places[0], monkeypatch, log)
     until(lambda: log)
@@ -91,7 +91,7 @@ def sessions_with_the_lock(url):
         )]  # fmt: skip
 
 
-def test_a_drawer_that_loses_its_connection_ends_and_the_other_takes_over(
+def test_a_runner_that_loses_its_connection_ends_and_the_other_takes_over(
     postgres_url, tmp_path, monkeypatch
 ):
     import psycopg
@@ -112,7 +112,7 @@ def test_a_drawer_that_loses_its_connection_ends_and_the_other_takes_over(
     second.end()
 
 
-def test_a_drawer_that_waits_can_be_stopped(places, monkeypatch):
+def test_a_runner_that_waits_can_be_stopped(places, monkeypatch):
     log = []
     first = Running(places[0], monkeypatch, log)
     until(lambda: log)
@@ -133,14 +133,14 @@ def test_services_in_two_schemas_of_one_server_do_not_wait_for_each_other(postgr
         other.close()
 
 
-def test_a_drawer_that_is_no_longer_alone_admits_nothing(ward):
+def test_a_runner_that_is_no_longer_alone_admits_nothing(ward):
     ward.ask()
-    drawer = ward.drawing.drawer
+    runner = ward.drawing.runner
 
     def lost():
         raise TacitError("drawer-away", "lost")
 
-    drawer.still_alone = lost
+    runner.still_alone = lost
     with pytest.raises(TacitError, match="lost"), ward.drawing.lock:
-        drawer.run()
+        runner.run()
     assert ward.get("/queries").json()["queries"][0]["state"] == "waiting"

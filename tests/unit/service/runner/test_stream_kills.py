@@ -11,8 +11,8 @@ import pytest
 
 from tacit.core import Release
 from tacit.service import ListedSource
-from unit.service.drawer.test_recovery import RealDrawer
-from unit.service.drawer.test_streams import SERIES, STREAM, allot, day, entries, write_day
+from unit.service.runner.test_recovery import RealRunner
+from unit.service.runner.test_streams import SERIES, STREAM, allot, day, entries, write_day
 
 DAYS = 12
 
@@ -76,7 +76,7 @@ class Ward:
 
 
 def killed(house, rounds, seed):
-    rng, drawer = random.Random(seed), RealDrawer(house.service.settings)
+    rng, runner = random.Random(seed), RealRunner(house.service.settings)
     try:
         ward = Ward(house)
         for number in range(1, rounds + 1):
@@ -85,14 +85,14 @@ def killed(house, rounds, seed):
             ward.resume()
             ward.ask(number)
             time.sleep(rng.random() * 2.5)
-            victims = drawer.children()
+            victims = runner.children()
             if number % 2 and victims:
                 for victim in victims:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(victim, signal.SIGKILL)
             else:
-                drawer.kill()
-                drawer.start()
+                runner.kill()
+                runner.start()
         end = time.monotonic() + 240
         while time.monotonic() < end:
             found = ward.states()
@@ -103,9 +103,9 @@ def killed(house, rounds, seed):
             ward.resume()
             time.sleep(0.3)
     finally:
-        drawer.process.terminate()
-        drawer.process.join(30)
-        drawer.kill()
+        runner.process.terminate()
+        runner.process.join(30)
+        runner.kill()
     return ward, ward.states()
 
 

@@ -1,4 +1,4 @@
-"""From a declared dataset to a published figure, with the real drawer."""
+"""From a declared dataset to a published figure, with the real runner."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from unit.service.curation.test_requests import ALLOTMENT, GROWTH, approved, mad
 
 @pytest.fixture
 def ward(house, drawing):
-    """The dataset visits, declared through the drawer; returns the tokens."""
+    """The dataset visits, declared through the runner; returns the tokens."""
     for name, roles in {"cora": {"everywhere": "curator"}, "carl": {"visits": "curator"}}.items():
         house.person(name, **roles)
     house.person("ana", visits="analyst")
@@ -103,7 +103,7 @@ def test_a_refused_declaration_leaves_no_process(house, drawing, monkeypatch):
     for number in range(3):
         answer = house.call("POST", "/api/v1/datasets", token, json={**DECLARED, "name": f"again{number}"})
         assert answer.json()["code"] == "not-allowed", answer.text
-    children = drawing.drawer._children
+    children = drawing.runner._children
     assert set(children) == {("visits", 1)}
     monkeypatch.setattr(_declaration, "_check_facts", refuse)  # only after the data was opened
     monkeypatch.setitem(listed, "visits", replace(listed["visits"], several=True))

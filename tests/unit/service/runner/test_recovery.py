@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tacit.service.drawer import run_drawer
+from tacit.service.runner import serve_runner
 from unit.service.conftest import Drawing, House
-from unit.service.drawer.conftest import COUNT, DECLARED, allot
+from unit.service.runner.conftest import COUNT, DECLARED, allot
 
 
 def charged(ward, query):
@@ -21,8 +21,8 @@ def charged(ward, query):
 
 
 def restarted(ward):
-    """Start another drawer, as after a crash."""
-    ward.drawing.drawer.close()
+    """Start another runner, as after a crash."""
+    ward.drawing.runner.close()
     ward.again = Drawing(ward.service.settings)
     ward.again.clock.move(ward.drawing.clock.time)
     return ward.again
@@ -59,7 +59,7 @@ def test_a_charge_without_an_answer_is_spent_and_never_drawn_again(ward):
 def test_a_stored_answer_is_found_and_not_charged_again(ward):
     query = ward.ask().json()["query"]
     ward.drawing.answer()
-    with ward.service.database.change() as change:  # as if the drawer had ended before it wrote the outcome
+    with ward.service.database.change() as change:  # as if the runner had ended before it wrote the outcome
         change.run("UPDATE queries SET state = 'running', release = '' WHERE id = ?", query)
         change.run("DELETE FROM releases")
     head = ward.service.ledger.head
@@ -80,7 +80,7 @@ def test_a_stored_answer_is_served_although_a_later_policy_does_not_allow_its_qu
         json={"bounds": {"age": ["0", "120"]}, "never_null": [], "title": "Visits"},
     )  # fmt: skip
     assert changed.status_code in {200, 201}, changed.text
-    with ward.service.database.change() as change:  # as if the drawer had ended before it wrote the outcome
+    with ward.service.database.change() as change:  # as if the runner had ended before it wrote the outcome
         change.run("UPDATE queries SET state = 'running', release = '' WHERE id = ?", query)
         change.run("DELETE FROM releases")
     head = ward.service.ledger.head
@@ -94,7 +94,7 @@ def test_a_stored_answer_is_served_although_a_later_policy_does_not_allow_its_qu
 
 def test_what_was_never_charged_waits_again(ward):
     query = ward.ask().json()["query"]
-    with ward.service.database.change() as change:  # as if the drawer had ended before it told the process
+    with ward.service.database.change() as change:  # as if the runner had ended before it told the process
         change.run("UPDATE queries SET state = 'running', admitted = 1, answer_at = 1.0 WHERE id = ?", query)
     again = restarted(ward)
     assert state(ward, query)["state"] == "waiting"
@@ -102,8 +102,8 @@ def test_what_was_never_charged_waits_again(ward):
     assert state(ward, query)["state"] == "finished"
 
 
-class RealDrawer:
-    """The drawer as a process that can be killed."""
+class RealRunner:
+    """The runner as a process that can be killed."""
 
     def __init__(self, settings):
         self.settings, self.process = settings, None
@@ -111,7 +111,7 @@ class RealDrawer:
 
     def start(self):
         context = multiprocessing.get_context("spawn")
-        self.process = context.Process(target=run_drawer, args=(self.settings,), daemon=False)
+        self.process = context.Process(target=serve_runner, args=(self.settings,), daemon=False)
         self.process.start()
 
     def children(self):
@@ -124,8 +124,8 @@ class RealDrawer:
 
 
 def kills(house, rounds, seed):
-    """Ask while the drawer and its processes are killed; return the queries and how often each was killed."""
-    rng, drawer, queries = random.Random(seed), RealDrawer(house.service.settings), []
+    """Ask while the runner and its processes are killed; return the queries and how often each was killed."""
+    rng, runner, queries = random.Random(seed), RealRunner(house.service.settings), []
     try:
         house.person("cora", everywhere="curator")
         made = house.call("POST", "/api/v1/datasets", house.token("cora"), json=DECLARED | {
@@ -148,13 +148,13 @@ def kills(house, rounds, seed):
             for _ in range(4):
                 ask()
             time.sleep(rng.random() * 3)
-            victims = drawer.children()
+            victims = runner.children()
             if number % 2 and victims:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(rng.choice(victims), signal.SIGKILL)
             else:
-                drawer.kill()
-                drawer.start()
+                runner.kill()
+                runner.start()
         end = time.monotonic() + 240
         while time.monotonic() < end:
             states = [state(house, query)["state"] for query in queries]
@@ -166,9 +166,9 @@ def kills(house, rounds, seed):
                 change.run("UPDATE datasets SET paused = ''")
             time.sleep(0.3)
     finally:
-        drawer.process.terminate()
-        drawer.process.join(30)
-        drawer.kill()
+        runner.process.terminate()
+        runner.process.join(30)
+        runner.kill()
     return queries, states
 
 

@@ -9,9 +9,9 @@ import pytest
 import tacit as tc
 from tacit.service import create_app
 from tacit.service.curation import protect_arguments
-from tacit.service.drawer import _queries
+from tacit.service.runner import _queries
 from unit.service.conftest import House
-from unit.service.drawer.conftest import COUNT, allot
+from unit.service.runner.conftest import COUNT, allot
 
 GROUPED = "SELECT hospital, COUNT(*) AS n FROM visits GROUP BY hospital"
 
@@ -285,7 +285,7 @@ def test_lists_show_own_queries_and_those_of_datasets_that_one_oversees(ward):
 
 
 def test_lists_have_pages_without_totals(ward, monkeypatch):
-    monkeypatch.setattr("tacit.service.drawer._queries._PAGE", 2)
+    monkeypatch.setattr("tacit.service.runner._queries._PAGE", 2)
     mine = [ward.ask(key=f"k{i}", epsilon=f"1/{i + 10}").json()["query"] for i in range(5)]
     found, after = [], ""
     while True:
@@ -300,7 +300,7 @@ def test_lists_have_pages_without_totals(ward, monkeypatch):
 
 
 def test_the_next_page_of_a_list_is_of_the_same_dataset(ward, monkeypatch):
-    monkeypatch.setattr("tacit.service.drawer._queries._PAGE", 2)
+    monkeypatch.setattr("tacit.service.runner._queries._PAGE", 2)
     for number in range(3):
         ward.ask(key=f"k{number}", epsilon=f"1/{number + 10}")
     page = ward.call("GET", "/queries?dataset=visits", ward.tokens["ana"]).text
@@ -308,12 +308,12 @@ def test_the_next_page_of_a_list_is_of_the_same_dataset(ward, monkeypatch):
 
 
 def test_nobody_waits_with_more_than_two_hundred_questions(ward, monkeypatch):
-    monkeypatch.setattr("tacit.service.drawer._queries._MOST_WAITING", 3)
+    monkeypatch.setattr("tacit.service.runner._queries._MOST_WAITING", 3)
     codes = [ward.ask(epsilon=f"1/{i + 10}").status_code for i in range(4)]
     assert codes == [202, 202, 202, 429]
 
 
-def test_the_drawer_refuses_what_no_longer_fits(ward):
+def test_the_runner_refuses_what_no_longer_fits(ward):
     queries = [ward.ask(epsilon="3/2", key="a"), ward.ask(epsilon="4/3", key="b")]
     ward.drawing.answer()
     states = [ward.get(f"/queries/{q.json()['query']}").json() for q in queries]
@@ -324,15 +324,15 @@ def test_the_drawer_refuses_what_no_longer_fits(ward):
 
 
 def test_a_width_admits_first_in_first_out_and_a_slot_is_held_until_its_answer_leaves(ward):
-    child = next(iter(ward.drawing.drawer._children.values()))
+    child = next(iter(ward.drawing.runner._children.values()))
     object.__setattr__(child.opening, "width", 2)
     asked = [ward.ask(epsilon=f"1/{i + 10}").json()["query"] for i in range(5)]
     assert [f.query for f in ward.drawing.admit()] == asked[:2]
     assert ward.drawing.admit() == []
     ward.drawing.land()
-    assert list(ward.drawing.drawer._flights) == asked[2:4]
+    assert list(ward.drawing.runner._flights) == asked[2:4]
     ward.drawing.land()
-    assert list(ward.drawing.drawer._flights) == asked[4:]
+    assert list(ward.drawing.runner._flights) == asked[4:]
 
 
 def test_the_same_plan_is_not_drawn_twice_at_a_time(ward):
@@ -340,7 +340,7 @@ def test_the_same_plan_is_not_drawn_twice_at_a_time(ward):
     assert [f.query for f in ward.drawing.admit()] == asked[:1]
     assert ward.drawing.admit() == []
     ward.drawing.land()
-    assert list(ward.drawing.drawer._flights) == asked[1:]
+    assert list(ward.drawing.runner._flights) == asked[1:]
 
 
 def test_a_policy_under_which_the_plan_is_another_one_charges_nothing(ward):

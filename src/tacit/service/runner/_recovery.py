@@ -14,14 +14,14 @@ from tacit.service._kinds import day_asked
 from tacit.service._refusals import problem_of
 from tacit.service._service import ENDED, FAILED, LATE
 from tacit.service._times import moment_text, new_id, now_text
-from tacit.service.drawer._release_documents import document_of
 from tacit.service.plans import plan_of
+from tacit.service.runner._release_documents import document_of
 
 if TYPE_CHECKING:
     from tacit.service._database import Change, ServiceRow
     from tacit.service._service import Service
-    from tacit.service.drawer._clock import Slot
-    from tacit.service.drawer._dataset_process import DatasetChild, DrawOutcome
+    from tacit.service.runner._clock import Slot
+    from tacit.service.runner._dataset_process import DatasetChild, DrawOutcome
 
 
 def settle(service: Service, row: ServiceRow, *, lost: str) -> str:
@@ -29,7 +29,7 @@ def settle(service: Service, row: ServiceRow, *, lost: str) -> str:
 
     Guarantee: a query whose answer is stored is finished. One whose charge is in the ledger without an answer
     is ``lost`` (``spent`` or ``failed``): it is never drawn again. One that was never charged waits again.
-    A draw of days waits again too if the drawer ended: the next draw has its days, and what was drawn and not
+    A draw of days waits again too if the runner ended: the next draw has its days, and what was drawn and not
     stored is never drawn again; under a new policy that makes it another plan, it is ``lost``. If the process
     of the data ended, it has failed, and the dataset pauses.
 

@@ -17,11 +17,11 @@ from tacit.service import ListedSource
 from tacit.service._service import Service
 from tacit.service._times import now_text
 from tacit.service.curation._wizard import _START, given_policy, state_of_policy
-from tacit.service.drawer import _arrivals as day_files
-from tacit.service.drawer import now
-from tacit.service.drawer._clock import TimedRun
 from tacit.service.plans import plan_of, shelf_of
 from tacit.service.plans._cards import PlanShelf
+from tacit.service.runner import _arrivals as day_files
+from tacit.service.runner import now
+from tacit.service.runner._clock import TimedRun
 from tacit.streams import hosted_stream
 from tacit.streams._planning import MEASURES
 from unit.service.conftest import Drawing
@@ -76,7 +76,7 @@ def allot(house, name, number=1, epsilon=2):
 
 @pytest.fixture
 def place(house, drawing):
-    """The service with the stream ``flu``, opened by the drawer; ana and ben have allotments."""
+    """The service with the stream ``flu``, opened by the runner; ana and ben have allotments."""
     house.drawing = drawing
     house.person("cora", everywhere="curator")
     for name, role in {"ana": "analyst", "ben": "analyst", "dora": "auditor"}.items():
@@ -317,7 +317,7 @@ def test_nobody_sees_how_long_reading_took(place, monkeypatch):
             place.drawing.clock.move(now() + ticks * float(place.drawing.tick))
             return taken
 
-        monkeypatch.setattr("tacit.service.drawer._dataset_process.take_listed_days", slow)
+        monkeypatch.setattr("tacit.service.runner._dataset_process.take_listed_days", slow)
         started = now()
         assert take(place, number, shown=False).status_code == 201
         place.drawing.clock.move(started + 7.9 * float(place.drawing.tick))
@@ -405,12 +405,12 @@ def test_only_the_noisy_numbers_depend_on_the_rows(place, files, rows):
 
 @pytest.fixture
 def again(place, monkeypatch):
-    """End the drawer and its processes in the middle of what they do, and start another one."""
+    """End the runner and its processes in the middle of what they do, and start another one."""
     made = []
 
     def start():
         old, moment = place.drawing, place.drawing.clock.time
-        old.drawer.close()
+        old.runner.close()
 
         def ended(*_given):
             raise SystemExit  # as if the process were gone: the ledger sees no failure, and keeps its claim
@@ -467,7 +467,7 @@ def test_a_crash_of_the_first_draw_is_charged_once(place, again):
 def test_what_was_stored_before_the_crash_is_found(place, again):
     take(place, 2)
     release = drawn(place, 2)
-    with place.service.database.change() as change:  # as if the drawer had ended before it wrote the outcome
+    with place.service.database.change() as change:  # as if the runner had ended before it wrote the outcome
         change.run("UPDATE queries SET state = 'running', release = ''")
         change.run("DELETE FROM releases")
     head = place.service.ledger.head
@@ -669,7 +669,7 @@ def test_a_crash_between_charge_and_answer_under_an_older_version_is_not_called_
     assert place.get(f"/queries/{query}").json()["state"] == "failed"
 
 
-def test_a_crash_of_the_drawer_under_an_older_version_is_spent(place, again):
+def test_a_crash_of_the_runner_under_an_older_version_is_spent(place, again):
     """The next draw would be of another plan, so what was charged is lost, and nobody says that it is not."""
     take(place, 1)
     query = ask(place, 1).json()["query"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.service._operations import Answer, Download
 from tacit.service._refusals import not_found
 from tacit.service._service import registration_of
-from tacit.service.drawer._clock import now
+from tacit.service.runner._clock import now
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

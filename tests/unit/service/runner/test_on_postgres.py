@@ -2,7 +2,7 @@
 
 import pytest
 
-from unit.service.drawer.test_queries import (  # noqa: F401 - run again
+from unit.service.runner.test_queries import (  # noqa: F401 - run again
     test_a_question_is_answered_at_its_time,
     test_a_stored_answer_that_was_paid_for_comes_at_once_and_free,
     test_fifty_equal_keys_at_two_workers_are_charged_and_answered_once,

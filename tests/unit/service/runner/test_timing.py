@@ -9,7 +9,7 @@ TICK = 0.5
 
 def quiet(drawing):
     """Wait until every draw sleeps or has its outcome."""
-    flights, clock = drawing.drawer._flights, drawing.clock
+    flights, clock = drawing.runner._flights, drawing.clock
     drawing.until(lambda: not any(moment <= clock.time for moment in clock.asleep))
     drawing.until(lambda: sum(not one.written for one in list(flights.values())) <= len(clock.asleep))
 
@@ -71,7 +71,7 @@ def test_what_others_see_does_not_depend_on_how_long_a_draw_takes(ward, monkeypa
 def test_a_ledger_that_stores_at_once_would_tell(ward, monkeypatch):
     """The transcript finds the channel that the timed ledger closes: the numbers of entries."""
     from tacit.ledger import Ledger
-    from tacit.service.drawer._clock import TimedLedger
+    from tacit.service.runner._clock import TimedLedger
 
     monkeypatch.setattr(TimedLedger, "draw", Ledger.draw)
     quick = transcript(ward, 10)

@@ -20,9 +20,9 @@ from tacit.core import Release
 from tacit.service import ListedSource
 from tacit.service._service import Service
 from tacit.service._times import now_text
-from tacit.service.drawer import _dataset_process, start_process
-from tacit.service.drawer._dataset_process import open_policy
 from tacit.service.plans import plan_of, shelf_of
+from tacit.service.runner import _dataset_process, start_process
+from tacit.service.runner._dataset_process import open_policy
 from unit.service.conftest import Drawing
 from unit.service.curation.test_pages import Browser, step
 
@@ -77,7 +77,7 @@ def settings(settings, tmp_path):
 
 @pytest.fixture
 def place(house, drawing):
-    """The service with both datasets, opened by the drawer; ana has an allotment for each."""
+    """The service with both datasets, opened by the runner; ana has an allotment for each."""
     house.drawing = drawing
     house.person("cora", everywhere="curator")
     house.person("dora", everywhere="auditor")
@@ -183,7 +183,7 @@ def test_a_question_is_asked_on_the_pages(place):
         ("friends", "node", {"source_column": "a", "target_column": "b", "nodes": "", "degree_bound": "5"}),
     ],
 )  # fmt: skip
-def test_the_wizard_declares_it_through_the_drawer(place, source, unit, declared):
+def test_the_wizard_declares_it_through_the_runner(place, source, unit, declared):
     cora = Browser(place, "cora")
     page = step(cora, "/declare", cora.get("/declare").text, source=source, name="mine", title="", about="")
     page = step(cora, "/declare", page.text, unit=unit, adjacency="add/remove")
@@ -292,7 +292,7 @@ def test_a_process_with_limits_of_its_own_opens_it(house, settings, dataset):
                 "INSERT INTO accounts (name, dataset, person, purpose, created) VALUES (?, ?, ?, 'care', ?)",
                 account, dataset, house.people["cora"], now_text(),
             )  # fmt: skip
-        states = [child.state for child in made.drawer._children.values()]
+        states = [child.state for child in made.runner._children.values()]
         assert states == ["ready"]
         for _, _, ask in (one for one in ASKS if one[0] == dataset):
             card = house.call(
@@ -353,7 +353,7 @@ def test_what_is_said_before_the_charge_does_not_depend_on_rows(dataset, setting
 
 
 def test_workers_open_no_source(place, monkeypatch):
-    """A web worker plans although every file is gone, and nothing of the drawer's opening is called."""
+    """A web worker plans although every file is gone, and nothing of the runner's opening is called."""
 
     def refuse(*_):
         raise AssertionError("a worker opened a source")

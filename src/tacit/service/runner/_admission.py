@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tacit.algebra import OPERATORS
 from tacit.errors import TacitError
-from tacit.service.drawer._clock import Slot
+from tacit.service.runner._clock import Slot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tacit.core import Plan
     from tacit.service._database import ServiceRow
     from tacit.service._settings import ServiceSettings
-    from tacit.service.drawer._recovery import Flight
+    from tacit.service.runner._recovery import Flight
 
 
 # Milliseconds of one processor, measured on tables of 20,000 rows; see docs/proofs/service_timing.md.

@@ -11,9 +11,9 @@ import pytest
 import tacit as tc
 from tacit.errors import TacitError
 from tacit.service import ServiceSettings
-from tacit.service.drawer import boundary_after
-from tacit.service.drawer._admission import WorkLimits, work_of
-from unit.service.drawer.conftest import DECLARED
+from tacit.service.runner import boundary_after
+from tacit.service.runner._admission import WorkLimits, work_of
+from unit.service.runner.conftest import DECLARED
 
 MEDIANS = ", ".join(f"MEDIAN(age + {i}) AS m{i}" for i in range(64))
 HEAVY = f"SELECT hospital, {MEDIANS} FROM visits GROUP BY hospital"
@@ -104,7 +104,7 @@ def test_whoever_was_admitted_longest_ago_comes_first(ward: Any) -> None:
     ward.ask("ben", sql=counts(99), epsilon="0.01")
     assert ward.drawing.admit() == []  # there is no room until answers leave
     ward.drawing.land()
-    assert next(iter(ward.drawing.drawer._flights.values())).person == ward.people["ben"]
+    assert next(iter(ward.drawing.runner._flights.values())).person == ward.people["ben"]
 
 
 def test_the_estimate_grows_with_columns_groups_and_cells() -> None:
@@ -191,7 +191,7 @@ def test_a_clock_that_is_set_back_stops_no_questions(ward: Any, caplog: pytest.L
         with drawing.lock:
             tick = float(drawing.tick)
             drawing._move(boundary_after(drawing.clock.time, drawing.tick) * tick)
-    assert len(drawing.drawer._flights) == 1
+    assert len(drawing.runner._flights) == 1
     assert "the clock was set back" in caplog.text
     drawing.land()
     assert ward.get("/queries").json()["queries"][0]["state"] == "finished"

@@ -23,11 +23,11 @@ from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 from tacit.errors import TacitError
 from tacit.service._service import UNOPENED, Service
 from tacit.service._times import now_text
-from tacit.service.drawer._admission import BoundaryAdmission, WorkLimits, lag_of, too_much_work
-from tacit.service.drawer._arrivals import files_before
-from tacit.service.drawer._clock import Slot, boundary_after, now, rung_after
-from tacit.service.drawer._dataset_process import DatasetChild, DaysTask, DrawTask, Opening, start_process
-from tacit.service.drawer._recovery import Flight, Outcomes, settle
+from tacit.service.runner._admission import BoundaryAdmission, WorkLimits, lag_of, too_much_work
+from tacit.service.runner._arrivals import files_before
+from tacit.service.runner._clock import Slot, boundary_after, now, rung_after
+from tacit.service.runner._dataset_process import DatasetChild, DaysTask, DrawTask, Opening, start_process
+from tacit.service.runner._recovery import Flight, Outcomes, settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ _CLASS: Final = 722_306_180  # of the server's locks; the other half of the name
 _ASK: Final = 0.5  # seconds between two attempts, and between two looks whether the lock is still held
 #: Seconds after which a machine that cannot be reached counts as gone, on both sides of the connection.
 _GONE: Final = 10
-#: Seconds that a drawer waits after another one, which may notice only then that it has lost the lock.
+#: Seconds that a runner waits after another one, which may notice only then that it has lost the lock.
 GRACE: Final = 15.0
 
 
@@ -85,7 +85,7 @@ class ServerLock:
         return True
 
     def check(self) -> None:
-        """Refuse if the lock is lost: another drawer may run now, so this one must end."""
+        """Refuse if the lock is lost: another runner may run now, so this one must end."""
         if time.monotonic() < self._looked + _ASK:
             return
         try:
@@ -93,9 +93,9 @@ class ServerLock:
         except Exception:  # noqa: BLE001 - whatever it was, nobody knows whether the lock is held
             raise TacitError(
                 "drawer-away",
-                "the drawer has lost the connection that keeps other drawers away",
-                why="another drawer may run now, and two drawers would interfere with each other's draws",
-                fix="start the drawer again; it waits until it is the only one",
+                "the runner has lost the connection that keeps other runners away",
+                why="another runner may run now, and two runners would interfere with each other's draws",
+                fix="start the runner again; it waits until it is the only one",
             ) from None
         self._looked = time.monotonic()
 
@@ -142,8 +142,8 @@ def _locked(file: IO[str], stop: threading.Event) -> bool:
 
 
 @contextmanager
-def only_drawer(settings: ServiceSettings, stop: threading.Event) -> Iterator[_Held | None]:
-    """Wait until no other drawer runs, and keep others away; None if ``stop`` was set before.
+def only_runner(settings: ServiceSettings, stop: threading.Event) -> Iterator[_Held | None]:
+    """Wait until no other runner runs, and keep others away; None if ``stop`` was set before.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def only_drawer(settings: ServiceSettings, stop: threading.Event) -> Iterator[_H
         Ends the wait.
     """
     settings.folder.mkdir(parents=True, exist_ok=True)
-    with (settings.folder / "drawer.lock").open("w") as held:
+    with (settings.folder / "runner.lock").open("w") as held:
         if not _locked(held, stop):
             yield None
             return
@@ -167,7 +167,7 @@ def only_drawer(settings: ServiceSettings, stop: threading.Event) -> Iterator[_H
             lock.close()
 
 
-_LOG = logging.getLogger("tacit.service.drawer")
+_LOG = logging.getLogger("tacit.service.runner")
 _POLL = 0.05  # seconds between two looks for jobs
 _SEEN = 2.0  # seconds between two signs of life
 #: Only a query of somebody who may still ask runs.
@@ -180,8 +180,8 @@ _CANCEL = "UPDATE queries SET state = 'cancelled' WHERE id = ? AND state = 'wait
 _IDLE = 600.0  # seconds after which the process of a policy that nobody uses ends
 
 
-def run_drawer(settings: ServiceSettings, stop: threading.Event | None = None) -> None:
-    """Run the drawer until it is told to stop (SIGTERM); admitted draws end at their boundary.
+def serve_runner(settings: ServiceSettings, stop: threading.Event | None = None) -> None:
+    """Run the runner until it is told to stop (SIGTERM); admitted draws end at their boundary.
 
     There is one at a time: another one in the same folder, or with the same database on PostgreSQL, waits
     until this one has ended. One that loses the connection that keeps others away ends.
@@ -191,27 +191,27 @@ def run_drawer(settings: ServiceSettings, stop: threading.Event | None = None) -
     settings
         The operator's settings.
     stop
-        Stops the drawer when it is set; a process of its own needs none.
+        Stops the runner when it is set; a process of its own needs none.
     """
     stop = stop or threading.Event()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda *_: stop.set())
         signal.signal(signal.SIGINT, lambda *_: stop.set())
-    with only_drawer(settings, stop) as alone:
+    with only_runner(settings, stop) as alone:
         if alone is not None:
             _run(settings, stop, alone.check)
 
 
 def _run(settings: ServiceSettings, stop: threading.Event, still_alone: Callable[[], None]) -> None:
-    drawer = Drawer(settings)
-    drawer.stop, drawer.still_alone = stop, still_alone
+    runner = Runner(settings)
+    runner.stop, runner.still_alone = stop, still_alone
     try:
-        drawer.run()
+        runner.run()
     finally:
-        drawer.close()
+        runner.close()
 
 
-class Drawer:
+class Runner:
     """Admits queries, starts and kills the processes of datasets, and answers jobs.
 
     Parameters
@@ -256,7 +256,7 @@ class Drawer:
         self.service.close()
 
     def recover(self) -> None:
-        """Settle what an earlier drawer left running, by what the ledger knows of it; open all datasets."""
+        """Settle what an earlier runner left running, by what the ledger knows of it; open all datasets."""
         for row in self.service.database.rows("SELECT * FROM queries WHERE state = 'running'"):
             settle(self.service, row, lost="spent")
         for row in self._datasets():
@@ -316,7 +316,7 @@ class Drawer:
         )
 
     def _show_life(self, moment: float) -> None:
-        """Say that the drawer is alive, for the service's readiness."""
+        """Say that the runner is alive, for the service's readiness."""
         if moment < self._seen + _SEEN:
             return
         self._seen = moment
@@ -581,4 +581,4 @@ _CHANGED = {
     "why": "",
     "fix": "open the page again, look at what has changed, and try again",
 }
-_UNKNOWN = {"code": "bad-parameter", "what": "the drawer does not know this job", "why": "", "fix": ""}
+_UNKNOWN = {"code": "bad-parameter", "what": "the runner does not know this job", "why": "", "fix": ""}

@@ -13,9 +13,9 @@ import pytest
 from tacit.engines import DuckDB
 from tacit.errors import TacitError
 from tacit.service import ListedSource
-from tacit.service.drawer import boundary_after
+from tacit.service.runner import boundary_after
 from tacit.tables import example_visits
-from unit.service.drawer.conftest import COUNT, DECLARED, allot
+from unit.service.runner.conftest import COUNT, DECLARED, allot
 
 CANARY = "ward-of-the-canary"
 
@@ -86,7 +86,7 @@ def overrun(ward, monkeypatch, more=1.0, **changed):
         drawing.clock.move(ends[0])
         drawing.until(lambda: flight.written)
     drawing.move(flight.slot.answer_at)
-    drawing.until(lambda: not drawing.drawer._flights)
+    drawing.until(lambda: not drawing.runner._flights)
     monkeypatch.setattr(DuckDB, "integers", before)
     return query
 
@@ -132,7 +132,7 @@ def test_a_failure_pauses_nothing_before_its_answer_is_due(ward, monkeypatch):
     assert ward.service.dataset("visits").paused
 
 
-def test_analysts_are_not_told_why_the_drawer_paused_a_dataset(ward):
+def test_analysts_are_not_told_why_the_runner_paused_a_dataset(ward):
     """Late, out of memory or not to be opened: which one it was depends on the data."""
     from tacit.service._service import ENDED, FAILED, LATE, UNOPENED
 
@@ -153,16 +153,16 @@ def test_analysts_are_not_told_why_the_drawer_paused_a_dataset(ward):
 
 
 def test_whoever_looks_at_the_time_of_an_answer_sees_the_failure(ward, monkeypatch):
-    """A worker does not wait for the drawer to say that an answer is late."""
+    """A worker does not wait for the runner to say that an answer is late."""
     query = ward.ask().json()["query"]
     [flight] = ward.drawing.admit()
-    with ward.drawing.lock:  # the drawer is busy
+    with ward.drawing.lock:  # the runner is busy
         ward.drawing.clock.move(flight.slot.answer_at - 0.001)
         assert ward.get(f"/queries/{query}").json()["state"] == "running"
         ward.drawing.clock.move(flight.slot.answer_at)
         assert ward.get(f"/queries/{query}").json()["state"] == "failed"
     ward.drawing.move(flight.slot.answer_at)
-    assert not ward.drawing.drawer._flights
+    assert not ward.drawing.runner._flights
     assert ward.get(f"/queries/{query}").json()["state"] == "failed"
 
 
@@ -271,7 +271,7 @@ def test_nobody_sees_when_a_process_ended_before_its_answers_are_due(ward, monke
     monkeypatch.setattr(DuckDB, "transaction", transaction)
     with ward.drawing.lock:
         flight.child.connection.close()
-        ward.drawing.drawer.listen()
+        ward.drawing.runner.listen()
     assert flight.child.state == "dead"
     other = ward.ask("ben", epsilon="1/4").json()["query"]
     [second] = ward.drawing.admit()
@@ -297,11 +297,11 @@ def test_a_preparation_that_fails_is_seen_at_a_rung_of_the_ladder_only(ward, mon
         raise duckdb.OutOfMemoryException(CANARY)
 
     monkeypatch.setattr(DuckDB, "prepare", broken)
-    ward.drawing.drawer._children.clear()
+    ward.drawing.runner._children.clear()
     ward.ask()
     clock, tick = ward.drawing.clock, float(ward.drawing.tick)
     ward.drawing.move(boundary_after(clock.time, ward.drawing.tick) * tick)
-    [child] = ward.drawing.drawer._children.values()
+    [child] = ward.drawing.runner._children.values()
     ward.drawing.until(lambda: child.state == "unprepared")
     for _ in range(7):
         ward.drawing.move(boundary_after(clock.time, ward.drawing.tick) * tick)
@@ -311,9 +311,9 @@ def test_a_preparation_that_fails_is_seen_at_a_rung_of_the_ladder_only(ward, mon
     assert ward.service.dataset("visits").paused
 
 
-def test_large_answers_that_are_ready_at_the_same_time_reach_the_drawer_whole(monkeypatch):
+def test_large_answers_that_are_ready_at_the_same_time_reach_the_runner_whole(monkeypatch):
     """All draws of a boundary are stored at one time; parts of two messages must not be mixed."""
-    from tacit.service.drawer import _dataset_process as process
+    from tacit.service.runner import _dataset_process as process
 
     mine, its = multiprocessing.Pipe()
     monkeypatch.setattr(
@@ -334,7 +334,7 @@ def test_large_answers_that_are_ready_at_the_same_time_reach_the_drawer_whole(mo
 
 def test_ending_a_process_does_not_hold_up_other_datasets():
     """How long a killed process takes to give its memory back depends on the data; nobody waits for it."""
-    from tacit.service.drawer._dataset_process import _Process
+    from tacit.service.runner._dataset_process import _Process
 
     joined, let_go = threading.Event(), threading.Event()
 
@@ -356,7 +356,7 @@ def test_ending_a_process_does_not_hold_up_other_datasets():
 
 def _panicking(settings, opening, connection):
     """Serve a dataset in this process, with an engine that writes a value to standard error and aborts."""
-    from tacit.service.drawer import _dataset_process as process
+    from tacit.service.runner import _dataset_process as process
 
     def panic(_):
         os.write(1, CANARY.encode())
@@ -369,7 +369,7 @@ def _panicking(settings, opening, connection):
 
 def test_what_a_process_that_has_the_data_writes_as_it_ends_is_in_no_log(settings, capfd):
     """Libraries that are not Python print the value at which they fail."""
-    from tacit.service.drawer._dataset_process import Opening
+    from tacit.service.runner._dataset_process import Opening
 
     settings.folder.mkdir()
     policy = {"kind": "table", **{name: one for name, one in DECLARED.items() if name != "name"}}
@@ -386,9 +386,9 @@ def test_what_a_process_that_has_the_data_writes_as_it_ends_is_in_no_log(setting
 
 
 def test_a_late_change_of_a_policy_leaves_the_process_that_draws(ward, monkeypatch):
-    path, drawer = "/api/v1/datasets/visits/policies", ward.drawing.drawer
+    path, runner = "/api/v1/datasets/visits/policies", ward.drawing.runner
     body = {"bounds": DECLARED["bounds"], "keys": DECLARED["keys"]}
-    tell, asked = ward.service.tell_drawer, ""
+    tell, asked = ward.service.tell_runner, ""
 
     def change_first(kind, document):
         """Let another curator change the policy, and ask, after this one has read which one it is."""
@@ -403,10 +403,10 @@ def test_a_late_change_of_a_policy_leaves_the_process_that_draws(ward, monkeypat
             assert ward.drawing.admit() or ward.drawing.admit()
         return tell(kind, document)
 
-    monkeypatch.setattr(ward.service, "tell_drawer", change_first)
+    monkeypatch.setattr(ward.service, "tell_runner", change_first)
     late = ward.call("POST", path, ward.tokens["cem"], json={**body, "title": "late"})
     assert (late.status_code, late.json()["code"]) == (409, "already-decided"), late.text
-    assert drawer._flights[asked].child is drawer._children["visits", 2]
+    assert runner._flights[asked].child is runner._children["visits", 2]
     ward.drawing.land()
     assert ward.get(f"/queries/{asked}").json()["state"] == "finished"
     assert ward.get("/datasets/visits").json()["paused"] == ""

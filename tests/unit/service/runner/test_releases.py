@@ -10,8 +10,8 @@ from pyarrow import parquet
 import tacit as tc
 from tacit.core import Release
 from tacit.service import ListedSource
-from tacit.service.drawer import _releases
-from unit.service.drawer.conftest import DECLARED
+from tacit.service.runner import _releases
+from unit.service.runner.conftest import DECLARED
 
 FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "ICU"]
 GROUPED = 'SELECT hospital AS "=cmd", COUNT(*) AS "@n" FROM visits GROUP BY hospital'

@@ -10,9 +10,9 @@ from tacit.errors import TacitError
 from tacit.fixes import Do
 from tacit.service._operations import Answer, Download, Operation, needs
 from tacit.service._release_contents import chart_of, kind_words, lines_of, text_of, value_tables
-from tacit.service.drawer._clock import now
-from tacit.service.drawer._queries import question_words, read_page
-from tacit.service.drawer._release_documents import release_document, release_row, release_words
+from tacit.service.runner._clock import now
+from tacit.service.runner._queries import question_words, read_page
+from tacit.service.runner._release_documents import release_document, release_row, release_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -135,10 +135,10 @@ RELEASE_OPERATIONS = (
         for ending, media_type, write in _FORMS
     ),
     Operation(
-        "GET", "/releases", _MAY_READ, list_releases, page="drawer/releases.html", summary="List releases",
+        "GET", "/releases", _MAY_READ, list_releases, page="runner/releases.html", summary="List releases",
     ),
     Operation(
-        "GET", "/releases/{release}", _MAY_READ, get_release, page="drawer/release.html",
+        "GET", "/releases/{release}", _MAY_READ, get_release, page="runner/release.html",
         summary="Show a release with its intervals",
     ),
     Operation(

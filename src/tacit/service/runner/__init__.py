@@ -17,29 +17,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tacit.service.drawer._admission import check_work, lag_of
-from tacit.service.drawer._arrivals import came_in
-from tacit.service.drawer._clock import Slot, WallClock, boundary_after, now, rung_after, use_clock
-from tacit.service.drawer._dataset_process import start_process, start_thread
-from tacit.service.drawer._queries import QUERY_OPERATIONS, QueryBody
-from tacit.service.drawer._recovery import keep_stored
-from tacit.service.drawer._release_documents import has_columns, release_words, shown_release
-from tacit.service.drawer._releases import (
+from tacit.service.runner._admission import check_work, lag_of
+from tacit.service.runner._arrivals import came_in
+from tacit.service.runner._clock import Slot, WallClock, boundary_after, now, rung_after, use_clock
+from tacit.service.runner._dataset_process import start_process, start_thread
+from tacit.service.runner._queries import QUERY_OPERATIONS, QueryBody
+from tacit.service.runner._recovery import keep_stored
+from tacit.service.runner._release_documents import has_columns, release_words, shown_release
+from tacit.service.runner._releases import (
     RELEASE_OPERATIONS,
     csv_bytes,
     json_bytes,
     parquet_bytes,
     svg_bytes,
 )
-from tacit.service.drawer._runner import Drawer, run_drawer
+from tacit.service.runner._runner import Runner, serve_runner
 
 if TYPE_CHECKING:
     from tacit.service._operations import Operation
 
 __all__ = [
     "OPERATIONS",
-    "Drawer",
     "QueryBody",
+    "Runner",
     "Slot",
     "WallClock",
     "boundary_after",
@@ -53,8 +53,8 @@ __all__ = [
     "now",
     "parquet_bytes",
     "release_words",
-    "run_drawer",
     "rung_after",
+    "serve_runner",
     "shown_release",
     "start_process",
     "start_thread",

@@ -1,15 +1,29 @@
-"""The core, which every field shares: units, datasets, plans, releases of any content, certificates."""
+"""The core, which every field shares: units, datasets, plans, releases of any content, certificates.
+
+Modules, in reading order:
+
+- `_protocols`: what the core asks of a field, a ledger and an engine
+- `_unit`, `_facts`, `_dataset`: who is protected, what is public, and the data
+- `_goal`, `_question`: what may be spent, and what is asked
+- `_task`: what a field brings to a plan
+- `_plan`, `_plan_run`: what it costs; the only place where exact integers meet noise
+- `_run`: one charge, many numbered releases
+- `_certificate`, `_release`, `_tabular`: the promise, the content with it, its tables in files
+- `_answer_table`, `_shown_digits`: the content of most releases, and what is shown of its numbers
+- `_display`, `_answer_display`: plans and answers in terminals and notebooks
+- `_batch`, `_batch_split`: several questions with one charge
+- `_budget_schedule`: a year's plan for a budget
+- `_registry`: contents, datasets and questions that rooms and other packages add
+"""
 
 from tacit.calls import refuse_wrong_calls
-from tacit.core._answer_batch import AnswerBatch, BatchAnswer, BatchReleases
-from tacit.core._answer_figures import interval_words, placed_series
-from tacit.core._answer_table import AnswerTable, Cells, Value
-from tacit.core._batch import BatchQuestion, batch
-from tacit.core._budget_schedule import AskedReport, BudgetSchedule, PricedReport, budget_plan
+from tacit.core._answer_display import interval_words, placed_series
+from tacit.core._answer_table import AnswerTable, Cells, MeasuredIntegers, Value
+from tacit.core._batch import AnswerBatch, BatchAnswer, BatchQuestion, BatchReleases, batch
+from tacit.core._budget_schedule import AskedReport, BudgetSchedule, PricedReport, Remedy, budget_plan
 from tacit.core._certificate import Certificate
 from tacit.core._dataset import Dataset
 from tacit.core._display import left_afterwards, odds_factor, plan_meaning, plan_text, shown_cell
-from tacit.core._extras import needs
 from tacit.core._facts import (
     DEFAULT_PAIRS,
     KEY_KINDS,
@@ -19,18 +33,14 @@ from tacit.core._facts import (
     LimitGiven,
     Limits,
     Table,
+    fixes_of,
     is_writable,
     read_bounds,
     read_keys,
     read_kind,
 )
-from tacit.core._forecast import Forecast
-from tacit.core._function_fixes import fixes_of
-from tacit.core._goal import ANY_TOTAL, DELTA, RHO, RHO_WITH_DELTA, SIZE, WEIGHTS, WITHIN, Goal
-from tacit.core._hidden import HIDDEN, hidden_values, is_hidden, least_shown, swamped, without_hidden
-from tacit.core._large_delta import warn_of_delta
-from tacit.core._measured import MeasuredIntegers
-from tacit.core._plan import PLAN_SCHEMA, Plan, members_of, with_audit
+from tacit.core._goal import ANY_TOTAL, DELTA, RHO, RHO_WITH_DELTA, SIZE, WEIGHTS, WITHIN, Goal, warn_of_delta
+from tacit.core._plan import PLAN_SCHEMA, Forecast, Plan, in_promised_words, members_of, with_audit
 from tacit.core._protocols import (
     JSON,
     AnsweringService,
@@ -49,7 +59,6 @@ from tacit.core._question import (
     plannable,
     questions_by_name,
 )
-from tacit.core._refusal_words import in_promised_words
 from tacit.core._registry import (
     DatasetKind,
     admit_packages,
@@ -62,9 +71,8 @@ from tacit.core._registry import (
 )
 from tacit.core._release import UNBOUND, Content, Release, about_release, content_named
 from tacit.core._run import Run, paid_run
-from tacit.core._safe_text import for_spreadsheet
-from tacit.core._schedule_page import Remedy
-from tacit.core._tabular import joined, plain_table, write_csv
+from tacit.core._shown_digits import HIDDEN, hidden_values, is_hidden, least_shown, swamped, without_hidden
+from tacit.core._tabular import for_spreadsheet, joined, needs, plain_table, write_csv
 from tacit.core._task import DrawnBefore, RunTask, SharedReadings, Step, Task, measure
 from tacit.core._unit import Identity, Unit, open_account, read_identity
 from tacit.show import visible

@@ -1,17 +1,40 @@
-"""The core's display of answers: the table of a release in a terminal and in a notebook."""
+"""The core's display of answers: the table of a release in a terminal and in a notebook, and its figures.
+
+Each column is a figure with intervals over its groups; a histogram is one figure.
+"""
 
 from __future__ import annotations
 
+import re
+from datetime import datetime
+from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from tacit.core._display import fitted, in_html, rendered, shown_cell
-from tacit.core._hidden import HIDDEN, hidden_values
-from tacit.show import visible
+from tacit.core._shown_digits import HIDDEN, hidden_values
+from tacit.errors import TacitError
+from tacit.fixes import Choose
+from tacit.show import (
+    MOST_SERIES,
+    Chart,
+    ChartAxis,
+    ChartSeries,
+    Figure,
+    Mark,
+    chosen,
+    days_of,
+    numbers,
+    visible,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from rich.table import Table
 
-    from tacit.core._answer_table import AnswerTable
+    from tacit.core._answer_table import AnswerTable, Cells
+
 
 _LINES = 40
 _COVERED = {"noise": "noise", "noise and sampling": "noise and for the chance in who was included"}
@@ -155,3 +178,178 @@ def lines_html(answer: AnswerTable, most: int = _LINES) -> str:
     )
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     return f"<table>{f'<tr>{top}</tr>' if top else ''}{body}</table>"
+
+
+_MAX_GROUPS = 60  # groups in one figure: more cannot be told apart
+_CELL = re.compile(r"(.+)\[[^\[\]]*[\])]")  # stay[0, 5)
+_Places = list[tuple[str, str]]
+
+
+def answer_figures(answer: AnswerTable, what: str | None = None) -> tuple[Figure, ...]:
+    """Return a figure for each column of numbers; the cells of a histogram are one figure."""
+    names: dict[str, None] = {}
+    for name, cells in answer.columns.items():
+        if _is_drawn(cells):
+            cell = _CELL.fullmatch(name)
+            names[cell[1] if cell and len(_cells_of(answer, cell[1])) > 1 else name] = None
+    if what is not None and what not in names:
+        answer[what]  # refuses a column that is not there
+        raise TacitError(
+            "bad-parameter", f"{what} has no numbers to draw", fix=Choose(tuple(names), given=what)
+        )
+    return chosen(what, {name: partial(_figure, answer, name) for name in names})
+
+
+def interval_words(answer: AnswerTable, what: str = "bars") -> str:
+    """Say what the intervals of a figure cover."""
+    only = "noise only" if answer.covers == "noise" else answer.covers
+    return f"{what}: {answer.confidence * 100:g} % interval for the {only}"
+
+
+def placed_series(
+    places: Sequence[tuple[str, str]], ends: Sequence[tuple[object, object, object]], mark: Mark = "points"
+) -> tuple[tuple[str, ...], tuple[ChartSeries, ...]]:
+    """Return names for an axis, and series of (value, low, high) on it that stand beside each other.
+
+    Each place is a name and the name of its series.
+    """
+    names = tuple(dict.fromkeys(name for name, _ in places))
+    return names, _series(places, ends, dict(zip(names, range(len(names)), strict=True)), 0.5, mark)
+
+
+def _series(
+    places: Sequence[tuple[str, str]],
+    ends: Sequence[tuple[object, object, object]],
+    at: dict[str, float],
+    room: float,
+    mark: Mark,
+) -> tuple[ChartSeries, ...]:
+    labels = list(dict.fromkeys(label for _, label in places))
+    gap = room / len(labels) if labels else 0.0  # bars of two series stand side by side
+    made = []
+    for number, label in enumerate(labels):
+        own = [i for i, (_, one) in enumerate(places) if one == label]
+        shift = gap * (number - (len(labels) - 1) / 2)
+        value, low, high = (numbers(ends[i][end] for i in own) for end in range(3))
+        known = any(one is not None for one in (*low, *high))
+        x = tuple(at[places[i][0]] + shift for i in own)
+        width = 0.8 if len(labels) == 1 else 1.6 * gap
+        made.append(
+            ChartSeries(
+                mark, x, value, low if known else (), high if known else (), label, number, width=width
+            )
+        )
+    return tuple(made)
+
+
+def _figure(answer: AnswerTable, name: str) -> Figure:
+    """Return the figure of one column, or of one histogram."""
+    points = _points(answer, name)
+    by = f" by {', '.join(answer.keys)}" if answer.keys else ""
+    return Figure(f"{name}{by}", (_chart(answer, name, *points),), _words(answer, name))
+
+
+def _chart(
+    answer: AnswerTable, name: str, places: _Places, ends: list[tuple[object, object, object]]
+) -> Chart:
+    if not places:
+        return Chart((), ChartAxis(), ChartAxis(name), note=nothing_to_show(()))
+    days = _days([place for place, _ in places])
+    cells = _cells_of(answer, name)
+    key, colours = _key_names(answer, places, histogram=bool(cells))
+    if days is None:
+        names, series = placed_series(places, ends)
+        x = ChartAxis(key, names)
+    else:
+        least = min(b - a for a, b in pairwise(sorted(set(days.values()))))
+        series = _series(places, ends, days, 0.2 * least, "joined")
+        x = ChartAxis(key, kind="dates")
+    lowest = min((low for one in series for low in (*one.y, *one.low) if low is not None), default=0.0)
+    bottom = 0.0 if cells and lowest >= 0 else None  # the shape of a histogram is read from zero
+    return Chart(series, x, ChartAxis(name, ends=(bottom, None)), legend=colours)
+
+
+def _points(answer: AnswerTable, name: str) -> tuple[_Places, list[tuple[object, object, object]]]:
+    """Return places and ends: of a column over its groups, or of the cells of a histogram."""
+    cells = _cells_of(answer, name)
+    if not cells:
+        places = _places(answer)
+        return places, list(_ends(answer.columns[name]))[: len(places)]
+    labels = ["" if not answer.keys else _label(answer, i) for i in range(len(answer))][:MOST_SERIES]
+    found = [((visible(cell.removeprefix(name)), label), ends) for cell in cells
+             for label, ends in zip(labels, _ends(answer.columns[cell]), strict=False)]  # fmt: skip
+    return [place for place, _ in found], [ends for _, ends in found]
+
+
+def _ends(cells: Cells) -> Iterator[tuple[object, object, object]]:
+    return zip(cells.value, cells.low, cells.high, strict=True)
+
+
+def _places(answer: AnswerTable) -> _Places:
+    """Say where each group stands, and in which series: of two keys, the one with fewer values colours."""
+    whole = [(_label(answer, i), "") for i in range(len(answer))]
+    if len(answer.keys) == 2:
+        first, second = (answer.shown_keys(key) for key in answer.keys)
+        if len(set(first)) < len(set(second)):
+            first, second = second, first
+        few = len(set(first)) <= _MAX_GROUPS or _days(first) is not None
+        if few and 1 < len(set(second)) <= MOST_SERIES:
+            return [(visible(place), visible(series)) for place, series in zip(first, second, strict=True)]
+    return whole if _days([place for place, _ in whole]) is not None else whole[:_MAX_GROUPS]
+
+
+def _key_names(answer: AnswerTable, places: _Places, *, histogram: bool) -> tuple[str, str]:
+    """Name the axis of the groups, and the key that colours the series."""
+    keys = ", ".join(answer.keys)
+    if histogram:
+        return "", keys
+    if len(answer.keys) == 2 and any(series for _, series in places):
+        first, second = answer.keys
+        below = second if len(set(answer.keys[first])) < len(set(answer.keys[second])) else first
+        return below, first if below == second else second
+    return keys, ""
+
+
+def _days(places: Sequence[str]) -> dict[str, float] | None:
+    """Return days since 1970 where every group is a date (2026-03-01) or a time; two make no axis."""
+    if len(places) < 3 or not all(re.match(r"\d{4}-\d\d-\d\d", place) for place in places):
+        return None
+    try:
+        found = {place: days_of(datetime.fromisoformat(place).replace(tzinfo=None)) for place in places}
+    except ValueError:
+        return None
+    return found if len(set(found.values())) > 1 else None
+
+
+def _cells_of(answer: AnswerTable, name: str) -> list[str]:
+    """Return the columns that are cells of a histogram of this name, in order."""
+    if name in answer.columns:
+        return []
+    found = [(column, _CELL.fullmatch(column)) for column in answer.columns]
+    return [column for column, cell in found if cell and cell[1] == name]
+
+
+def _is_drawn(cells: Cells) -> bool:
+    """Whether a column has numbers, or no values but intervals; missing values are left out of a figure."""
+    known = [value for value in cells.value if value is not None]
+    if any(isinstance(value, bool) or not isinstance(value, int | float) for value in known):
+        return False
+    return bool(known) or not cells.value or any(low is not None for low in cells.low)
+
+
+def _words(answer: AnswerTable, name: str) -> tuple[str, ...]:
+    """Say what the column stands for, what the bars cover, and how many groups are drawn."""
+    columns = _cells_of(answer, name) or [name]
+    stands_for = answer.notes.get(columns[0], "")
+    ends = [low for column in columns for low in answer[column].low]
+    bars = interval_words(answer) if any(low is not None for low in ends) else "no interval"
+    most = len(_places(answer)) if columns == [name] else MOST_SERIES
+    more = [f"first {most} of {len(answer)} groups"] if len(answer) > most else []
+    said = "; ".join(part for part in (stands_for, bars if len(answer) else "", *more) if part)
+    return (said,) if said else ()
+
+
+def _label(answer: AnswerTable, i: int) -> str:
+    if not answer.keys:
+        return visible(next(iter(answer.columns)))
+    return visible(" / ".join(answer.shown_keys(key)[i] for key in answer.keys))

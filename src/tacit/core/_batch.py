@@ -1,32 +1,248 @@
-"""Batches: several questions about one dataset as one plan, with one charge and one certificate."""
+"""Batches: several questions about one dataset as one plan, with one charge and one certificate.
+
+The task of a batch runs several tasks one after the other in one paid draw. Its content has the answers to
+all questions.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast, overload
+from html import escape
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, overload
 
 from tacit.accounting import Budget
 from tacit.core._batch_split import split
-from tacit.core._batch_task import ShownAnswer, batch_task
 from tacit.core._goal import ANY_TOTAL, RHO_WITH_DELTA, Goal
 from tacit.core._plan import Plan
-from tacit.core._release import Release
+from tacit.core._release import Content, Release, content_named
+from tacit.core._task import Task
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational, read_fraction
-from tacit.fixes import Code, Set
+from tacit.fixes import Choose, Code, Set
 from tacit.parameters import Listed, Mapped, Omitted
+from tacit.show import together, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from tacit.core._answer_batch import AnswerBatch
-    from tacit.core._forecast import Forecast
+    from tacit.core._answer_table import AnswerTable
+    from tacit.core._certificate import Certificate
+    from tacit.core._plan import Forecast
     from tacit.core._plan_run import Member
-    from tacit.core._protocols import JSON
-    from tacit.core._task import Task
+    from tacit.core._protocols import JSON, Noisy
+    from tacit.core._task import SharedReadings
+    from tacit.show import Figure
 
-_MOST = 1_000  # questions in one batch
+
+@dataclass(frozen=True, slots=True)
+class BatchAnswer:
+    """One answer of a batch: its name, its content, and what was done to it."""
+
+    name: str
+    content: Content
+    marks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, repr=False)
+class AnswerBatch(Content):
+    """The answers to several questions, in the order in which they were asked.
+
+    Parameters
+    ----------
+    answers
+        The name and the content of each answer. A release returns each answer as a separate release, by
+        position or by name: ``release[0]``, ``release["stays"]``.
+    """
+
+    kind: ClassVar[str] = "batch"
+    described: ClassVar[str] = "several answers that were paid for together"
+    answers: tuple[BatchAnswer, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the answers, in their order."""
+        return tuple(answer.name for answer in self.answers)
+
+    def place(self, which: int | str) -> int:
+        """Return the position of an answer, from its position or its name."""
+        given: object = which
+        if isinstance(given, int) and not isinstance(given, bool):
+            if not -len(self.answers) <= given < len(self.answers):
+                raise IndexError(f"the batch has {len(self.answers)} answers")  # ends a loop over positions
+            return given % len(self.answers)
+        if which in self.names:
+            return self.names.index(str(which))
+        raise TacitError(
+            "unknown-column",
+            f"the batch has no answer {which!r}",
+            fix=Choose(self.names, given=str(which)),
+        )
+
+    def listed(self, certificate: Certificate) -> BatchReleases:
+        """Return the answers as releases with the certificate of the whole batch."""
+        return BatchReleases(self, certificate)
+
+    def to_pandas(self) -> dict[str, Any]:
+        """Return the answers that are tables as data frames, by name (extra ``pandas``)."""
+        found: list[tuple[str, Any]] = [(one.name, one.content) for one in self.answers]
+        return {name: content.to_pandas() for name, content in found if hasattr(content, "to_pandas")}
+
+    def text(self, marks: tuple[str, ...] = ()) -> str:
+        """Write every answer below its name."""
+        parts = [f"{visible(one.name)}:\n{one.content.text(one.marks).rstrip()}" for one in self.answers]
+        return "\n\n".join([*parts, *marks])
+
+    def html(self, marks: tuple[str, ...] = ()) -> str:
+        """Write every answer below its name, for a notebook."""
+        parts = [f"<h4>{escape(visible(one.name))}</h4>{one.content.html(one.marks)}" for one in self.answers]
+        return "".join([*parts, *(f"<p>{escape(mark)}</p>" for mark in marks)])
+
+    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
+        """Yield the tables of every answer, below its name."""
+        for answer in self.answers:
+            for caption, table in answer.content.answer_tables():
+                yield f"{answer.name}: {caption}" if caption else answer.name, table
+
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return one figure with every answer that has one, or the figure of the answer of this name.
+
+        Parameters
+        ----------
+        what
+            The name of an answer. For a certain column, draw that answer: ``release["stays"].plot("mean")``.
+        """
+        if what is not None:
+            return self.answers[self.place(what)].content.figures()[:1]
+        drawn = [
+            replace(figure, title=f"{one.name}: {figure.title}")
+            for one in self.answers
+            for figure in one.content.figures()[:1]
+        ]
+        several = len(self.answers) > 1
+        if not drawn:
+            return ()
+        words = ("the cost is that of all answers of the batch together",) if several else ()
+        made = together(drawn)
+        return (replace(made, words=(*made.words, *words)),)
+
+    def without_figure(self) -> TacitError:
+        """Say that no answer has a figure."""
+        return TacitError(
+            "bad-parameter", "no answer of this batch has a picture of its own", fix=Code("release[0]")
+        )
+
+    def to_json(self) -> JSON:
+        """Return the batch as JSON."""
+        return [
+            {
+                "name": one.name,
+                "kind": one.content.kind,
+                "content": one.content.to_json(),
+                "marks": list(one.marks),
+            }
+            for one in self.answers
+        ]
+
+    @classmethod
+    def from_json(cls, document: Any) -> Self:
+        """Read a batch back; raises ``ValueError`` if the document is not a batch."""
+        answers = []
+        for one in document:
+            kind = content_named(str(one["kind"]))
+            if kind is None or kind is cls:
+                raise ValueError("not a content of a batch")
+            marks = tuple(str(mark) for mark in one["marks"])
+            answers.append(BatchAnswer(str(one["name"]), kind.from_json(one["content"]), marks))
+        if not answers or len({one.name for one in answers}) < len(answers):
+            raise ValueError("a batch has answers with different names")
+        return cls(tuple(answers))
+
+
+@dataclass(frozen=True, slots=True)
+class BatchReleases:
+    """The answers of a batch as releases; each states in its marks that its certificate is that of all."""
+
+    batch: AnswerBatch
+    certificate: Certificate
+
+    def __len__(self) -> int:
+        return len(self.batch.answers)
+
+    def __iter__(self) -> Iterator[Release[Any]]:
+        return (self[place] for place in range(len(self)))
+
+    def __getitem__(self, which: int | str) -> Release[Any]:
+        one = self.batch.answers[self.batch.place(which)]
+        whole = len(self)
+        mark = f"one of {whole} answers of a batch; the certificate states what they cost together"
+        return Release(one.content, self.certificate, (*one.marks, *([mark] if whole > 1 else [])))
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAnswer:
+    """How one answer of a batch is read: its name, whose noisy integers, by which task, how confidently.
+
+    Questions that differ in the names of their columns alone are measured once and read each in its own way.
+    """
+
+    name: str
+    place: int
+    reader: Task[Any, Any]
+    level: Fraction
+
+
+def batch_task(parts: Sequence[Task[Any, Any]], shown: Sequence[ShownAnswer]) -> Task[Any, AnswerBatch]:
+    """Return the task that draws several tasks about one dataset, each of which is measured once.
+
+    Names and order of the answers are not part of the question.
+
+    Parameters
+    ----------
+    parts
+        The tasks, in an order that does not depend on the order of the questions.
+    shown
+        The answers, in the order in which they were asked.
+    """
+
+    def read(noisy: Sequence[Noisy], confidence: Fraction) -> AnswerBatch:
+        del confidence  # each answer has its own
+        own, start = [], 0
+        for part in parts:
+            own.append(noisy[start : start + len(part.steps)])
+            start += len(part.steps)
+        return AnswerBatch(
+            tuple(BatchAnswer(one.name, one.reader.reading(own[one.place], one.level)) for one in shown)
+        )
+
+    def unavailable() -> TacitError | None:
+        return next((refusal for part in parts if (refusal := part.unavailable())), None)
+
+    return Task(
+        document=lambda: {"batch": [part.question for part in parts]},
+        open=_nothing,
+        steps=(),
+        reading=read,
+        parts=tuple(parts),
+        blocks=_blocks(parts),
+        statements=lambda: [statement for part in parts for statement in part.sql],
+        left_out=lambda: tuple(dict.fromkeys(line for part in parts for line in part.omissions)),
+        unavailable=unavailable,
+    )
+
+
+def _nothing(_readings: SharedReadings) -> None:
+    """Read nothing: a batch has no data beside its parts."""
+
+
+def _blocks(parts: Sequence[Task[Any, Any]]) -> tuple[str, ...]:
+    """Return the blocks that any part reads; none, which stands for all data, if one part names none."""
+    if not all(part.blocks for part in parts):
+        return ()
+    return tuple(sorted({block for part in parts for block in part.blocks}))
+
+
+_MAX_QUESTIONS = 1_000  # questions in one batch
 _EXAMPLE = Code("tc.batch(stays=visits.agg(n=tc.count()), cost=visits.agg(m=tc.mean('cost')))")
 
 
@@ -78,8 +294,8 @@ def batch(
     epsilon 0.5 of 1
     """
     members = [*((f"q{number}", one) for number, one in enumerate(questions, 1)), *named.items()]
-    if not members or len(members) > _MOST:
-        raise bad_parameter("questions", f"1 to {_MOST:,} questions", len(members), fix=_EXAMPLE)
+    if not members or len(members) > _MAX_QUESTIONS:
+        raise bad_parameter("questions", f"1 to {_MAX_QUESTIONS:,} questions", len(members), fix=_EXAMPLE)
     if len({name for name, _ in members}) < len(members):
         raise bad_parameter("names", "different from q1, q2 and so on", sorted(named), fix=_EXAMPLE)
     ready = [isinstance(one, Plan) for _, one in members]
@@ -152,7 +368,7 @@ def rebuilt_batch(request: Mapping[str, Any], rebuild: Callable[[Any], Plan[Any]
     The promised total is part of the certificate, so it is checked against the cost.
     """
     given, total = request["batch"], request["promised"]
-    if not isinstance(given, list) or not 0 < len(given) <= _MOST:
+    if not isinstance(given, list) or not 0 < len(given) <= _MAX_QUESTIONS:
         raise ValueError("not the members of a batch")
     names = [name for name, _ in given]
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
@@ -273,7 +489,7 @@ def _forecasts(members: Sequence[tuple[str, Plan[Any]]]) -> list[Forecast]:
 
 def _facts(members: Sequence[tuple[str, Plan[Any]]]) -> list[tuple[str, str]]:
     """Say what each question gets, and what else its own plan says; what all say is said once."""
-    from tacit.core._refusal_words import promise_in_words
+    from tacit.core._plan import promise_in_words
 
     each = [(name, plan, plan.facts) for name, plan in members]
     same = [pair for pair in each[0][2] if all(pair in facts for _, _, facts in each)]

@@ -1,34 +1,420 @@
-"""A year's plan for a budget: which reports fit, at which price, and what the others would take."""
+"""A year's plan for a budget: which reports fit, at which price, and what the others would take.
+
+- The smallest budget that pays for given charges follows from the filters that ledgers use.
+- The price of a report is that of the plan that keeps its error and takes least of the budget.
+- The schedule is shown as a page and a figure, with words for what the rest would take.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from tacit.accounting import Budget, Filter
-from tacit.core._batch_split import DEFAULT_LEVEL
-from tacit.core._budget_need import charged_all, needed_budget
-from tacit.core._report_prices import plans_of
-from tacit.core._schedule_page import remedy_of, schedule_figure, schedule_page, what_it_takes
+from tacit.accounting import Budget, Filter, Spend
+from tacit.core._batch_split import DEFAULT_LEVEL, planned
+from tacit.core._goal import WITHIN
+from tacit.core._plan import promise_in_words
+from tacit.core._question import Question
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Choose, Code, Set
 from tacit.parameters import Instance, Listed
-from tacit.report import Reportable
-from tacit.show import Drawn, Figure
+from tacit.report import Report, Reportable, ReportTable
+from tacit.show import GREY, ORANGE, RED, Chart, ChartAxis, ChartSeries, Drawn, Figure, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from tacit.accounting import Cost
     from tacit.core._dataset import Dataset
     from tacit.core._plan import Plan
-    from tacit.core._schedule_page import Remedy
-    from tacit.report import Report
+
+
+_MAX_BUDGET = 2**20  # no budget beyond it
+
+
+def charged_all(state: Filter, charges: Sequence[tuple[Cost, int]]) -> Filter:
+    """Return a filter after all charges, each a number of times; ``within`` says whether they fit."""
+    for cost, times in charges:
+        spend = state.spend_of(cost)
+        for _ in range(times):
+            state = state.added(spend)
+    return state
+
+
+def needed_budget(state: Filter, charges: Sequence[tuple[Cost, int]]) -> Fraction | None:
+    """Return the smallest epsilon (or rho) with which a budget pays for the charges; its delta stays.
+
+    What was spent before counts too. None stands for "no epsilon is enough": the delta, or the kind of the
+    budget, stands in the way. With a delta the number has four digits, rounded up and checked.
+
+    Examples
+    --------
+    >>> from tacit.accounting import Cost
+    >>> needed_budget(Filter.start(Budget(epsilon=1)), [(Cost.pure(0.3), 4)])
+    Fraction(6, 5)
+    """
+    whole, budget = charged_all(state, charges), state.budget
+    if budget.rho is not None:
+        return whole.rho if whole.delta <= budget.delta else None
+    if not budget.delta:
+        return None if whole.delta else whole.epsilon
+    if whole.epsilon == 0 and not whole.delta:
+        return Fraction(0)
+
+    def fits(epsilon: Fraction) -> bool:
+        start = Filter.start(Budget(epsilon, budget.delta))
+        before = start.added(Spend(state.epsilon, min(state.delta, Fraction(1)), state.rho))
+        return charged_all(before, charges).within
+
+    return _smallest(fits, budget.epsilon or Fraction(1))
+
+
+def _smallest(fits: Callable[[Fraction], bool], start: Fraction) -> Fraction | None:
+    """Find the smallest number of four digits that fits, to a tenth of a percent."""
+    high = start
+    while not fits(high):
+        high *= 2
+        if high > _MAX_BUDGET:
+            return None
+    low = high / 2
+    while low > Fraction(1, 2**30) and fits(low):
+        low, high = low / 2, low
+    while high / low > Fraction(1001, 1000):
+        middle = Fraction(math.sqrt(float(low) * float(high))).limit_denominator(10**9)
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    short = rounded_up(high)
+    return short if fits(short) else high
+
+
+def rounded_up(value: Fraction) -> Fraction:
+    """Return a number in four digits, rounded up.
+
+    Examples
+    --------
+    >>> rounded_up(Fraction(2, 3))
+    Fraction(6667, 10000)
+    """
+    if value <= 0:
+        return value
+    digits = 3 - math.floor(math.log10(value))
+    step = Fraction(10) ** -digits
+    return math.ceil(value / step) * step
+
+
+_LOWEST, _HIGHEST = Fraction(1, 2**30), Fraction(2**12)
+
+
+def plans_of(asked: AskedReport, state: Filter) -> list[Plan[Any]]:
+    """Return plans of one release: at the price that was given, or such that just keep the error.
+
+    A budget with a delta or in rho may pay less for Gaussian noise (the last plan) than for noise of a pure
+    epsilon (the first). The plan of which it pays for more releases is in the middle.
+    """
+    if asked.within is None:
+        return [_priced(asked, epsilon=asked.epsilon, rho=asked.rho)]
+    budget = state.budget
+    plans = []
+    if budget.rho is None or not asked.delta:
+        plans.append(_within_by_epsilon(asked))
+    if budget.rho is not None or budget.delta:
+        try:
+            plans.append(_searched(asked, "rho"))
+        except TacitError:
+            if not plans:
+                raise
+    whole = Filter.start(budget)
+
+    def rank(plan: Plan[Any]) -> tuple[int, float]:
+        rho = plan.cost.spend.rho
+        return -whole.how_many(plan.cost), math.inf if rho is None else float(rho)
+
+    return [plans[0], min(plans, key=rank), plans[-1]] if len(plans) > 1 else plans
+
+
+def _priced(asked: AskedReport, **price: Fraction | None) -> Plan[Any]:
+    size = None if asked.size is None else Fraction(asked.size)
+    if size is not None and hasattr(asked.question, "plan"):
+        return _sized(asked, price)
+    return planned(asked.question, asked.confidence, delta=asked.delta, **price)
+
+
+def _sized(asked: AskedReport, price: dict[str, Fraction | None]) -> Plan[Any]:
+    """Plan a question with its public guess of the number of rows."""
+
+    def with_size(**given: Any) -> Any:
+        return asked.question.plan(size=asked.size, **given)
+
+    return planned(with_size, asked.confidence, delta=asked.delta, **price)
+
+
+def _within_by_epsilon(asked: AskedReport) -> Plan[Any]:
+    """Let the question find its epsilon, if it can; else search it."""
+    question = asked.question
+    if isinstance(question, Question) and WITHIN in question.kind.takes:
+        return _priced(asked, within=asked.within)
+    return _searched(asked, "epsilon")
+
+
+def _searched(asked: AskedReport, kind: str) -> Plan[Any]:
+    """Find the smallest epsilon or rho at which every column stays within the error; checked forward."""
+    assert asked.within is not None  # noqa: S101 - the caller knows
+    within = float(asked.within)
+
+    def keeping(price: Fraction) -> Plan[Any] | None:
+        plan = _priced(asked, **{kind: price})
+        return plan if largest_error(plan) <= within else None
+
+    high, low = Fraction(1), Fraction(1, 2)
+    kept = keeping(high)
+    while kept is None:
+        low, high = high, high * 4
+        if high > _HIGHEST:
+            raise bad_parameter(
+                f"within of {asked.name}", "an error that can be reached", within, fix=Set(within=10 * within)
+            )
+        kept = keeping(high)
+    while low > _LOWEST and (more := keeping(low)) is not None:
+        low, high, kept = low / 4, low, more
+    while high / low > Fraction(1001, 1000):
+        middle = _between(low, high)
+        more = keeping(middle)
+        low, high, kept = (middle, high, kept) if more is None else (low, middle, more)
+    return keeping(rounded_up(high)) or kept
+
+
+def largest_error(plan: Plan[Any]) -> float:
+    """Return the largest expected error of a plan's columns, or refuse where one cannot be known."""
+    errors = [(one.column, one.error, one.note) for one in plan.forecast]
+    for column, error, note in errors:
+        if error is None:
+            raise TacitError(
+                "bad-parameter",
+                f"the error of {column} is not known from public facts",
+                why=note,
+                fix=Set(size=1000),
+            )
+    if not errors:
+        raise TacitError(
+            "bad-parameter", "a plan without columns has no error to stay within", fix=Set(epsilon=0.5)
+        )
+    return max(float(error or 0) for _, error, _ in errors)
+
+
+def most_that_fits(
+    asked: AskedReport, plan: Plan[Any], states: Sequence[Filter], others: Sequence[tuple[Cost, int]]
+) -> Plan[Any] | None:
+    """Return the plan of the largest price at which all releases of a report fit beside others; None: none.
+
+    Parameters
+    ----------
+    asked, plan
+        The report, and the plan of one release that does not fit as often as it is wanted.
+    states, others
+        The budgets, all of which pay, and what else they pay for.
+    """
+    rooms = [charged_all(state, others) for state in states]
+    if not all(room.within for room in rooms):
+        return None
+    kind = "rho" if "rho" in plan.promised else "epsilon"
+
+    def fitting(price: Fraction) -> Plan[Any] | None:
+        tried = _priced(asked, **{kind: price})
+        kept = all(charged_all(room, [(tried.cost, asked.times)]).within for room in rooms)
+        return tried if kept else None
+
+    high = plan.promised[kind]
+    return _largest(fitting, high)
+
+
+def _largest(fitting: Callable[[Fraction], Plan[Any] | None], high: Fraction) -> Plan[Any] | None:
+    """Find the plan of the largest price below one that does not fit, in three digits."""
+    low, kept = high, None
+    while kept is None:
+        low = _three_digits(low / 2)
+        if low < _LOWEST:
+            return None
+        try:
+            kept = fitting(low)
+        except TacitError:  # noise beyond what can be drawn
+            return None
+    high = min(high, 2 * low)
+    while high / low > Fraction(101, 100):
+        middle = _three_digits(_between(low, high))
+        if not low < middle < high:
+            break
+        more = fitting(middle)
+        low, high, kept = (low, middle, kept) if more is None else (middle, high, more)
+    return kept
+
+
+def _between(low: Fraction, high: Fraction) -> Fraction:
+    return Fraction(f"{math.sqrt(float(low) * float(high)):.6g}")
+
+
+def _three_digits(value: Fraction) -> Fraction:
+    return Fraction(f"{float(value):.3g}")
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What would make a schedule fit: a larger budget, a cheaper plan, or fewer releases; one is enough.
+
+    Parameters
+    ----------
+    report
+        The last report of which not every release fits.
+    budget
+        The smallest epsilon (or rho) of a budget that pays for everything; None if a larger one is no help.
+    plan
+        The plan of the largest price at which every release of that report fits beside the others; None if
+        the others alone do not fit.
+    times
+        How many releases of that report fit beside what is scheduled before it; enough only if all other
+        reports fit.
+    """
+
+    report: str
+    budget: Fraction | None
+    plan: Plan[Any] | None
+    times: int
+
+
+def remedy_of(schedule: BudgetSchedule) -> Remedy | None:
+    """Return what would make a schedule fit; None if it does."""
+    short = [line for line in schedule.lines if not line.fits]
+    if not short:
+        return None
+    last = short[-1]
+    others = [(line.plan.cost, line.asked.times) for line in schedule.lines if line is not last]
+    plan = most_that_fits(last.asked, last.plan, (schedule.state, *schedule.above), others)
+    return Remedy(last.asked.name, schedule.needs, plan, last.fitting)
+
+
+def what_it_takes(schedule: BudgetSchedule) -> tuple[str, ...]:
+    """Say what does not fit, and what it would take."""
+    remedy = remedy_of(schedule)
+    if remedy is None:
+        return ()
+    short = [line for line in schedule.lines if not line.fits]
+    said = [f"{_shortfall(line)}." for line in short]
+    kind = _kind(schedule)
+    if remedy.budget is not None:
+        delta = f" with the same delta of {float(schedule.budget.delta):g}" if schedule.budget.delta else ""
+        said.append(f"A budget of {kind} {_up(remedy.budget)}{delta} pays for everything.")
+    else:
+        said.append(f"No larger {kind} helps: {_obstacle(schedule)}.")
+    last = short[-1]
+    if remedy.plan is not None:
+        said.append(f"Or {_softer(last, remedy.plan)}: then everything fits.")
+    if len(short) == 1:
+        said.append(
+            f"Or leave out {last.asked.name}: then everything else fits."
+            if not last.fitting
+            else f"Or release {last.asked.name} {last.fitting} {'time' if last.fitting == 1 else 'times'} "
+            f"instead of {last.asked.times}."
+        )
+    return tuple(said)
+
+
+def _shortfall(line: PricedReport) -> str:
+    name, times = line.asked.name, line.asked.times
+    if not line.fitting:
+        return f"{name} does not fit" if times == 1 else f"None of the {times} releases of {name} fits"
+    return f"Of {name}, {line.fitting} of {times} releases fit"
+
+
+def _softer(line: PricedReport, plan: Plan[Any]) -> str:
+    """Say which error, or which price, would make all releases of a report fit."""
+    price = promise_in_words(plan.promised)
+    try:
+        error = largest_error(plan)
+    except TacitError:
+        return f"release {line.asked.name} for {price} each"
+    up = float(rounded_up(Fraction(error)))
+    return f"accept an error of {up:g} in {line.asked.name}, which then costs {price} each"
+
+
+def _obstacle(schedule: BudgetSchedule) -> str:
+    if schedule.above and schedule.lines[-1].wanted is not None:
+        return "another account that pays for the same answers has too little left"
+    if any(line.plan.cost.spend.delta for line in schedule.lines):
+        return "the reports need more delta than the budget has for answers"
+    return "the budget does not admit costs of this kind"
+
+
+def _kind(schedule: BudgetSchedule) -> str:
+    return "rho" if schedule.budget.rho is not None else "epsilon"
+
+
+def _whole(schedule: BudgetSchedule) -> Fraction:
+    budget = schedule.budget
+    return (budget.epsilon if budget.rho is None else budget.rho) or Fraction(0)
+
+
+def _up(value: Fraction | None) -> str:
+    return "-" if value is None else f"{float(rounded_up(value)):g}"
+
+
+def schedule_page(schedule: BudgetSchedule) -> Report:
+    """Return the schedule as a page: a line for each report, then what the rest would take."""
+    kind, whole = _kind(schedule), _whole(schedule)
+    rows = tuple(
+        (
+            line.asked.name,
+            f"{line.asked.times}",
+            promise_in_words(line.plan.promised),
+            _expected(line),
+            "yes" if line.fits else f"{line.fitting} of {line.asked.times}",
+            f"{_up(line.cumulative)} of {float(whole):g}",
+        )
+        for line in schedule.lines
+    )
+    delta = f", delta {float(schedule.budget.delta):g}" if schedule.budget.delta else ""
+    head = ("report", "times", "each costs", "error", "fits", f"{kind} so far")
+    lead = (
+        "Everything fits: the ledger admits all of it, in any order."
+        if schedule.fits
+        else "Not everything fits.",
+    )
+    table = ReportTable("", head, rows)
+    return Report(f"Plan for a budget of {kind} {float(whole):g}{delta}", lead, (table,), schedule.advice)
+
+
+def _expected(line: PricedReport) -> str:
+    try:
+        return f"{float(rounded_up(Fraction(largest_error(line.plan)))):g}"
+    except TacitError:
+        return "-"
+
+
+def schedule_figure(schedule: BudgetSchedule) -> Figure:
+    """Show bars for what each report adds, and what is left after it."""
+    kind, whole = _kind(schedule), float(_whole(schedule))
+    names = tuple(shortened(line.asked.name, 18) for line in schedule.lines)
+    so_far = [float(line.cumulative or 0) for line in schedule.lines]
+    wanted = [float(line.wanted or 0) for line in schedule.lines]
+    missing = [whole + max(0.0, w - max(s, whole)) for w, s in zip(wanted, so_far, strict=True)]
+    beyond = [place for place, end in enumerate(missing) if end > whole]
+    series = [ChartSeries("bars", range(len(names)), so_far, label="paid", base=[0.0, *so_far[:-1]])]
+    if beyond:
+        ends, base = [missing[place] for place in beyond], [whole] * len(beyond)
+        series.append(
+            ChartSeries("bars", beyond, ends, label="does not fit", colour=RED, dashed=True, base=base)
+        )
+    budget = f"budget: {kind} {whole:g}"
+    series.append(ChartSeries("across", (), (whole,), label=budget, colour=GREY, dashed=True))
+    left = [whole - one for one in so_far]
+    series.append(ChartSeries("joined", range(len(names)), left, label="left afterwards", colour=ORANGE))
+    title = "What each report takes of the budget, in the order of priority"
+    return Figure(title, (Chart(tuple(series), ChartAxis("", names), ChartAxis(kind)),))
+
 
 _FIELDS = ("name", "question", "within", "epsilon", "rho", "delta", "confidence", "size", "times", "priority")
-_MOST_TIMES = 1_000
+_MAX_TIMES = 1_000
 _BUDGET = Instance(Budget, "tc.Budget(epsilon=3)", "a Budget or a dataset")
 _REPORT = "{'name': 'stays', 'question': q, 'within': 5, 'times': 12}"
 _EXAMPLE = Code(f"tc.budget_plan([{_REPORT}], tc.Budget(3))")
@@ -159,9 +545,9 @@ class AskedReport:
                 fix=Set(delta=1e-7, confidence=0.95),
             )  # fmt: skip
         times = count(f"times of {name}", given.get("times", 1), zero=False)
-        if times > _MOST_TIMES:
+        if times > _MAX_TIMES:
             raise bad_parameter(
-                f"times of {name}", f"at most {_MOST_TIMES:,}", times,
+                f"times of {name}", f"at most {_MAX_TIMES:,}", times,
                 why="a stream or a run releases very often for one charge", fix=Set(times=365),
             )  # fmt: skip
         size = None if given.get("size") is None else count(f"size of {name}", given["size"], zero=False)
@@ -265,7 +651,7 @@ class BudgetSchedule(Drawn, Reportable):
 
     def to_pandas(self) -> Any:
         """Return the schedule as a data frame, one line for each report (extra ``pandas``)."""
-        from tacit.core._extras import needs
+        from tacit.core._tabular import needs
 
         needs("to_pandas", "pandas", "tacit[pandas]")
         import pandas as pd

@@ -1,30 +1,152 @@
 """The core's certificate: the machine-readable promise that travels with a release.
 
-Every field is a function of the plan and of the ledger, none of the data.
+Every field is a function of the plan and of the ledger, none of the data. A certificate of several datasets
+has members: what one unit pays for each, and what they promise.
+
+**What binds a release's values to its certificate** are their digests, and the ledger's keyed digest of both.
+The certificate's body is settled before the data is touched, so the ledger's entry for the charge cannot hold
+a digest of the values. The certificate gets it when the release is read off what the ledger has stored: the
+digests of the content as it is shown, the SHA-256 of the stored answer (which the ledger's log holds), and a
+keyed digest of the whole certificate, which nobody can make without the ledger's key. So each way to show one
+stored answer, with other names, order or confidence, is bound, and so is an answer that was stored before
+certificates bound values. All of it follows from noisy values, so it reveals nothing more.
+
+**The short page** says who is protected, what was promised and who paid. A certificate may have been edited
+by anybody, so the page is written from any fields and never fails.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from fractions import Fraction
+from functools import lru_cache, reduce
+from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from tacit.core._certificate_members import cost_together, promised_together
-from tacit.core._plan_run import digest_of, plan_hash, together_hash
-from tacit.core._run_stages import cost_of_laws
-from tacit.core._value_binding import binding_problems, bound_values, payload_digest, vouches
+from tacit.core._plan_run import cost_of_laws, digest_of, plan_hash, together_hash
 from tacit.errors import TacitError
 from tacit.fixes import Do
-from tacit.report import Reportable
+from tacit.report import Report, Reportable, ReportTable
+from tacit.show import visible
 
 if TYPE_CHECKING:
     from tacit.accounting import Cost
     from tacit.core._plan_run import Member
     from tacit.core._protocols import JSON
-    from tacit.report import Report
+    from tacit.core._release import Content
+
+
+_PURPOSE = "values of releases"
+
+
+def content_digest(kind: str, document: object) -> str:
+    """Return the digest of a content's JSON; raises ``ValueError`` for text that no file can hold.
+
+    Examples
+    --------
+    >>> content_digest("answer-table", {"n": [1, 2]}) == content_digest("answer-table", {"n": (1, 2)})
+    True
+    """
+    text = json.dumps([kind, document], sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def content_digests(content: Content) -> list[str]:
+    """Return the digests by which a release is recognised: of the whole, and of each answer of a batch."""
+    answers = [one.content for one in getattr(content, "answers", ())]
+    return [content_digest(one.kind, json.loads(json.dumps(one.to_json()))) for one in (content, *answers)]
+
+
+def payload_digest(payload: bytes) -> str:
+    """Return the digest that a ledger's log holds of what it has stored."""
+    return hashlib.sha256(payload).hexdigest()
+
+
+def vouches(ledger: object) -> bool:
+    """Whether a ledger can bind values: it has a key, and makes keyed digests."""
+    return hasattr(ledger, "keyed_digest")
+
+
+def bound_values(fields: Mapping[str, JSON], digests: Sequence[str], ledger: Any, of: str) -> dict[str, JSON]:
+    """Return what a certificate states of the values, with the ledger's keyed digest of all of it.
+
+    Where several datasets answered together, ``of`` is the plan of all; each of their ledgers binds the sum.
+    """
+    earlier: Any = fields.get("values")
+    values: dict[str, JSON] = {
+        "stored": earlier["stored"],
+        "digests": list(digests),
+        **({"of": of} if of else {}),
+    }
+    return {**values, "keyed": _keyed({**fields, "values": values}, ledger)}
+
+
+def _keyed(fields: Mapping[str, JSON], ledger: Any) -> str:
+    return str(ledger.keyed_digest(_PURPOSE, digest_of(fields).encode()))
+
+
+def binding_problems(certificate: Certificate, ledger: Any) -> list[str]:
+    """Say what is wrong with what a certificate states of the values; older certificates state nothing."""
+    values = certificate.fields.get("values")
+    if values is None:
+        cut = ["what binds the values was removed from it"]
+        return cut if "binds" in certificate.fields else []
+    if not isinstance(values, Mapping) or not set(values) <= {"stored", "digests", "keyed", "of"}:
+        return ["what it says of the values cannot be read"]
+    if "keyed" not in values:
+        return ["what binds the values was removed from it"]
+    if not vouches(ledger):
+        return ["this ledger cannot check what binds the values"]
+    stated = {name: one for name, one in values.items() if name != "keyed"}
+    right = _keyed({**certificate.fields, "values": stated}, ledger)
+    if hmac.compare_digest(right.encode(), str(values["keyed"]).encode("utf-8", "replace")):
+        return []
+    return ["the digest of the values, or another part of it, was edited"]
+
+
+def cost_together(members: Sequence[Certificate], *, disjoint: bool) -> Cost:
+    """Return what one unit pays for all members: the largest cost if they are disjoint, else the sum.
+
+    Where members share the noise of one sum, a unit in all of them moves this sum several times against one
+    noise. It pays like a group of so many units, which is more than the sum of the costs.
+    """
+    from tacit.accounting import Cost
+
+    each = [Cost.from_json(cast("Any", member.fields["cost"])) for member in members]
+    shared = _share_noise(members)
+    if not disjoint and not shared:
+        return reduce(add, each)
+    largest = each[0] if len(set(each)) == 1 else Cost.parallel(*each)
+    return largest if disjoint else largest.group(len(each))
+
+
+def _share_noise(members: Sequence[Certificate]) -> bool:
+    """Whether the noise of a member is a share of what several members add to one sum."""
+    return any("shares" in law for member in members for law in cast("Any", member.fields["mechanisms"]))
+
+
+def promised_together(members: Sequence[Certificate], *, disjoint: bool) -> dict[str, JSON]:
+    """Return the total that follows from what each member promised: the largest if disjoint, else the sum.
+
+    Where members share noise and a unit may be in several, no total follows; the cost says what holds.
+    """
+    if not disjoint and _share_noise(members):
+        return {}
+    stated = [cast("Any", member.fields.get("promised")) or {} for member in members]
+    try:
+        return {
+            name: str((max if disjoint else sum)(Fraction(one[name]) for one in stated))
+            for name in stated[0]
+            if all(name in one for one in stated)
+        }
+    except (TypeError, ValueError, ArithmeticError):
+        return {}
+
 
 _PAID = frozenset({"entry", "hash"})  # what names the entry that paid
 _PAID_PART = _PAID | {"instalment", "instalments", "stored", "kept"}  # and, of a run, the instalment
@@ -231,8 +353,6 @@ class Certificate(Reportable):
 
     def report(self) -> Report:
         """Return the certificate as a short page."""
-        from tacit.core._certificate_page import certificate_page
-
         return certificate_page(self)
 
     def to_json(self) -> str:
@@ -462,3 +582,87 @@ def _software() -> str:
     from importlib.metadata import version
 
     return f"tacit {version('tacit')}"
+
+
+_LONGEST = 60
+_CHECK = "matches(ledger) compares it with the ledger; save(path) writes the whole document; fields holds it."
+
+
+def certificate_page(certificate: Certificate) -> Report:
+    """Return the page of a certificate."""
+    fields = certificate.fields
+    try:
+        members, names = certificate.members, certificate.names
+    except TacitError as error:
+        return Report("Certificate", (f"Its members cannot be read: {error.what}.",))
+    rows = [row for member in members for row in _member(member, named="members" in fields)]
+    rows += [
+        ("promised", _promised(fields.get("promised"))),
+        *([("audit", _audit(fields["audit"]))] if "audit" in fields else []),
+        ("plan", _short(fields.get("plan"))),
+        ("software", _short(fields.get("software"))),
+    ]
+    table = ReportTable("", ("part", "content"), tuple(rows))
+    return Report(f"Certificate for {_short(names)}", (), (table,), (_CHECK,))
+
+
+def _member(member: Certificate, *, named: bool) -> list[tuple[str, str]]:
+    """Return the lines that each dataset has of its own."""
+    dataset = member.fields.get("dataset")
+    about = dataset if isinstance(dataset, Mapping) else {}
+    laws = member.fields.get("mechanisms")
+    listed = [law for law in laws if isinstance(law, Mapping)] if isinstance(laws, list | tuple) else []
+    steps = [
+        _short(law.get("mechanism")) + (f" on {_short(law['statistic'])}" if law.get("statistic") else "")
+        for law in listed
+    ]
+    assumed = dict.fromkeys(visible(str(law["assumes"]))[:300] for law in listed if law.get("assumes"))
+    return [
+        *([("dataset", _short(about.get("name")))] if named else []),
+        ("version", _short(about.get("version"))),
+        ("protects", f"each {_short(about.get('unit'))}; neighbours: {_short(about.get('adjacency'))}"),
+        *(("holds if", words) for words in assumed),
+        *[(name, visible(str(value))[:400]) for name, value in member.fields.items() if name == "numerics"],
+        ("mechanisms", ", ".join(dict.fromkeys(steps[:10])) + (" ..." if len(steps) > 10 else "")),
+        ("paid by", _paid(member.fields)),
+    ]
+
+
+def _paid(fields: Mapping[str, object]) -> str:
+    paid, accounts = fields.get("ledger"), fields.get("filter")
+    if not isinstance(paid, Mapping):
+        return "nobody: the release was made on the respondent's device"
+    listed = accounts if isinstance(accounts, list | tuple) else []
+    names = ", ".join(_short(name) for name in listed[:5]) or "the dataset"
+    part = f", instalment {_short(paid['instalment'])}" if "instalment" in paid else ""
+    kept = f"; {_short(paid['kept'])}" if "kept" in paid else ""
+    entry = f"entry {_short(paid.get('entry'))} of the ledger ({_short(paid.get('hash'))})"
+    return f"{names}, with {entry}{part}{kept}"
+
+
+def _promised(given: object) -> str:
+    """Write the promised total in decimals."""
+    parts = given if isinstance(given, Mapping) else {}
+    return ", ".join(f"{_short(name)} {_decimal(value)}" for name, value in parts.items()) or "not stated"
+
+
+def _decimal(value: object) -> str:
+    top, _, bottom = str(value).partition("/")
+    try:
+        return f"{float(top) / float(bottom or 1):.6g}"
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return _short(value)
+
+
+def _audit(given: object) -> str:
+    found = given if isinstance(given, Mapping) else {}
+    verdict = "nothing was found" if found.get("holds") is True else "the plan is broken"
+    return f"{verdict}, with {_short(found.get('pairs'))} pairs of neighbours"
+
+
+def _short(value: object) -> str:
+    """Write a field in one line: hashes by their first signs, nothing that a terminal obeys."""
+    text = visible(str(value))
+    if len(text) == 64 and set(text) <= set("0123456789abcdef"):
+        return text[:12]
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."

@@ -11,9 +11,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from tacit.core._digits import decimals, rounded_end
-from tacit.core._hidden import HIDDEN
-from tacit.core._refusal_words import promise_in_words
+from tacit.core._plan import promise_in_words
+from tacit.core._shown_digits import HIDDEN, decimals, rounded_end
 from tacit.core._unit import notes_on
 from tacit.errors import TacitError
 
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
     from tacit.core._answer_table import Value
-    from tacit.core._forecast import Forecast
-    from tacit.core._plan import Plan
+    from tacit.core._plan import Forecast, Plan
 
 
 _LONGEST = 40  # letters of a word that is not broken: a long key must not push the values off the page

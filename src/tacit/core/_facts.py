@@ -1,19 +1,27 @@
 """The core's public facts about data: what the curator declares and every plan may rely on.
 
 Facts are frozen, and no fact is read from the data.
+Fixes name them in the words of a field: facts are declared by the field's own function.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
-from tacit.fixes import Choose, Declare, Set
+from tacit.fixes import Choose, Code, Declare, Either, Set
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tacit.fixes import Fix
+
 
 Kind: TypeAlias = Literal["number", "text", "boolean", "date"]
 KINDS: tuple[Kind, ...] = ("number", "text", "boolean", "date")
@@ -26,7 +34,7 @@ DEFAULT_ROWS = 10
 #: The public default for the pairs of rows that one unit can form in a join. More would let one person decide
 #: how long a question takes and how much memory it needs.
 DEFAULT_PAIRS = 10_000
-_MOST = 10**9
+_MAX_LIMIT = 10**9
 #: A limit as the curator writes it: a number, or the limits of one table.
 LimitGiven: TypeAlias = int | Mapping[str, int | None] | None
 
@@ -184,7 +192,7 @@ class Limits:
         declared = self.rows_of(table)
         if rows is None:
             return declared is None
-        return 0 < rows <= (_MOST if declared is None or self.is_default_of(table) else declared)
+        return 0 < rows <= (_MAX_LIMIT if declared is None or self.is_default_of(table) else declared)
 
 
 _LIMITS = {
@@ -209,8 +217,8 @@ def _limit(name: str, value: int) -> int:
     fix = Declare("limits", DEFAULT_ROWS, column=name)
     called = f"the limit {name!r}"
     limit = count(called, value, zero=False, fix=fix)
-    if limit > _MOST:
-        raise bad_parameter(called, f"at most {_MOST:,}", value, fix=fix)
+    if limit > _MAX_LIMIT:
+        raise bad_parameter(called, f"at most {_MAX_LIMIT:,}", value, fix=fix)
     return limit
 
 
@@ -306,3 +314,35 @@ def _moment(value: date) -> str:
     moment = value if isinstance(value, datetime) else datetime.combine(value, time())
     text = moment.replace(tzinfo=None).isoformat(sep=" ")
     return text.rstrip("0") if "." in text else text
+
+
+@contextlib.contextmanager
+def fixes_of(function: str) -> Iterator[None]:
+    """Let refusals inside name the function that declares this kind of data, not ``tc.protect``.
+
+    Examples
+    --------
+    >>> with fixes_of("tc.points"):
+    ...     raise TacitError("bad-parameter", "the name is empty", fix=Declare("name", "sites"))
+    Traceback (most recent call last):
+    tacit.errors.TacitError: the name is empty
+      fix: tc.points(..., name="sites")
+      code: bad-parameter
+    """
+    try:
+        yield
+    except TacitError as refusal:
+        fix = _declared_by(refusal.fix, function)
+        raise refusal.but(fix=fix) from None
+
+
+def _declared_by(fix: Fix, function: str) -> Fix:
+    match fix:
+        case Declare():
+            return replace(fix, function=function)
+        case Code(python):
+            return Code(python.replace("tc.protect(", f"{function}("))
+        case Either(fixes):
+            return Either(*(_declared_by(one, function) for one in fixes))
+        case _:
+            return fix

@@ -1,4 +1,7 @@
-"""The goal of a plan: the total that a user gives, or the error to stay within, read in one place."""
+"""The goal of a plan: the total that a user gives, or the error to stay within, read in one place.
+
+A large delta is warned of: the promise may fail completely with that probability.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Adjacency
     from tacit.core._protocols import JSON
+
 
 #: What a question's `plan` may take beside epsilon and the confidence.
 DELTA, RHO, RHO_WITH_DELTA, WITHIN, SIZE, WEIGHTS = (
@@ -194,3 +198,32 @@ def _refuse_not_taken(name: str, value: object) -> None:
 
 def _read_weights(given: Mapping[str, Number]) -> dict[str, Fraction]:
     return Mapped("numbers by column", "weights={'n': 2}", each=RealNumber()).read("weights", given)
+
+
+#: Without a public size of the data, a delta above this is warned of.
+_MAX_DELTA = 1e-3
+
+
+def warn_of_delta(delta: float, size: int | None = None) -> str:
+    """Say that a delta is too large, for a public size of the data if there is one; else return no text.
+
+    A delta of 1/n lets somebody pick one of n people at random and publish their record.
+
+    Examples
+    --------
+    >>> warn_of_delta(1e-6), warn_of_delta(1e-6, size=1000)
+    ('', '')
+    >>> warn_of_delta(0.01).partition(";")[0]
+    'warning: delta 0.01 is above 0.001'
+    >>> warn_of_delta(1e-3, size=50_000).partition(";")[0]
+    'warning: delta 0.001 is above 1 / 50,000'
+    """
+    most = _MAX_DELTA if size is None else 1 / size
+    if delta <= most:
+        return ""
+    above = f"{most:g}" if size is None else f"1 / {size:,}"
+    safe = 1e-6 if size is None else 1 / (100 * size)
+    return (
+        f"warning: delta {delta:g} is above {above}; the promise may fail completely with this probability; "
+        f"choose {safe:.0e} or less"
+    )

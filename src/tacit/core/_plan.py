@@ -1,33 +1,253 @@
-"""The core's plan: what will be computed, what it costs and how far off it may be. It touches no data."""
+"""The core's plan: what will be computed, what it costs and how far off it may be. It touches no data.
+
+- A forecast tells a person, before anything is charged, what to expect of each released quantity.
+- Draws of a plan, one for each dataset, are charged and run by its ledger, or found there.
+- If the ledger is far away, in a service, the plan sends its document and reads the release back.
+- A refusal states what the plan promised, where the ledger was charged in other numbers.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
-from tacit.core._certificate import Certificate
-from tacit.core._draws import draw, held_run, stored_draw
-from tacit.core._plan_run import Member, add_up, check_source, together_hash
+from tacit.accounting import Cost, Remaining, Spend
+from tacit.core._certificate import Certificate, certificate_body
+from tacit.core._plan_run import Member, add_up, check_source, digest_of, run, together_hash
 from tacit.core._registry import registered
 from tacit.core._release import Content, Release
-from tacit.core._remote_answers import answer_of, service_of
 from tacit.errors import TacitError
-from tacit.fixes import Code
+from tacit.fixes import Code, Either, Set
 from tacit.parameters import Omitted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping
 
-    from tacit.accounting import Cost
     from tacit.core._dataset import Dataset
-    from tacit.core._forecast import Forecast, OnDemand
-    from tacit.core._protocols import JSON
+    from tacit.core._protocols import JSON, AnsweringService, Charger
     from tacit.core._run import Run
     from tacit.core._task import RunTask, Task
     from tacit.core._unit import Identity, Unit
+    from tacit.fixes import Fix
+
+
+T = TypeVar("T")
+#: What a person reads of a plan: given, or worked out when somebody asks for it.
+OnDemand: TypeAlias = Sequence[T] | Callable[[], Sequence[T]]
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What to expect of one released quantity.
+
+    Parameters
+    ----------
+    column
+        Its name.
+    meaning
+        What is computed, in words.
+    mechanism
+        The noise, in words.
+    error
+        The half-width of its interval, where it follows from public facts.
+    note
+        Why there is no such error, or what it means.
+    caution
+        What the quantity is not, where its name may promise more; always shown.
+    """
+
+    column: str
+    meaning: str
+    mechanism: str
+    error: float | None
+    note: str = ""
+    caution: str = ""
+
+
+def promise_in_words(promised: Mapping[str, Fraction]) -> str:
+    """Return what a plan promises.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> promise_in_words({"epsilon": Fraction(1, 2), "delta": Fraction(1, 10**6)})
+    'epsilon 0.5, delta 1e-06'
+    """
+    return ", ".join(f"{name} {float(value):g}" for name, value in promised.items())
+
+
+def in_promised_words(refusal: TacitError, promised: Mapping[str, Fraction]) -> TacitError:
+    """Return a ledger's refusal of a plan with the promised epsilon in place of the rho of the charge.
+
+    Gaussian noise is charged by rho, or by a curve of which rho is a rough summary. Who asked for an epsilon
+    cannot compare that with an epsilon that is left. Beside a rho that is left, the charge stays.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from tacit.accounting import Budget, Filter, Spend
+    >>> from tacit.errors import TacitError
+    >>> try:
+    ...     Filter.start(Budget(epsilon=0.4)).after(Spend(rho=2.2))
+    ... except TacitError as refusal:
+    ...     in_promised_words(refusal, {"epsilon": Fraction(1, 2)}).what
+    'a plan that promises epsilon 0.5 does not fit into what is left: epsilon 0.4 of 0.4'
+    """
+    charge, left = refusal.facts.get("charge"), refusal.facts.get("left")
+    if (
+        "epsilon" not in promised
+        or not isinstance(charge, Spend)
+        or charge.epsilon is not None
+        or not charge.rho
+    ):
+        return refusal
+    of = left.of if isinstance(left, Remaining) else None
+    charged = "" if of is None or of.rho is None else f" and is charged with {charge}"
+    where = f"{refusal.facts['where']}: " if "where" in refusal.facts else ""
+    plan = f"a plan that promises {promise_in_words(promised)}{charged}"
+    what = f"{where}{plan} does not fit into what is left: {left}"
+    return refusal.but(what=what, fix=_in_epsilon(refusal.fix, promised))
+
+
+def _in_epsilon(fix: Fix, promised: Mapping[str, Fraction]) -> Fix:
+    """Return a fix with the epsilon that a Gaussian plan of the same delta may have, where it names a rho."""
+    if isinstance(fix, Either):
+        return Either(*(_in_epsilon(one, promised) for one in fix.fixes))
+    if not isinstance(fix, Set) or "rho" not in fix.values or not promised.get("delta"):
+        return fix
+    sigma = (2 * float(str(fix.values["rho"]))) ** -0.5
+    most = Cost.gaussian(sigma=sigma, sensitivity=1).epsilon(delta=promised["delta"])
+    short = float(f"{float(most):.3g}")  # three digits, rounded down
+    return Set.at_most(epsilon=short if short <= most else float(f"{short * (1 - 5e-3):.3g}"))
+
+
+def draw(
+    member: Member, *, who: str, purpose: str, account: str | None, key: str | None
+) -> tuple[list[Any], Certificate]:
+    """Charge one dataset's part of a plan and run it; return the noisy integers with their certificate.
+
+    What the ledger has stored of the same plan is returned instead. A part without a ledger runs at once.
+    """
+    if member.ledger is None:
+        return json.loads(run(cast("Task[Any, Any]", member.task)))["noisy"], Certificate.of_local(member)
+    body = certificate_body(member)
+    try:
+        drawn = member.ledger.draw(
+            account or member.identity.name,
+            member.cost,
+            compute=lambda _: run(cast("Task[Any, Any]", member.task), body),
+            **_recorded(member, body, who, purpose, key),
+        )
+    except TacitError as refusal:
+        raise in_promised_words(refusal, member.promised) from None
+    return _noisy_of(drawn, body, member)
+
+
+def stored_draw(member: Member, account: str | None) -> tuple[list[Any], Certificate] | None:
+    """Return what the ledger has stored and this account has paid for; nothing is charged."""
+    if member.ledger is None:
+        return None
+    identity = member.identity
+    found = member.ledger.paid_release(account or identity.name, member.hash, version=identity.version)
+    return None if found is None else _noisy_of(found, certificate_body(member), member)
+
+
+def held_run(
+    member: Member,
+    ledger: Charger,
+    instalments: int,
+    *,
+    who: str,
+    purpose: str,
+    account: str | None,
+    key: str | None,
+) -> tuple[Any, Any]:
+    """Charge a whole run, or find it if it was charged; return it with the body of its certificate."""
+    body = certificate_body(member)
+    try:
+        held = ledger.run(
+            account or member.identity.name,
+            member.cost,
+            instalments=instalments,
+            **_recorded(member, body, who, purpose, key),
+        )
+    except TacitError as refusal:
+        raise in_promised_words(refusal, member.promised) from None
+    return held, body
+
+
+def _recorded(member: Member, body: Any, who: str, purpose: str, key: str | None) -> dict[str, Any]:
+    """Return what the ledger records of a charge, whether it pays for one draw or for a run."""
+    return {
+        "plan": member.hash,
+        "who": who,
+        "purpose": purpose,
+        "asked": member.asked,
+        "record": member.record,
+        "key": key,
+        "dataset": member.identity.name,
+        "version": member.identity.version,
+        "certificate": digest_of(body),
+        **({"blocks": member.blocks} if member.blocks else {}),
+    }
+
+
+def _noisy_of(drawn: Any, body: Any, member: Member) -> tuple[list[Any], Certificate]:
+    """Return the noisy integers that a ledger has stored, and the certificate with them."""
+    stored = json.loads(drawn.payload)
+    return stored["noisy"], Certificate.of_draw(
+        drawn.receipt, stored.get("certificate"), body, drawn.payload, getattr(member.ledger, "kept", "")
+    )
+
+
+def service_of(members: Sequence[Member]) -> AnsweringService | None:
+    """Return the service that charges and draws for a plan; None where this process does."""
+    services: list[Any] = [member.ledger for member in members if hasattr(member.ledger, "answer")]
+    if not services:
+        return None
+    if len(members) > 1:
+        raise TacitError(
+            "not-allowed",
+            "datasets of a service cannot be asked together with others",
+            why="a service returns the finished answer, and only noisy numbers before that can be added up",
+            fix="ask each dataset by itself",
+        )
+    return services[0]  # type: ignore[no-any-return]
+
+
+def answer_of(
+    service: AnsweringService,
+    plan: Plan[Any],
+    *,
+    who: str = "",
+    purpose: str = "",
+    account: str | None = None,
+    key: str | None = None,
+    stored: bool = False,
+) -> Release[Any] | None:
+    """Send a plan to its service; return the release, or None if only stored ones are asked for.
+
+    Guarantee: the release belongs to this plan; its certificate names the plan's hash.
+    """
+    Omitted("here", why="the service records who asks by itself", absent="").read("who", who)
+    document = service.answer(plan.to_json(), account=account, purpose=purpose, key=key, stored=stored)
+    if document is None and stored:
+        return None
+    release = Release.from_json({} if document is None else document)
+    if release.certificate.plan != plan.hash:
+        raise TacitError(
+            "bad-release",
+            "the service returned the answer to another question",
+            why="the certificate of the answer names another plan than the one that was sent",
+            fix="report this to the people who run the service",
+        )
+    return release
+
 
 PLAN_SCHEMA = "tacit/plan/1"
 C = TypeVar("C", bound=Content)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from tacit.core._dataset import Dataset
-    from tacit.core._forecast import Forecast, OnDemand
+    from tacit.core._plan import Forecast, OnDemand
     from tacit.core._protocols import JSON
     from tacit.core._release import Release
     from tacit.core._task import RunTask, Task

@@ -1,13 +1,22 @@
-"""The tables of a content, as data frames and files: one way for every kind of release."""
+"""The tables of a content, as data frames and files: one way for every kind of release.
+
+Texts that people wrote into the data are made safe for a spreadsheet (`tacit.show`: for a screen). What a
+person or a spreadsheet opens is changed: the printed table, the notebook, the picture, the CSV file. What a
+program reads is not: ``to_dict``, ``to_pandas``, ``to_polars``, ``to_arrow``, ``to_parquet``, JSON.
+
+Data frames need extras, the optional packages. A refusal names the missing one and the command that installs
+it.
+"""
 
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tacit.errors import TacitError
-from tacit.fixes import Code
+from tacit.fixes import Code, Do
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,6 +28,46 @@ if TYPE_CHECKING:
     from tacit.core._answer_table import AnswerTable, Value
     from tacit.core._certificate import Certificate
     from tacit.core._protocols import JSON
+
+
+def needs(what: str, package: str, install: str) -> None:
+    """Refuse, before anything else happens, work that needs a package that is not installed.
+
+    Examples
+    --------
+    >>> needs("to_parrot", "parrot_of_no_name", "tacit[parrot]")
+    Traceback (most recent call last):
+    tacit.errors.TacitError: to_parrot needs parrot_of_no_name, which is not installed
+      why: the base installation stays small and does not include it
+      fix: pip install 'tacit[parrot]'
+      code: missing-extra
+    """
+    if find_spec(package) is None:
+        raise TacitError(
+            "missing-extra",
+            f"{what} needs {package}, which is not installed",
+            why="the base installation stays small and does not include it",
+            fix=Do("install", package=install),
+        )
+
+
+_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+def for_spreadsheet(value: object) -> object:
+    """Return text that a spreadsheet shows and does not compute: an apostrophe stands before a formula.
+
+    Numbers stay, also negative ones.
+
+    Examples
+    --------
+    >>> for_spreadsheet("=1+1"), for_spreadsheet("ICU"), for_spreadsheet(-1)
+    ("'=1+1", 'ICU', -1)
+    """
+    if not isinstance(value, str):
+        return value
+    begins = value.startswith(_STARTS) or value.lstrip().startswith(_STARTS)
+    return f"'{value}" if begins else value
 
 
 class Tabular:

@@ -23,7 +23,7 @@ from asking import HUGE, ledger_of, task_of, visits
 from exact_integers import exact_of
 from tacit import TacitError
 from tacit.core import AnswerBatch, Plan, Release, Step, Task
-from tacit.core._batch_task import batch_task
+from tacit.core._batch import batch_task
 from tacit.mechanisms import DiscreteLaplace
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.core import Cells
-from tacit.core._digits import meaningful
+from tacit.core._shown_digits import meaningful
 
 finite = st.floats(-1e12, 1e12)
 

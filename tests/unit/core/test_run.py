@@ -32,8 +32,8 @@ from tacit.core import (
     open_account,
     read_identity,
 )
+from tacit.core._plan_run import run_cost
 from tacit.core._run import _joined, _parts
-from tacit.core._run_stages import run_cost
 from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace
 
 PEOPLE = [[f"p{i}" for i in range(day % 50)] for day in range(365)]

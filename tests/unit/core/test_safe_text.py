@@ -8,7 +8,7 @@ import io
 import pytest
 
 from tacit.core import AnswerTable, Cells
-from tacit.core._safe_text import for_spreadsheet
+from tacit.core._tabular import for_spreadsheet
 from tacit.show import visible
 
 HOSTILE = [

@@ -12,7 +12,7 @@ import pytest
 
 import tacit as tc
 from tacit import TacitError
-from tacit.core._run_stages import cost_of_laws
+from tacit.core._plan_run import cost_of_laws
 from tacit.streams import Series, StreamSubject, open_stream
 
 START = date(2026, 1, 1)

@@ -116,12 +116,12 @@ def test_whoever_is_in_the_data_all_ways_of_learning_release_something(rows, val
             model = getattr(tc.learn, kind)(dataset=f"{kind} {unit}", unit=unit, **facts, **more)
             owners = {} if unit == "row" else {"owners": ["ana"] * rows}
             assert model.fit(X, y, **owners).release_ is not None
-    searched = tc.learn.LogisticRegression(dataset="searched", classes=[0, 1], **facts)
+    searched = tc.learn.LogisticRegression(dataset="searched nothing", classes=[0, 1], **facts)
     assert (
         tc.learn.search(searched, {"steps": [2, 3]}, X, y, epsilon=1, delta=1e-6, runs=3).release_ is not None
     )
     score = tc.learn.scorer("accuracy", epsilon=0.1)
-    share = score(searched.set_params(dataset="scored").fit(X, y), X, y)
+    share = score(searched.set_params(dataset="scored nothing").fit(X, y), X, y)
     assert np.isnan(share) or 0 <= share <= 1  # the noise hides a share of so few rows, nearly always
     data = tc.learn.examples(X, y, unit=tc.Unit.row(), size=2_000, budget=tc.Budget(9, 1e-3))
     shares = tc.learn.evaluate(lambda X: X[:, 0], data, classes=[0, 1], smaller_class=900, name="first")

@@ -9,10 +9,10 @@ from tacit.algebra import How, Scan
 from tacit.core import AnswerTable, Dataset, Limits, Release, Table, plannable
 from tacit.errors import TacitError
 from tacit.fixes import Choose
-from tacit.tables.questions._pandas_hints import PandasHabits, column_as_table
+from tacit.tables.questions._pandas_hints import PandasHints, column_as_table
 from tacit.tables.questions._question_kinds import MEASURE_CUT, SUGGEST_LIMITS
 from tacit.tables.questions._rows import Rows
-from tacit.tables.questions._workload_questions import OrderedQuestions, WorkloadQuestions
+from tacit.tables.questions._workload_questions import WorkloadQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class TableDataset(Dataset, PandasHabits, OrderedQuestions, WorkloadQuestions):
+class TableDataset(Dataset, PandasHints, WorkloadQuestions):
     """Tables, the unit that is protected, and public facts. Made by `protect`.
 
     A dataset answers through plans only. It offers no way to read a row, a count of rows or a list of values.

@@ -1,15 +1,15 @@
-"""Invented neighbouring tables, for an audit of a table plan: declared schema, hostile values, no real row.
+"""Invented tables: neighbours for audits, rehearsals of a dataset, example visits. No row in them is real.
 
-Every value comes from public facts (kinds, bounds, keys), from the constants of the question and from a list
-of values that break careless code. Two neighbours differ in the rows of one unit, in all protected tables
-together, or under ``replace`` in the rows of one unit that another takes the place of.
+Neighbours, for an audit of a table plan: a declared schema and hostile values. Every value comes from public
+facts (kinds, bounds, keys), from the constants of the question and from a list of values that break careless
+code. Two neighbours differ in the rows of one unit, in all protected tables together, or under ``replace`` in
+the rows of one unit that another takes the place of.
 
-Tables of invented rows with the declared schema of a dataset: to rehearse a question before one pays.
+Rehearsals have the declared schema of a dataset, so that one can try a question before one pays. Every value
+follows from public facts (kinds, bounds, keys, limits) and from a number that starts the generator. No row of
+the data is read, so an answer says nothing about it.
 
-Every value follows from public facts (kinds, bounds, keys, limits) and from a number that starts the
-generator. No row of the data is read, so an answer says nothing about it.
-
-Example tables to try things on: synthetic, so that nobody needs protection while learning.
+The example visits are synthetic, so that nobody needs protection while learning.
 """
 
 from __future__ import annotations

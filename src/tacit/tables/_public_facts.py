@@ -3,10 +3,9 @@
 Guarantee: the document is a function of what the curator declared, of the columns and types of the sources
 and of the public tables. No row of a protected table is read for it.
 
-A table dataset from its public facts, without its data: what `TableDataset.public_facts` wrote, read back.
-
-The document may come from anywhere. It is read field by field, and then the dataset that was made must write
-the same document again: so nothing in it is ignored, and nothing else can be said.
+`open_facts` makes a dataset without its data from such a document, which may come from anywhere. It is read
+field by field, and then the dataset that was made must write the same document again: so nothing in it is
+ignored, and nothing else can be said.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Exact integers of a table question by statistic and group; they never leave the process without noise.
 
-Private groups: the integers of groups that are selected with noise, however many groups there are.
-
-While there are few, the engine returns them all. Where there are more, it counts the small ones by size; the
-selection has the same law (docs/proofs/mechanisms.md, "Keys by size") and asks only for groups that it shows.
-Whatever is measured beyond the first statement is read for groups that are shown; where these are at least
-half of all groups, for all of them. Each way gives the same integers.
+Private groups are selected with noise, however many groups there are. While there are few, the engine returns
+them all. Where there are more, it counts the small ones by size; the selection has the same law
+(docs/proofs/mechanisms.md, "Keys by size") and asks only for groups that it shows. Whatever is measured
+beyond the first statement is read for groups that are shown; where these are at least half of all groups, for
+all of them. Each way gives the same integers.
 """
 
 from __future__ import annotations

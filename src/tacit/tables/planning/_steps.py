@@ -17,11 +17,10 @@ counts. So with equal weights every step gets the same epsilon, or the same rho:
 against being asked alone with the whole budget, and no other split has a smaller largest factor. A step of
 weight w gets w times the epsilon, or w^2 times the rho.
 
-A sample of a table's units: each is kept with probability p, in secret, and the plan costs less for it.
-
-The probability is k/2^32: the first 32 bits of a keyed hash of the unit's name are compared with k. A unit is
-in the sample with all its rows, in every statement of one release, or with none. So the release is the
-mechanism on the sample, and its cost is the mechanism's cost, sampled (docs/proofs/tables.md).
+Samples. Each unit is kept with probability p, in secret, and the plan costs less for it. The probability is
+k/2^32: the first 32 bits of a keyed hash of the unit's name are compared with k. A unit is in the sample with
+all its rows, in every statement of one release, or with none. So the release is the mechanism on the sample,
+and its cost is the mechanism's cost, sampled (docs/proofs/tables.md).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The aggregates that are read off counts of cells: quantiles, extremes, histograms, most common values.
+"""The aggregates of candidates: quantiles, extremes, histograms, most common values, best by a score.
 
-The cells are public candidates or edges; a choice or noise on their counts answers.
-
-The aggregate that picks a candidate by a user's own utility of a table.
+Most are read off counts of cells. The cells are public candidates or edges; a choice or noise on their counts
+answers. ``best`` picks a candidate by the sum of a user's own score of the rows.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The keys of a table's groups: given, declared or read from a public table; else selected privately.
+"""The keys of a table's groups, given, declared or read from a public table, else selected privately; levels.
 
-The levels of a table's groups: ROLLUP, CUBE and GROUPING SETS as sums of the finest groups.
-
-Only the finest groups are measured. A total is the sum of the noisy integers of its groups, which is free
-post-processing: its noise is the sum of their independent noises, and totals agree with their parts.
+Levels are ROLLUP, CUBE and GROUPING SETS as sums of the finest groups. Only the finest groups are measured. A
+total is the sum of the noisy integers of its groups, which is free post-processing: its noise is the sum of
+their independent noises, and totals agree with their parts.
 """
 
 from __future__ import annotations

@@ -1,16 +1,14 @@
 """Advice on a table's limits: questions about how much units have and what limits cut, and their captions.
 
 Each is a plan like any other: its cost is stated first, then it is charged and released with noise. The
-sentences are written from released numbers and public facts alone.
+sentences are written from released numbers and public facts alone. A release that estimated what limits and
+bounds cut is noted on later captions (`CutNote`).
 
-Notes on what a table's limits and bounds cut, as a release estimated it, for later captions.
-
-The share of a table's rows that lie beyond a limit: its statistic, its reading and its aggregate.
-
-Let n be the number of a unit's rows, L the limit and C a public cap above it. The unit adds the two integers
-(min(n, L), min(n, C) - min(n, L)): the rows that the limit keeps, and those that it cuts. They are
-non-negative with a sum of at most C, so one row of the relation, which is one unit, weighs C. The share of
-the second in the sum of both is tested like a mean of zeros and ones.
+The share of a table's rows beyond a limit is an aggregate of its own. Let n be the number of a unit's rows, L
+the limit and C a public cap above it. The unit adds the two integers (min(n, L), min(n, C) - min(n, L)): the
+rows that the limit keeps, and those that it cuts. They are non-negative with a sum of at most C, so one row
+of the relation, which is one unit, weighs C. The share of the second in the sum of both is tested like a mean
+of zeros and ones.
 """
 
 from __future__ import annotations

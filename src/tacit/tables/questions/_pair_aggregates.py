@@ -1,12 +1,11 @@
-"""The aggregates of two columns of a table together: covariance, correlation, line of least squares.
+"""The aggregates of two columns of a table together (covariance, correlation, line of least squares).
 
-The readings of a table's noisy products of two columns: covariance, correlation, regression line.
-
-Let the two columns be scaled to [0, 1]. For fixed centres a and b, the sums of (x-a)(y-b), (x-a)^2 and
-(y-b)^2 are linear in the nine noisy integers, so the law of their noise is known. Each quantity theta solves
-A = theta B, where A and B are such sums. A - theta B is flat in the centres and the other plugged-in numbers
-at their true values: an error in them enters squared only. The interval holds every theta for which
-A - theta B may be noise alone (Fieller), at the exact law of the noise with the weights at that theta.
+Their readings. Let the two columns be scaled to [0, 1]. For fixed centres a and b, the sums of (x-a)(y-b),
+(x-a)^2 and (y-b)^2 are linear in the nine noisy integers, so the law of their noise is known. Each quantity
+theta solves A = theta B, where A and B are such sums. A - theta B is flat in the centres and the other
+plugged-in numbers at their true values: an error in them enters squared only. The interval holds every theta
+for which A - theta B may be noise alone (Fieller), at the exact law of the noise with the weights at that
+theta.
 
 Where noise swamps the spread of a column, the interval is the whole range that clipped values allow.
 """

@@ -1,4 +1,4 @@
-"""Habits from pandas: errors that say what replaces `head`, `describe` or `mean` in Tacit."""
+"""Hints for users of pandas: errors that say what replaces `head`, `describe` or `mean` in Tacit."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _ANSWERS = frozenset(
 _COUNT = ".agg(n=tc.count()).plan(epsilon=0.1).release()"
 
 
-class HabitError(TacitError, AttributeError, TypeError):
+class HintError(TacitError, AttributeError, TypeError):
     """A name that another library has; `hasattr` is false for it, and `list` and `len` see a `TypeError`."""
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_again, (self.code, self.what, self.why, self.fix))
 
 
-def _again(code: str, what: str, why: str, fix: Fix) -> HabitError:
-    return HabitError(code, what, why=why, fix=fix)
+def _again(code: str, what: str, why: str, fix: Fix) -> HintError:
+    return HintError(code, what, why=why, fix=fix)
 
 
-class PandasHabits:
+class PandasHints:
     """A dataset or its rows. A name from pandas raises an error that says what to do instead."""
 
     __slots__ = ()
@@ -75,19 +75,13 @@ class PandasHabits:
         raise _refused("a protected dataset has no rows to go through", _NO_ROWS, _COUNT)
 
 
-class QuestionHabits:
-    """A question without a plan, which says how to get an answer where someone asks for it at once."""
-
-    __slots__ = ()
-
-    if not TYPE_CHECKING:  # for a type checker, a question has only what it has
-
-        def __getattr__(self, name: str) -> Any:
-            if _is_internal(self, name) or name not in _ANSWERS:
-                raise _no_attribute(self, name)
-            why = "you decide on a cost first; the plan shows how accurate the answer will be"
-            fix = ".plan(epsilon=0.5).release()" + {"release": "", "show": ""}.get(name, _after(name))
-            raise _refused(f"a question without a plan has no {name}", why, fix)
+def question_hint(question: object, name: str) -> AttributeError:
+    """Refuse a name that a question without a plan lacks, and say how to get an answer."""
+    if _is_internal(question, name) or name not in _ANSWERS:
+        return _no_attribute(question, name)
+    why = "you decide on a cost first; the plan shows how accurate the answer will be"
+    fix = ".plan(epsilon=0.5).release()" + {"release": "", "show": ""}.get(name, _after(name))
+    return _refused(f"a question without a plan has no {name}", why, fix)
 
 
 def column_as_table(column: str) -> TacitError:
@@ -122,8 +116,8 @@ def _example(function: str) -> str:
     )
 
 
-def _refused(what: str, why: str, fix: str) -> HabitError:
-    return HabitError("not-allowed", what, why=why, fix=Code(fix))
+def _refused(what: str, why: str, fix: str) -> HintError:
+    return HintError("not-allowed", what, why=why, fix=Code(fix))
 
 
 _PRIVATE_SIZE = ("how many rows there are is private; a count with noise is a question", _COUNT)

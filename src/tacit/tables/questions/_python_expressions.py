@@ -1,10 +1,7 @@
 """Table expressions as Python writes them: ``tc.col("age") >= 65``.
 
-The values that an expression of tables lists in its own text: the constants of a CASE, or buckets.
-
-They are public because they follow from the question, not from the data.
-
-The names of columns: which ones a question may use, and where they must be known.
+The values that an expression lists in its own text (the constants of a CASE, or buckets) are public, because
+they follow from the question, not from the data. Names of columns are checked here as well.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The questions about tables, each declared once.
+"""The questions about tables, each declared once, and tables as a kind of dataset for services and commands.
 
-Tables as a kind of dataset, for services and commands; `protect` and `open_facts` declare them.
+`protect` and `open_facts` declare the datasets.
 """
 
 from __future__ import annotations

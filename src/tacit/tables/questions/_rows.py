@@ -1,17 +1,15 @@
-"""Rows of a table as Python asks of them: filters, columns, joins, samples, groups. Immutable.
+"""Rows of a table as Python asks of them, rows in groups, and the complete question. All are immutable.
 
-Rows in groups: totals over them, and the aggregates that make a question.
-
-The fluent query: a complete question of tables, whose cost ``plan`` states.
-
-Immutable; nothing runs before ``plan().release()``.
+`Rows` has filters, columns, joins and samples. `GroupedRows` has totals over groups, and the aggregates that
+make a question. `Query` is the complete question, whose cost ``plan`` states; nothing runs before
+``plan().release()``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from tacit.algebra import (
     Column,
@@ -55,10 +53,10 @@ from tacit.tables.questions._keys import (
     rollup_levels,
     typed_keys,
 )
-from tacit.tables.questions._pandas_hints import PandasHabits, QuestionHabits
+from tacit.tables.questions._pandas_hints import PandasHints, question_hint
 from tacit.tables.questions._python_expressions import Expr, as_node, as_value, check_name, names_needed
 from tacit.tables.questions._question_kinds import TABLE
-from tacit.tables.questions._workload_questions import OrderedQuestions, WorkloadQuestions
+from tacit.tables.questions._workload_questions import WorkloadQuestions
 from tacit.tables.reading._captions import in_words, rows_in_words, sample_in_words
 
 if TYPE_CHECKING:
@@ -71,11 +69,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Query(QuestionHabits, Question[AnswerTable]):
+class Query(Question[AnswerTable]):
     """A complete question; ``plan`` states its cost."""
 
     #: Rewords a refusal for its author, where the question was not asked in Python.
     reworded: Callable[[TacitError], TacitError] | None = field(default=None, repr=False, compare=False)
+
+    if not TYPE_CHECKING:  # for a type checker, a question has only what it has
+
+        def __getattr__(self, name: str) -> Any:
+            raise question_hint(self, name)
 
     def __hash__(self) -> int:
         return hash((self.dataset, self.question, self.post))
@@ -116,7 +119,7 @@ class Query(QuestionHabits, Question[AnswerTable]):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class GroupedRows(PandasHabits):
+class GroupedRows(PandasHints):
     """Rows in groups."""
 
     rows: Rows
@@ -178,7 +181,7 @@ class GroupedRows(PandasHabits):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Rows(PandasHabits, OrderedQuestions, WorkloadQuestions):
+class Rows(PandasHints, WorkloadQuestions):
     """Rows of a dataset, each owned by one unit."""
 
     _dataset: TableDataset

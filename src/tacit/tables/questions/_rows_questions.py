@@ -4,7 +4,7 @@ A question about rows is read once, when it is asked, into its design: the rows,
 counted on, and whatever else the plan needs. The design makes the draft for each goal, as often as a batch or
 a schedule tries one. Rooms below this one register theirs as ``question.table.NAME``.
 
-What a task asks of the rows of tables, for those who check it: the same can be asked of other rows.
+`RowsSubject` is what a task asks of the rows, for those who check it: the same can be asked of other rows.
 """
 
 from __future__ import annotations

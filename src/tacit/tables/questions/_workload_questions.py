@@ -1,6 +1,6 @@
-"""What can be asked of ordered columns and of trees of values; rows and datasets inherit it.
+"""What can be asked of rows beyond one table of answers: cross tables, ordered columns, trees of values.
 
-What can be asked of rows beyond one table of answers; rows and datasets inherit it.
+Rows and datasets inherit it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from tacit.tables.workloads._ordered_counts import OrderedCounts
 
 
-class OrderedQuestions:
-    """Questions about ranges, running totals and trees."""
+class WorkloadQuestions:
+    """Questions about cross tables, ranges, running totals and trees, and those of other rooms about rows."""
 
     __slots__ = ()
 
@@ -144,16 +144,6 @@ class OrderedQuestions:
         ['public', 'private']
         """
         return HIERARCHY.of(self._counted(), levels, tree=tree, weights=weights)
-
-
-class WorkloadQuestions:
-    """Questions for cross tables, regressions, survival curves and invented rows."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def _counted(self) -> Rows:
-        """Return the rows that are counted."""
 
     def _asked_of(self, name: str, *given: Any, **named: Any) -> Question[Any]:
         """Ask a question of the room that registered it for tables."""

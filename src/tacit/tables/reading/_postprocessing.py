@@ -1,8 +1,6 @@
-"""The postprocessing of a table release: arithmetic on aggregates, HAVING, ORDER BY, LIMIT.
+"""The postprocessing of a table release: arithmetic on values and intervals, HAVING, ORDER BY, LIMIT.
 
-It is free and not part of the plan's hash.
-
-Arithmetic on the released values of a table and their intervals: free, because it touches no data.
+It touches no data, so it is free and not part of the plan's hash.
 """
 
 from __future__ import annotations

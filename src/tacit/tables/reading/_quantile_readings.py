@@ -1,9 +1,7 @@
 """The readings of quantiles: picked candidates, two picks that enclose one, noisy counts of candidates.
 
 The engine counts every value at its nearest candidate. So what is known of a quantile is its candidate, and
-an interval reaches over all values that are counted there.
-
-The cells of candidates: which values an engine counts at each candidate, from end to end.
+an interval reaches over all values that are counted there, from end to end (`candidate_ends`).
 """
 
 from __future__ import annotations

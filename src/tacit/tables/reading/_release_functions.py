@@ -1,16 +1,16 @@
-"""Functions of released values with their intervals: free, because they touch no data.
+"""Functions of released values with their intervals, and totals, shares and ranks over released lines.
 
 An increasing function maps the ends of an interval. A choice (CASE, COALESCE) has the interval that holds all
-the branches which the intervals of its conditions leave open, and none where one of these has none.
-
-Totals, shares and ranks over the lines of a release: SQL's OVER, computed after the noise.
+the branches which the intervals of its conditions leave open, and none where one of these has none. Totals,
+shares and ranks are SQL's OVER, computed after the noise.
 
 Guarantee
 ---------
-They are functions of released values, so they are free. Noise on different lines of one column is
-independent. At a confidence of 95 % or more, a sum of independent noise stays within the root of the sum of
-the squared half-widths with that confidence: for Gaussian noise exactly, for Laplace noise because its sums
-have lighter tails than its terms (docs/proofs/tables.md). Below 95 % the half-widths are added up.
+All of them are functions of released values and touch no data, so they are free. Noise on different lines of
+one column is independent. At a confidence of 95 % or more, a sum of independent noise stays within the root
+of the sum of the squared half-widths with that confidence: for Gaussian noise exactly, for Laplace noise
+because its sums have lighter tails than its terms (docs/proofs/tables.md). Below 95 % the half-widths are
+added up.
 
 The share p = x / T of a line is read off x - p T, which is linear in the noise: the interval holds every p
 for which that is not further from 0 than its half-width (Fieller 1954).

@@ -1,8 +1,6 @@
 """Row-wise expressions in a table's SQL question, read into Tacit's own nodes by a closed list.
 
-Functions of text in a table's SQL question, read into Tacit's own nodes.
-
-Functions of dates in a table's SQL question, read into Tacit's own nodes.
+Functions of dates and of text have readers of their own.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Names in a table's SQL question: the tables in reach, and the columns that its FROM clause offers.
 
-Units in a table's SQL question: which columns name one, and whether a column of a relation still does.
+Some columns name a unit; whether a column of a relation still does is known here too.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The SELECT list of a table's SQL question: aggregates and keys become columns, the rest arithmetic.
 
-OVER in a table's SQL question: totals, shares and ranks over the lines of the answer, after the noise.
+OVER means totals, shares and ranks over the lines of the answer, after the noise.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The axes of cross tables: a column of rows with its public list of values, or a number with public cuts.
+"""The public places of rows: axes of cross tables, and trees of values.
 
-Everything here follows from public facts. A row has one place on every axis, or is left out of all tables: a
-value that is not on the list has no place, unless the axis has one for other values.
-
-A public tree of values: districts in regions in countries, codes in chapters.
+An axis is a column of rows with its public list of values, or a number with public cuts. A tree has districts
+in regions in countries, or codes in chapters. Everything here follows from public facts. A row has one place
+on every axis, or is left out of all tables: a value that is not on the list has no place, unless the axis has
+one for other values.
 """
 
 from __future__ import annotations

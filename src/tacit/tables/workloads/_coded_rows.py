@@ -1,15 +1,13 @@
 """Coded rows: each kind of row once, as its places on the axes, with how often it occurs.
 
 One statement gives them all, and every cross table of the axes is a sum over them. They are exact, and they
-never leave the process without noise.
+never leave the process without noise. `CountedSubject` is a question that counts them: exact tables go to
+mechanisms, and a content is read back. `CodedSource` is what a room below this one needs to plan and to count
+tables of some axes.
 
 Neighbours (docs/proofs/workloads.md). A unit owns at most k of the counted rows, and each row is in one cell
 of every table. So adding or removing a unit moves any table by at most k in L1, and in L2 as well: the most
 is k rows in one cell.
-
-A question that counts coded rows: exact tables of them go to mechanisms, and a content is read back.
-
-A source of coded rows: what a room below this one needs to plan and to count tables of some axes.
 """
 
 from __future__ import annotations

@@ -156,9 +156,12 @@ class AssociationTest:
     def _exceeds(self, factor: int, v: Whole, spread: Whole) -> NDArray[np.bool_]:
         """Return whether factor v^2 > critical R S spread."""
         scale = self.critical * self.cases * self.controls
-        left, right = float(factor) * np.square(v, dtype=np.float64), scale * spread.astype(np.float64)
-        answer = left > right
-        for row in np.flatnonzero(np.abs(left - right) < _CLOSE * (left + right)):
+        statistic, threshold = (
+            float(factor) * np.square(v, dtype=np.float64),
+            scale * spread.astype(np.float64),
+        )
+        answer = statistic > threshold
+        for row in np.flatnonzero(np.abs(statistic - threshold) < _CLOSE * (statistic + threshold)):
             exact = self._scale * int(spread.flat[row])
             answer.flat[row] = factor * int(v.flat[row]) ** 2 > exact
         return np.asarray(answer)
@@ -174,21 +177,21 @@ class AssociationTest:
         low, high = np.zeros(len(x), np.int64), np.full(len(x), 2 * self.people, np.int64)
         while (rows := np.flatnonzero(high - low > 1)).size:
             middle = (low[rows] + high[rows]) // 2
-            found = self._allelic_ball(x[rows], w[rows], middle)
-            high[rows[found]], low[rows[~found]] = middle[found], middle[~found]
+            reached = self._allelic_ball(x[rows], w[rows], middle)
+            high[rows[reached]], low[rows[~reached]] = middle[reached], middle[~reached]
         return (high + 1) // 2
 
     def _allelic_ball(self, x: Whole, w: Whole, alleles: Whole) -> NDArray[np.bool_]:
         """Return whether some change of so many alleles makes the test significant."""
-        most = 2 * self.cases, 2 * self.controls
-        found = np.zeros(len(x), np.bool_)
+        max_alleles = 2 * self.cases, 2 * self.controls
+        reached = np.zeros(len(x), np.bool_)
         for axis, sign, turn in product((0, 1), (1, -1), (1, -1)):
-            here, there = (x, w) if axis == 0 else (w, x)
-            moved = np.clip(here + sign * alleles, 0, most[axis])
-            left = alleles - np.abs(moved - here)  # what the border stops goes to the other axis
-            other = np.clip(there + turn * left, 0, most[1 - axis])
-            found |= self._allelic(moved, other) if axis == 0 else self._allelic(other, moved)
-        return found
+            from_axis, other_axis = (x, w) if axis == 0 else (w, x)
+            shifted = np.clip(from_axis + sign * alleles, 0, max_alleles[axis])
+            remaining = alleles - np.abs(shifted - from_axis)  # what the border stops goes to the other axis
+            other = np.clip(other_axis + turn * remaining, 0, max_alleles[1 - axis])
+            reached |= self._allelic(shifted, other) if axis == 0 else self._allelic(other, shifted)
+        return reached
 
     def _people_to_go(self, r: Whole, s: Whole) -> Whole:
         """Return how many people must change before the trend test is significant."""
@@ -196,36 +199,36 @@ class AssociationTest:
         self._halve(r, s, low, high, _FIRST)  # an upper bound, and mostly the answer
         low[:] = 0
         rows = np.flatnonzero(high > 1)
-        found = self._trend_ball(r[rows], s[rows], high[rows] - 1, tuple(product(_ORDERS, _ORDERS)))
-        high[rows[found]] -= 1
-        low[rows[~found]] = high[rows[~found]] - 1
+        reached = self._trend_ball(r[rows], s[rows], high[rows] - 1, tuple(product(_ORDERS, _ORDERS)))
+        high[rows[reached]] -= 1
+        low[rows[~reached]] = high[rows[~reached]] - 1
         self._halve(r, s, low, high, tuple(product(_ORDERS, _ORDERS)))
         return high
 
     def _halve(self, r: Whole, s: Whole, low: Whole, high: Whole, orders: OrderPairs) -> None:
         while (rows := np.flatnonzero(high - low > 1)).size:
             middle = (low[rows] + high[rows]) // 2
-            found = self._trend_ball(r[rows], s[rows], middle, orders)
-            high[rows[found]], low[rows[~found]] = middle[found], middle[~found]
+            reached = self._trend_ball(r[rows], s[rows], middle, orders)
+            high[rows[reached]], low[rows[~reached]] = middle[reached], middle[~reached]
 
     def _trend_ball(self, r: Whole, s: Whole, people: Whole, orders: OrderPairs) -> NDArray[np.bool_]:
         """Return whether some change of so many people makes the trend test significant."""
-        found = np.zeros(len(r), np.bool_)
-        left = np.arange(len(r))
-        for own, other in orders:
+        reached = np.zeros(len(r), np.bool_)
+        open_rows = np.arange(len(r))
+        for case_order, control_order in orders:
             for split in range(4):
-                k, cases, controls = people[left], r[left], s[left]
-                first, second = cases[:, own[0]], controls[:, other[0]]
-                share = (np.zeros_like(k), k, first, k - second)[split]
-                lowest = np.maximum(k - second - controls[:, other[1]], 0)
-                highest = np.minimum(k, first + cases[:, own[1]])
+                k, cases, controls = people[open_rows], r[open_rows], s[open_rows]
+                case_row, control_row = cases[:, case_order[0]], controls[:, control_order[0]]
+                share = (np.zeros_like(k), k, case_row, k - control_row)[split]
+                lowest = np.maximum(k - control_row - controls[:, control_order[1]], 0)
+                highest = np.minimum(k, case_row + cases[:, case_order[1]])
                 share = np.minimum(np.maximum(share, lowest), highest)
-                a, qa = _changed(cases, own, share)
-                b, qb = _changed(controls, other, k - share)
+                a, qa = _changed(cases, case_order, share)
+                b, qb = _changed(controls, control_order, k - share)
                 hit = self._trend(a, b, qa + qb)
-                found[left[hit]] = True
-                left = left[~hit]
-        return found
+                reached[open_rows[hit]] = True
+                open_rows = open_rows[~hit]
+        return reached
 
     # significant: the distance from the convex set, by a fixed public grid of half-spaces that hold it
 
@@ -268,10 +271,12 @@ def _slices(rows: int) -> list[slice]:
 def _changed(counts: Whole, order: tuple[int, int, int], people: Whole) -> tuple[Whole, Whole]:
     """Return allele counts and their squares after so many people changed, the worst genotype first."""
     worst, middle, best = order
-    first = np.minimum(people, counts[:, worst])
-    second = np.minimum(people - first, counts[:, middle])
-    alleles = counts[:, 1] + 2 * counts[:, 2] + first * (best - worst) + second * (best - middle)
-    squares = counts[:, 1] + 4 * counts[:, 2] + first * (best**2 - worst**2) + second * (best**2 - middle**2)
+    changed = np.minimum(people, counts[:, worst])
+    second = np.minimum(people - changed, counts[:, middle])
+    alleles = counts[:, 1] + 2 * counts[:, 2] + changed * (best - worst) + second * (best - middle)
+    squares = (
+        counts[:, 1] + 4 * counts[:, 2] + changed * (best**2 - worst**2) + second * (best**2 - middle**2)
+    )
     return alleles, squares
 
 
@@ -360,11 +365,11 @@ def _scores(source: GenotypeSource, test: AssociationTest, status: NDArray[np.in
 def _read_choice(sites: SiteList, places: Sequence[int], confidence: Fraction) -> AnswerTable:
     """Return the chosen SNPs, best first."""
     blank = (None,) * len(places)
-    named = [sites.label(place) if sites.names[place] == "." else sites.names[place] for place in places]
+    names = [sites.label(place) if sites.names[place] == "." else sites.names[place] for place in places]
     return AnswerTable(
         {
             "rank": tuple(range(1, len(places) + 1)),
-            "variant": tuple(named),
+            "variant": tuple(names),
             "chromosome": tuple(sites.chromosome[place] for place in places),
             "position": tuple(sites.position[place] for place in places),
         },
@@ -379,8 +384,8 @@ def _read_choice(sites: SiteList, places: Sequence[int], confidence: Fraction) -
 
 def read_status(cohort: Cohort) -> NDArray[np.int8]:
     """Return who is a case (1) and a control (0), -1 for neither; refuse unless all of it is public."""
-    given = cohort._phenotype  # noqa: SLF001 - the parts of a cohort
-    if given is None:
+    phenotype = cohort._phenotype  # noqa: SLF001 - the parts of a cohort
+    if phenotype is None:
         raise TacitError(
             "bad-parameter",
             "the cohort has no phenotype",
@@ -399,11 +404,11 @@ def read_status(cohort: Cohort) -> NDArray[np.int8]:
                 Say("protect the phenotypes instead of the genotypes"),
             ),
         )
-    listed = np.asarray([_case(one) for one in given], np.int8)
-    if not (listed == 1).any() or not (listed == 0).any():
+    statuses = np.asarray([_case(one) for one in phenotype], np.int8)
+    if not (statuses == 1).any() or not (statuses == 0).any():
         raise bad_parameter("phenotype", "1 for cases and 0 for controls, some of each", "other values",
                             fix=Code("phenotype=[1, 0, 0, 1]"))  # fmt: skip
-    return listed
+    return statuses
 
 
 def _case(value: object) -> int:

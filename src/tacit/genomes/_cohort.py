@@ -38,15 +38,15 @@ def _exact(value: Fraction | None) -> JSON:
     return None if value is None else str(value)
 
 
-def _read_exact(written: Any) -> Any:
+def _read_exact(document: Any) -> Any:
     """Read a number, or several, or none."""
-    if written is None:
+    if document is None:
         return None
-    return tuple(map(read_fraction, written)) if isinstance(written, list) else read_fraction(written)
+    return tuple(map(read_fraction, document)) if isinstance(document, list) else read_fraction(document)
 
 
 def _known_as(
-    kind: str, takes: frozenset[str] = ANY_TOTAL, **written: Callable[[Question[Any]], JSON]
+    kind: str, takes: frozenset[str] = ANY_TOTAL, **writers: Callable[[Question[Any]], JSON]
 ) -> WireForm:
     """Return the form of a question: its kind and its goal, with its arguments beside them.
 
@@ -57,15 +57,17 @@ def _known_as(
     """
 
     def write(question: Question[Any], goal: Goal) -> JSON:
-        given = {name: of(question) for name, of in written.items()}
-        return {"kind": kind, "goal": goal.to_json(), **question.arguments, **given}
+        arguments = {name: of(question) for name, of in writers.items()}
+        return {"kind": kind, "goal": goal.to_json(), **question.arguments, **arguments}
 
     def read(_dataset: object, request: Mapping[str, Any]) -> tuple[dict[str, Any], Goal] | None:
         if request.get("kind") != kind:
             return None
-        given = {name: value for name, value in request.items() if name not in {"kind", "goal"}}
-        exact = {name: _read_exact(given[name]) for name in ("clip", "threshold", "trait") if name in given}
-        return given | exact, Goal.from_json(request["goal"], takes)
+        arguments = {name: value for name, value in request.items() if name not in {"kind", "goal"}}
+        exact = {
+            name: _read_exact(arguments[name]) for name in ("clip", "threshold", "trait") if name in arguments
+        }
+        return arguments | exact, Goal.from_json(request["goal"], takes)
 
     return WireForm(write, read)
 
@@ -81,8 +83,8 @@ def _reference(question: Question[Any]) -> JSON:
 def _variants(question: Question[Any]) -> JSON:
     """Write the variants as their numbers."""
     cohort: Any = question.dataset
-    given = question.arguments["variants"]
-    return None if given is None else [int(place) + 1 for place in read_places(cohort, given)]
+    variants = question.arguments["variants"]
+    return None if variants is None else [int(place) + 1 for place in read_places(cohort, variants)]
 
 
 def _covariates(question: Question[Any]) -> JSON:
@@ -91,8 +93,8 @@ def _covariates(question: Question[Any]) -> JSON:
 
 
 def _trait(question: Question[Any]) -> JSON:
-    given = question.arguments["trait"]
-    return None if given is None else [str(rational("trait", one, zero=True, negative=True)) for one in given]
+    trait = question.arguments["trait"]
+    return None if trait is None else [str(rational("trait", one, zero=True, negative=True)) for one in trait]
 
 
 _REFERENCE = Argument(
@@ -390,14 +392,14 @@ class Cohort(Dataset):
         places: dict[str | None, int] = {name: place for place, name in enumerate(self.cluster_names)}
         codes = np.full(people, -1, np.int64)
         if self._labels is not None:
-            listed = [places.get(_label(label), -1) for label in list(self._labels)[:people]]
-            codes[: len(listed)] = listed
+            codes_listed = [places.get(_label(label), -1) for label in list(self._labels)[:people]]
+            codes[: len(codes_listed)] = codes_listed
         return codes
 
 
-def _label(given: object) -> str | None:
+def _label(label: object) -> str | None:
     """Return the label of a person as text; None where it has none. No label makes it fail."""
     try:
-        return str(given)
+        return str(label)
     except Exception:  # noqa: BLE001 - no value makes a paid release fail
         return None

@@ -72,8 +72,10 @@ def people_noise(cohort: Cohort, goal: Goal, *, clusters: bool = False) -> tuple
     """
     if (cohort.cluster_sizes if clusters else cohort.people) is not None:
         return None, Fraction(1)
-    moved = cohort.moved
-    noise = goal.part(_COUNT_SHARE).noise(l1=moved, l2_squared=moved, adjacency=cohort.adjacency)
+    people_moved = cohort.moved
+    noise = goal.part(_COUNT_SHARE).noise(
+        l1=people_moved, l2_squared=people_moved, adjacency=cohort.adjacency
+    )
     return noise, 1 - _COUNT_SHARE
 
 

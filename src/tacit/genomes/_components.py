@@ -58,17 +58,17 @@ class PrincipalComponents(AnswerTable):
 
     def to_json(self) -> JSON:
         """Return the components as JSON."""
-        held: dict[str, JSON] = {
+        document: dict[str, JSON] = {
             "shares": list(self.shares), "noise": self.noise, "agreement": list(self.agreement),
         }  # fmt: skip
-        return {**AnswerTable.to_json(self), **held}  # type: ignore[dict-item]
+        return {**AnswerTable.to_json(self), **document}  # type: ignore[dict-item]
 
     @classmethod
     def from_json(cls, document: Any) -> Self:
         """Read the components back; raises ``ValueError`` where they are none."""
-        read = super(PrincipalComponents, cls).from_json(document)
+        table = super(PrincipalComponents, cls).from_json(document)
         return replace(
-            read,
+            table,
             shares=tuple(float(one) for one in document["shares"]),
             noise=float(document["noise"]),
             agreement=tuple(float(one) for one in document["agreement"]),
@@ -119,12 +119,12 @@ class VariantProducts:
         The agreement is 1 minus the sum of (noise between two eigenvectors / gap of their eigenvalues)^2, to
         first order in the noise; the noise of the sums comes in by the product of the sums.
         """
-        wide = len(self.places)
+        size = len(self.places)
         sizes, _ = read_sizes(self.cohort, self.counting, (), noisy, confidence)
         people = max(1.0, float(sizes[0]))
         sums = np.asarray(noisy[-2], np.float64)
-        spread = np.zeros((wide, wide))
-        spread[np.triu_indices(wide)] = np.asarray(noisy[-1], np.float64)
+        spread = np.zeros((size, size))
+        spread[np.triu_indices(size)] = np.asarray(noisy[-1], np.float64)
         spread = spread + np.triu(spread, 1).T - np.outer(sums, sums) / people
         levels, vectors = np.linalg.eigh(spread)
         levels, vectors = levels[::-1], vectors[:, ::-1]
@@ -134,9 +134,9 @@ class VariantProducts:
         vectors = vectors[:, : self.wanted]
         vectors = vectors * np.where(vectors[np.abs(vectors).argmax(axis=0), range(self.wanted)] < 0, -1, 1)
         noise = 2 * math.sqrt(pair) + math.sqrt(mean * along.sum())
-        whole = max(float(np.trace(spread)), 1.0)
-        shares = tuple(float(one) for one in np.clip(levels[: self.wanted] / whole, 0, 1))
-        alone = min(1.0, noise * math.sqrt(wide) / whole)
+        total_spread = max(float(np.trace(spread)), 1.0)
+        shares = tuple(float(one) for one in np.clip(levels[: self.wanted] / total_spread, 0, 1))
+        noise_share = min(1.0, noise * math.sqrt(size) / total_spread)
         middle = self.centres.middle[0] / self.centres.grid + sums / people / self.centres.grid
         keys = {
             name: tuple(column[i] for i in self.places) for name, column in site_keys(self.cohort).items()
@@ -152,21 +152,21 @@ class VariantProducts:
             {
                 "centre": "copies to subtract from a person's calls before you multiply with the loadings",
                 **{
-                    name: _note(share, alone, near)
+                    name: _note(share, noise_share, near)
                     for name, share, near in zip(names, shares, agreement, strict=True)
                 },
             },
             shares=shares,
-            noise=alone,
+            noise=noise_share,
             agreement=agreement,
         )
 
 
-def _agreement(levels: NDArray[np.float64], place: int, noise_squared: NDArray[np.float64]) -> float:
-    gaps = np.delete(levels, place) - levels[place]
+def _agreement(levels: NDArray[np.float64], component: int, noise_squared: NDArray[np.float64]) -> float:
+    gaps = np.delete(levels, component) - levels[component]
     with np.errstate(divide="ignore"):
-        lost = float((np.delete(noise_squared, place) / gaps**2).sum())
-    return max(0.0, 1.0 - lost) if levels[place] > 0 else 0.0
+        lost = float((np.delete(noise_squared, component) / gaps**2).sum())
+    return max(0.0, 1.0 - lost) if levels[component] > 0 else 0.0
 
 
 def _note(share: float, noise: float, agreement: float) -> str:
@@ -179,7 +179,7 @@ def _note(share: float, noise: float, agreement: float) -> str:
     return text + f"; squared cosine with the component of the exact data about {agreement:.3f}"
 
 
-def product_sensitivity(clip_squared: int, largest: int, variants: int, moved: int) -> tuple[int, int]:
+def product_sensitivity(clip_squared: int, largest: int, variants: int, people: int) -> tuple[int, int]:
     """Return how far one person moves the products of all pairs: L1, and squared L2.
 
     ``largest`` bounds a single number of a person. docs/proofs/genomes.md, section 6.
@@ -190,7 +190,7 @@ def product_sensitivity(clip_squared: int, largest: int, variants: int, moved: i
     (10, 10)
     """
     fourth = min(largest**2, clip_squared) * clip_squared
-    return moved * ((variants + 1) * clip_squared // 2), moved * ((clip_squared**2 + fourth) // 2)
+    return people * ((variants + 1) * clip_squared // 2), people * ((clip_squared**2 + fourth) // 2)
 
 
 def draft_components(
@@ -204,19 +204,19 @@ def draft_components(
     """
     check_unit(cohort, "principal components")
     places = read_places(cohort, variants)
-    wide = len(places)
-    Integer(1, wide, f"there are {wide:,} variants", instead=wide).read("k", k)
+    size = len(places)
+    Integer(1, size, f"there are {size:,} variants", instead=size).read("k", k)
     centres = read_centres(cohort, (), reference, clip, places)
-    moved, adjacency = cohort.moved, cohort.adjacency
+    people_moved, adjacency = cohort.moved, cohort.adjacency
     counting, share = people_noise(cohort, goal)
     mean_share = MEAN_SHARE[reference is not None]
     adding = goal.part(mean_share).noise(
-        l1=math.isqrt(centres.clip_squared * wide) * moved,
-        l2_squared=centres.clip_squared * moved**2,
+        l1=math.isqrt(centres.clip_squared * size) * people_moved,
+        l2_squared=centres.clip_squared * people_moved**2,
         adjacency=adjacency,
     )
     largest = int(np.maximum(np.abs(centres.middle), np.abs(2 * centres.grid - centres.middle)).max())
-    l1, l2_squared = product_sensitivity(centres.clip_squared, largest, wide, moved)
+    l1, l2_squared = product_sensitivity(centres.clip_squared, largest, size, people_moved)
     pairing = goal.part(share - mean_share).noise(l1=l1, l2_squared=l2_squared, adjacency=adjacency)
     pairs = VariantProducts(cohort, centres, places, k, counting, adding, pairing)
     return draft_sums(
@@ -227,7 +227,7 @@ def draft_components(
             "places": hashlib.sha256(places.astype("<i8").tobytes()).hexdigest(),
             "grid": centres.grid, "centres": centres.digest, "clip_squared": centres.clip_squared,
         },
-        words=f"{k} principal components of {wide:,} variants", summed=pairs.summed, reading=pairs.read,
+        words=f"{k} principal components of {size:,} variants", summed=pairs.summed, reading=pairs.read,
         forecast=lambda: _forecast(pairs), facts=lambda: _facts(pairs),
     )  # fmt: skip
 
@@ -245,18 +245,19 @@ def read_places(cohort: Cohort, variants: Sequence[object] | None) -> NDArray[np
                 fix=Set(variants=list(range(1, sites + 1, -(-sites // MOST_VARIANTS)))[:5]),
             )
         return np.arange(sites)
-    known = {name: place for place, name in enumerate(cohort.sites.names) if name != "."}
-    found = []
-    for one in [variants] if isinstance(variants, str) else variants:
-        whole = isinstance(one, int | np.integer) and not isinstance(one, bool)
-        place = int(one) - 1 if whole else known.get(str(one), -1)  # type: ignore[call-overload]
-        if not 0 <= place < sites:
+    indices = {name: index for index, name in enumerate(cohort.sites.names) if name != "."}
+    selected = []
+    for variant in [variants] if isinstance(variants, str) else variants:
+        is_number = isinstance(variant, int | np.integer) and not isinstance(variant, bool)
+        index = int(variant) - 1 if is_number else indices.get(str(variant), -1)  # type: ignore[call-overload]
+        if not 0 <= index < sites:
             raise bad_parameter(
-                "variants", f"names of the site list, or numbers from 1 to {sites:,}", one,
-                fix=Choose(tuple(known), given=str(one)) if known and not whole else Set(variants=[1, 2, 3]),
+                "variants", f"names of the site list, or numbers from 1 to {sites:,}", variant,
+                fix=Choose(tuple(indices), given=str(variant))
+                if indices and not is_number else Set(variants=[1, 2, 3]),
             )  # fmt: skip
-        found.append(place)
-    distinct = Listed("variants", "[1, 2, 3]", most=MOST_VARIANTS, different=True).read("variants", found)
+        selected.append(index)
+    distinct = Listed("variants", "[1, 2, 3]", most=MOST_VARIANTS, different=True).read("variants", selected)
     return np.array(sorted(distinct), np.int64)
 
 
@@ -269,17 +270,17 @@ def _expected(pairs: VariantProducts) -> float:
 def _forecast(pairs: VariantProducts) -> list[Forecast]:
     """Say below which share of the variance a component is lost in the noise."""
     noise = 2 * math.sqrt(pairs.pairing.variance * len(pairs.places)) / max(_expected(pairs), 1.0)
-    what = "loadings of the variants on each component"
+    words = "loadings of the variants on each component"
     if pairs.cohort.people is None:
         people = noise / 0.02
         note = f"with {people:,.0f} people, a component that explains less than 2 % of the variance is lost"
-    elif (alone := noise / max(1, pairs.cohort.people)) > 0.2:
+    elif (noise_share := noise / max(1, pairs.cohort.people)) > 0.2:
         note = "too few people, or too small a cost: the components will be noise"
     else:
-        lost = f"less than about {percent(alone, 2)} of the variance"
+        lost = f"less than about {percent(noise_share, 2)} of the variance"
         note = f"a component that explains {lost} is lost in the noise"
     caution = "" if pairs.centres.grid > 1 else "without a public reference the means add noise to this"
-    return [Forecast("component", what, pairs.pairing.describe(), None, note, caution=caution)]
+    return [Forecast("component", words, pairs.pairing.describe(), None, note, caution=caution)]
 
 
 def _facts(pairs: VariantProducts) -> list[tuple[str, str]]:

@@ -107,37 +107,41 @@ def genotypes(
     clusters, phenotype = _kept("clusters", clusters), _kept("phenotype", phenotype)
     names = _read_names(clusters, cluster_names)
     total, sizes = _read_people(people, names)
-    known = total is not None or protected == "phenotype"
+    is_public = total is not None or protected == "phenotype"
     with fixes_of("tc.genotypes"):
         identity = read_identity(
-            name=name, version=version, unit=protected, adjacency="replace" if known else "add/remove"
+            name=name, version=version, unit=protected, adjacency="replace" if is_public else "add/remove"
         )
     if protected == "phenotype":
         _check_phenotype(phenotype, status)
-    opened = open_genotypes(source, None if variants is None else read_sites(variants))
-    if known:
-        total = opened.people() if total is None else total
-        _check_people(total, opened.people(), "the source has {:,} people")
-        for what, given in (("clusters", clusters), ("phenotype", phenotype), ("covariates", covariates)):
-            for column in given.values() if isinstance(given, Mapping) else (given,):
+    reader = open_genotypes(source, None if variants is None else read_sites(variants))
+    if is_public:
+        total = reader.people() if total is None else total
+        _check_people(total, reader.people(), "the source has {:,} people")
+        for parameter, columns in (
+            ("clusters", clusters),
+            ("phenotype", phenotype),
+            ("covariates", covariates),
+        ):
+            for column in columns.values() if isinstance(columns, Mapping) else (columns,):
                 if hasattr(column, "__len__"):
-                    _check_people(total, len(column), what + " has {:,} entries")
+                    _check_people(total, len(column), parameter + " has {:,} entries")
         _check_sizes(clusters, names, sizes)
     store = open_books(ledger, identity.name, source)
     cohort = Cohort(
-        identity, store, opened.sites, total, names, sizes, status, opened, clusters, phenotype, covariates
+        identity, store, reader.sites, total, names, sizes, status, reader, clusters, phenotype, covariates
     )
     with fixes_of("tc.genotypes"):
         open_account(identity, budget, store, parent=parent, places=source_places(source))
     return cohort
 
 
-def _kept(what: str, values: Any) -> Any:
+def _kept(parameter: str, values: Any) -> Any:
     """Return values that can be read again: every release reads them, and a generator is empty then."""
     return (
         values
         if values is None or hasattr(values, "__len__")
-        else Listed("values, one for each person", "[0, 1, 1]").read(what, values)
+        else Listed("values, one for each person", "[0, 1, 1]").read(parameter, values)
     )
 
 
@@ -164,9 +168,9 @@ def _check_phenotype(phenotype: object, status: str) -> None:
         )
 
 
-def _read_names(clusters: object, given: Sequence[str] | None) -> tuple[str, ...]:
+def _read_names(clusters: object, cluster_names: Sequence[str] | None) -> tuple[str, ...]:
     """Read the public names of the clusters."""
-    if (clusters is None) != (given is None):
+    if (clusters is None) != (cluster_names is None):
         raise TacitError(
             "bad-parameter",
             "clusters and cluster_names belong together",
@@ -174,9 +178,9 @@ def _read_names(clusters: object, given: Sequence[str] | None) -> tuple[str, ...
             "without the list, a label that only one person has would show that this person is there",
             fix=Set(cluster_names=["north", "south"]),
         )
-    if given is None:
+    if cluster_names is None:
         return ()
-    names = [str(name) for name in _NAMES.read("cluster_names", given)]
+    names = [str(name) for name in _NAMES.read("cluster_names", cluster_names)]
     return tuple(_NAMES.read("cluster_names", names))
 
 
@@ -194,20 +198,20 @@ def _read_people(people: object, names: tuple[str, ...]) -> tuple[int | None, tu
     return sum(sizes.values()), tuple(sizes[name] for name in names)
 
 
-def _check_people(declared: int, found: int, words: str, cluster: str = "") -> None:
+def _check_people(declared: int, counted_people: int, words: str, cluster: str = "") -> None:
     """Refuse public numbers that do not agree; nothing here is private."""
-    if declared != found:
+    if declared != counted_people:
         must_be = "the public number of people" + (f" in {cluster}" if cluster else "")
-        fix = Set(people={cluster: found} if cluster else found)
-        raise bad_parameter("people", must_be, declared, why=words.format(found), fix=fix)
+        fix = Set(people={cluster: counted_people} if cluster else counted_people)
+        raise bad_parameter("people", must_be, declared, why=words.format(counted_people), fix=fix)
 
 
 def _check_sizes(clusters: object, names: tuple[str, ...], sizes: tuple[int, ...] | None) -> None:
     if sizes is None:
         return
-    listed = [str(one) for one in clusters]  # type: ignore[attr-defined]
+    labels = [str(one) for one in clusters]  # type: ignore[attr-defined]
     for name, size in zip(names, sizes, strict=True):
-        _check_people(size, listed.count(name), "clusters has {:,} of them", name)
+        _check_people(size, labels.count(name), "clusters has {:,} of them", name)
 
 
 _PEOPLE, _VARIANTS = 2_000, 60
@@ -231,9 +235,9 @@ def example_cohort(
     steps = _uniform(4 * _VARIANTS + 2 * _PEOPLE * _VARIANTS)
     reference = 0.05 + 0.45 * steps[:_VARIANTS]
     drift = 0.24 * (steps[_VARIANTS : 3 * _VARIANTS].reshape(2, -1) - 0.5) * np.sqrt(reference)
-    own = np.clip(reference + drift, 0.01, 0.99)
+    frequencies = np.clip(reference + drift, 0.01, 0.99)
     labels = ["north" if i % 5 < 3 else "south" for i in range(_PEOPLE)]
-    chance = own[[("north", "south").index(label) for label in labels]]
+    chance = frequencies[[("north", "south").index(label) for label in labels]]
     draws = steps[4 * _VARIANTS :].reshape(2, _PEOPLE, _VARIANTS)
     calls = (draws < chance).sum(axis=0).astype(np.int8)
     calls[(draws[0] * 1_000 % 1) < 0.01] = -1

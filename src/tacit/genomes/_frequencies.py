@@ -56,9 +56,9 @@ class AlleleFrequencies(AnswerTable):
     @classmethod
     def from_json(cls, document: Any) -> Self:
         """Read the frequencies back; raises ``ValueError`` where they are none."""
-        read = super(AlleleFrequencies, cls).from_json(document)
+        table = super(AlleleFrequencies, cls).from_json(document)
         spent = tuple((str(name), float(value)) for name, value in document["spent"].items())
-        return replace(read, spent=spent)
+        return replace(table, spent=spent)
 
     def to_vcf(self, path: str | Path | None = None) -> str:
         """Return the frequencies as VCF text, and write it to a file if a path is given.
@@ -88,15 +88,15 @@ class AlleleFrequencies(AnswerTable):
         level = f"{100 * self.confidence:g} %"
         clusters = list(dict.fromkeys(self.keys.get("cluster", (None,))))
         spent = [(f"AF_{name.upper()}", value) for name, value in self.spent]
-        tags = ["AF" if one is None else f"AF_{_tag(str(one))}" for one in clusters]
+        tags = ["AF" if cluster is None else f"AF_{_tag(str(cluster))}" for cluster in clusters]
         every = [tag + end for tag in tags for end in ("", "_LOW", "_HIGH")] + [tag for tag, _ in spent]
         if len(set(every)) < len(every):  # clusters such as a b and a_b, a and a_LOW, or RHO
             tags = [f"{tag}_{number}" for number, tag in enumerate(tags, 1)]
         lines = ["##fileformat=VCFv4.3", "##source=Tacit, differentially private frequencies"]
-        chromosomes = dict.fromkeys(_cell(one) for one in self.keys["chromosome"])
-        lines += [f"##contig=<ID={one}>" for one in chromosomes]
-        for tag, one in zip(tags, clusters, strict=True):
-            whom = "" if one is None else f" in {_quoted(str(one))}"
+        chromosomes = dict.fromkeys(_cell(cluster) for cluster in self.keys["chromosome"])
+        lines += [f"##contig=<ID={cluster}>" for cluster in chromosomes]
+        for tag, cluster in zip(tags, clusters, strict=True):
+            whom = "" if cluster is None else f" in {_quoted(str(cluster))}"
             lines += [
                 f'##INFO=<ID={tag},Number=A,Type=Float,Description="Noisy allele frequency{whom}">',
                 f'##INFO=<ID={tag}_LOW,Number=A,Type=Float,Description="Low end, {level} for the noise">',
@@ -112,7 +112,7 @@ class AlleleFrequencies(AnswerTable):
     def _records(self, tags: list[str], spent: list[str]) -> list[str]:
         """Return the line of each variant; the clusters of a variant stand beside each other."""
         cells, names = self.columns["frequency"], ("chromosome", "position", "id", "ref", "alt")
-        found = []
+        records = []
         for start in range(0, len(self), len(tags)):
             info = []
             for i, tag in enumerate(tags, start):
@@ -120,9 +120,9 @@ class AlleleFrequencies(AnswerTable):
                     (tag, f"{tag}_LOW", f"{tag}_HIGH"), (cells.value, cells.low, cells.high), strict=True
                 )
                 info += [f"{name}={_number(values[i])}" for name, values in ends]
-            place = [_cell(self.keys[name][start]) for name in names]
-            found.append("\t".join([*place, ".", ".", ";".join([*info, *spent])]))
-        return found
+            site = [_cell(self.keys[name][start]) for name in names]
+            records.append("\t".join([*site, ".", ".", ";".join([*info, *spent])]))
+        return records
 
     def figures(self, what: Any = None) -> tuple[Figure, ...]:
         """Return the frequencies in the order of the variants, with their intervals; a colour per cluster."""
@@ -160,17 +160,19 @@ def frequency_figure(table: AlleleFrequencies) -> Figure:
     cells = table.columns["frequency"]
     labels = [str(one) for one in table.keys.get("cluster", ("",) * len(table))]
     clusters = list(dict.fromkeys(labels))
-    most = min(_MOST, len(table) // max(1, len(clusters)))
+    max_variants = min(_MOST, len(table) // max(1, len(clusters)))
     series = []
     for number, cluster in enumerate(clusters[:MOST_SERIES]):
-        own = [i for i, label in enumerate(labels) if label == cluster][:most]
-        at = [place + 0.3 * (number - (len(clusters) - 1) / 2) for place in range(1, len(own) + 1)]
-        ends = ((part[i] for i in own) for part in (cells.value, cells.low, cells.high))
+        rows = [i for i, label in enumerate(labels) if label == cluster][:max_variants]
+        at = [place + 0.3 * (number - (len(clusters) - 1) / 2) for place in range(1, len(rows) + 1)]
+        ends = ((part[i] for i in rows) for part in (cells.value, cells.low, cells.high))
         series.append(ChartSeries.of("points", at, ends, label=cluster, colour=number))
     top = min(1.0, 1.15 * max((high or 0 for high in cells.high), default=1.0))
     legend = "cluster" if clusters != [""] else ""
-    x, y = ChartAxis("variant", ends=(0.0, most + 1.0)), ChartAxis("frequency", ends=(0.0, top))
-    more = "" if most * max(1, len(clusters)) == len(table) else f" of the first {most} variants"
+    x, y = ChartAxis("variant", ends=(0.0, max_variants + 1.0)), ChartAxis("frequency", ends=(0.0, top))
+    more = (
+        "" if max_variants * max(1, len(clusters)) == len(table) else f" of the first {max_variants} variants"
+    )
     chart = Chart(tuple(series), x, y, legend=legend)
     return Figure(f"allele frequencies{more}", (chart,), (interval_words(table),))
 
@@ -217,13 +219,13 @@ def read_frequencies(allele: AlleleSums, noisy: Sequence[Any], confidence: Fract
     others = int(allele.counting is not None) + int(allele.calls)
     half = allele.adding.half_width(1 - miss * (1 - _SMALL * others)) / centres.grid
     sizes, spread = read_sizes(allele.cohort, allele.counting, allele.clusters, noisy, 1 - miss * _SMALL)
-    called, wide = sizes[:, None], np.full_like(sums[:, 0], spread)
+    calls, calls_half = sizes[:, None], np.full_like(sums[:, 0], spread)
     if allele.calls:
         lost = allele.adding.half_width(1 - miss * _SMALL) / centres.grid
-        called, wide = called - sums[:, 1], wide + lost
+        calls, calls_half = calls - sums[:, 1], calls_half + lost
     middle = centres.middle / (2 * centres.grid)
-    low, high = _hull(sums[:, 0], half, called, wide)
-    value = middle + sums[:, 0] / (2 * np.maximum(called, 1))
+    low, high = _hull(sums[:, 0], half, calls, calls_half)
+    value = middle + sums[:, 0] / (2 * np.maximum(calls, 1))
     cut = [np.clip(part, 0, 1).T.ravel() for part in (value, middle + low / 2, middle + high / 2)]
     notes = {"frequency": _note(allele)} if _note(allele) else {}
     hidden = hidden_groups(sizes, allele.counting, len(allele.cohort.sites))
@@ -247,12 +249,12 @@ def _note(allele: AlleleSums) -> str:
 
 
 def _hull(
-    sums: NDArray[np.float64], half: float, called: NDArray[np.float64], wide: NDArray[np.float64]
+    sums: NDArray[np.float64], half: float, calls: NDArray[np.float64], calls_half: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the ends of S/n over S within half, and n within wide, of what was released; n >= 1."""
-    least, most = np.maximum(called - wide, 1), np.maximum(called + wide, 1)
+    fewest, largest = np.maximum(calls - calls_half, 1), np.maximum(calls + calls_half, 1)
     below, above = sums - half, sums + half
-    return below / np.where(below < 0, least, most), above / np.where(above < 0, most, least)
+    return below / np.where(below < 0, fewest, largest), above / np.where(above < 0, largest, fewest)
 
 
 def read_sizes(
@@ -365,11 +367,11 @@ def draft_frequencies(
     check_unit(cohort, "allele frequencies")
     clusters = read_by(cohort, by)
     centres = read_centres(cohort, clusters, reference, clip)
-    moved, sites = cohort.moved, len(cohort.sites)
+    people_moved, sites = cohort.moved, len(cohort.sites)
     counting, share = people_noise(cohort, goal, clusters=bool(clusters))
     adding = goal.part(share).noise(
-        l1=math.isqrt(centres.clip_squared * sites) * moved,
-        l2_squared=centres.clip_squared * moved**2,
+        l1=math.isqrt(centres.clip_squared * sites) * people_moved,
+        l2_squared=centres.clip_squared * people_moved**2,
         adjacency=cohort.adjacency,
     )
     spent = tuple((name, float(value)) for name, value in goal.promised.items())
@@ -421,17 +423,17 @@ def read_centres(
     if reference is None:
         _NO_CLIP.read("clip", None if clip is None else float(clip))
         return Centres(1, np.ones((max(1, len(clusters)), sites), np.int64), sites, clips=False)
-    given: dict[str, object]
+    references: dict[str, object]
     if isinstance(reference, Mapping):
         if set(reference) != set(clusters) or not clusters:
             raise bad_parameter("reference", "a column for each cluster, of frequencies by cluster",
                                 sorted(map(str, reference)),
                                 fix=Set(reference=dict.fromkeys(clusters or ("north", "south"), "frequency")),
                                 )  # fmt: skip
-        given = {name: reference[name] for name in clusters}
+        references = {name: reference[name] for name in clusters}
     else:
-        given = dict.fromkeys(clusters or ("",), reference)
-    shares = np.array([_shares(cohort, one) for one in given.values()])[:, used]
+        references = dict.fromkeys(clusters or ("",), reference)
+    shares = np.array([_shares(cohort, one) for one in references.values()])[:, used]
     middle = np.floor(2 * GRID * shares + 0.5).astype(np.int64)
     furthest = np.maximum(middle, 2 * GRID - middle)
     worst = int((furthest**2).sum(axis=1).max())

@@ -108,11 +108,11 @@ class GenotypeSource(ABC):
         """Return the counts of several groups of people at once: group, variant, then as `table_counts`."""
         packed_masks = [pack_mask(mask) for mask in masks]
         sizes = np.array([int(mask.sum()) for mask in masks], np.int64)
-        found = np.zeros((len(masks), len(self.sites), 4), np.int64)
-        found[:, :, 3] = sizes[:, None]
+        tables = np.zeros((len(masks), len(self.sites), 4), np.int64)
+        tables[:, :, 3] = sizes[:, None]
         for block in self.blocks():
-            found[:, block.places] = count_copies(block.packed, packed_masks, sizes)
-        return found
+            tables[:, block.places] = count_copies(block.packed, packed_masks, sizes)
+        return tables
 
 
 def padded(people: int) -> int:
@@ -143,8 +143,8 @@ def pack(genotypes: NDArray[np.int8]) -> NDArray[np.uint8]:
 
 def unpack(packed: NDArray[np.uint8], people: int) -> NDArray[np.int8]:
     """Return variants x people: 0, 1, 2, or -1 for a missing call."""
-    whole: NDArray[np.int8] = _GENOTYPES[packed].reshape(len(packed), -1)
-    return whole[:, :people]
+    genotypes: NDArray[np.int8] = _GENOTYPES[packed].reshape(len(packed), -1)
+    return genotypes[:, :people]
 
 
 def pack_mask(mask: NDArray[np.bool_]) -> NDArray[np.uint64]:
@@ -164,12 +164,12 @@ def count_copies(
     none = low & high
     high ^= none  # one copy
     low ^= none  # missing
-    found = np.empty((len(masks), len(packed), 4), np.int64)
+    counts = np.empty((len(masks), len(packed), 4), np.int64)
     for group, (mask, size) in enumerate(zip(masks, sizes, strict=True)):
         for column, plane in ((0, none), (1, high), (3, low)):
-            found[group, :, column] = np.bitwise_count(plane & mask).sum(axis=1, dtype=np.int64)
-        found[group, :, 2] = size - found[group, :, 0] - found[group, :, 1] - found[group, :, 3]
-    return found
+            counts[group, :, column] = np.bitwise_count(plane & mask).sum(axis=1, dtype=np.int64)
+        counts[group, :, 2] = size - counts[group, :, 0] - counts[group, :, 1] - counts[group, :, 3]
+    return counts
 
 
 class ArrayGenotypes(GenotypeSource):
@@ -203,12 +203,12 @@ class ArrayGenotypes(GenotypeSource):
         people = self.people()
         step = min(self.rows_at_once(people, size), 256)
         for start in range(0, len(self.sites), step):
-            held = self._array[:, start : start + step]
-            held = held.toarray() if hasattr(held, "toarray") else held  # scipy.sparse
-            if np.ma.isMaskedArray(held):
-                number = held.dtype.kind in "biuf"
-                held = np.ma.filled(held.astype(np.float64 if number else object), np.nan)
-            part = as_genotypes(np.asarray(held))
+            columns = self._array[:, start : start + step]
+            columns = columns.toarray() if hasattr(columns, "toarray") else columns  # scipy.sparse
+            if np.ma.isMaskedArray(columns):
+                number = columns.dtype.kind in "biuf"
+                columns = np.ma.filled(columns.astype(np.float64 if number else object), np.nan)
+            part = as_genotypes(np.asarray(columns))
             yield GenotypeBlock(np.arange(start, start + part.shape[1]), pack(part.T), people)
 
 
@@ -222,12 +222,12 @@ def as_genotypes(values: NDArray[Any]) -> NDArray[np.int8]:
     """
     if values.dtype == np.int8:
         return np.where((values < 0) | (values > 2), np.int8(MISSING), values)
-    found = np.full(values.shape, MISSING, np.int8)
+    genotypes = np.full(values.shape, MISSING, np.int8)
     if values.dtype.kind not in "biuf":
         values = _as_numbers(values)
     for copies in (0, 1, 2):
-        found[values == copies] = copies
-    return found
+        genotypes[values == copies] = copies
+    return genotypes
 
 
 def _as_numbers(values: NDArray[Any]) -> NDArray[np.float64]:

@@ -48,10 +48,10 @@ def draft_hardy_weinberg(cohort: Cohort, goal: Goal) -> Draft[AnswerTable]:
     docs/proofs/genomes.md, section 4.
     """
     check_unit(cohort, "Hardy-Weinberg tests")
-    moved, sites, size = cohort.moved, len(cohort.sites), cohort.people
+    people_moved, sites, size = cohort.moved, len(cohort.sites), cohort.people
     counting, share = people_noise(cohort, goal)
     adding = goal.part(share).noise(
-        l1=_L1[moved] * sites, l2_squared=_SQUARE[moved] * sites, adjacency=cohort.adjacency
+        l1=_L1[people_moved] * sites, l2_squared=_SQUARE[people_moved] * sites, adjacency=cohort.adjacency
     )
 
     def summed(groups: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
@@ -90,18 +90,18 @@ def _read_test(
     """
     sums = np.asarray(noisy[-1], np.float64)
     sizes, _ = read_sizes(cohort, counting, (), noisy, level)
-    alleles, both, lost = sums[0] / 2, sums[1], sums[2] / 2
+    alleles, heterozygotes, lost = sums[0] / 2, sums[1], sums[2] / 2
     calls = np.maximum(sizes[0] - lost, 1)
     spread = math.sqrt(adding.variance) / 2  # of alleles, of heterozygotes, of missing calls
-    known = 0.0 if counting is None else counting.variance
+    counting_variance = 0.0 if counting is None else counting.variance
     mean = np.clip(alleles / calls, -1, 1)
     p = (1 + mean) / 2
-    z = both / 2 + (alleles**2 - spread**2) / (2 * calls)
-    noise = spread**2 * (1 + mean**2) + (spread**2 + known) * mean**4 / 4
+    z = heterozygotes / 2 + (alleles**2 - spread**2) / (2 * calls)
+    noise = spread**2 * (1 + mean**2) + (spread**2 + counting_variance) * mean**4 / 4
     square = z**2 / (4 * calls * (p * (1 - p)) ** 2 + noise)
     chance = np.array([math.erfc(math.sqrt(one / 2)) for one in square.tolist()])
     half = adding.half_width(level) / 2 / calls
-    shares = np.clip((both / calls + 1) / 2, 0, 1)
+    shares = np.clip((heterozygotes / calls + 1) / 2, 0, 1)
     ends = np.clip(shares - half, 0, 1), np.clip(shares + half, 0, 1)
     hidden = hidden_groups(sizes, counting, len(cohort.sites))
     return AnswerTable(
@@ -135,9 +135,13 @@ def draft_missingness(cohort: Cohort, goal: Goal, clip: Fraction | None) -> Draf
     if clip is not None and (limit := math.floor(GRID**2 * clip)) < GRID**2 * sites:
         grid, squared = GRID, max(1, limit)
     counting, share = people_noise(cohort, goal)
-    both = 1 if grid == 1 else cohort.moved  # the calls of two people are 0 or more, so their squares add up
+    squares_moved = (
+        1 if grid == 1 else cohort.moved
+    )  # the calls of two people are 0 or more, so their squares add up
     adding = goal.part(share).noise(
-        l1=math.isqrt(squared * sites) * both, l2_squared=squared * both, adjacency=cohort.adjacency
+        l1=math.isqrt(squared * sites) * squares_moved,
+        l2_squared=squared * squares_moved,
+        adjacency=cohort.adjacency,
     )
 
     def summed(groups: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
@@ -152,8 +156,8 @@ def draft_missingness(cohort: Cohort, goal: Goal, clip: Fraction | None) -> Draf
         sums = np.asarray(noisy[-1], np.float64) / grid
         half = adding.half_width(1 - miss * part) / grid
         sizes, spread = read_sizes(cohort, counting, (), noisy, 1 - miss / 10)
-        least, most = max(1.0, sizes[0] - spread), max(1.0, sizes[0] + spread)
-        low, high = (sums - half) / most, (sums + half) / least
+        fewest, largest = max(1.0, sizes[0] - spread), max(1.0, sizes[0] + spread)
+        low, high = (sums - half) / largest, (sums + half) / fewest
         shares = [np.clip(one, 0, 1).tolist() for one in (sums / max(1.0, sizes[0]), low, high)]
         clipped = {"missing": "people above the limit count less"} if grid > 1 else {}
         cells = without_hidden(Cells(*map(tuple, shares)), hidden_groups(sizes, counting, sites))

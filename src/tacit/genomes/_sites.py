@@ -80,10 +80,10 @@ class SiteList:
 
     def places(self) -> dict[tuple[str, int], list[int]]:
         """Return the variants at each chromosome (without "chr") and position."""
-        found: dict[tuple[str, int], list[int]] = {}
-        for place, where in enumerate(zip(self.chromosome, self.position, strict=True)):
-            found.setdefault((plain_chromosome(where[0]), where[1]), []).append(place)
-        return found
+        variants: dict[tuple[str, int], list[int]] = {}
+        for index, site in enumerate(zip(self.chromosome, self.position, strict=True)):
+            variants.setdefault((plain_chromosome(site[0]), site[1]), []).append(index)
+        return variants
 
 
 def plain_chromosome(name: str) -> str:
@@ -97,11 +97,11 @@ def plain_chromosome(name: str) -> str:
     return name[3:] if name[:3].lower() == "chr" else name
 
 
-def read_sites(given: object) -> SiteList:
+def read_sites(variants: object) -> SiteList:
     """Read a public table of variants: columns by name, a data frame, or a CSV or TSV file."""
-    if isinstance(given, SiteList):
-        return given
-    columns = _columns_of(given)
+    if isinstance(variants, SiteList):
+        return variants
+    columns = _columns_of(variants)
     missing = next((name for name in _COLUMNS if name not in columns), None)
     if missing is not None:
         has = f"; the table has {', '.join(map(str, columns))}" if columns else ""
@@ -115,7 +115,7 @@ def read_sites(given: object) -> SiteList:
     if len(lengths) != 1 or lengths == {0}:
         raise _wrong_table("columns of one length, at least 1", lengths)
     names = columns.get("id", ["."] * lengths.pop())
-    read = SiteList(
+    sites = SiteList(
         tuple(_text("chromosome", one) for one in columns["chromosome"]),
         tuple(_position(one) for one in columns["position"]),
         tuple(_allele("ref", one) for one in columns["ref"]),
@@ -127,40 +127,40 @@ def read_sites(given: object) -> SiteList:
             if name not in {*_COLUMNS, "id"} and (numbers := _numbers(values)) is not None
         },
     )
-    check_unique(read)
-    return read
+    check_unique(sites)
+    return sites
 
 
 def check_unique(sites: SiteList) -> None:
     """Refuse a list that has a variant twice."""
-    seen: set[tuple[str, int, str, str]] = set()
-    for place in range(len(sites)):
-        one = (plain_chromosome(sites.chromosome[place]), sites.position[place],
-               sites.ref[place], sites.alt[place])  # fmt: skip
-        if one in seen:
+    variants: set[tuple[str, int, str, str]] = set()
+    for index in range(len(sites)):
+        variant = (plain_chromosome(sites.chromosome[index]), sites.position[index],
+               sites.ref[index], sites.alt[index])  # fmt: skip
+        if variant in variants:
             raise TacitError(
                 "sites-differ",
-                f"the site list has {sites.label(place)} twice",
+                f"the site list has {sites.label(index)} twice",
                 why="each variant is counted once",
                 fix=Say("remove one of the two lines"),
             )
-        seen.add(one)
+        variants.add(variant)
 
 
-def _columns_of(given: Any) -> dict[str, Sequence[object]]:
+def _columns_of(table: Any) -> dict[str, Sequence[object]]:
     """Return the columns of a mapping, a data frame, an Arrow table or a text file."""
-    if isinstance(given, str | os.PathLike):
-        return _columns_of_file(Path(given))
-    if isinstance(given, Mapping):
-        return {str(name): list(values) for name, values in given.items()}
+    if isinstance(table, str | os.PathLike):
+        return _columns_of_file(Path(table))
+    if isinstance(table, Mapping):
+        return {str(name): list(values) for name, values in table.items()}
     for method, options in (("to_pydict", {}), ("to_dict", {"as_series": False}),
                             ("to_dict", {"orient": "list"})):  # fmt: skip
-        if hasattr(given, method):
+        if hasattr(table, method):
             try:
-                return {str(name): list(v) for name, v in getattr(given, method)(**options).items()}
+                return {str(name): list(v) for name, v in getattr(table, method)(**options).items()}
             except TypeError:
                 continue
-    raise _wrong_table("a table of variants or the path of one", type(given).__name__)
+    raise _wrong_table("a table of variants or the path of one", type(table).__name__)
 
 
 def _wrong_table(must_be: str, got: object, fix: Fix = _EXAMPLE) -> TacitError:
@@ -173,8 +173,8 @@ def _columns_of_file(path: Path) -> dict[str, Sequence[object]]:
     except (OSError, ValueError):
         fix = Say("name a CSV or TSV file with one line for each variant")
         raise _wrong_table("a text file that can be read", str(path), fix) from None
-    first = text.partition("\n")[0]
-    lines = list(csv.reader(text.splitlines(), delimiter="\t" if "\t" in first else ","))
+    header_line = text.partition("\n")[0]
+    lines = list(csv.reader(text.splitlines(), delimiter="\t" if "\t" in header_line else ","))
     header, body = (lines[0], [line for line in lines[1:] if line]) if lines else ([], [])
     if any(len(line) != len(header) for line in body):
         fix = Say("write one cell for each column in every line")
@@ -204,12 +204,12 @@ def _allele(name: str, value: object) -> str:
 
 def _position(value: object) -> int:
     try:
-        whole = int(str(value).strip())
+        position = int(str(value).strip())
     except ValueError:
-        whole = -1
-    if not 0 <= whole < 2**40:
+        position = -1
+    if not 0 <= position < 2**40:
         raise _wrong_cell("position", "a whole number of base pairs", value)
-    return whole
+    return position
 
 
 def _wrong_cell(column: str, must_be: str, cell: object) -> TacitError:
@@ -218,13 +218,13 @@ def _wrong_cell(column: str, must_be: str, cell: object) -> TacitError:
 
 def _numbers(values: Sequence[object]) -> tuple[float, ...] | None:
     """Return a column of numbers, NaN where one is missing; None where it is not a column of numbers."""
-    read = []
+    numbers = []
     for value in values:
         try:
-            read.append(float(value) if value not in {None, "", "NA", "."} else math.nan)  # type: ignore[arg-type]
+            numbers.append(float(value) if value not in {None, "", "NA", "."} else math.nan)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             return None
-    return tuple(read)
+    return tuple(numbers)
 
 
 #: What PLINK writes for an allele that nobody in the file has.
@@ -233,7 +233,7 @@ _OTHER_STRAND = str.maketrans("ACGT", "TGCA")
 
 
 def match_alleles(
-    wanted: SiteList, place: int, found: Sequence[tuple[str, tuple[str, ...]]], *, swap: bool = False
+    declared: SiteList, index: int, records: Sequence[tuple[str, tuple[str, ...]]], *, swap: bool = False
 ) -> tuple[int, int]:
     """Return which record of a file has the alleles of a declared variant, and which of its allele counts.
 
@@ -250,31 +250,31 @@ def match_alleles(
         Whether the two alleles of a record may be exchanged, because its format has no order (PLINK). The
         second number is then 1 if they are; else it is the place among the alternate alleles.
     """
-    ref, alt = wanted.ref[place], wanted.alt[place]
-    for record, (own_ref, own_alts) in enumerate(found):
+    ref, alt = declared.ref[index], declared.alt[index]
+    for record, (own_ref, own_alts) in enumerate(records):
         if own_ref == ref and alt in own_alts:
             return record, own_alts.index(alt)
     if swap:
-        for record, (own_ref, own_alts) in enumerate(found):
+        for record, (own_ref, own_alts) in enumerate(records):
             if own_alts == (ref,) and own_ref == alt:
                 return record, 1
-    for record, (own_ref, own_alts) in enumerate(found):
+    for record, (own_ref, own_alts) in enumerate(records):
         crossed = _unseen_match(ref, alt, own_ref, own_alts) if swap else None
         if crossed is not None or (not swap and own_ref == ref and not own_alts):
             return record, int(crossed or 0)
-    if not found:
+    if not records:
         raise TacitError(
             "sites-differ",
-            f"the genotypes have no variant at {wanted.label(place)}",
+            f"the genotypes have no variant at {declared.label(index)}",
             why="a declared variant that the file lacks would look like a variant without any calls",
             fix=Say("remove the variant from the table of variants, or add it to the file"),
         )
-    there = ", ".join(f"{r}>{','.join(a)}" for r, a in found)
+    listing = ", ".join(f"{r}>{','.join(a)}" for r, a in records)
     turned = (ref.translate(_OTHER_STRAND), alt.translate(_OTHER_STRAND))
-    strand = any({r, *a} >= set(turned) for r, a in found)
+    strand = any({r, *a} >= set(turned) for r, a in records)
     raise TacitError(
         "sites-differ",
-        f"the genotypes have {there} where the table of variants has {wanted.label(place)}",
+        f"the genotypes have {listing} where the table of variants has {declared.label(index)}",
         why="the alleles are those of the other strand, so frequencies would be of another allele"
         if strand
         else "frequencies would be of another allele",
@@ -289,7 +289,7 @@ def match_alleles(
 def _unseen_match(ref: str, alt: str, own_ref: str, own_alts: tuple[str, ...]) -> bool | None:
     """Return whether a record that leaves out an allele has the two exchanged; None if it does not fit."""
     for crossed, pair in ((False, (ref, alt)), (True, (alt, ref))):
-        own = (own_ref, *own_alts)
-        if all(one in {wanted, *_UNSEEN} for one, wanted in zip(own, pair, strict=True)):
+        own_alleles = (own_ref, *own_alts)
+        if all(one in {wanted, *_UNSEEN} for one, wanted in zip(own_alleles, pair, strict=True)):
             return crossed
     return None

@@ -130,8 +130,8 @@ class PlinkGenotypes(GenotypeSource):
                     "as the third",
                     fix=Say("write the file again with PLINK 1.9 or 2: --make-bed"),
                 )
-        own = read_bim(self._bed.with_suffix(".bim"))
-        if self._bed.stat().st_size != 3 + len(own) * -(-self.people() // 4):
+        file_sites = read_bim(self._bed.with_suffix(".bim"))
+        if self._bed.stat().st_size != 3 + len(file_sites) * -(-self.people() // 4):
             raise TacitError(
                 "bad-genotypes",
                 f"the size of {self._bed.name} does not fit its bim and fam files",
@@ -139,10 +139,10 @@ class PlinkGenotypes(GenotypeSource):
                 "file that was cut off would give wrong frequencies",
                 fix=Say("copy the three files again, and check them with PLINK: --bfile"),
             )
-        self._rows, self._crossed = np.arange(len(own)), np.zeros(len(own), np.bool_)
-        self.sites = own
+        self._rows, self._crossed = np.arange(len(file_sites)), np.zeros(len(file_sites), np.bool_)
+        self.sites = file_sites
         if sites is not None:
-            self._rows, self._crossed = _match(own, sites)
+            self._rows, self._crossed = _match(file_sites, sites)
             self.sites = sites
 
     @property
@@ -191,26 +191,30 @@ def read_bim(path: Path) -> SiteList:
     return read_sites(columns)
 
 
-def _match(own: SiteList, wanted: SiteList) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _match(file_sites: SiteList, declared: SiteList) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the row of each declared variant, and whether the file counts its other allele."""
-    there = own.places()
+    rows_of_site = file_sites.places()
     rows, crossed = [], []
-    for place in range(len(wanted)):
-        found = there.get((plain_chromosome(wanted.chromosome[place]), wanted.position[place]), [])
-        row, other = match_alleles(wanted, place, [(own.ref[i], (own.alt[i],)) for i in found], swap=True)
-        rows.append(found[row])
+    for index in range(len(declared)):
+        candidates = rows_of_site.get(
+            (plain_chromosome(declared.chromosome[index]), declared.position[index]), []
+        )
+        row, other = match_alleles(
+            declared, index, [(file_sites.ref[i], (file_sites.alt[i],)) for i in candidates], swap=True
+        )
+        rows.append(candidates[row])
         crossed.append(bool(other))
     return np.array(rows, np.int64), np.array(crossed, np.bool_)
 
 
 def _read_rows(file: int, rows: NDArray[np.int64], width: int) -> NDArray[np.uint8]:
     """Read rows of a bed, neighbouring ones at once; what the file does not have is missing."""
-    found = np.full((len(rows), width), _MISSING_BYTE, np.uint8)
+    packed = np.full((len(rows), width), _MISSING_BYTE, np.uint8)
     ends = np.flatnonzero(np.diff(rows) != 1) + 1
-    for first, last in zip([0, *ends.tolist()], [*ends.tolist(), len(rows)], strict=True):
-        data = os.pread(file, (last - first) * width, 3 + int(rows[first]) * width)
-        found[first:last].reshape(-1)[: len(data)] = np.frombuffer(data, np.uint8)
-    return found
+    for start, stop in zip([0, *ends.tolist()], [*ends.tolist(), len(rows)], strict=True):
+        data = os.pread(file, (stop - start) * width, 3 + int(rows[start]) * width)
+        packed[start:stop].reshape(-1)[: len(data)] = np.frombuffer(data, np.uint8)
+    return packed
 
 
 _TAB, _COLON, _DOT, _ZERO, _NINE = (ord(sign) for sign in "\t:.09")
@@ -232,8 +236,8 @@ class VcfGenotypes(GenotypeSource):
         if not self._path.is_file():
             raise _bad_file(f"there is no file {self._path}", "the genotypes are read from it")
         self._samples, records = self._read_sites()
-        own = _variants_of(records, _bad_file)
-        self.sites = own if sites is None else sites
+        file_sites = _variants_of(records, _bad_file)
+        self.sites = file_sites if sites is None else sites
         #: Record -> the variants that it holds: place in the site list, number of the alternate allele.
         self._wanted: dict[int, list[tuple[int, int]]] = {}
         self._match(records, self.sites)
@@ -271,23 +275,25 @@ class VcfGenotypes(GenotypeSource):
 
         try:
             file = VCF(str(self._path), lazy=True)
-            found = [
+            records = [
                 (r.CHROM, r.POS, r.REF.upper(), tuple(a.upper() for a in r.ALT), r.ID or ".") for r in file
             ]
-            return len(file.samples), found
+            return len(file.samples), records
         except Exception as error:  # cyvcf2 raises the bare class
             raise _bad_file(
                 f"{self._path.name} cannot be read as BCF", "the file is damaged or cut off"
             ) from error
 
     def _match(self, records: list[tuple[str, int, str, tuple[str, ...], str]], sites: SiteList) -> None:
-        there: dict[tuple[str, int], list[int]] = {}
+        numbers_of_site: dict[tuple[str, int], list[int]] = {}
         for number, record in enumerate(records):
-            there.setdefault((plain_chromosome(record[0]), record[1]), []).append(number)
-        for place in range(len(sites)):
-            found = there.get((plain_chromosome(sites.chromosome[place]), sites.position[place]), [])
-            number, allele = match_alleles(sites, place, [(records[i][2], records[i][3]) for i in found])
-            self._wanted.setdefault(found[number], []).append((place, allele + 1))
+            numbers_of_site.setdefault((plain_chromosome(record[0]), record[1]), []).append(number)
+        for index in range(len(sites)):
+            numbers = numbers_of_site.get(
+                (plain_chromosome(sites.chromosome[index]), sites.position[index]), []
+            )
+            number, allele = match_alleles(sites, index, [(records[i][2], records[i][3]) for i in numbers])
+            self._wanted.setdefault(numbers[number], []).append((index, allele + 1))
 
     def blocks(self, size: int | None = None) -> Iterator[GenotypeBlock]:
         """Return blocks in the order of the file."""
@@ -295,10 +301,10 @@ class VcfGenotypes(GenotypeSource):
         step = self.rows_at_once(people, size)
         places: list[int] = []
         rows: list[NDArray[np.int8]] = []
-        for number, (first, second) in self._calls(people):
-            for place, allele in self._wanted[number]:
-                places.append(place)
-                rows.append(copies_of(first, second, allele))
+        for number, (first_alleles, second_alleles) in self._calls(people):
+            for index, allele in self._wanted[number]:
+                places.append(index)
+                rows.append(copies_of(first_alleles, second_alleles, allele))
             if len(rows) >= step:
                 yield GenotypeBlock(np.array(places), pack(np.stack(rows)), people)
                 places, rows = [], []
@@ -335,10 +341,10 @@ def parse_calls(line: bytes, people: int) -> tuple[NDArray[np.int16], NDArray[np
     >>> [part.tolist() for part in parse_calls(line, 7)]
     [[0, 1, -1, 1, 12, -1, -1], [1, 1, 1, -2, 0, -1, -1]]
     """
-    first, second = np.full(people, _NO_CALL, np.int16), np.full(people, _NO_CALL, np.int16)
+    first_alleles, second_alleles = np.full(people, _NO_CALL, np.int16), np.full(people, _NO_CALL, np.int16)
     cells = line.rstrip(b"\r\n").split(b"\t", 9)
     if len(cells) < 10 or cells[8].split(b":")[0] != b"GT":
-        return first, second
+        return first_alleles, second_alleles
     text = np.frombuffer(cells[9] + b"\t\t\t\t", np.uint8)
     ends = np.flatnonzero(text == _TAB)[:people]
     ends = ends[ends <= len(cells[9])]
@@ -351,18 +357,18 @@ def parse_calls(line: bytes, people: int) -> tuple[NDArray[np.int16], NDArray[np
     diploid = split & short & (read_a > -3) & (read_b > -3)
     haploid = single & (read_a > -3)
     count = len(starts)
-    first[:count] = np.where(diploid | haploid, read_a, _NO_CALL)
-    second[:count] = np.where(diploid, read_b, np.where(haploid, _HAPLOID, _NO_CALL))
+    first_alleles[:count] = np.where(diploid | haploid, read_a, _NO_CALL)
+    second_alleles[:count] = np.where(diploid, read_b, np.where(haploid, _HAPLOID, _NO_CALL))
     for i in np.flatnonzero(~diploid & ~haploid).tolist():
-        first[i], second[i] = _long_call(text[starts[i] : ends[i]].tobytes())
-    return first, second
+        first_alleles[i], second_alleles[i] = _long_call(text[starts[i] : ends[i]].tobytes())
+    return first_alleles, second_alleles
 
 
 def _digit(signs: NDArray[np.uint8]) -> NDArray[np.int16]:
     """Return the digit, -1 for a dot, -3 for everything else."""
-    whole = signs.astype(np.int16)
-    digits = (whole >= _ZERO) & (whole <= _NINE)
-    return np.where(digits, whole - _ZERO, np.where(whole == _DOT, _NO_CALL, -3)).astype(np.int16)
+    signed = signs.astype(np.int16)
+    digits = (signed >= _ZERO) & (signed <= _NINE)
+    return np.where(digits, signed - _ZERO, np.where(signed == _DOT, _NO_CALL, -3)).astype(np.int16)
 
 
 def _long_call(cell: bytes) -> tuple[int, int]:
@@ -375,30 +381,34 @@ def _long_call(cell: bytes) -> tuple[int, int]:
 
 def _binary_calls(record: Any, people: int) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
     """Return both alleles of each person's call of a BCF record."""
-    first, second = np.full(people, _NO_CALL, np.int16), np.full(people, _NO_CALL, np.int16)
-    held = record.genotype
-    if held is None:
-        return first, second
-    alleles = np.asarray(held.array())[:people, :-1]
+    first_alleles, second_alleles = np.full(people, _NO_CALL, np.int16), np.full(people, _NO_CALL, np.int16)
+    genotype = record.genotype
+    if genotype is None:
+        return first_alleles, second_alleles
+    alleles = np.asarray(genotype.array())[:people, :-1]
     if alleles.shape[1] == 1:
         alleles = np.column_stack([alleles, np.full(len(alleles), _HAPLOID)])
     extra = (alleles[:, 2:] != _HAPLOID).any(axis=1)
-    first[: len(alleles)] = np.where(extra, _NO_CALL, alleles[:, 0])
-    second[: len(alleles)] = np.where(extra, _NO_CALL, alleles[:, 1])
-    return first, second
+    first_alleles[: len(alleles)] = np.where(extra, _NO_CALL, alleles[:, 0])
+    second_alleles[: len(alleles)] = np.where(extra, _NO_CALL, alleles[:, 1])
+    return first_alleles, second_alleles
 
 
-def copies_of(first: NDArray[np.int16], second: NDArray[np.int16], allele: int) -> NDArray[np.int8]:
+def copies_of(
+    first_alleles: NDArray[np.int16], second_alleles: NDArray[np.int16], allele: int
+) -> NDArray[np.int8]:
     """Return the copies of an allele in each call, -1 where it is missing; a haploid call counts twice."""
-    haploid = second == _HAPLOID
-    copies = (first == allele).astype(np.int8) + np.where(haploid, first == allele, second == allele)
-    return np.where((first < 0) | ((second < 0) & ~haploid), MISSING, copies).astype(np.int8)
+    haploid = second_alleles == _HAPLOID
+    copies = (first_alleles == allele).astype(np.int8) + np.where(
+        haploid, first_alleles == allele, second_alleles == allele
+    )
+    return np.where((first_alleles < 0) | ((second_alleles < 0) & ~haploid), MISSING, copies).astype(np.int8)
 
 
 def _read_header(file: BinaryIO, name: str) -> int:
     """Read up to the line of column names; return how many samples it has."""
-    first = file.readline()
-    if not first.startswith(b"##fileformat=VCF"):
+    first_line = file.readline()
+    if not first_line.startswith(b"##fileformat=VCF"):
         raise _bad_file(f"{name} is not a VCF file", "its first line does not name the format")
     for line in file:
         if line.startswith(b"##"):
@@ -432,23 +442,23 @@ def _variants_of(
     records: list[tuple[str, int, str, tuple[str, ...], str]], refusal: Callable[[str, str], TacitError]
 ) -> SiteList:
     """Return one variant for each alternate allele; of two equal ones the first."""
-    seen: set[tuple[str, int, str, str]] = set()
+    variants: set[tuple[str, int, str, str]] = set()
     columns: dict[str, list[object]] = {n: [] for n in ("chromosome", "position", "ref", "alt", "id")}
     for chromosome, position, ref, alts, name in records:
         for alt in alts:
-            one = (plain_chromosome(chromosome), position, ref, alt)
-            if one not in seen:
-                seen.add(one)
+            variant = (plain_chromosome(chromosome), position, ref, alt)
+            if variant not in variants:
+                variants.add(variant)
                 for column, cell in zip(columns, (chromosome, position, ref, alt, name), strict=True):
                     columns[column].append(cell)
-    if not seen:
+    if not variants:
         raise refusal("there is no variant", "no site has an alternate allele")
     return read_sites(columns)
 
 
-def _bad_file(what: str, why: str, fix: Say | None = None) -> TacitError:
+def _bad_file(problem: str, why: str, fix: Say | None = None) -> TacitError:
     usual = Say("write the file again with bcftools view, or give another file")
-    return TacitError("bad-genotypes", what, why=why, fix=fix or usual)
+    return TacitError("bad-genotypes", problem, why=why, fix=fix or usual)
 
 
 _NEEDED = ("call_genotype", "variant_position", "variant_allele", "variant_contig", "contig_id")
@@ -459,19 +469,19 @@ def open_zarr(path: str, sites: SiteList | None) -> GenotypeSource:
     import zarr
 
     try:
-        opened = zarr.open(path, mode="r")
+        store = zarr.open(path, mode="r")
     except Exception as error:
         raise _bad_store(
             f"{path} cannot be opened as Zarr", "it is missing, or it is not a Zarr store"
         ) from error
-    if hasattr(opened, "shape"):
-        return ArrayGenotypes(opened, sites)
-    missing = [name for name in _NEEDED if name not in opened]
+    if hasattr(store, "shape"):
+        return ArrayGenotypes(store, sites)
+    missing = [name for name in _NEEDED if name not in store]
     if missing:
         raise _bad_store(
             f"the Zarr store has no {missing[0]}", "VCF Zarr has the arrays " + ", ".join(_NEEDED)
         )
-    return ZarrGenotypes(opened, sites)
+    return ZarrGenotypes(store, sites)
 
 
 class ZarrGenotypes(GenotypeSource):
@@ -503,18 +513,18 @@ class ZarrGenotypes(GenotypeSource):
                 "a variant of the Zarr store has no allele", "VCF Zarr names the reference allele first"
             )
         lines = zip(where, position, alleles, strict=True)
-        listed = [(contig, at, own[0], tuple(own[1:]), ".") for contig, at, own in lines]
-        self.sites = _variants_of(listed, _bad_store) if sites is None else sites
-        there: dict[tuple[str, int], list[int]] = {}
+        file_records = [(contig, at, own[0], tuple(own[1:]), ".") for contig, at, own in lines]
+        self.sites = _variants_of(file_records, _bad_store) if sites is None else sites
+        rows_of_site: dict[tuple[str, int], list[int]] = {}
         for row, at in enumerate(zip(where, position, strict=True)):
-            there.setdefault((plain_chromosome(at[0]), at[1]), []).append(row)
+            rows_of_site.setdefault((plain_chromosome(at[0]), at[1]), []).append(row)
         self._wanted = []
-        for place in range(len(self.sites)):
-            at = (plain_chromosome(self.sites.chromosome[place]), self.sites.position[place])
-            found = there.get(at, [])
-            records = [(alleles[i][0], tuple(alleles[i][1:])) for i in found]
-            record, allele = match_alleles(self.sites, place, records)
-            self._wanted.append((found[record], allele + 1))
+        for index in range(len(self.sites)):
+            at = (plain_chromosome(self.sites.chromosome[index]), self.sites.position[index])
+            rows_found = rows_of_site.get(at, [])
+            records = [(alleles[i][0], tuple(alleles[i][1:])) for i in rows_found]
+            record, allele = match_alleles(self.sites, index, records)
+            self._wanted.append((rows_found[record], allele + 1))
 
     def people(self) -> int:
         """Return the number of samples."""
@@ -534,5 +544,7 @@ class ZarrGenotypes(GenotypeSource):
             yield GenotypeBlock(np.arange(start, start + len(rows)), pack(np.stack(rows)), people)
 
 
-def _bad_store(what: str, why: str) -> TacitError:
-    return TacitError("bad-genotypes", what, why=why, fix=Say("write the store again, or give another file"))
+def _bad_store(problem: str, why: str) -> TacitError:
+    return TacitError(
+        "bad-genotypes", problem, why=why, fix=Say("write the store again, or give another file")
+    )

@@ -136,15 +136,15 @@ def read_gwas_ssf(path: str | os.PathLike[str]) -> SummaryStatistics:
             "name": tuple("." if one in _MISSING else one for one in column.get("rsid", ["."] * len(rows))),
         }
         beta, error = _read(column["beta"]), _read(column["standard_error"])
-        given = _read(column.get("effect_allele_frequency", ["NA"] * len(rows)))
-        said = _described(path)
-        people, share = int(said.get("sample_size", 0)), float(said.get("power_share", 1))
-        confidence = float(said.get("confidence", 0.95))
+        frequencies = _read(column.get("effect_allele_frequency", ["NA"] * len(rows)))
+        description = _described(path)
+        people, share = int(description.get("sample_size", 0)), float(description.get("power_share", 1))
+        confidence = float(description.get("confidence", 0.95))
     except ValueError:
         raise _unreadable(path, "a cell that must be a number is not one") from None
     return SummaryStatistics(
-        sites, beta / error, error, None if np.isnan(given).all() else given,
-        said.get("effect", "effect"), people, share, confidence,
+        sites, beta / error, error, None if np.isnan(frequencies).all() else frequencies,
+        description.get("effect", "effect"), people, share, confidence,
     )  # fmt: skip
 
 
@@ -198,26 +198,26 @@ _MOST_POINTS = (
 _EFFECTS = 12
 
 
-def gwas_figures(statistics: SummaryStatistics, what: str | None) -> tuple[Figure, ...]:
+def gwas_figures(statistics: SummaryStatistics, kind: str | None) -> tuple[Figure, ...]:
     """Return the figures, or the one of this name."""
-    made = {"manhattan": _manhattan, "qq": _quantiles, "effects": _effects}
-    return chosen(what, {name: partial(make, statistics) for name, make in made.items()})
+    drawings = {"manhattan": _manhattan, "qq": _quantiles, "effects": _effects}
+    return chosen(kind, {name: partial(make, statistics) for name, make in drawings.items()})
 
 
 def _manhattan(statistics: SummaryStatistics) -> Figure:
     """Show -log10 p of every SNP along the genome, with the usual threshold of 5e-8."""
     height = statistics.neg_log_10_p_value
-    names = np.array([str(one) for one in statistics.sites["chromosome"]])
+    names = np.array([str(chromosome) for chromosome in statistics.sites["chromosome"]])
     position = np.asarray(statistics.sites["position"], np.float64)
     chromosomes = sorted(set(names.tolist()), key=_order)
-    spans = [float(np.ptp(position[names == one])) for one in chromosomes]
+    spans = [float(np.ptp(position[names == chromosome])) for chromosome in chromosomes]
     start, series, ticks = 0.0, [], []
-    drawn = _drawn(height)
-    for number, one in enumerate(chromosomes):
-        rows = np.flatnonzero((names == one) & drawn)
-        x = start + position[rows] - position[names == one].min()
+    shown_sites = _drawn(height)
+    for number, chromosome in enumerate(chromosomes):
+        rows = np.flatnonzero((names == chromosome) & shown_sites)
+        x = start + position[rows] - position[names == chromosome].min()
         series.append(ChartSeries("points", x.tolist(), numbers(height[rows]), colour=_COLOURS[number % 2]))
-        ticks.append((start + spans[number] / 2, one))
+        ticks.append((start + spans[number] / 2, chromosome))
         start += spans[number] + max(0.01 * sum(spans), 1.0)
     series.append(ChartSeries("across", (), (_THRESHOLD,), label="p = 5e-8", colour=RED, dashed=True))
     along = "chromosome" if chromosomes != ["."] else "variant"
@@ -231,26 +231,26 @@ def _drawn(height: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return which SNPs are drawn: all, or the highest ones and a part of the others."""
     if height.size <= _MOST_POINTS:
         return np.ones(height.size, bool)
-    kept: NDArray[np.bool_] = np.arange(height.size) % (2 * height.size // _MOST_POINTS) == 0
-    kept[np.argsort(np.nan_to_num(height))[-_MOST_POINTS // 2 :]] = True
-    return kept
+    chosen_sites: NDArray[np.bool_] = np.arange(height.size) % (2 * height.size // _MOST_POINTS) == 0
+    chosen_sites[np.argsort(np.nan_to_num(height))[-_MOST_POINTS // 2 :]] = True
+    return chosen_sites
 
 
 def _quantiles(statistics: SummaryStatistics) -> Figure:
     """Show the observed p-values against those expected without any association, with a 95 % band."""
     from scipy.stats import beta, chi2
 
-    seen = np.sort(statistics.neg_log_10_p_value[~np.isnan(statistics.z)])[::-1]
-    rank = np.arange(1, len(seen) + 1)
-    drawn = np.unique(np.geomspace(1, max(len(seen), 1), 500).astype(int)) - 1 if len(seen) else rank
-    drawn = drawn[::-1]
-    expected = -np.log10(rank / (len(seen) + 1))[drawn]
-    low, high = (-np.log10(beta.ppf(q, rank[drawn], len(seen) + 1 - rank[drawn])) for q in (0.975, 0.025))
+    observed = np.sort(statistics.neg_log_10_p_value[~np.isnan(statistics.z)])[::-1]
+    rank = np.arange(1, len(observed) + 1)
+    ranks = np.unique(np.geomspace(1, max(len(observed), 1), 500).astype(int)) - 1 if len(observed) else rank
+    ranks = ranks[::-1]
+    expected = -np.log10(rank / (len(observed) + 1))[ranks]
+    low, high = (-np.log10(beta.ppf(q, rank[ranks], len(observed) + 1 - rank[ranks])) for q in (0.975, 0.025))
     band = ChartSeries("line", expected.tolist(), expected.tolist(), low.tolist(), high.tolist(),
                   "95 % band without association", GREY)  # fmt: skip
-    points = ChartSeries("points", expected.tolist(), seen[drawn].tolist(), colour=_COLOURS[0])
+    points = ChartSeries("points", expected.tolist(), observed[ranks].tolist(), colour=_COLOURS[0])
     note = ""
-    if len(seen):
+    if len(observed):
         note = f"inflation (lambda) {np.nanmedian(statistics.z**2) / chi2.ppf(0.5, 1):.2f}"
     return _figure(
         statistics,

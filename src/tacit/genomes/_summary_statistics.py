@@ -194,17 +194,17 @@ class SummaryStatistics(Content):
     def from_json(cls, document: Any) -> Self:
         """Read the statistics back; raises ``ValueError`` where it is not such a document."""
         numbers = {name: np.array(document[name], np.float64) for name in ("z", "error")}
-        given = document["frequency"]
-        frequency = None if given is None else np.array(given, np.float64)
-        read = cls(
+        written_frequency = document["frequency"]
+        frequency = None if written_frequency is None else np.array(written_frequency, np.float64)
+        statistics = cls(
             {name: tuple(document["sites"][name]) for name in _LISTS}, numbers["z"], numbers["error"],
             frequency, str(document["outcome"]), int(document["people"]), float(document["share"]),
             float(document["confidence"]),
         )  # fmt: skip
-        lengths = {len(v) for v in read.sites.values()} | {len(read.error), len(read)}
-        if len(lengths) != 1 or (frequency is not None and len(frequency) != len(read)):
+        lengths = {len(v) for v in statistics.sites.values()} | {len(statistics.error), len(statistics)}
+        if len(lengths) != 1 or (frequency is not None and len(frequency) != len(statistics)):
             raise ValueError("not summary statistics")
-        return read
+        return statistics
 
     def text(self, marks: tuple[str, ...] = ()) -> str:
         """Write the SNPs with the smallest p-values for a terminal."""
@@ -259,21 +259,21 @@ def correlations(
     basis = _basis(covariates)
     rest = outcome - basis @ (basis.T @ outcome)
     length = float(np.sqrt(rest @ rest))
-    found = np.full(len(source.sites), np.nan)
+    correlation = np.full(len(source.sites), np.nan)
     for block in source.blocks(max(1, _CELLS // max(1, people))):
         calls = block.genotypes
         g = calls.astype(np.float64)
-        known = calls >= 0
-        g[~known] = 0
-        g -= (g.sum(axis=0) / np.maximum(known.sum(axis=0), 1))[None, :]
-        g[~known] = 0
+        is_called = calls >= 0
+        g[~is_called] = 0
+        g -= (g.sum(axis=0) / np.maximum(is_called.sum(axis=0), 1))[None, :]
+        g[~is_called] = 0
         spread = (g**2).sum(axis=0)
-        left = spread - ((basis.T @ g) ** 2).sum(axis=0)
-        varies = left > 1e-9 * np.maximum(spread, 1e-300)
+        residual = spread - ((basis.T @ g) ** 2).sum(axis=0)
+        varies = residual > 1e-9 * np.maximum(spread, 1e-300)
         r = np.full(g.shape[1], np.nan)
-        r[varies] = (rest @ g)[varies] / (np.sqrt(left[varies]) * (length or np.inf))
-        found[block.places] = r
-    return found, length / float(np.sqrt(people))
+        r[varies] = (rest @ g)[varies] / (np.sqrt(residual[varies]) * (length or np.inf))
+        correlation[block.places] = r
+    return correlation, length / float(np.sqrt(people))
 
 
 def normal_statistics(correlation: NDArray[np.float64], free: int) -> NDArray[np.float64]:
@@ -304,12 +304,12 @@ def _basis(covariates: NDArray[np.float64]) -> NDArray[np.float64]:
     people = len(covariates)
     columns = [np.full(people, 1 / np.sqrt(people))]
     for column in covariates.T:
-        known = np.isfinite(column)
-        largest = float(np.abs(column[known]).max(initial=0.0))
+        is_finite = np.isfinite(column)
+        largest = float(np.abs(column[is_finite]).max(initial=0.0))
         if not largest:
             continue
-        scaled = np.where(known, column / largest, 0.0)
-        scaled = np.where(known, scaled - scaled[known].mean(), 0.0)  # a missing number is the mean
+        scaled = np.where(is_finite, column / largest, 0.0)
+        scaled = np.where(is_finite, scaled - scaled[is_finite].mean(), 0.0)  # a missing number is the mean
         length = float(np.sqrt(scaled @ scaled))
         if length > 1e-12 * np.sqrt(people):  # not constant
             columns.append(scaled / length)
@@ -375,17 +375,17 @@ class PhenotypeRandomizer:
         """Return F: tests have the power of F N people. For a disease it depends on the share of cases."""
         if self.is_trait:
             return self._trait_share(self.bins)
-        kept = self._kept(2)
-        seen = (1 - kept) / 2 + kept * prevalence
-        spread = seen * (1 - seen)
+        retention = self._kept(2)
+        reported = (1 - retention) / 2 + retention * prevalence
+        spread = reported * (1 - reported)
         # without a spread, all reports agree, and an epsilon this large randomises none of them
-        return kept**2 * prevalence * (1 - prevalence) / spread if spread else 1.0
+        return retention**2 * prevalence * (1 - prevalence) / spread if spread else 1.0
 
     def answers(self, phenotypes: object, people: int) -> NDArray[np.int64]:
         """Return the true answer of each person; a missing phenotype is a control, or the public mean."""
         values = np.full(people, np.nan)
-        for place, one in enumerate(list(phenotypes)[:people]):  # type: ignore[call-overload]
-            values[place] = as_number(one)
+        for index, phenotype in enumerate(list(phenotypes)[:people]):  # type: ignore[call-overload]
+            values[index] = as_number(phenotype)
         if self.mean is None or self.deviation is None:
             return np.asarray(values == 1, np.int64)
         with np.errstate(over="ignore"):  # a warning about a value would say something about it
@@ -399,8 +399,8 @@ class PhenotypeRandomizer:
     @property
     def slope(self) -> float:
         """By how much the reports' mean moves when the phenotype's moves by 1 (a trait: by a deviation)."""
-        kept = self._kept(self.bins)
-        return kept * float(np.mean(bin_means(self.bins) ** 2)) if self.is_trait else kept
+        retention = self._kept(self.bins)
+        return retention * float(np.mean(bin_means(self.bins) ** 2)) if self.is_trait else retention
 
 
 def _edges(bins: int) -> NDArray[np.float64]:
@@ -483,15 +483,15 @@ def _read_statistics(
     r, deviation = correlations(source, outcome, covariate_columns(table, covariates, people))
     z = normal_statistics(r, max(1, people - 2 - len(covariates)))
     error = np.full(len(z), deviation / (randomizer.slope * np.sqrt(people)))
-    listed = source.sites.numbers.get("frequency")
-    frequency = None if listed is None else np.asarray(listed, np.float64)
+    public_frequency = source.sites.numbers.get("frequency")
+    frequency = None if public_frequency is None else np.asarray(public_frequency, np.float64)
     if frequency is not None:
         inside = (frequency > 0) & (frequency < 1)
-        wide = np.where(inside, 2 * frequency * (1 - frequency), np.nan)
-        error = error / np.sqrt(wide)
-    what = "standard deviations of the trait" if randomizer.is_trait else "difference in risk"
+        allele_variance = np.where(inside, 2 * frequency * (1 - frequency), np.nan)
+        error = error / np.sqrt(allele_variance)
+    unit = "standard deviations of the trait" if randomizer.is_trait else "difference in risk"
     return SummaryStatistics(
-        site_columns(source.sites), z, error, frequency, what, people, _share(randomizer, outcome),
+        site_columns(source.sites), z, error, frequency, unit, people, _share(randomizer, outcome),
         float(confidence),
     )  # fmt: skip
 
@@ -525,10 +525,10 @@ def _power(randomizer: PhenotypeRandomizer, people: int) -> str:
         share = randomizer.share()
         return f"that of {share * people:,.0f} people with exact phenotypes ({percent(share)} of {people:,})"
     shares = [(one, randomizer.share(one)) for one in _LIKELY]
-    listed = "; ".join(
+    shares_left = "; ".join(
         f"{left * people:,.0f} if {percent(one, 0)} are cases ({percent(left)})" for one, left in shares
     )
-    return f"that of this many of {people:,} people with exact phenotypes: {listed}"
+    return f"that of this many of {people:,} people with exact phenotypes: {shares_left}"
 
 
 def _read_trait(trait: tuple[Number, Number]) -> tuple[float, float]:
@@ -539,14 +539,14 @@ def _read_trait(trait: tuple[Number, Number]) -> tuple[float, float]:
 def read_covariates(cohort: Cohort, names: Sequence[str]) -> tuple[str, ...]:
     """Return the wanted covariates, or refuse a name that the table does not have."""
     table = cohort._covariates  # noqa: SLF001 - the parts of a cohort
-    known = tuple(str(name) for name in _table_names(table))
+    available = tuple(str(name) for name in _table_names(table))
     for name in (names,) if isinstance(names, str) else names:
-        if str(name) not in known:
+        if str(name) not in available:
             raise TacitError(
                 "unknown-column",
                 f"the covariates have no column {str(name)!r}",
                 why="covariates are declared with the cohort, by name",
-                fix=Choose(known, given=str(name)) if known else _TABLE,
+                fix=Choose(available, given=str(name)) if available else _TABLE,
             )
     return tuple(str(name) for name in ((names,) if isinstance(names, str) else names))
 
@@ -564,11 +564,11 @@ def _table_names(table: Any) -> Sequence[Any]:
 
 def covariate_columns(table: Any, names: tuple[str, ...], people: int) -> NDArray[np.float64]:
     """Return people x covariates as numbers, NaN where one is missing or is not a number."""
-    listed = {str(name): name for name in _table_names(table)}
-    found = np.full((people, len(names)), np.nan)
+    columns = {str(name): name for name in _table_names(table)}
+    numbers = np.full((people, len(names)), np.nan)
     for column, name in enumerate(names):
-        named = isinstance(table, Mapping) or hasattr(table, "columns")
-        values = table[listed[name]] if named else np.asarray(table).reshape(people, -1)[:, int(name)]
-        for place, one in enumerate(list(values)[:people]):
-            found[place, column] = as_number(one)
-    return found
+        has_names = isinstance(table, Mapping) or hasattr(table, "columns")
+        values = table[columns[name]] if has_names else np.asarray(table).reshape(people, -1)[:, int(name)]
+        for index, cell in enumerate(list(values)[:people]):
+            numbers[index, column] = as_number(cell)
+    return numbers

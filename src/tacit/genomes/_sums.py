@@ -62,32 +62,32 @@ def clipped_sums(
             # the squares in hand are those of the group before: neighbours in the list often share a table
             if group == 0 or not np.array_equal(values[group], values[group - 1]):
                 squares = norms_squared(source, (values[group] ** 2).sum(axis=0), people)
-            own = groups == group
-            scale[own] = scales(squares[own], clip_squared)
-    whole = scale == 1 << _BITS
-    masks = [(groups == group) & whole for group in range(len(values))]
+            members = groups == group
+            scale[members] = scales(squares[members], clip_squared)
+    unclipped = scale == 1 << _BITS
+    masks = [(groups == group) & unclipped for group in range(len(values))]
     packed, sizes = [pack_mask(mask) for mask in masks], np.array([int(mask.sum()) for mask in masks])
     clipped = [
-        _Clipped(np.flatnonzero((groups == group) & ~whole), scale, values[group])
+        _Clipped(np.flatnonzero((groups == group) & ~unclipped), scale, values[group])
         for group in range(len(values))
     ]
-    found = np.zeros(values.shape[:-1], np.int64)
+    sums = np.zeros(values.shape[:-1], np.int64)
     unseen = np.ones(values.shape[2], np.bool_)
     for block in source.blocks():
         unseen[block.places] = False
         counts = count_copies(block.packed, packed, sizes)
         for group, some in enumerate(clipped):
             table = values[group][:, block.places]
-            found[group][:, block.places] = (table * counts[group]).sum(axis=-1) + some.sums(
+            sums[group][:, block.places] = (table * counts[group]).sum(axis=-1) + some.sums(
                 block.packed, table
             )
-    for place in np.flatnonzero(unseen).tolist():  # variants that never come: everybody is missing
+    for index in np.flatnonzero(unseen).tolist():  # variants that never come: everybody is missing
         for group, some in enumerate(clipped):
-            held = values[group][:, place, 3]
-            found[group][:, place] = held * sizes[group] + scale_down(held[:, None], scale[some.who]).sum(
-                axis=1
-            )
-    return found
+            missing_values = values[group][:, index, 3]
+            sums[group][:, index] = missing_values * sizes[group] + scale_down(
+                missing_values[:, None], scale[some.who]
+            ).sum(axis=1)
+    return sums
 
 
 class _Clipped:
@@ -96,18 +96,20 @@ class _Clipped:
     Sums are dot products of single-precision numbers, which are exact: whole numbers below 2^24.
     """
 
-    def __init__(self, who: NDArray[Any], scale: NDArray[np.int64], values: NDArray[np.int64]) -> None:
-        self.who = who
-        if len(who):
+    def __init__(self, people: NDArray[Any], scale: NDArray[np.int64], values: NDArray[np.int64]) -> None:
+        self.who = people
+        if len(people):
             self._levels = np.unique(np.abs(values))
             self._step = max(1, min(4096, EXACT // max(1, int(self._levels[-1]))))
-            self._shrunk = np.stack([scale_down(one, scale[who]) for one in self._levels]).astype(np.float32)
+            self._shrunk = np.stack([scale_down(one, scale[people]) for one in self._levels]).astype(
+                np.float32
+            )
 
     def sums(self, packed: NDArray[np.uint8], table: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the sums over these people: part, row; ``table`` is part, row, call."""
-        found = np.zeros(table.shape[:-1], np.int64)
+        sums = np.zeros(table.shape[:-1], np.int64)
         if not len(self.who):
-            return found
+            return sums
         level, sign = np.searchsorted(self._levels, np.abs(table)), np.sign(table)
         for start in range(0, len(self.who), self._step):
             part = slice(start, start + self._step)
@@ -116,8 +118,8 @@ class _Clipped:
                 with_call = (columns == call).astype(np.float32)
                 for i, j in np.argwhere(table[..., call]).tolist():
                     add = with_call[j] @ self._shrunk[level[i, j, call], part]
-                    found[i, j] += sign[i, j, call] * int(add)
-        return found
+                    sums[i, j] += sign[i, j, call] * int(add)
+        return sums
 
 
 def norms_squared(source: GenotypeSource, squares: NDArray[np.int64], people: int) -> NDArray[np.int64]:
@@ -125,37 +127,37 @@ def norms_squared(source: GenotypeSource, squares: NDArray[np.int64], people: in
 
     Four people of a byte are added at once, in four lanes of 16 bits, until a lane might overflow.
     """
-    found = np.zeros(4 * padded(people), np.int64)
+    norms = np.zeros(4 * padded(people), np.int64)
     if not len(squares):
-        return found[:people]
-    found += squares[:, 3].sum()  # as if every call were missing; the calls that come correct it
+        return norms[:people]
+    norms += squares[:, 3].sum()  # as if every call were missing; the calls that come correct it
     largest = max(1, int(squares.max()))
     if largest > _FULL:  # no lane holds it: add one by one
         for block in source.blocks():
             codes = squares[block.places][:, :]
             column = _columns(block.packed, np.arange(people))
             each = np.take_along_axis(codes, column.astype(np.intp), axis=1) - codes[:, 3:]
-            found[:people] += each.sum(axis=0)
-        return found[:people]
-    most = _FULL // largest
-    lanes, held = np.zeros(padded(people), np.uint64), 0
+            norms[:people] += each.sum(axis=0)
+        return norms[:people]
+    max_blocks = _FULL // largest
+    lanes, blocks_added = np.zeros(padded(people), np.uint64), 0
     for block in source.blocks():
-        own = squares[block.places]
-        tables = (own[:, _COLUMNS_OF_BYTE].astype(np.uint64) << _LANES).sum(axis=2, dtype=np.uint64)
+        block_squares = squares[block.places]
+        tables = (block_squares[:, _COLUMNS_OF_BYTE].astype(np.uint64) << _LANES).sum(axis=2, dtype=np.uint64)
         for row, table in zip(block.packed, tables, strict=True):
-            if held == most:
-                _flush(lanes, found)
-                held = 0
+            if blocks_added == max_blocks:
+                _flush(lanes, norms)
+                blocks_added = 0
             lanes += table[row]
-            held += 1
-        found -= own[:, 3].sum()
-    _flush(lanes, found)
-    return found[:people]
+            blocks_added += 1
+        norms -= block_squares[:, 3].sum()
+    _flush(lanes, norms)
+    return norms[:people]
 
 
-def _flush(lanes: NDArray[np.uint64], found: NDArray[np.int64]) -> None:
+def _flush(lanes: NDArray[np.uint64], norms: NDArray[np.int64]) -> None:
     """Add the four lanes of each word to four people, and empty them."""
-    found += lanes.view(np.uint16).astype(np.int64)  # little-endian: the first person is in the lowest lane
+    norms += lanes.view(np.uint16).astype(np.int64)  # little-endian: the first person is in the lowest lane
     lanes[:] = 0
 
 
@@ -167,15 +169,15 @@ def scales(squares: NDArray[np.int64], clip_squared: int) -> NDArray[np.int64]:
     >>> scales(np.array([100, 101, 400]), 100).tolist()
     [1048576, 1043372, 524288]
     """
-    different, place = np.unique(squares, return_inverse=True)
+    different, inverse = np.unique(squares, return_inverse=True)
     above = clip_squared << (2 * _BITS)
     each = [math.isqrt(above // one) if one > clip_squared else 1 << _BITS for one in different.tolist()]
-    return np.array(each, np.int64)[place]
+    return np.array(each, np.int64)[inverse]
 
 
-def _columns(packed: NDArray[np.uint8], who: NDArray[Any]) -> NDArray[np.uint8]:
+def _columns(packed: NDArray[np.uint8], people: NDArray[Any]) -> NDArray[np.uint8]:
     """Return which column of a table of values applies, for each row and some people."""
-    codes = (packed[:, who >> 2] >> (2 * (who & 3)).astype(np.uint8)) & 3
+    codes = (packed[:, people >> 2] >> (2 * (people & 3)).astype(np.uint8)) & 3
     columns: NDArray[np.uint8] = _COLUMN[codes]
     return columns
 
@@ -210,34 +212,34 @@ def clipped_products(
     clip_squared
         The bound of the squared norm of one person; None if the values keep to it by themselves.
     """
-    wide = len(places)
+    size = len(places)
     largest = max(1, int(np.abs(values).max()))
-    step = max(1, min(_CELLS // wide, EXACT // largest**2))  # sums in single precision stay exact
-    sums, products = np.zeros(wide, np.int64), np.zeros((wide, wide), np.int64)
+    step = max(1, min(_CELLS // size, EXACT // largest**2))  # sums in single precision stay exact
+    sums, products = np.zeros(size, np.int64), np.zeros((size, size), np.int64)
     for packed, people in _slices(source, places):
         for start in range(0, people, step):
-            first, last = start // 4, -(-min(people, start + step) // 4)
-            calls = unpack(packed[:, first:last], 4 * (last - first))
-            calls = calls[:, start - 4 * first : min(people, start + step) - 4 * first]
-            own = np.take_along_axis(values, calls.astype(np.intp) % 4, axis=1)  # a missing call is -1
+            start_byte, stop_byte = start // 4, -(-min(people, start + step) // 4)
+            calls = unpack(packed[:, start_byte:stop_byte], 4 * (stop_byte - start_byte))
+            calls = calls[:, start - 4 * start_byte : min(people, start + step) - 4 * start_byte]
+            genotypes = np.take_along_axis(values, calls.astype(np.intp) % 4, axis=1)  # a missing call is -1
             if clip_squared is not None:
-                own = scale_down(own, scales((own**2).sum(axis=0), clip_squared))
-            sums += own.sum(axis=1)
-            short = own.astype(np.float32)
+                genotypes = scale_down(genotypes, scales((genotypes**2).sum(axis=0), clip_squared))
+            sums += genotypes.sum(axis=1)
+            short = genotypes.astype(np.float32)
             np.add(products, short @ short.T, out=products, casting="unsafe")  # in double precision: exact
     return sums, products
 
 
 def _slices(source: GenotypeSource, places: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.uint8], int]]:
     """Return the packed calls of the variants for some people at a time, and how many people these are."""
-    people, wide = source.people(), len(places)
+    people, size = source.people(), len(places)
     order = np.full(len(source.sites), -1, np.int64)
-    order[places] = np.arange(wide)
-    width = max(1, min(padded(people), _HELD // wide))
-    for first in range(0, -(-people // 4), width):
-        held = np.full((wide, width), _ALL_MISSING, np.uint8)  # also variants that never come
+    order[places] = np.arange(size)
+    width = max(1, min(padded(people), _HELD // size))
+    for start in range(0, -(-people // 4), width):
+        packed = np.full((size, width), _ALL_MISSING, np.uint8)  # also variants that never come
         for block in source.blocks():
             rows = order[block.places]
-            part = block.packed[rows >= 0, first : first + width]
-            held[rows[rows >= 0], : part.shape[1]] = part
-        yield held, min(people - 4 * first, 4 * width)
+            part = block.packed[rows >= 0, start : start + width]
+            packed[rows[rows >= 0], : part.shape[1]] = part
+        yield packed, min(people - 4 * start, 4 * width)

@@ -133,7 +133,7 @@ def graph(
             why="the bounds on what one node changes are proven for undirected graphs only",
             fix=Either(Set(directed=False), Set(unit="edge")),
         )
-    left, right = _read_sides(nodes, bipartite=bool(bipartite))
+    nodes_declared, targets_declared = _read_sides(nodes, bipartite=bool(bipartite))
     weighed = read_weight(weight)
     if bipartite:
         _OF_ONE_SIDE.read("groups", groups or None)
@@ -142,22 +142,22 @@ def graph(
         bipartite=bool(bipartite),
     )  # fmt: skip
     facts = GraphFacts(
-        left, right, by_node, bool(directed), bool(bipartite), _read_bound(degree_bound),
-        _read_promise(promised, degree_bound, by_node=by_node), read_groups(groups, left), weighed,
+        nodes_declared, targets_declared, by_node, bool(directed), bool(bipartite), _read_bound(degree_bound),
+        _read_promise(promised, degree_bound, by_node=by_node), read_groups(groups, nodes_declared), weighed,
         None if mean_degree is None else float(rational("mean_degree", mean_degree, fix=Set(mean_degree=5))),
         edges.ends, edges.positions,
     )  # fmt: skip
     identity = read_identity(name=name, version=version, unit=whom)
     books = open_books(ledger, identity.name, source)
-    opened = Graph(identity, books, facts, GraphReader(edges, facts, weighed))
+    declared = Graph(identity, books, facts, GraphReader(edges, facts, weighed))
     open_account(identity, budget, books, parent=parent, places=source_places(source))
-    return opened
+    return declared
 
 
 def _read_unit(unit: object, *, bipartite: bool) -> Unit:
     """Read who is protected, or refuse."""
-    known = {"edge": Unit.edge(), "node": Unit.node()}
-    whom = known.get(unit) if isinstance(unit, str) else unit
+    units = {"edge": Unit.edge(), "node": Unit.node()}
+    whom = units.get(unit) if isinstance(unit, str) else unit
     if bipartite and whom != Unit.edge():
         raise TacitError(
             "not-allowed",
@@ -166,7 +166,7 @@ def _read_unit(unit: object, *, bipartite: bool) -> Unit:
             "each edge, and tables have more questions",
             fix=Either(Code('tc.protect("loans.csv", unit="person", ...)'), Set(unit="edge")),
         )
-    if not isinstance(whom, Unit) or whom not in known.values():
+    if not isinstance(whom, Unit) or whom not in units.values():
         raise bad_parameter(
             "unit",
             "edge or node",
@@ -188,10 +188,10 @@ def _read_sides(nodes: Any, *, bipartite: bool) -> tuple[NodeFacts, NodeFacts | 
     return read_nodes(sources), read_nodes(targets)
 
 
-def _read_bound(given: int | None) -> int | None:
-    if given is None:
+def _read_bound(degree_bound: int | None) -> int | None:
+    if degree_bound is None:
         return None
-    return count("degree_bound", given, zero=False, fix=Set(degree_bound=20))
+    return count("degree_bound", degree_bound, zero=False, fix=Set(degree_bound=20))
 
 
 def _read_promise(promised: object, bound: object, *, by_node: bool) -> bool:

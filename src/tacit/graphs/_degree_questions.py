@@ -150,16 +150,16 @@ def draft_degrees(graph: Graph, goal: Goal, of: str | None) -> Draft[AnswerTable
     end = _read_end(facts, of)
     n = _number(facts, end)
     check_cells(n, Say("ask for the degree histogram"))
-    one = 1 if end else 2
-    moved, squared = one, one
+    nodes_per_edge = 1 if end else 2
+    l1, l2_squared = nodes_per_edge, nodes_per_edge
     if facts.by_node:
         bound = facts.bound("degrees")
-        moved, squared = 2 * bound, 2 * bound**2
-    noise = goal.noise(l1=moved, l2_squared=squared, adjacency=graph.adjacency)
+        l1, l2_squared = 2 * bound, 2 * bound**2
+    noise = goal.noise(l1=l1, l2_squared=l2_squared, adjacency=graph.adjacency)
 
     def exact(loaded: LoadedGraph) -> NDArray[np.int64]:
-        found = np.sort(_degrees(loaded, facts, end))[::-1][:n]
-        return np.concatenate([found, np.zeros(n - len(found), dtype=np.int64)])
+        degrees = np.sort(_degrees(loaded, facts, end))[::-1][:n]
+        return np.concatenate([degrees, np.zeros(n - len(degrees), dtype=np.int64)])
 
     def reading(noisy: Any, level: Fraction) -> AnswerTable:
         fitted = fit_falling(np.asarray(noisy[0], dtype=np.float64), noise, level, _most_edges(facts, end))
@@ -185,10 +185,10 @@ def draft_degrees(graph: Graph, goal: Goal, of: str | None) -> Draft[AnswerTable
 
 def _largest(facts: GraphFacts, largest: int | None, end: str | None) -> int:
     """Read the largest degree that a histogram shows."""
-    wanted = largest if largest is not None else facts.degree_bound or _USUAL
+    limit = largest if largest is not None else facts.degree_bound or _USUAL
     if facts.by_node:
-        wanted = min(wanted, facts.bound("degrees"))
-    return min(wanted, _most_edges(facts, end))
+        limit = min(limit, facts.bound("degrees"))
+    return min(limit, _most_edges(facts, end))
 
 
 def draft_degree_histogram(
@@ -235,22 +235,22 @@ def _histograms(
     check_cells(len(labels) * (top + 1), Set(largest=100))
     if facts.by_node:
         bound = facts.bound("degrees")
-        moved, squared = 2 * bound + 1, (bound + 1) ** 2 + bound**2
+        l1, l2_squared = 2 * bound + 1, (bound + 1) ** 2 + bound**2
     else:
-        moved, squared = (1, 1) if end else (2, 4)
-    noise = goal.noise(l1=moved, l2_squared=squared, adjacency=graph.adjacency)
+        l1, l2_squared = (1, 1) if end else (2, 4)
+    noise = goal.noise(l1=l1, l2_squared=l2_squared, adjacency=graph.adjacency)
     cells = top if facts.by_node else top + 1
 
     def exact(loaded: LoadedGraph) -> NDArray[np.int64]:
         degrees = np.minimum(_degrees(loaded, facts, end), cells + 1)
         of = np.zeros(len(degrees), dtype=np.int64) if groups is None else groups.codes(loaded.names)
-        kept = of[: len(degrees)] >= 0
+        grouped = of[: len(degrees)] >= 0
         size = (len(labels), cells + 2)
-        flat = of[: len(degrees)][kept] * size[1] + degrees[kept]
-        found = np.bincount(flat, minlength=size[0] * size[1]).reshape(size)
+        flat = of[: len(degrees)][grouped] * size[1] + degrees[grouped]
+        table = np.bincount(flat, minlength=size[0] * size[1]).reshape(size)
         if facts.by_node:
-            return found[:, 1 : cells + 1]
-        return found[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1 : cells + 1]  # with at least 1, 2, ... edges
+            return table[:, 1 : cells + 1]
+        return table[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1 : cells + 1]  # with at least 1, 2, ... edges
 
     reading = _reading_of(noise, labels, sizes, top, by, projected(facts))
     half = (
@@ -284,9 +284,9 @@ def _reading_of(
 
     def reading(noisy: Sequence[Any], level: Fraction) -> AnswerTable:
         lines = np.asarray(noisy[0], dtype=np.float64).reshape(len(labels), -1)
-        first = 1 if sizes is None else 0
-        keys = {by: tuple(label for label in labels for _ in range(first, top + 1))} if by else {}
-        keys |= {"degree": tuple(range(first, top + 1)) * len(labels)}  # type: ignore[dict-item]
+        lowest = 1 if sizes is None else 0
+        keys = {by: tuple(label for label in labels for _ in range(lowest, top + 1))} if by else {}
+        keys |= {"degree": tuple(range(lowest, top + 1)) * len(labels)}  # type: ignore[dict-item]
         if sizes is None:
             half = noise.half_width(level)
             flat = lines.reshape(-1).astype(np.int64)
@@ -308,12 +308,12 @@ def _reading_of(
 def _from_falling(line: NDArray[np.float64], noise: Any, level: Fraction, n: int) -> Any:
     """Return (value, low, high) of the nodes with each degree, and of those with this degree or more."""
     value, low, high = fit_falling(line, noise, level, n)
-    one, two = noise.half_width(level), half_width_of_difference(noise, level)
+    single, two = noise.half_width(level), half_width_of_difference(noise, level)
     raw = np.concatenate([[n - line[0]], line[:-1] - line[1:]])
     half = np.full(len(raw), float(two))
-    half[0] = one
-    whole = np.concatenate([[n], value])
-    exact = whole[:-1] - whole[1:]
+    half[0] = single
+    extended = np.concatenate([[n], value])
+    exact = extended[:-1] - extended[1:]
     nodes = (
         exact,
         np.minimum(np.clip(raw - half, 0, n), exact),

@@ -40,11 +40,11 @@ def projection_facts(facts: GraphFacts) -> list[tuple[str, str]]:
         return []
     edges = "1 edge" if bound == 1 else f"{bound:,} edges"
     rule = f"in the order of names, an edge is kept if both nodes have fewer than {edges} so far"
-    said = [("degree bound", f"{rule}; intervals do not cover the edges that are dropped")]
+    lines = [("degree bound", f"{rule}; intervals do not cover the edges that are dropped")]
     if facts.positions is not None:
-        called = "the source calls nodes by their positions; others must keep their order if a node leaves"
-        said.append(("names", called))
-    return said
+        order = "the source calls nodes by their positions; others must keep their order if a node leaves"
+        lines.append(("names", order))
+    return lines
 
 
 def projected(facts: GraphFacts) -> tuple[str, ...]:
@@ -60,11 +60,11 @@ def projected(facts: GraphFacts) -> tuple[str, ...]:
 def draft_edges(graph: Graph, goal: Goal) -> Draft[AnswerTable]:
     """Draft the number of edges: one edge moves it by 1; under a degree bound, one node by that bound."""
     facts = graph.facts
-    moved = facts.bound("edges") if facts.by_node else 1
-    noise = goal.noise(l1=moved, l2_squared=moved**2, adjacency=graph.adjacency)
+    sensitivity = facts.bound("edges") if facts.by_node else 1
+    noise = goal.noise(l1=sensitivity, l2_squared=sensitivity**2, adjacency=graph.adjacency)
 
     def exact(loaded: LoadedGraph) -> int:
-        return (project_greedily(loaded.edges, moved) if facts.by_node else loaded.edges).size
+        return (project_greedily(loaded.edges, sensitivity) if facts.by_node else loaded.edges).size
 
     return graph_draft(
         graph, goal, ask="edges", words="the number of edges", about=facts.projection,
@@ -89,8 +89,8 @@ def draft_weights(graph: Graph, goal: Goal) -> Draft[AnswerTable]:
             why="the largest weight of a pair must be public",
             fix=Set(weight=("minutes", (0, 60))),
         )
-    moved = WEIGHT_STEPS * (facts.degree_bound or 1 if facts.by_node else 1)
-    noise = goal.noise(l1=moved, l2_squared=moved**2, adjacency=graph.adjacency)
+    sensitivity = WEIGHT_STEPS * (facts.degree_bound or 1 if facts.by_node else 1)
+    noise = goal.noise(l1=sensitivity, l2_squared=sensitivity**2, adjacency=graph.adjacency)
     step = fact.step
 
     def reading(noisy: Any, level: Fraction) -> AnswerTable:
@@ -118,8 +118,8 @@ def mixing_counts(loaded: LoadedGraph, groups: NodeGroups, *, directed: bool) ->
     """Return the number of edges between each two groups, row by row; undirected: each two once."""
     of, k = groups.codes(loaded.names), len(groups.labels)
     u, v = of[loaded.edges.source], of[loaded.edges.target]
-    kept = (u >= 0) & (v >= 0)
-    u, v = u[kept], v[kept]
+    grouped = (u >= 0) & (v >= 0)
+    u, v = u[grouped], v[grouped]
     if not directed:
         u, v = np.minimum(u, v), np.maximum(u, v)
     cells = np.bincount(u * k + v, minlength=k * k).reshape(k, k)
@@ -132,8 +132,8 @@ def draft_mixing(graph: Graph, goal: Goal, group: str) -> Draft[AnswerTable]:
     facts.edge_level("a mixing matrix", PATH_WITNESS)
     groups = facts.group(group)
     check_cells(len(groups.labels) ** 2, Say("declare fewer groups"))
-    moved = _promised(facts)
-    noise = goal.noise(l1=moved, l2_squared=moved**2, adjacency=graph.adjacency)
+    sensitivity = _promised(facts)
+    noise = goal.noise(l1=sensitivity, l2_squared=sensitivity**2, adjacency=graph.adjacency)
     k = len(groups.labels)
     rows, columns = np.divmod(np.arange(k * k), k) if facts.directed else np.triu_indices(k)
     names = [tuple(groups.labels[i] for i in place) for place in (rows.tolist(), columns.tolist())]
@@ -182,12 +182,12 @@ def draft_reciprocity(graph: Graph, goal: Goal) -> Draft[AnswerTable]:
     def reading(noisy: Any, level: Fraction) -> AnswerTable:
         edges, mutual = noisy[0]
         half = noise.half_width(1 - (1 - level) / 2)
-        one = noise.half_width(level)
+        edge_half = noise.half_width(level)
         share = ratio_cells((2 * mutual, 2 * half), (edges, half))
-        share = without_hidden(share, [swamped(edges, one, float(level))])
+        share = without_hidden(share, [swamped(edges, edge_half, float(level))])
         columns = {
-            "edges": Cells((edges,), (edges - one,), (edges + one,)),
-            "mutual": Cells((mutual,), (mutual - one,), (mutual + one,)),
+            "edges": Cells((edges,), (edges - edge_half,), (edges + edge_half,)),
+            "mutual": Cells((mutual,), (mutual - edge_half,), (mutual + edge_half,)),
             "reciprocity": share,
         }
         notes = {"mutual": "pairs with edges in both directions"}
@@ -216,12 +216,12 @@ def ratio_cells(above: tuple[float, float], below: tuple[float, float]) -> Cells
     >>> ratio_cells((50, 5), (100, 100))
     Cells(value=(0.5,), low=(0.0,), high=(1.0,))
     """
-    (top, wide), (bottom, deep) = above, below
+    (top, top_half), (bottom, bottom_half) = above, below
     value = min(max(top / bottom, 0.0), 1.0) if bottom > 0 else 0.0
-    if bottom - deep <= 0:
+    if bottom - bottom_half <= 0:
         return Cells((value,), (0.0,), (1.0,))
-    low = min(max((top - wide) / (bottom + deep), 0.0), 1.0)
-    high = min(max((top + wide) / (bottom - deep), 0.0), 1.0)
+    low = min(max((top - top_half) / (bottom + bottom_half), 0.0), 1.0)
+    high = min(max((top + top_half) / (bottom - bottom_half), 0.0), 1.0)
     return Cells((value,), (low,), (high,))
 
 
@@ -251,9 +251,13 @@ def draft_densest(graph: Graph, goal: Goal, group: str) -> Draft[AnswerTable]:
         )
     pure = pure_goal(goal, "a choice")
     assert pure.epsilon is not None  # noqa: S101 - pure_goal
-    least, moved = min(pairs.values()), facts.bound("edges") if facts.by_node else 1
+    fewest_pairs, sensitivity = min(pairs.values()), facts.bound("edges") if facts.by_node else 1
     noise = Exponential(
-        epsilon=pure.epsilon, sensitivity=_SCALE * moved, monotone=True, grid=1, adjacency=graph.adjacency
+        epsilon=pure.epsilon,
+        sensitivity=_SCALE * sensitivity,
+        monotone=True,
+        grid=1,
+        adjacency=graph.adjacency,
     )
     labels = [groups.labels[g] for g in pairs]
 
@@ -261,14 +265,14 @@ def draft_densest(graph: Graph, goal: Goal, group: str) -> Draft[AnswerTable]:
         of = groups.codes(loaded.names)
         u, v = of[loaded.edges.source], of[loaded.edges.target]
         inside = np.bincount(u[(u == v) & (u >= 0)], minlength=len(sizes)).tolist()
-        return [_SCALE * least * inside[g] // p for g, p in pairs.items()]
+        return [_SCALE * fewest_pairs * inside[g] // p for g, p in pairs.items()]
 
     def reading(noisy: Any, level: Fraction) -> AnswerTable:
         note = f"picked from {len(labels)} groups; denser groups are more likely"
         cells = Cells((labels[int(noisy[0])],), (None,), (None,))
         return AnswerTable({}, {"densest": cells}, float(level), {"densest": note})
 
-    lead = noise.lead_for(pure.confidence, len(labels)) / (_SCALE * least)
+    lead = noise.lead_for(pure.confidence, len(labels)) / (_SCALE * fewest_pairs)
     return graph_draft(
         graph, pure, ask="densest", words=f"the densest {group}", assumed=True,
         about={"groups": groups.document, "scale": _SCALE},

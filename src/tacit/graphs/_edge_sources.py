@@ -102,9 +102,9 @@ class _TableEdges:
         return self.columns.missing_file
 
     def read(self) -> NamedPairs:
-        found: ReadColumns = self.columns.read()
-        weights = None if self.weight is None else found.numbers[self.weight]
-        return NamedPairs(found.names, found.codes[self.ends[0]], found.codes[self.ends[1]], weights)
+        rows: ReadColumns = self.columns.read()
+        weights = None if self.weight is None else rows.numbers[self.weight]
+        return NamedPairs(rows.names, rows.codes[self.ends[0]], rows.codes[self.ends[1]], weights)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -158,60 +158,63 @@ def open_edges(
                 "weight", column
             )
         return _ObjectEdges(source, listing, column, _positions(source, listing))
-    found = read_source(source)
-    known = found.columns()
-    if known is None and (schema := found.schema("rows")) is not None:
-        known = tuple(name for name, _ in schema)
-    first, second = _two_columns(ends, known, column)
-    roles: dict[str, Any] = {first: "name", second: "name"} | ({column: "number"} if column else {})
-    return _TableEdges(SourceColumns(found, roles), (first, second), column)
+    table = read_source(source)
+    names = table.columns()
+    if names is None and (schema := table.schema("rows")) is not None:
+        names = tuple(name for name, _ in schema)
+    source_column, target_column = _two_columns(ends, names, column)
+    roles: dict[str, Any] = {source_column: "name", target_column: "name"} | (
+        {column: "number"} if column else {}
+    )
+    return _TableEdges(SourceColumns(table, roles), (source_column, target_column), column)
 
 
 def _two_columns(
-    ends: tuple[str | None, str | None], known: Sequence[str] | None, weight: str | None
+    ends: tuple[str | None, str | None], names: Sequence[str] | None, weight: str | None
 ) -> tuple[str, str]:
     """Return the columns with the two ends, by default the first two beside the weight; or refuse."""
-    first, second = ends
+    source_column, target_column = ends
     if weight is not None and weight in ends:
         raise bad_parameter(
             "weight", "another column than the ends of the edges", weight,
             fix=Set(source_column="from", target_column="to", weight=("minutes", (0, 60))),
         )  # fmt: skip
-    known = None if known is None else [name for name in known if name != weight]
-    if first is not None:
-        second = Needed[str]("to", "if source_column is given").read("target_column", second)
-    if second is not None:
-        first = Needed[str]("from", "if target_column is given").read("source_column", first)
-    if first is None or second is None:
-        if known is None or len(known) < 2:
+    names = None if names is None else [name for name in names if name != weight]
+    if source_column is not None:
+        target_column = Needed[str]("to", "if source_column is given").read("target_column", target_column)
+    if target_column is not None:
+        source_column = Needed[str]("from", "if target_column is given").read("source_column", source_column)
+    if source_column is None or target_column is None:
+        if names is None or len(names) < 2:
             raise TacitError(
                 "unknown-column",
                 "the two columns with the ends of the edges are not known",
                 why="the source is not available now, or it has fewer than two columns",
                 fix=Set(source_column="from", target_column="to"),
             )
-        _check_first_two(known)
-        first, second = known[0], known[1]
-    if first == second:
+        _check_first_two(names)
+        source_column, target_column = names[0], names[1]
+    if source_column == target_column:
         raise bad_parameter(
-            "target_column", "another column than source_column", second,
-            fix=Choose(tuple(known or ()), given=second),
+            "target_column", "another column than source_column", target_column,
+            fix=Choose(tuple(names or ()), given=target_column),
         )  # fmt: skip
-    return first, second
+    return source_column, target_column
 
 
-def _check_first_two(known: Sequence[str]) -> None:
+def _check_first_two(columns: Sequence[str]) -> None:
     """Refuse a table whose first two columns, by their names, are not the two nodes."""
-    names = [one.strip().lower() for one in known]
+    names = [one.strip().lower() for one in columns]
     pairs = [(i, i + 1) for i in range(len(names) - 1) if (names[i], names[i + 1]) in _PAIRS]
-    if len(known) == 2 or pairs[:1] == [(0, 1)] or not (pairs or _NOT_NODES & {*names[:2]}):
+    if len(columns) == 2 or pairs[:1] == [(0, 1)] or not (pairs or _NOT_NODES & {*names[:2]}):
         return
-    i, j = pairs[0] if pairs else (len(known) - 2, len(known) - 1)
+    i, j = pairs[0] if pairs else (len(columns) - 2, len(columns) - 1)
     raise TacitError(
         "unknown-column",
-        f"the first two columns, {known[0]!r} and {known[1]!r}, do not look like the two nodes of an edge",
+        f"the first two columns, {columns[0]!r} and {columns[1]!r}, do not look like the two nodes of an "
+        "edge",
         why="with the wrong columns the answer would be wrong, and the budget would be spent",
-        fix=Either(Set(source_column=known[i], target_column=known[j]), Choose(tuple(known))),
+        fix=Either(Set(source_column=columns[i], target_column=columns[j]), Choose(tuple(columns))),
     )
 
 
@@ -255,12 +258,12 @@ def _check_direction(has: bool, *, directed: bool) -> None:  # noqa: FBT001 - a 
     """Refuse a directed graph that is declared as undirected, and the other way around."""
     if has == directed:
         return
-    what = ("the graph is directed, but it is declared as undirected", Set(directed=True))
+    mismatch = ("the graph is directed, but it is declared as undirected", Set(directed=True))
     other = ("the graph is undirected, but it is declared as directed", Set(directed=False))
-    said, fix = what if has else other
+    problem, fix = mismatch if has else other
     raise TacitError(
         "bad-parameter",
-        said,
+        problem,
         why="in a directed graph the unit is one arrow; in an undirected one it is a connection, whichever "
         "way it points",
         fix=Either(fix, Say("convert the graph first")),
@@ -271,10 +274,10 @@ def _coded(pairs: Iterable[tuple[str | None, str | None]], weights: list[float] 
     """Replace names by their places in the order of bytes, which for text is that of Python."""
     rows = list(pairs)
     names = tuple(sorted({name for row in rows for name in row if name is not None}))
-    place: dict[str | None, int] = {name: i for i, name in enumerate(names)}
-    codes = np.array([[place.get(end, -1) for end in row] for row in rows], dtype=np.int64).reshape(-1, 2)
-    kept = None if weights is None else np.array(weights, dtype=np.float64)
-    return NamedPairs(names, codes[:, 0].copy(), codes[:, 1].copy(), kept)
+    code_of: dict[str | None, int] = {name: i for i, name in enumerate(names)}
+    codes = np.array([[code_of.get(end, -1) for end in row] for row in rows], dtype=np.int64).reshape(-1, 2)
+    numbers = None if weights is None else np.array(weights, dtype=np.float64)
+    return NamedPairs(names, codes[:, 0].copy(), codes[:, 1].copy(), numbers)
 
 
 def _of_array(edges: NDArray[Any], weight: str | None) -> NamedPairs:
@@ -293,11 +296,11 @@ def _of_list(edges: list[Any], weight: str | None) -> NamedPairs:
     return _coded((_pair(one) for one in edges), None)
 
 
-def _pair(one: Any) -> tuple[str | None, str | None]:
+def _pair(edge: Any) -> tuple[str | None, str | None]:
     """Return the first two names of a row, such as the ends in (ana, ben, 30)."""
-    is_row = isinstance(one, tuple | list) or (isinstance(one, np.ndarray) and one.ndim == 1)
-    if is_row and len(one) >= 2:
-        return node_name(one[0]), node_name(one[1])
+    is_row = isinstance(edge, tuple | list) or (isinstance(edge, np.ndarray) and edge.ndim == 1)
+    if is_row and len(edge) >= 2:
+        return node_name(edge[0]), node_name(edge[1])
     return None, None
 
 
@@ -319,8 +322,8 @@ def _of_igraph(graph: Any, weight: str | None) -> NamedPairs:
         pairs = _of_array(ends, None)
     if weight is None:
         return pairs
-    held = graph.es[weight] if weight in graph.es.attributes() else [None] * len(ends)
-    weights = np.array([_number(one) for one in held], dtype=np.float64)
+    numbers = graph.es[weight] if weight in graph.es.attributes() else [None] * len(ends)
+    weights = np.array([_number(one) for one in numbers], dtype=np.float64)
     return NamedPairs(pairs.names, pairs.source, pairs.target, weights)
 
 
@@ -328,12 +331,14 @@ def _of_matrix(matrix: Any, weight: str | None) -> NamedPairs:
     """List the entries of a sparse matrix that are not zero; rows and columns are nodes 0, 1, 2 ..."""
     entries = matrix.tocoo()
     values = np.asarray(entries.data)
-    kept = values != 0
-    ends = np.stack([np.asarray(entries.row)[kept], np.asarray(entries.col)[kept]], axis=1).astype(np.int64)
+    nonzero = values != 0
+    ends = np.stack([np.asarray(entries.row)[nonzero], np.asarray(entries.col)[nonzero]], axis=1).astype(
+        np.int64
+    )
     pairs = _of_array(ends, None)
     weights = None
     if weight is not None:
-        weights = np.array([_number(one) for one in values[kept].tolist()], dtype=np.float64)
+        weights = np.array([_number(one) for one in values[nonzero].tolist()], dtype=np.float64)
     return NamedPairs(pairs.names, pairs.source, pairs.target, weights, symmetric=True)
 
 

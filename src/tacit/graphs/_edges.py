@@ -76,8 +76,8 @@ class EdgeArrays:
         u, v = _both(source, target)
         if not directed:
             u, v = np.minimum(u, v), np.maximum(u, v)
-        kept = (u != v) & (np.minimum(u, v) >= 0) & (np.maximum(u, v) < nodes)
-        keys = np.sort(u[kept] * max(nodes, 1) + v[kept])
+        valid = (u != v) & (np.minimum(u, v) >= 0) & (np.maximum(u, v) < nodes)
+        keys = np.sort(u[valid] * max(nodes, 1) + v[valid])
         keys = keys[np.diff(keys, prepend=-1) > 0]
         object.__setattr__(self, "nodes", int(nodes))
         object.__setattr__(self, "source", keys // max(nodes, 1))
@@ -126,10 +126,10 @@ class EdgeArrays:
         if not self.size:
             return np.full(len(u), -1, dtype=np.int64)
         inside = (np.minimum(u, v) >= 0) & (np.maximum(u, v) < self.nodes)
-        wanted = np.where(inside, u * self.nodes + v, -1)
+        codes = np.where(inside, u * self.nodes + v, -1)
         keys = self.source * self.nodes + self.target
-        found = np.minimum(np.searchsorted(keys, wanted), self.size - 1)
-        return np.where(keys[found] == wanted, found, -1)
+        positions = np.minimum(np.searchsorted(keys, codes), self.size - 1)
+        return np.where(keys[positions] == codes, positions, -1)
 
 
 def project_greedily(edges: EdgeArrays, bound: int) -> EdgeArrays:
@@ -152,17 +152,17 @@ def project_greedily(edges: EdgeArrays, bound: int) -> EdgeArrays:
     crowded = edges.degrees() > bound
     contested = crowded[edges.source] | crowded[edges.target]  # all other edges are kept in any case
     room = np.where(crowded, bound, edges.size).tolist()
-    kept = ~contested
+    selected = ~contested
     where = np.flatnonzero(contested)
-    taken = []
+    accepted = []
     for u, v in zip(edges.source[where].tolist(), edges.target[where].tolist(), strict=True):
         fits = room[u] > 0 and room[v] > 0
         if fits:
             room[u] -= 1
             room[v] -= 1
-        taken.append(fits)
-    kept[where] = taken
-    return EdgeArrays(edges.nodes, edges.source[kept], edges.target[kept], directed=edges.directed)
+        accepted.append(fits)
+    selected[where] = accepted
+    return EdgeArrays(edges.nodes, edges.source[selected], edges.target[selected], directed=edges.directed)
 
 
 def cumulative_histogram(histogram: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -231,16 +231,16 @@ class GraphReader:
     def _made(self, pairs: NamedPairs) -> LoadedGraph:
         facts = self._facts
         pairs = pairs.in_order() if facts.by_node else pairs
-        left, right = facts.nodes, facts.target_nodes or facts.nodes
-        names = list(pairs.names if left.listed is None else left.listed)
+        source_facts, targets = facts.nodes, facts.target_nodes or facts.nodes
+        names = list(pairs.names if source_facts.listed is None else source_facts.listed)
         sources = len(names)
-        u = np.append(left.codes(pairs.names), -1)[pairs.source]
-        v = np.append(right.codes(pairs.names), -1)[pairs.target]
+        u = np.append(source_facts.codes(pairs.names), -1)[pairs.source]
+        v = np.append(targets.codes(pairs.names), -1)[pairs.target]
         if facts.bipartite:
             v = np.where(v >= 0, v + sources, -1)
-            names += list(pairs.names if right.listed is None else right.listed)
+            names += list(pairs.names if targets.listed is None else targets.listed)
         edges = EdgeArrays(len(names), u, v, directed=facts.directed or facts.bipartite)
         weights = None
         if self._weight is not None and pairs.weights is not None:
             weights = self._weight.steps(edges, (u, v), pairs.weights, symmetric=pairs.symmetric)
-        return LoadedGraph(edges, tuple(names), sources, weights, left.listed is not None)
+        return LoadedGraph(edges, tuple(names), sources, weights, source_facts.listed is not None)

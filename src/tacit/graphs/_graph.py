@@ -388,8 +388,8 @@ class Graph(Dataset):
         >>> club.verdict(epsilon=0.1, mean_degree=4.6).word
         'too small'
         """
-        given = Needed[Any](
+        degree_guess = Needed[Any](
             5, "here or in the declaration", why="a verdict rests on declared facts alone, never on the data"
         ).read("mean_degree", self.facts.mean_degree if mean_degree is None else mean_degree)
-        degree = float(RealNumber(instead=5).read("mean_degree", given))
+        degree = float(RealNumber(instead=5).read("mean_degree", degree_guess))
         return verdict_of(self.facts.number(), degree, epsilon=epsilon)

@@ -38,10 +38,10 @@ class MixingTable(AnswerTable):
         """Return the groups and the matrix of the values; an undirected one is symmetric."""
         rows, columns = (list(map(str, values)) for values in self.keys.values())
         labels = tuple(dict.fromkeys(rows + columns))
-        place = {label: i for i, label in enumerate(labels)}
+        index = {label: i for i, label in enumerate(labels)}
         cells = np.full((len(labels), len(labels)), np.nan)
         for row, column, value in zip(rows, columns, self.columns["edges"].value, strict=True):
-            cells[place[row], place[column]] = value
+            cells[index[row], index[column]] = value
         return labels, np.where(np.isnan(cells), cells.T, cells)
 
     def figures(self, what: Any = None) -> tuple[Figure, ...]:
@@ -152,11 +152,11 @@ def one_number(
     return AnswerTable({}, {name: cells}, float(confidence), notes, left_out, counts=(name,))
 
 
-def pure_goal(goal: Goal, what: str) -> Goal:
+def pure_goal(goal: Goal, subject: str) -> Goal:
     """Return the goal without its delta, which is not needed; refuse rho."""
     from dataclasses import replace
 
-    why = f"the noise for {what} follows the graph, and its guarantee is pure epsilon"
-    omitted = Omitted(f"for {what}", why=why, fix=Set(epsilon=1))
+    why = f"the noise for {subject} follows the graph, and its guarantee is pure epsilon"
+    omitted = Omitted(f"for {subject}", why=why, fix=Set(epsilon=1))
     omitted.read("rho", None if goal.rho is None else str(goal.rho))
     return replace(goal, delta=goal.delta * 0)

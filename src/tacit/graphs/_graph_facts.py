@@ -63,21 +63,21 @@ class WeightFact:
         """
         top = float(self.most)
         rows = np.clip(np.nan_to_num(weights, nan=0.0, posinf=top, neginf=0.0), 0.0, top)
-        place = edges.places(*ends)
-        kept = place >= 0
+        positions = edges.places(*ends)
+        present = positions >= 0
         total = np.zeros(edges.size)
         with np.errstate(over="ignore"):  # a warning about a value would say something about it
-            (np.maximum if symmetric else np.add).at(total, place[kept], rows[kept])
-        whole = np.floor(np.minimum(total, top) / top * WEIGHT_STEPS + 0.5).astype(np.int64)
-        return np.clip(whole, 0, WEIGHT_STEPS)
+            (np.maximum if symmetric else np.add).at(total, positions[present], rows[present])
+        rounded = np.floor(np.minimum(total, top) / top * WEIGHT_STEPS + 0.5).astype(np.int64)
+        return np.clip(rounded, 0, WEIGHT_STEPS)
 
 
-def read_weight(given: Any) -> WeightFact | None:
+def read_weight(weight: Any) -> WeightFact | None:
     """Read ``("minutes", (0, 60))``, or refuse it."""
-    if given is None:
+    if weight is None:
         return None
     try:
-        column, (low, high) = given
+        column, (low, high) = weight
     except (TypeError, ValueError):
         raise _wrong("it must be the name of a column and a range") from None
     if not isinstance(column, str) or not column:
@@ -183,28 +183,28 @@ class NodeFacts:
         return np.fromiter((self.places.get(name, -1) for name in names), dtype=np.int64, count=len(names))
 
 
-def read_nodes(given: NodesGiven) -> NodeFacts:
+def read_nodes(nodes: NodesGiven) -> NodeFacts:
     """Read the declared nodes, or refuse with what is wrong."""
-    if given is None:
+    if nodes is None:
         return NodeFacts()
-    if isinstance(given, str | bytes | Mapping) or hasattr(given, "columns"):
-        raise bad_parameter("nodes", "a number, or a list of names", given, fix=Set(nodes=1000))
-    if not isinstance(given, Iterable):
-        return NodeFacts(Integer(2, _MOST_NODES, instead=1000).read("nodes", given))
+    if isinstance(nodes, str | bytes | Mapping) or hasattr(nodes, "columns"):
+        raise bad_parameter("nodes", "a number, or a list of names", nodes, fix=Set(nodes=1000))
+    if not isinstance(nodes, Iterable):
+        return NodeFacts(Integer(2, _MOST_NODES, instead=1000).read("nodes", nodes))
     names = [None if hasattr(one, "__len__") and not isinstance(one, str | tuple) else node_name(one)
-             for one in given]  # fmt: skip
-    listed = tuple(name for name in names if name is not None)
-    if isinstance(given, AbstractSet):
-        listed = tuple(sorted(listed))  # a set has no order, and the order is part of every plan
-    places = {name: place for place, name in enumerate(listed)}
-    if len(listed) != len(names) or len(places) != len(listed) or len(listed) < 2:
+             for one in nodes]  # fmt: skip
+    ordered = tuple(name for name in names if name is not None)
+    if isinstance(nodes, AbstractSet):
+        ordered = tuple(sorted(ordered))  # a set has no order, and the order is part of every plan
+    places = {name: place for place, name in enumerate(ordered)}
+    if len(ordered) != len(names) or len(places) != len(ordered) or len(ordered) < 2:
         raise TacitError(
             "bad-parameter",
             "nodes must be a list of at least 2 different names, none of them missing",
             why="1, 1.0 and '1' are the same name",
             fix=Code('nodes=["ana", "ben", "eva"]'),
         )
-    return NodeFacts(len(listed), listed, places)
+    return NodeFacts(len(ordered), ordered, places)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -241,18 +241,18 @@ class NodeGroups:
         return np.fromiter((self.of.get(name, -1) for name in names), dtype=np.int64, count=len(names))
 
 
-def read_groups(given: Mapping[str, Any] | None, nodes: NodeFacts) -> dict[str, NodeGroups]:
+def read_groups(groups: Mapping[str, Any] | None, nodes: NodeFacts) -> dict[str, NodeGroups]:
     """Read public groupings: labels by name of the node, or one label for each listed node."""
-    if given is None:
+    if groups is None:
         return {}
-    named: object = given
-    if isinstance(named, Mapping):
-        named = {str(name): labels for name, labels in named.items()}
-    groupings = _GROUPINGS.read("groups", named)
+    by_name: object = groups
+    if isinstance(by_name, Mapping):
+        by_name = {str(name): labels for name, labels in by_name.items()}
+    groupings = _GROUPINGS.read("groups", by_name)
     return {name: _read_group(name, labels, nodes) for name, labels in groupings.items()}
 
 
-def _read_group(name: str, given: Any, nodes: NodeFacts) -> NodeGroups:
+def _read_group(name: str, grouping: Any, nodes: NodeFacts) -> NodeGroups:
     """Read one grouping, or refuse it."""
     fix = Code(f'groups={{"{name}": {{"ana": "1A", "ben": "1B"}}}}')
     if name in _COLUMNS:
@@ -261,40 +261,40 @@ def _read_group(name: str, given: Any, nodes: NodeFacts) -> NodeGroups:
             why="answers have the grouping and their own columns side by side",
             fix=Code(f'groups={{"{name or "class"}_group": {{"ana": "1A", "ben": "1B"}}}}'),
         )  # fmt: skip
-    if not isinstance(given, Mapping):
-        listed, labels = nodes.listed, _as_list(given)
-        if listed is None or labels is None or len(labels) != len(listed):
+    if not isinstance(grouping, Mapping):
+        node_names, labels = nodes.listed, _as_list(grouping)
+        if node_names is None or labels is None or len(labels) != len(node_names):
             raise TacitError(
                 "bad-parameter",
                 f"the grouping {name!r} does not have one label for each node of a public list",
                 why="labels belong to nodes, either by their names or in the order of the list of nodes",
                 fix=fix,
             )
-        given = dict(zip(listed, labels, strict=True))
-    pairs = [(node_name(node), node_name(label)) for node, label in given.items()]
-    kept = [(node, label) for node, label in pairs if node is not None and label is not None]
-    found = tuple(dict.fromkeys(label for _, label in kept))
-    if not kept or len({node for node, _ in kept}) != len(kept):
-        raise bad_parameter(f"the grouping {name!r}", "one label for each node", given, fix=fix)
+        grouping = dict(zip(node_names, labels, strict=True))
+    pairs = [(node_name(node), node_name(label)) for node, label in grouping.items()]
+    labelled = [(node, label) for node, label in pairs if node is not None and label is not None]
+    group_names = tuple(dict.fromkeys(label for _, label in labelled))
+    if not labelled or len({node for node, _ in labelled}) != len(labelled):
+        raise bad_parameter(f"the grouping {name!r}", "one label for each node", grouping, fix=fix)
     if (
         nodes.listed is not None
-        and (other := next((n for n, _ in kept if n not in nodes.places), None)) is not None
+        and (other := next((n for n, _ in labelled if n not in nodes.places), None)) is not None
     ):
         raise TacitError(
             "bad-parameter",
             f"the grouping {name!r} names the node {other!r}, which is not among the declared nodes",
             fix=Choose(nodes.listed[:40], given=other),
         )
-    place = {label: i for i, label in enumerate(found)}
-    return NodeGroups(name, found, {node: place[label] for node, label in kept})
+    index = {label: i for i, label in enumerate(group_names)}
+    return NodeGroups(name, group_names, {node: index[label] for node, label in labelled})
 
 
-def _as_list(given: Any) -> list[object] | None:
-    return list(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else None
+def _as_list(labels: Any) -> list[object] | None:
+    return list(labels) if isinstance(labels, Iterable) and not isinstance(labels, str | bytes) else None
 
 
-def _digest(listed: Sequence[object]) -> str:
-    return hashlib.sha256(json.dumps(list(listed)).encode()).hexdigest()
+def _digest(entries: Sequence[object]) -> str:
+    return hashlib.sha256(json.dumps(list(entries)).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -330,9 +330,9 @@ class GraphFacts:
 
     def __post_init__(self) -> None:
         """Refuse facts about single nodes if a node that leaves would change which nodes they are about."""
-        known = () if self.nodes.listed is None else self.nodes.listed
-        fixed = {*known} == {str(place) for place in range(self.positions or 0)}
-        if self.by_node and self.positions is not None and (known or self.groups) and not fixed:
+        names = () if self.nodes.listed is None else self.nodes.listed
+        fixed = {*names} == {str(place) for place in range(self.positions or 0)}
+        if self.by_node and self.positions is not None and (names or self.groups) and not fixed:
             raise TacitError(
                 "bad-parameter",
                 "nodes and groups speak of single nodes, but the source has no names of nodes",
@@ -352,8 +352,8 @@ class GraphFacts:
         """What every question's document holds of the facts: the rules by which edges are read."""
         side = {} if self.target_nodes is None else {"target_nodes": self.target_nodes.document}
         kind = "bipartite" if self.bipartite else "directed" if self.directed else "undirected"
-        read = {} if self.columns is None else {"columns": list(self.columns)}
-        return {"graph": kind, "nodes": self.nodes.document, **side, **read}
+        columns = {} if self.columns is None else {"columns": list(self.columns)}
+        return {"graph": kind, "nodes": self.nodes.document, **side, **columns}
 
     @property
     def projection(self) -> dict[str, JSON]:
@@ -383,12 +383,12 @@ class GraphFacts:
         if self.target_nodes is not None:
             nodes = f"sources: {nodes}; targets: {self.target_nodes.words}"
         promise = [("holds if", str(text)) for text in self.assumes.values() if assumed]
-        read = (
+        source = (
             []
             if self.columns is None
             else [("edges", "from the columns {!r} and {!r}".format(*self.columns))]
         )
-        return [("neighbours", changed), *promise, *read, ("nodes", nodes)]
+        return [("neighbours", changed), *promise, *source, ("nodes", nodes)]
 
     def number(self) -> int:
         """Return the declared number of nodes, or refuse where there is none."""
@@ -415,18 +415,18 @@ class GraphFacts:
             )
         return self.groups[name]
 
-    def bound(self, what: str) -> int:
+    def bound(self, question: str) -> int:
         """Return the degree bound of a node-level question, or refuse where there is none."""
         if self.degree_bound is None:
             raise TacitError(
                 "missing-limit",
-                f"{what} of a graph that protects nodes need a degree bound",
+                f"{question} of a graph that protects nodes need a degree bound",
                 why="one node can have an edge to every other node, and nothing hides that many edges",
                 fix=Set(degree_bound=20),
             )
         return self.degree_bound
 
-    def edge_level(self, what: str, witness: str, also: Fix | None = None) -> None:
+    def edge_level(self, question: str, witness: str, also: Fix | None = None) -> None:
         """Refuse a question that no projection makes private for a node, unless degrees are promised.
 
         Parameters
@@ -446,25 +446,25 @@ class GraphFacts:
         ways = [Set(unit="edge"), promise] if also is None else [also, Set(unit="edge"), promise]
         raise TacitError(
             "missing-limit",
-            f"{what} cannot be released if nodes are protected",
+            f"{question} cannot be released if nodes are protected",
             why=f"{witness}; dropping edges above a degree bound does not help, because one node decides "
             "which edges of others are dropped",
             fix=Either(*ways),
         )
 
-    def undirected(self, what: str) -> None:
+    def undirected(self, question: str) -> None:
         """Refuse a question that only an undirected graph has an answer to."""
         if self.bipartite:
             raise TacitError(
                 "not-allowed",
-                f"a bipartite graph has no {what}",
+                f"a bipartite graph has no {question}",
                 why="its edges lead from one side to the other, never between nodes of the same side",
                 fix=Say("ask for edges, degrees or a mixing matrix"),
             )
         if self.directed:
             raise TacitError(
                 "not-allowed",
-                f"Tacit counts {what} of undirected graphs only",
+                f"Tacit counts {question} of undirected graphs only",
                 why="how far one arrow moves the count depends on the direction of the others, for which "
                 "there is no proof here",
                 fix=Set(directed=False),

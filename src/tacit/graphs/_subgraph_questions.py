@@ -72,9 +72,9 @@ class _Ladder:
 
     def floor(self, facts: GraphFacts, epsilon: Fraction) -> int:
         """Return the public floor of the ladder: about 10 / sqrt(epsilon); 5 times that for wedges."""
-        wanted = LadderNoise.default_floor(epsilon) * (5 if self.per_degree > 1 else 1)
+        usual = LadderNoise.default_floor(epsilon) * (5 if self.per_degree > 1 else 1)
         n = facts.nodes.number
-        return wanted if n is None else max(1, min(wanted, self.per_degree * (n - 2)))
+        return usual if n is None else max(1, min(usual, self.per_degree * (n - 2)))
 
 
 _TRIANGLES = _Ladder(
@@ -103,8 +103,8 @@ def _counted(graph: Graph, ladder: _Ladder, epsilon: Fraction) -> _Counted:
     """Return the steps of a count: at edge level the ladder, and a paid width unless a bound is declared."""
     facts = graph.facts
     if facts.by_node:
-        moved = max(1, ladder.by_node(facts.bound(ladder.name)))
-        noise = DiscreteLaplace(epsilon=epsilon, sensitivity=moved, adjacency=graph.adjacency)
+        sensitivity = max(1, ladder.by_node(facts.bound(ladder.name)))
+        noise = DiscreteLaplace(epsilon=epsilon, sensitivity=sensitivity, adjacency=graph.adjacency)
         step = graph_step(ladder.name, noise, lambda loaded: ladder.exact(loaded.edges))
         return _Counted(ladder, (step,), lambda _, level: noise.half_width(level))
     bound = facts.degree_bound
@@ -116,7 +116,7 @@ def _counted(graph: Graph, ladder: _Ladder, epsilon: Fraction) -> _Counted:
         stated = _capped(ladder, facts, ladder.per_degree * bound)
         return _Counted(ladder, (main,), lambda _, level: law.half_width(level, width=stated))
     width = DiscreteLaplace(epsilon=epsilon * share, sensitivity=1, adjacency=graph.adjacency)
-    first = graph_step(f"width of {ladder.name}", width, ladder.width)
+    width_step = graph_step(f"width of {ladder.name}", width, ladder.width)
 
     def half(noisy: Sequence[Any], level: Fraction) -> int:
         """Use a fifth of the chance to fail for the width (one side), and the rest for the count."""
@@ -124,16 +124,16 @@ def _counted(graph: Graph, ladder: _Ladder, epsilon: Fraction) -> _Counted:
         upper = int(noisy[0]) + width.half_width(1 - 2 * miss / 5)
         return law.half_width(1 - miss * 4 / 5, width=_capped(ladder, facts, max(0, upper)))
 
-    return _Counted(ladder, (first, main), half)
+    return _Counted(ladder, (width_step, main), half)
 
 
 def _law(graph: Graph, ladder: _Ladder, epsilon: Fraction) -> LadderNoise | StarLadder:
     """Return the ladder of a count, with a public floor, and a cap where a list of nodes guarantees it."""
-    facts, most = graph.facts, ladder.most(graph.facts)
+    facts, max_width = graph.facts, ladder.most(graph.facts)
     if ladder.legs > 2:
-        return StarLadder(epsilon, stars=ladder.legs, most=most, adjacency=graph.adjacency)
+        return StarLadder(epsilon, stars=ladder.legs, most=max_width, adjacency=graph.adjacency)
     floor = ladder.floor(facts, epsilon)
-    return LadderNoise(epsilon, floor=floor, most=most, adjacency=graph.adjacency)
+    return LadderNoise(epsilon, floor=floor, most=max_width, adjacency=graph.adjacency)
 
 
 def _capped(ladder: _Ladder, facts: GraphFacts, width: int) -> int:
@@ -143,27 +143,27 @@ def _capped(ladder: _Ladder, facts: GraphFacts, width: int) -> int:
     return min(width, n - 1 if ladder.legs > 2 else ladder.per_degree * max(n - 2, 0))
 
 
-def _forecast(counted: _Counted, facts: GraphFacts, goal: Goal, words: str) -> Forecast:
+def _forecast(measurement: _Counted, facts: GraphFacts, goal: Goal, words: str) -> Forecast:
     """Say which interval to expect; if the width is private, for a noisy width at the floor."""
-    ladder, law = counted.ladder, counted.steps[-1].mechanism
+    ladder, law = measurement.ladder, measurement.steps[-1].mechanism
     describe = law.describe()  # type: ignore[attr-defined]
     if facts.by_node or facts.degree_bound is not None:
-        return Forecast(ladder.name, words, describe, counted.half((0,), goal.confidence))
+        return Forecast(ladder.name, words, describe, measurement.half((0,), goal.confidence))
     assert isinstance(law, LadderNoise | StarLadder)  # noqa: S101 - edge level
-    wide = counted.half((law.floor,), goal.confidence)
-    note = f"about {wide:,} if {ladder.shared.format(law.floor)}, more in denser graphs"
+    half = measurement.half((law.floor,), goal.confidence)
+    note = f"about {half:,} if {ladder.shared.format(law.floor)}, more in denser graphs"
     return Forecast(ladder.name, words, describe, None, note)
 
 
-def _facts(counted: _Counted, facts: GraphFacts) -> list[tuple[str, str]]:
+def _facts(measurement: _Counted, facts: GraphFacts) -> list[tuple[str, str]]:
     """Say where the interval comes from."""
     if facts.by_node:
         return []
     if facts.degree_bound is not None:
         return [("interval", (f"holds if no node has more than {facts.degree_bound:,} edges, as declared; "
                              "privacy does not depend on it"))]  # fmt: skip
-    moved = f"15 % of epsilon measure how far one edge can move the {counted.ladder.name}"
-    return [("interval", f"{moved}; a public degree bound would make the interval narrower")]
+    width_note = f"15 % of epsilon measure how far one edge can move the {measurement.ladder.name}"
+    return [("interval", f"{width_note}; a public degree bound would make the interval narrower")]
 
 
 def _one_count(
@@ -172,16 +172,16 @@ def _one_count(
     facts = graph.facts
     pure = pure_goal(goal, ladder.name)
     assert pure.epsilon is not None  # noqa: S101 - pure_goal
-    counted = _counted(graph, ladder, pure.epsilon)
+    measurement = _counted(graph, ladder, pure.epsilon)
 
     def reading(noisy: Any, level: Fraction) -> AnswerTable:
-        return one_number(ladder.name, counted.value(noisy), counted.half(noisy, level), level)
+        return one_number(ladder.name, measurement.value(noisy), measurement.half(noisy, level), level)
 
     return graph_draft(
-        graph, pure, ask=ladder.name, words=words, steps=counted.steps, reading=reading, assumed=True,
+        graph, pure, ask=ladder.name, words=words, steps=measurement.steps, reading=reading, assumed=True,
         about={**_interval_bound(facts), **(about or {})},
-        facts=[*_facts(counted, facts), *(_verdict(facts, pure.epsilon) if ladder is _TRIANGLES else [])],
-        forecast=[_forecast(counted, facts, pure, words.removeprefix("the "))],
+        facts=[*_facts(measurement, facts), *(_verdict(facts, pure.epsilon) if ladder is _TRIANGLES else [])],
+        forecast=[_forecast(measurement, facts, pure, words.removeprefix("the "))],
     )  # fmt: skip
 
 
@@ -193,8 +193,8 @@ def _verdict(facts: GraphFacts, epsilon: Fraction) -> list[tuple[str, str]]:
         missing = "nodes" if facts.nodes.number is None else "mean_degree"
         return [("verdict", f"not known: {missing} is not declared")]
     rest = epsilon if facts.degree_bound is not None else epsilon * (1 - _FOR_WIDTH)
-    found = verdict_of(facts.nodes.number, facts.mean_degree, epsilon=rest)
-    return [("verdict", replace(found, epsilon=float(epsilon)).text)]
+    verdict = verdict_of(facts.nodes.number, facts.mean_degree, epsilon=rest)
+    return [("verdict", replace(verdict, epsilon=float(epsilon)).text)]
 
 
 def _interval_bound(facts: GraphFacts) -> dict[str, int]:
@@ -247,13 +247,15 @@ def draft_clustering(graph: Graph, goal: Goal) -> Draft[AnswerTable]:
     cut = len(parts[0].steps)
 
     def reading(noisy: Any, level: Fraction) -> AnswerTable:
-        both = 1 - (1 - level) / 2
-        own = noisy[:cut], noisy[cut:]
-        found = [(part.value(n), part.half(n, both)) for part, n in zip(parts, own, strict=True)]
-        (t, wide), (w, deep) = found
-        share = ratio_cells((3 * t, 3 * wide), (w, deep))
-        columns = {"clustering": without_hidden(share, [swamped(w, deep, float(both))])}
-        for part, n in zip(parts, own, strict=True):
+        part_level = 1 - (1 - level) / 2
+        noisy_parts = noisy[:cut], noisy[cut:]
+        estimates = [
+            (part.value(n), part.half(n, part_level)) for part, n in zip(parts, noisy_parts, strict=True)
+        ]
+        (triangles, triangles_half), (wedges, wedges_half) = estimates
+        share = ratio_cells((3 * triangles, 3 * triangles_half), (wedges, wedges_half))
+        columns = {"clustering": without_hidden(share, [swamped(wedges, wedges_half, float(part_level))])}
+        for part, n in zip(parts, noisy_parts, strict=True):
             value, half = part.value(n), part.half(n, level)
             columns[part.ladder.name] = Cells((value,), (value - half,), (value + half,))
         return AnswerTable({}, columns, float(level), {}, counts=("triangles", "wedges"))

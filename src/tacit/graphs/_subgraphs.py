@@ -122,8 +122,8 @@ def largest_wedge_change(edges: EdgeArrays, *, unseen: bool = False) -> int:
 def _pairs_of_sum(nodes_of_degree: NDArray[np.int64], total: int) -> int:
     """Return how many pairs of nodes have degrees of this sum, if none has a degree beyond the list."""
     low, high = max(0, total - len(nodes_of_degree) + 1), min(total, len(nodes_of_degree) - 1)
-    first = nodes_of_degree[low : high + 1]
-    ordered = int(np.dot(first, first[::-1]))
+    low_nodes = nodes_of_degree[low : high + 1]
+    ordered = int(np.dot(low_nodes, low_nodes[::-1]))
     same = int(nodes_of_degree[total // 2]) if total % 2 == 0 and total // 2 < len(nodes_of_degree) else 0
     return (ordered - same) // 2
 
@@ -147,11 +147,11 @@ def count_triangles(edges: EdgeArrays) -> int:
     4
     """
     out = _outward(edges)
-    found = 0
+    total = 0
     for start, end in _blocks(out @ _row_sizes(out)):
         rows = out[start:end]
-        found += int((rows @ out).multiply(rows).sum(dtype=np.int64))
-    return found
+        total += int((rows @ out).multiply(rows).sum(dtype=np.int64))
+    return total
 
 
 def list_triangles(edges: EdgeArrays) -> NDArray[np.int64]:
@@ -169,17 +169,17 @@ def list_triangles(edges: EdgeArrays) -> NDArray[np.int64]:
     u = np.repeat(np.arange(edges.nodes), sizes)
     v = out.indices.astype(np.int64)
     keys = u * max(edges.nodes, 1) + v
-    found = [np.empty((0, 3), dtype=np.int64)]
+    batches = [np.empty((0, 3), dtype=np.int64)]
     for start, end in _blocks(sizes[v], _LISTED_PATHS):
         repeats = sizes[v[start:end]]
         path = np.repeat(np.arange(start, end), repeats)
         step = np.arange(len(path)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
         w = v[starts[v[path]] + step]
-        wanted = u[path] * edges.nodes + w
-        place = np.minimum(np.searchsorted(keys, wanted), edges.size - 1)
-        closed = keys[place] == wanted
-        found.append(order[np.column_stack([u[path][closed], v[path][closed], w[closed]])])
-    rows = np.sort(np.concatenate(found), axis=1)
+        closing = u[path] * edges.nodes + w
+        positions = np.minimum(np.searchsorted(keys, closing), edges.size - 1)
+        closed = keys[positions] == closing
+        batches.append(order[np.column_stack([u[path][closed], v[path][closed], w[closed]])])
+    rows = np.sort(np.concatenate(batches), axis=1)
     return rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))]
 
 
@@ -198,18 +198,18 @@ def largest_common(edges: EdgeArrays) -> int:
     3
     """
     order = _by_degree(edges)
-    place = np.empty(edges.nodes, dtype=np.int64)
-    place[order] = np.arange(edges.nodes)
-    u, v = place[edges.source], place[edges.target]
-    both = _matrix(np.concatenate([u, v]), np.concatenate([v, u]), edges.nodes)
-    degrees = _row_sizes(both)
+    rank = np.empty(edges.nodes, dtype=np.int64)
+    rank[order] = np.arange(edges.nodes)
+    u, v = rank[edges.source], rank[edges.target]
+    adjacency = _matrix(np.concatenate([u, v]), np.concatenate([v, u]), edges.nodes)
+    degrees = _row_sizes(adjacency)
     best = 0
-    for start, end in _blocks(both @ degrees):
+    for start, end in _blocks(adjacency @ degrees):
         if degrees[start] <= best:
             break
-        last = start + int(np.searchsorted(-degrees[start:end], -best))  # the first of degree `best` or less
-        common = both[start:last] @ both[:, :last]
-        row = np.repeat(np.arange(start, last, dtype=common.indices.dtype), _row_sizes(common))
+        stop = start + int(np.searchsorted(-degrees[start:end], -best))  # the first of degree `best` or less
+        common = adjacency[start:stop] @ adjacency[:, :stop]
+        row = np.repeat(np.arange(start, stop, dtype=common.indices.dtype), _row_sizes(common))
         best = max(best, int(np.max(common.data, where=common.indices < row, initial=0)))
     return best
 
@@ -221,9 +221,9 @@ def _by_degree(edges: EdgeArrays) -> NDArray[np.int64]:
 
 def _outward(edges: EdgeArrays) -> csr_array:
     """Return the matrix of the edges, each from its end of smaller degree; nodes in the order of degrees."""
-    place = np.empty(edges.nodes, dtype=np.int64)
-    place[_by_degree(edges)[::-1]] = np.arange(edges.nodes)
-    u, v = place[edges.source], place[edges.target]
+    rank = np.empty(edges.nodes, dtype=np.int64)
+    rank[_by_degree(edges)[::-1]] = np.arange(edges.nodes)
+    u, v = rank[edges.source], rank[edges.target]
     return _matrix(np.minimum(u, v), np.maximum(u, v), edges.nodes)
 
 
@@ -231,9 +231,9 @@ def _matrix(rows: NDArray[np.int64], columns: NDArray[np.int64], nodes: int) -> 
     from scipy.sparse import csr_array
 
     ones = np.ones(len(rows), dtype=np.int32)
-    made = csr_array((ones, (rows, columns)), shape=(nodes, nodes))
-    made.sort_indices()
-    return made
+    matrix = csr_array((ones, (rows, columns)), shape=(nodes, nodes))
+    matrix.sort_indices()
+    return matrix
 
 
 def _row_sizes(matrix: csr_array) -> NDArray[np.int64]:
@@ -241,12 +241,12 @@ def _row_sizes(matrix: csr_array) -> NDArray[np.int64]:
     return sizes
 
 
-def _blocks(work: NDArray[np.int64], most: int = _PATHS) -> Iterator[tuple[int, int]]:
+def _blocks(work: NDArray[np.int64], max_work: int = _PATHS) -> Iterator[tuple[int, int]]:
     """Split rows into blocks of about equal work; a row with more work is a block of its own."""
     total = np.concatenate([[0], np.cumsum(work)])
     start = 0
     while start < len(work):
-        end = int(np.searchsorted(total, total[start] + most, side="right")) - 1
+        end = int(np.searchsorted(total, total[start] + max_work, side="right")) - 1
         end = max(end, start + 1)
         yield start, end
         start = end
@@ -276,9 +276,9 @@ def largest_sum(rows: NDArray[np.int64], limits: Sequence[int]) -> Fraction:
             return Fraction(int(table[-1, -1]), scale)
         candidates = [i for i in range(height) if table[i, enters] > 0]
         leaves = min(candidates, key=lambda i: (Fraction(table[i, -1], table[i, enters]), basis[i]))
-        kept, pivot = table[leaves].copy(), table[leaves, enters]
-        table = (table * pivot - np.outer(table[:, enters], kept)) // scale
-        table[leaves] = kept
+        pivot_row, pivot = table[leaves].copy(), table[leaves, enters]
+        table = (table * pivot - np.outer(table[:, enters], pivot_row)) // scale
+        table[leaves] = pivot_row
         basis[leaves], scale = enters, pivot
 
 
@@ -309,22 +309,22 @@ def triangle_programme(edges: EdgeArrays, tau: int) -> int:
     crowded = np.bincount(triangles.ravel(), minlength=edges.nodes) > tau
     contested = crowded[triangles].any(axis=1)
     free = int(np.count_nonzero(~contested))
-    place = np.where(crowded, np.cumsum(crowded) - 1, -1)  # limits of crowded nodes alone can bind
-    ends = place[triangles[contested]]
-    ends, most = np.unique(
+    row_of_node = np.where(crowded, np.cumsum(crowded) - 1, -1)  # limits of crowded nodes alone can bind
+    ends = row_of_node[triangles[contested]]
+    ends, multiplicity = np.unique(
         np.sort(ends, axis=1), axis=0, return_counts=True
     )  # triangles with the same limits
     if not len(ends):
         return free
     for solver in _SOLVERS:
-        bounds = _bounds(ends, most, tau, solver)
+        bounds = _bounds(ends, multiplicity, tau, solver)
         if bounds is not None and 2 * (bounds[1] - bounds[0]) <= _UNIT:
             return free + (sum(bounds) + _UNIT) // (2 * _UNIT)
-    return free + int(_optimum(ends, most, tau) + Fraction(1, 2))
+    return free + int(_optimum(ends, multiplicity, tau) + Fraction(1, 2))
 
 
 def _bounds(
-    ends: NDArray[np.int64], most: NDArray[np.int64], tau: int, solver: str
+    ends: NDArray[np.int64], multiplicity: NDArray[np.int64], tau: int, solver: str
 ) -> tuple[int, int] | None:
     """Return proven bounds of the optimum in units of 2^-30, or nothing if the solver finds no solution.
 
@@ -332,18 +332,21 @@ def _bounds(
     nodes and of max(0, 1 - prices of its nodes) over triangles (weak duality).
     """
     limits = _limits(ends)
-    found = _solved(limits, most, tau, solver)
-    if found is None:
+    solution = _solved(limits, multiplicity, tau, solver)
+    if solution is None:
         return None
-    weights, prices = np.clip(np.nan_to_num(found[0]), 0, most), np.clip(np.nan_to_num(found[1]), 0, 1)
+    weights, prices = (
+        np.clip(np.nan_to_num(solution[0]), 0, multiplicity),
+        np.clip(np.nan_to_num(solution[1]), 0, 1),
+    )
     fitting = tau / np.maximum(limits @ weights, max(tau, 1)) * (1 - 1e-12)
     share = np.min(np.where(ends >= 0, fitting[ends], 1), axis=1)
-    whole = np.floor(weights * share * _UNIT).astype(np.int64)
-    if np.any(limits @ whole > tau * _UNIT):
+    units = np.floor(weights * share * _UNIT).astype(np.int64)
+    if np.any(limits @ units > tau * _UNIT):
         return None
     price = np.floor(prices * _UNIT).astype(np.int64)
     saved = np.maximum(0, _UNIT - price @ limits)
-    return int(whole.sum()), tau * int(price.sum()) + int((saved * most).sum())
+    return int(units.sum()), tau * int(price.sum()) + int((saved * multiplicity).sum())
 
 
 def _limits(ends: NDArray[np.int64]) -> csr_array:
@@ -356,20 +359,22 @@ def _limits(ends: NDArray[np.int64]) -> csr_array:
 
 
 def _solved(
-    limits: csr_array, most: NDArray[np.int64], tau: int, solver: str
+    limits: csr_array, multiplicity: NDArray[np.int64], tau: int, solver: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Return the solver's weights of the groups and prices of the nodes, whatever they are worth."""
     from scipy.optimize import linprog
 
-    bounds = np.column_stack([np.zeros(len(most)), most])
-    found = linprog(-np.ones(len(most)), limits, np.full(limits.shape[0], tau), bounds=bounds, method=solver)
-    if found.x is None or found.ineqlin.marginals is None:
+    bounds = np.column_stack([np.zeros(len(multiplicity)), multiplicity])
+    solution = linprog(
+        -np.ones(len(multiplicity)), limits, np.full(limits.shape[0], tau), bounds=bounds, method=solver
+    )
+    if solution.x is None or solution.ineqlin.marginals is None:
         return None
-    return np.asarray(found.x), -np.asarray(found.ineqlin.marginals)
+    return np.asarray(solution.x), -np.asarray(solution.ineqlin.marginals)
 
 
-def _optimum(ends: NDArray[np.int64], most: NDArray[np.int64], tau: int) -> Fraction:
+def _optimum(ends: NDArray[np.int64], multiplicity: NDArray[np.int64], tau: int) -> Fraction:
     """Return the exact optimum."""
     limits = _limits(ends).toarray()
-    rows = np.concatenate([limits, np.eye(len(most), dtype=np.int64)])
-    return largest_sum(rows, [tau] * len(limits) + most.tolist())
+    rows = np.concatenate([limits, np.eye(len(multiplicity), dtype=np.int64)])
+    return largest_sum(rows, [tau] * len(limits) + multiplicity.tolist())

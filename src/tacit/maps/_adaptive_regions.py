@@ -45,12 +45,12 @@ def draft_tree(point_map: PointMap, goal: Goal, depth: int, share: Fraction) -> 
     RealNumber(above=0, below=1).read("share", share)
     assert goal.epsilon is not None  # noqa: S101 - the only total that a tree takes
     box, limits, side = point_map.box, point_map.limits, 2**depth
-    moved = contribution_of(limits, point_map.adjacency, side**2).l1(1)
+    sensitivity = contribution_of(limits, point_map.adjacency, side**2).l1(1)
     tree = SplittingTree(
-        epsilon=goal.epsilon * share, depth=depth, sensitivity=moved, adjacency=point_map.adjacency
+        epsilon=goal.epsilon * share, depth=depth, sensitivity=sensitivity, adjacency=point_map.adjacency
     )
     rest = goal.epsilon - tree.price
-    noise = DiscreteLaplace(epsilon=rest, sensitivity=moved, adjacency=point_map.adjacency)
+    noise = DiscreteLaplace(epsilon=rest, sensitivity=sensitivity, adjacency=point_map.adjacency)
 
     def counted(owned: OwnedPoints) -> NDArray[np.int64]:
         cells = box.cells(owned.lat, owned.lon, rows=side, columns=side)
@@ -64,7 +64,7 @@ def draft_tree(point_map: PointMap, goal: Goal, depth: int, share: Fraction) -> 
         )
 
     return map_draft(
-        point_map, asked={"tree": depth}, words=f"points in a tree of {depth} levels", counted=counted,
+        point_map, question={"tree": depth}, words=f"points in a tree of {depth} levels", counts=counted,
         steps=[
             Step(tree, lambda counts, _: counts),
             Step(noise, lambda counts, noisy: leaf_counts(counts, noisy[0], depth)),
@@ -128,21 +128,25 @@ def draft_adaptive_grid(point_map: PointMap, goal: Goal, points: int | None, cel
         Rows and columns of the finest grid, whose borders are those of all regions.
     """
     assert goal.epsilon is not None  # noqa: S101 - the only total that an adaptive grid takes
-    first = Fraction(0) if points is not None else _FOR_THE_TOTAL
-    moved, adjacency = _points_moved(point_map.limits, point_map.adjacency), point_map.adjacency
-    noise = DiscreteLaplace(epsilon=goal.epsilon * (1 - first) / 2, sensitivity=moved, adjacency=adjacency)
+    total_share = Fraction(0) if points is not None else _FOR_THE_TOTAL
+    sensitivity, adjacency = _points_moved(point_map.limits, point_map.adjacency), point_map.adjacency
+    noise = DiscreteLaplace(
+        epsilon=goal.epsilon * (1 - total_share) / 2, sensitivity=sensitivity, adjacency=adjacency
+    )
     grids = AdaptiveGrids(cells, points, 1 / float(noise.scale))
     steps = [
         Step(noise, grids.coarse_counts),
         Step(noise, grids.fine_counts),
     ]
-    if first:
-        total = DiscreteLaplace(epsilon=goal.epsilon * first, sensitivity=moved, adjacency=adjacency)
+    if total_share:
+        total = DiscreteLaplace(
+            epsilon=goal.epsilon * total_share, sensitivity=sensitivity, adjacency=adjacency
+        )
         steps.insert(0, Step(total, lambda found, _: len(found.row)))
 
     def counted(owned: OwnedPoints) -> FinestCells:
-        found = point_map.box.cells(owned.lat, owned.lon, rows=cells, columns=cells)
-        return FinestCells(*np.divmod(found, cells))
+        cell_of_point = point_map.box.cells(owned.lat, owned.lon, rows=cells, columns=cells)
+        return FinestCells(*np.divmod(cell_of_point, cells))
 
     def reading(noisy: Sequence[Any], level: Fraction) -> Surface:
         coarse, fine = noisy[-2:]
@@ -154,8 +158,8 @@ def draft_adaptive_grid(point_map: PointMap, goal: Goal, points: int | None, cel
         return Surface(BoxRegions(parts.boxes(point_map.box)), counts, law, float(level), measured=raw)
 
     return map_draft(
-        point_map, asked={"adaptive_grid": cells, "points": points}, words="points in an adaptive grid",
-        counted=counted, steps=steps, reading=reading,
+        point_map, question={"adaptive_grid": cells, "points": points}, words="points in an adaptive grid",
+        counts=counted, steps=steps, reading=reading,
         forecast=[
             Forecast("n", "points in each region", noise.describe(), float(noise.half_width(goal.confidence)))
         ],
@@ -216,19 +220,19 @@ class AdaptiveGrids:
         coarse = noisy[int(self.known is None)]
         return GridParts(self.cells, self.size(noisy), fine_sizes(coarse, self.rate))
 
-    def coarse_counts(self, found: FinestCells, noisy: Sequence[Any]) -> NDArray[np.int64]:
+    def coarse_counts(self, finest: FinestCells, noisy: Sequence[Any]) -> NDArray[np.int64]:
         """Count the points of each coarse cell."""
         size = self.size(noisy)
-        return np.bincount(self._coarse(found, size), minlength=size * size).astype(np.int64)
+        return np.bincount(self._coarse(finest, size), minlength=size * size).astype(np.int64)
 
-    def fine_counts(self, found: FinestCells, noisy: Sequence[Any]) -> NDArray[np.int64]:
+    def fine_counts(self, finest: FinestCells, noisy: Sequence[Any]) -> NDArray[np.int64]:
         """Count the points of each part."""
         parts = self.parts(noisy)
-        part = parts.of(found.row, found.column, self._coarse(found, self.size(noisy)))
+        part = parts.of(finest.row, finest.column, self._coarse(finest, self.size(noisy)))
         return np.bincount(part, minlength=len(parts)).astype(np.int64)
 
-    def _coarse(self, found: FinestCells, size: int) -> Any:
-        return part_in(found.row, self.cells, size) * size + part_in(found.column, self.cells, size)
+    def _coarse(self, finest: FinestCells, size: int) -> Any:
+        return part_in(finest.row, self.cells, size) * size + part_in(finest.column, self.cells, size)
 
 
 def coarse_size(points: float, rate: float) -> int:
@@ -252,14 +256,14 @@ def fine_sizes(noisy: Any, rate: float) -> NDArray[np.int64]:
     """
     counts = np.maximum(np.array(noisy, dtype=np.float64), 0)
     parts = np.ceil(np.sqrt(counts * rate / _FINE)).clip(1, _LARGEST).astype(np.int64)
-    most = _LARGEST
+    largest = _LARGEST
     while int((parts**2).sum()) > _MOST:
-        most //= 2
-        parts = np.minimum(parts, most)
+        largest //= 2
+        parts = np.minimum(parts, largest)
     return parts
 
 
-def part_in(place: Any, length: Any, parts: Any) -> Any:
+def part_in(position: Any, length: Any, parts: Any) -> Any:
     """Return which of some nearly equal parts of a length holds a place; part k begins at k length // parts.
 
     Examples
@@ -267,7 +271,7 @@ def part_in(place: Any, length: Any, parts: Any) -> Any:
     >>> [int(part_in(place, 7, 3)) for place in range(7)], [k * 7 // 3 for k in range(4)]
     ([0, 0, 1, 1, 2, 2, 2], [0, 2, 4, 7])
     """
-    return ((place + 1) * parts - 1) // length
+    return ((position + 1) * parts - 1) // length
 
 
 class GridParts:
@@ -281,12 +285,12 @@ class GridParts:
         Into how many parts each side of a coarse cell is divided, where it has so many finest cells.
     """
 
-    def __init__(self, cells: int, size: int, wanted: NDArray[np.int64]) -> None:
+    def __init__(self, cells: int, size: int, parts: NDArray[np.int64]) -> None:
         edges = np.arange(size + 1) * cells // size
         self._cells, self._size, self._edges = cells, size, edges
         row, column = np.divmod(np.arange(size * size), size)
-        self._down = np.minimum(wanted, np.diff(edges)[row])
-        self._along = np.minimum(wanted, np.diff(edges)[column])
+        self._down = np.minimum(parts, np.diff(edges)[row])
+        self._along = np.minimum(parts, np.diff(edges)[column])
         self._first = np.concatenate([[0], np.cumsum(self._down * self._along)])
         #: The coarse cell of each part.
         self.cell = np.repeat(np.arange(size * size), self._down * self._along)
@@ -298,14 +302,14 @@ class GridParts:
         self, row: NDArray[np.int64], column: NDArray[np.int64], coarse: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """Return the part of each point, from its finest cell: whole-number arithmetic on public sizes."""
-        place = []
-        for at, whole, parts in (
+        positions = []
+        for at, coarse_position, parts in (
             (row, coarse // self._size, self._down),
             (column, coarse % self._size, self._along),
         ):
-            low, high = self._edges[whole], self._edges[whole + 1]
-            place.append(part_in(at - low, high - low, parts[coarse]))
-        return np.asarray(self._first[coarse] + place[0] * self._along[coarse] + place[1])
+            low, high = self._edges[coarse_position], self._edges[coarse_position + 1]
+            positions.append(part_in(at - low, high - low, parts[coarse]))
+        return np.asarray(self._first[coarse] + positions[0] * self._along[coarse] + positions[1])
 
     def boxes(self, box: Box) -> NDArray[np.float64]:
         """Return south, west, north and east of each part."""
@@ -313,11 +317,11 @@ class GridParts:
         inner = np.arange(len(self)) - self._first[:-1][self.cell]
         part_row, part_column = np.divmod(inner, self._along[self.cell])
         sides = []
-        for degrees, whole, part, parts in (
+        for degrees, lines, part, parts in (
             (lat, self.cell // self._size, part_row, self._down[self.cell]),
             (lon, self.cell % self._size, part_column, self._along[self.cell]),
         ):
-            low, length = self._edges[whole], self._edges[whole + 1] - self._edges[whole]
+            low, length = self._edges[lines], self._edges[lines + 1] - self._edges[lines]
             sides += [degrees[low + part * length // parts], degrees[low + (part + 1) * length // parts]]
         south, north, west, east = sides
         return np.column_stack([south, west, north, east])

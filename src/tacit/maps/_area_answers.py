@@ -103,10 +103,10 @@ class AreaQuestions(ABC):
             )
         return self._answered([self.regions.shares(area) for area in areas])
 
-    def _answered(self, asked: Sequence[tuple[NDArray[np.int64], NDArray[np.float64]]]) -> AnswerTable:
+    def _answered(self, questions: Sequence[tuple[NDArray[np.int64], NDArray[np.float64]]]) -> AnswerTable:
         """Answer each question, given as the regions it touches with their shares."""
         values, ends = [], []
-        for touched, share in asked:
+        for touched, share in questions:
             values.append(float((self.counts[touched] * share).sum()))
             ends.append(self._ends(touched[share == 1], touched[share < 1]))
         failing = 1 - self.confidence
@@ -118,10 +118,10 @@ class AreaQuestions(ABC):
         if self._is_nonnegative:
             low, high = np.maximum(low, 0), np.maximum(high, 0)
         low, high = np.minimum(low, value), np.maximum(high, value)  # a value lies in its interval
-        cut = max(int((share < 1).sum()) for _, share in asked)
-        key = {} if len(asked) == 1 else {"area": tuple(range(1, len(asked) + 1))}
-        taken = f"points are taken as spread evenly inside the {cut:,} regions that the border cuts"
-        note = f"{taken}; the interval holds wherever they lie"
+        cut = max(int((share < 1).sum()) for _, share in questions)
+        key = {} if len(questions) == 1 else {"area": tuple(range(1, len(questions) + 1))}
+        spread = f"points are taken as spread evenly inside the {cut:,} regions that the border cuts"
+        note = f"{spread}; the interval holds wherever they lie"
         return AnswerTable(
             _keys(key),
             {"n": Cells(tuple(value.tolist()), tuple(low.tolist()), tuple(high.tolist()))},

@@ -94,11 +94,11 @@ class Box:
         """The box between the longitudes -180 and 180: in two parts if it crosses the 180th meridian."""
         if not self.crosses:
             return (self,)
-        both = (
+        halves = (
             Box(self.south, self.west, self.north, 180.0),
             Box(self.south, -180.0, self.north, self.east - 360),
         )
-        return tuple(part for part in both if part.east - part.west >= _LEAST)
+        return tuple(part for part in halves if part.east - part.west >= _LEAST)
 
     def unwrapped(self, lon: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return longitudes as the box counts them: of a box that crosses 180, from its western side on."""
@@ -130,10 +130,10 @@ class Box:
         with np.errstate(invalid="ignore", over="ignore"):
             row = np.minimum((y - self.south) * (rows / (self.north - self.south)), rows - 1)
             column = np.minimum((x - self.west) * (columns / (self.east - self.west)), columns - 1)
-            whole = np.where(within, row, 0).astype(np.int64) * columns
-            whole += np.where(within, column, 0).astype(np.int64)
-        whole[~within] = -1
-        return whole
+            codes = np.where(within, row, 0).astype(np.int64) * columns
+            codes += np.where(within, column, 0).astype(np.int64)
+        codes[~within] = -1
+        return codes
 
     def edges(self, rows: int, columns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the latitudes and longitudes at which the cells of a grid meet, the border included."""
@@ -160,7 +160,7 @@ def _fits(south: float, west: float, north: float, east: float) -> bool:
     return ordered and min(north - south, east - west) >= _LEAST
 
 
-def _refusal(name: str, given: object, south: float, west: float, north: float, east: float) -> TacitError:
+def _refusal(name: str, corners: object, south: float, west: float, north: float, east: float) -> TacitError:
     """Say what is wrong with four numbers that are not a box."""
     must_be, why = _FORM, ""
     fix: Fix = Say("give the corners in degrees")
@@ -191,7 +191,7 @@ def _refusal(name: str, given: object, south: float, west: float, north: float, 
             f"{name} that crosses the 180th meridian lies above 180"
         )
         fix = Say("give the corners in degrees; convert other coordinates first")
-    return bad_parameter(name, must_be, given, why=why, fix=fix)
+    return bad_parameter(name, must_be, corners, why=why, fix=fix)
 
 
 #: The mean radius of the earth.
@@ -246,9 +246,9 @@ class Rectangle:
     def box_shares(self, boxes: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the share of each box that lies inside, borders that agree taken as the same."""
         south, west, north, east = boxes.T
-        high = np.minimum(north, self.box.north) - np.maximum(south, self.box.south)
-        wide = np.minimum(east, self.box.east) - np.maximum(west, self.box.west)
-        return exact_ends(high / (north - south)) * exact_ends(wide / (east - west))
+        height = np.minimum(north, self.box.north) - np.maximum(south, self.box.south)
+        width = np.minimum(east, self.box.east) - np.maximum(west, self.box.west)
+        return exact_ends(height / (north - south)) * exact_ends(width / (east - west))
 
     def geometry(self, margin: float = 0.0) -> Any:
         """Return the rectangle as a polygon."""
@@ -259,12 +259,12 @@ class Rectangle:
         return parts[0] if len(parts) == 1 else union_all(parts)
 
 
-def _this_side(corner: Any, opposite: Any, wanted: Any) -> Any:
+def _this_side(corner: Any, opposite: Any, point: Any) -> Any:
     """Return a corner; one turn less if the whole rectangle lies east of the 180th meridian."""
     try:
-        return (wanted[0], wanted[1] - 360) if 180 < min(corner[1], opposite[1]) <= 540 else wanted
+        return (point[0], point[1] - 360) if 180 < min(corner[1], opposite[1]) <= 540 else point
     except (TypeError, IndexError, KeyError):
-        return wanted  # `Box.read` says what is wrong
+        return point  # `Box.read` says what is wrong
 
 
 def _as_rectangle(fix: Fix) -> Fix:
@@ -306,8 +306,8 @@ class Circle:
         south, north = self.lat - reach, self.lat + reach
         if south <= -90 or north >= 90:
             return max(south, -90), -180, min(north, 90), 180
-        wide = math.sin(math.radians(reach)) / math.cos(math.radians(self.lat))
-        across = math.degrees(math.asin(min(1.0, wide)))
+        sine = math.sin(math.radians(reach)) / math.cos(math.radians(self.lat))
+        across = math.degrees(math.asin(min(1.0, sine)))
         if self.lon - across < -180 or self.lon + across > 180:
             return south, -180, north, 180
         return south, self.lon - across, north, self.lon + across
@@ -315,9 +315,9 @@ class Circle:
     def box_shares(self, boxes: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the share of each box inside: 0 and 1 from distances, those between from sampled points."""
         limit = math.sin(min(self.km / EARTH_KM, math.pi) / 2) ** 2
-        near, far = self._nearest_and_farthest(boxes)
-        shares = np.where(far <= limit, 1.0, 0.0)
-        cut = (near < limit) & (far > limit)
+        nearest, farthest = self._nearest_and_farthest(boxes)
+        shares = np.where(farthest <= limit, 1.0, 0.0)
+        cut = (nearest < limit) & (farthest > limit)
         if cut.any():
             steps = (np.arange(_SAMPLES) + 0.5) / _SAMPLES
             south, west, north, east = (side[:, None, None] for side in boxes[cut].T)
@@ -375,9 +375,9 @@ class PolygonArea:
     shape: Any
 
     @classmethod
-    def read(cls, given: object) -> PolygonArea:
+    def read(cls, polygon: object) -> PolygonArea:
         """Read a GeoJSON geometry, feature or collection, or a shapely geometry."""
-        return cls(as_geometry(given))
+        return cls(as_geometry(polygon))
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:
@@ -391,11 +391,13 @@ class PolygonArea:
 
         south, west, north, east = boxes.T
         shapely.prepare(self.shape)
-        drawn = shapely.box(west, south, east, north)
+        boxes_drawn = shapely.box(west, south, east, north)
         shares = np.zeros(len(boxes))
-        shares[shapely.covers(self.shape, drawn)] = 1.0
-        cut = (shares < 1) & shapely.intersects(self.shape, drawn)
-        shares[cut] = shapely.area(shapely.intersection(self.shape, drawn[cut])) / shapely.area(drawn[cut])
+        shares[shapely.covers(self.shape, boxes_drawn)] = 1.0
+        cut = (shares < 1) & shapely.intersects(self.shape, boxes_drawn)
+        shares[cut] = shapely.area(shapely.intersection(self.shape, boxes_drawn[cut])) / shapely.area(
+            boxes_drawn[cut]
+        )
         return exact_ends(shares)
 
     def geometry(self, margin: float = 0.0) -> Any:
@@ -404,31 +406,33 @@ class PolygonArea:
         return self.shape
 
 
-def as_geometry(given: object) -> Any:
+def as_geometry(polygons: object) -> Any:
     """Read polygons as one shapely geometry (extra ``maps``), or refuse what is none."""
     needs("polygons", "shapely", "tacit[maps]")
     import shapely
     from shapely.geometry import shape
 
-    made = None
+    geometry = None
     with suppress(TypeError, ValueError, KeyError, AttributeError, shapely.errors.ShapelyError):
-        if isinstance(given, shapely.Geometry):
-            made = given
-        elif isinstance(given, dict) and given.get("type") == "FeatureCollection":
-            made = shapely.union_all([shape(one["geometry"]) for one in given["features"]])
+        if isinstance(polygons, shapely.Geometry):
+            geometry = polygons
+        elif isinstance(polygons, dict) and polygons.get("type") == "FeatureCollection":
+            geometry = shapely.union_all([shape(one["geometry"]) for one in polygons["features"]])
         else:
-            made = shape(given["geometry"] if isinstance(given, dict) and "geometry" in given else given)
-    if made is None or made.geom_type not in {"Polygon", "MultiPolygon"} or made.is_empty:
-        got = given if made is None else made.geom_type
+            geometry = shape(
+                polygons["geometry"] if isinstance(polygons, dict) and "geometry" in polygons else polygons
+            )
+    if geometry is None or geometry.geom_type not in {"Polygon", "MultiPolygon"} or geometry.is_empty:
+        got = polygons if geometry is None else geometry.geom_type
         raise bad_parameter("polygon", "a GeoJSON polygon", got, fix=_POLYGON)
-    if not made.is_valid:
+    if not geometry.is_valid:
         raise TacitError(
             "bad-parameter",
             "a polygon crosses itself",
-            why=str(shapely.is_valid_reason(made)),
+            why=str(shapely.is_valid_reason(geometry)),
             fix=Say("repair the polygon with a tool for maps"),
         )
-    return made
+    return geometry
 
 
 def read_geojson(name: str, path: str | os.PathLike[str]) -> Any:
@@ -458,17 +462,19 @@ def read_layer(layer: object, name: str, within_km: float) -> tuple[tuple[str, .
         document = read_geojson("layer", layer)
     if isinstance(document, Mapping):
         features = document.get("features") if "features" in document else [document]
-        given = features if isinstance(features, list | tuple) else ()
-        found = [_place(feature, name, within_km) for feature in given]
+        listed_features = features if isinstance(features, list | tuple) else ()
+        places = [_place(feature, name, within_km) for feature in listed_features]
     else:
         try:
-            found = [_place(_point(lat, lon, i), name, within_km) for i, (lat, lon) in enumerate(document, 1)]
+            places = [
+                _place(_point(lat, lon, i), name, within_km) for i, (lat, lon) in enumerate(document, 1)
+            ]
         except (TypeError, ValueError):
             raise bad_parameter("layer", "GeoJSON, or pairs of latitude and longitude", layer,
                                 fix=Say("give a list of pairs")) from None  # fmt: skip
-    if not found:
+    if not places:
         raise bad_parameter("layer", "at least one place", layer, fix=Say("give a layer with features"))
-    return tuple(one.name for one in found), [one.area for one in found]
+    return tuple(one.name for one in places), [one.area for one in places]
 
 
 @dataclass(frozen=True, slots=True)
@@ -482,10 +488,10 @@ def _point(lat: float, lon: float, number: int) -> dict[str, Any]:
 
 
 def _place(feature: Any, name: str, km: float) -> _Place:
-    given = feature.get("properties") if isinstance(feature, Mapping) else None
-    properties = dict(given) if isinstance(given, Mapping) else {}
-    called = properties.get(name, feature.get("id") if isinstance(feature, Mapping) else None)
-    if called is None:
+    attributes = feature.get("properties") if isinstance(feature, Mapping) else None
+    properties = dict(attributes) if isinstance(attributes, Mapping) else {}
+    label = properties.get(name, feature.get("id") if isinstance(feature, Mapping) else None)
+    if label is None:
         raise TacitError(
             "unknown-column", f"a feature of the layer has no property {name!r}",
             fix=Choose(tuple(map(str, properties)), given=str(name)),
@@ -499,9 +505,9 @@ def _place(feature: Any, name: str, km: float) -> _Place:
             raise bad_parameter(
                 "layer", "points with a longitude and a latitude", shape, fix=Say("check the features")
             ) from None
-        return _Place(str(called), Circle.read(lat, lon, km))
-    drawn = as_geometry(shape)
-    return _Place(str(called), PolygonArea(_widened(drawn, km) if km else drawn))
+        return _Place(str(label), Circle.read(lat, lon, km))
+    polygon = as_geometry(shape)
+    return _Place(str(label), PolygonArea(_widened(polygon, km) if km else polygon))
 
 
 def _widened(shape: Any, km: float) -> Any:
@@ -510,6 +516,6 @@ def _widened(shape: Any, km: float) -> Any:
     from shapely.affinity import scale
 
     middle = (shape.bounds[1] + shape.bounds[3]) / 2
-    wide = max(math.cos(math.radians(middle)), 0.05)
-    flat = scale(shape, xfact=wide, origin=(0, 0))
-    return scale(flat.buffer(math.degrees(km / EARTH_KM)), xfact=1 / wide, origin=(0, 0))
+    stretch = max(math.cos(math.radians(middle)), 0.05)
+    flat = scale(shape, xfact=stretch, origin=(0, 0))
+    return scale(flat.buffer(math.degrees(km / EARTH_KM)), xfact=1 / stretch, origin=(0, 0))

@@ -106,18 +106,18 @@ def points(
     check_owner(identity.unit, (lat, lon))
     with fixes_of("tc.points"):
         bounded = read_limits(limits, identity.unit)
-    opened = PointSource(source, lat, lon, identity.unit, declared, bounded.rows)
+    reader = PointSource(source, lat, lon, identity.unit, declared, bounded.rows)
     books = open_books(ledger, identity.name, source)
-    made = PointMap(identity, books, declared, bounded, opened)
+    point_map = PointMap(identity, books, declared, bounded, reader)
     with fixes_of("tc.points"):
         open_account(identity, budget, books, parent=parent, places=source_places(source))
-    return made
+    return point_map
 
 
 def _check_names(lat: object, lon: object) -> None:
     """Refuse names that are not different columns, or that say latitude where longitude must stand."""
-    for called, given in (("lat", lat), ("lon", lon)):
-        ColumnName().read(called, given)
+    for parameter, column in (("lat", lat), ("lon", lon)):
+        ColumnName().read(parameter, column)
     if lat == lon:
         raise bad_parameter("lon", "another column than the latitude", lon, fix=Set(lon="lon"))
     if str(lat).lower() in _LONGITUDES and str(lon).lower() in _LATITUDES:

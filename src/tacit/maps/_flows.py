@@ -58,7 +58,7 @@ class Zones:
         return list(self.names if self.shape is None else self.shape)
 
 
-def read_zones(given: object, box: Box | None) -> Zones:
+def read_zones(zones: object, box: Box | None) -> Zones:
     """Read public zones, or refuse them.
 
     Examples
@@ -67,18 +67,18 @@ def read_zones(given: object, box: Box | None) -> Zones:
     ('north', '2')
     """
     if box is not None:
-        if not (isinstance(given, tuple) and len(given) == 2):
-            raise bad_parameter("zones", "rows and columns of a grid", given, fix=Set(zones=(8, 8)))
-        rows, columns = (count("zones", side, zero=False) for side in given)
+        if not (isinstance(zones, tuple) and len(zones) == 2):
+            raise bad_parameter("zones", "rows and columns of a grid", zones, fix=Set(zones=(8, 8)))
+        rows, columns = (count("zones", side, zero=False) for side in zones)
         _check_pairs(rows * columns)
         names = tuple(f"{row}, {column}" for row in range(rows) for column in range(columns))
         return Zones(names, (rows, columns))
     # 1.0 and 1 are one name in every source, so they are here
-    listed = [
+    texts = [
         str(int(zone)) if isinstance(zone, float) and zone.is_integer() else str(zone)
-        for zone in Listed("names", '["north", "south"]').read("zones", given)
+        for zone in Listed("names", '["north", "south"]').read("zones", zones)
     ]
-    different = Listed("names", '["north", "south"]', different=True).read("zones", listed)
+    different = Listed("names", '["north", "south"]', different=True).read("zones", texts)
     _check_pairs(len(different))
     return Zones(tuple(different))
 
@@ -149,22 +149,22 @@ def flow_table(
 
 def draft_flows(trips: Trips, goal: Goal, zones: Zones) -> Draft[FlowTable]:
     """Draft the numbers of trips between all pairs of zones, with at most so many trips of each unit."""
-    source, box, most = trips._source, trips.box, trips.most  # noqa: SLF001 - a part of the trips
-    moved = most * (2 if trips.adjacency == "replace" else 1)
-    noise = goal.noise(l1=moved, l2_squared=moved**2, adjacency=trips.adjacency)
+    source, box, max_trips = trips._source, trips.box, trips.most  # noqa: SLF001 - a part of the trips
+    sensitivity = max_trips * (2 if trips.adjacency == "replace" else 1)
+    noise = goal.noise(l1=sensitivity, l2_squared=sensitivity**2, adjacency=trips.adjacency)
     task = Task(
         document={
             "flows": zones.to_json(),
             "ends": source.roles,
             "box": None if box is None else box.to_json(),
-            "rows": most,
+            "rows": max_trips,
         },
         open=lambda _: source,
         steps=(Step(noise, lambda opened, _: opened.matrix(zones, box)),),
         reading=lambda noisy, level: flow_table(zones.names, noisy[0], noise.half_width(level), float(level)),
         unavailable=lambda: missing_source(source),
     )
-    counted = "1 trip of each" if most == 1 else f"{most} trips of each"
+    limit = "1 trip of each" if max_trips == 1 else f"{max_trips} trips of each"
     return Draft(
         task=task, asked=f"trips between {len(zones):,} zones",
         forecast=[
@@ -175,6 +175,6 @@ def draft_flows(trips: Trips, goal: Goal, zones: Zones) -> Draft[FlowTable]:
         ],
         facts=[
             ("zones", f"{len(zones):,} public zones, {len(zones) ** 2:,} pairs, all of them released"),
-            ("limits", f"at most {counted} {trips.unit.noun} count{'s' if most == 1 else ''}"),
+            ("limits", f"at most {limit} {trips.unit.noun} count{'s' if max_trips == 1 else ''}"),
         ],
     )  # fmt: skip

@@ -32,16 +32,16 @@ def check_owner(unit: Unit, columns: tuple[str, ...] = ()) -> None:
     """Refuse a unit that rows of points or trips do not have; ``columns`` say where they are."""
     why = "" if unit.kind in {"row", "column"} else "points and trips have no edges, nodes or clients"
     if why or set(unit.columns) & set(columns):
-        apart = f" other than {' and '.join(columns)}" if columns else ""
+        exception = f" other than {' and '.join(columns)}" if columns else ""
         raise bad_parameter(
-            "unit", f"a column{apart}, or single rows", unit, why=why, fix=Set(unit="user_id")
+            "unit", f"a column{exception}, or single rows", unit, why=why, fix=Set(unit="user_id")
         )
 
 
-def read_limits(given: object, unit: Unit) -> Limits:
+def read_limits(limits_given: object, unit: Unit) -> Limits:
     """Read the limits of a map; single rows have none."""
     if unit.is_row:
-        if given is not None:
+        if limits_given is not None:
             raise TacitError(
                 "not-allowed",
                 "single rows have no limits",
@@ -49,7 +49,7 @@ def read_limits(given: object, unit: Unit) -> Limits:
                 fix=Say("remove the limits, or name the column that says to whom a point belongs"),
             )
         return Limits(rows=1)
-    limits = Limits.read(given)  # type: ignore[arg-type]
+    limits = Limits.read(limits_given)  # type: ignore[arg-type]
     if limits.of_tables or limits.joined is not None:
         raise TacitError(
             "not-allowed",
@@ -99,17 +99,17 @@ def _counted(
     assert points.owner is not None  # noqa: S101 - checked by the caller
     within = region >= 0
     owner, cells = points.owner[within], region[within]
-    _, first, times = np.unique(owner * regions + cells, return_index=True, return_counts=True)
+    _, first_rows, times = np.unique(owner * regions + cells, return_index=True, return_counts=True)
     if limits.per_group is not None:
         times = np.minimum(times, limits.per_group)
-    if limits.groups is None or not len(first):
-        return cells[first], times
-    order = np.argsort(first, kind="stable")  # owner by owner, and within one by the lowest rank
-    first, times = first[order], times[order]
-    starts = np.flatnonzero(np.r_[True, owner[first][1:] != owner[first][:-1]])
-    place = np.arange(len(first)) - np.repeat(starts, np.diff(np.r_[starts, len(first)]))
-    kept = place < limits.groups
-    return cells[first[kept]], times[kept]
+    if limits.groups is None or not len(first_rows):
+        return cells[first_rows], times
+    order = np.argsort(first_rows, kind="stable")  # owner by owner, and within one by the lowest rank
+    first_rows, times = first_rows[order], times[order]
+    starts = np.flatnonzero(np.r_[True, owner[first_rows][1:] != owner[first_rows][:-1]])
+    ranks = np.arange(len(first_rows)) - np.repeat(starts, np.diff(np.r_[starts, len(first_rows)]))
+    is_counted = ranks < limits.groups
+    return cells[first_rows[is_counted]], times[is_counted]
 
 
 def limits_in_words(limits: Limits, unit: Unit) -> str:
@@ -134,9 +134,9 @@ C = TypeVar("C", bound=Content)
 def map_draft(
     point_map: PointMap,
     *,
-    asked: Mapping[str, JSON],
+    question: Mapping[str, JSON],
     words: str,
-    counted: Callable[[OwnedPoints], D],
+    counts: Callable[[OwnedPoints], D],
     steps: Sequence[Step[D]],
     reading: Callable[[Sequence[Any], Fraction], C],
     forecast: Sequence[Forecast] | Callable[[], Sequence[Forecast]],
@@ -155,12 +155,12 @@ def map_draft(
     (south, west), (north, east) = point_map.box.corners
     task = Task(
         document={
-            **asked,
+            **question,
             "columns": list(source.names),
             "box": point_map.box.to_json(),
             "limits": {"rows": limits.rows, "groups": limits.groups, "per_group": limits.per_group},
         },
-        open=lambda _: counted(source.load()),
+        open=lambda _: counts(source.load()),
         steps=tuple(steps),
         reading=reading,
         unavailable=lambda: missing_source(source),

@@ -76,8 +76,8 @@ class PointSource:
     @property
     def missing_file(self) -> str:
         """The path of the file if it is needed and does not exist now; empty for every other source."""
-        read = self._columns is None or self._loaded is not None
-        return "" if read or self._columns is None else self._columns.missing_file
+        is_loaded = self._columns is None or self._loaded is not None
+        return "" if is_loaded or self._columns is None else self._columns.missing_file
 
     def load(self) -> OwnedPoints:
         """Return the points that count; reads them the first time."""
@@ -94,10 +94,10 @@ class PointSource:
             lat, lon = (np.ma.filled(read_in[:, i], np.nan) for i in (0, 1))  # masked is missing
         else:
             assert self._columns is not None  # noqa: S101 - one of the two is given
-            read = self._columns.read()
-            lat, lon = (read.numbers[name] for name in self.names)
-            owner = read.codes[self._unit.columns[0]] if self._unit.columns else None
-            hashes = read.owner_hashes
+            rows = self._columns.read()
+            lat, lon = (rows.numbers[name] for name in self.names)
+            owner = rows.codes[self._unit.columns[0]] if self._unit.columns else None
+            hashes = rows.owner_hashes
             self._columns.close()
         within = self._box.inside(lat, lon)
         lat, lon = lat[within], self._box.unwrapped(lon)[within]
@@ -117,8 +117,8 @@ def _kept(
     owner = owner[order]
     if rows is not None and len(owner):
         starts = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]])
-        place = np.arange(len(owner)) - np.repeat(starts, np.diff(np.r_[starts, len(owner)]))
-        order, owner = order[place < rows], owner[place < rows]
+        ranks = np.arange(len(owner)) - np.repeat(starts, np.diff(np.r_[starts, len(owner)]))
+        order, owner = order[ranks < rows], owner[ranks < rows]
     return OwnedPoints(lat[order], lon[order], owner, rank[order])
 
 

@@ -29,10 +29,12 @@ _MOST_CELLS = 2**20
 _TAKEN = frozenset({"n", "low", "high", "n_low", "n_high", "geometry", "south", "west", "north", "east"})
 
 
-def read_districts(given: object, name: str, parents: str | Sequence[str] | None, box: Box) -> PolygonRegions:
+def read_districts(
+    districts: object, name: str, parents: str | Sequence[str] | None, box: Box
+) -> PolygonRegions:
     """Read public polygons from GeoJSON, or refuse what is wrong in them."""
     needs("districts", "shapely", "tacit[maps]")
-    features = _features(given)
+    features = _features(districts)
     levels = (parents,) if isinstance(parents, str) else tuple(parents or ())
     for level in levels:
         if level in _TAKEN or level == name or levels.count(level) > 1:
@@ -64,19 +66,19 @@ def regions_of_request(request: Mapping[str, Any], box: Box) -> PolygonRegions:
     levels = tuple(
         map(str, request.get("levels") or regions.larger)
     )  # a document may lose the order of its keys
-    own = next(iter(regions.keys))  # a word that no level has
+    name_key = next(iter(regions.keys))  # a word that no level has
     features = [
-        {"properties": {own: name, **{level: regions.larger[level][i] for level in levels}},
+        {"properties": {name_key: name, **{level: regions.larger[level][i] for level in levels}},
          "geometry": regions.polygons[i]}
         for i, name in enumerate(regions.names)
     ]  # fmt: skip
-    return read_districts({"features": features}, own, levels, box)
+    return read_districts({"features": features}, name_key, levels, box)
 
 
-def _features(given: object) -> list[dict[str, Any]]:
-    document: Any = given
-    if isinstance(given, str | os.PathLike):
-        document = read_geojson("districts", given)
+def _features(districts: object) -> list[dict[str, Any]]:
+    document: Any = districts
+    if isinstance(districts, str | os.PathLike):
+        document = read_geojson("districts", districts)
     features = document.get("features") if isinstance(document, Mapping) else None
     if not isinstance(features, list) or not features or not all(isinstance(f, Mapping) for f in features):
         raise bad_parameter(
@@ -90,22 +92,22 @@ _COLLECTION = Code('sites.districts("districts.geojson", name="name")')
 
 def _property(features: list[dict[str, Any]], name: str) -> tuple[str, ...]:
     """Return one property of all features as text."""
-    given = [feature.get("properties") for feature in features]
-    found = [dict(one) if isinstance(one, Mapping) else {} for one in given]
-    if any(one.get(name) is None for one in found):
+    listed_properties = [feature.get("properties") for feature in features]
+    properties = [dict(one) if isinstance(one, Mapping) else {} for one in listed_properties]
+    if any(one.get(name) is None for one in properties):
         raise TacitError(
             "unknown-column", f"a polygon has no property {name!r}",
-            why="every polygon needs a name", fix=Choose(tuple(map(str, found[0])), given=str(name)),
+            why="every polygon needs a name", fix=Choose(tuple(map(str, properties[0])), given=str(name)),
         )  # fmt: skip
-    return tuple(str(one[name]) for one in found)
+    return tuple(str(one[name]) for one in properties)
 
 
 def _check_nested(levels: list[tuple[str, ...]], names: list[str]) -> None:
     """Refuse larger regions that are not inside one region of the next level."""
     for (below, lower), (above, upper) in pairwise(zip(levels, names, strict=True)):
-        seen: dict[str, str] = {}
+        parents: dict[str, str] = {}
         for small, large in zip(below, above, strict=True):
-            if seen.setdefault(small, large) != large:
+            if parents.setdefault(small, large) != large:
                 raise TacitError(
                     "bad-parameter", f"the {lower} {small!r} lies in two of {upper!r}",
                     why="in a hierarchy each region is part of one larger region",
@@ -134,15 +136,18 @@ def _check_overlaps(regions: PolygonRegions) -> None:
     import shapely
 
     shapes = regions.shapes
-    one, other = shapely.STRtree(shapes).query(shapes, predicate="intersects")
-    one, other = one[one < other], other[one < other]
-    both = shapely.area(shapely.intersection(shapes[one], shapes[other]))
-    smaller = np.minimum(shapely.area(shapes[one]), shapely.area(shapes[other]))
-    wrong = np.flatnonzero(both > _OVERLAP * smaller)
-    if len(wrong):
-        first, second = (regions.names[i[wrong[0]]] for i in (one, other))
+    smaller_index, larger_index = shapely.STRtree(shapes).query(shapes, predicate="intersects")
+    smaller_index, larger_index = (
+        smaller_index[smaller_index < larger_index],
+        larger_index[smaller_index < larger_index],
+    )
+    shared = shapely.area(shapely.intersection(shapes[smaller_index], shapes[larger_index]))
+    smaller = np.minimum(shapely.area(shapes[smaller_index]), shapely.area(shapes[larger_index]))
+    overlapping = np.flatnonzero(shared > _OVERLAP * smaller)
+    if len(overlapping):
+        first_name, second_name = (regions.names[i[overlapping[0]]] for i in (smaller_index, larger_index))
         raise TacitError(
-            "bad-parameter", f"the polygons {first!r} and {second!r} overlap",
+            "bad-parameter", f"the polygons {first_name!r} and {second_name!r} overlap",
             why="a point counts in one region only, so the count of the other would be too small",
             fix=Say("give polygons that only share borders; use parents for larger regions"),
         )  # fmt: skip
@@ -163,17 +168,17 @@ def cells_over(box: Box, resolution: int, coarsest: int) -> PolygonRegions:
             "question-too-large", f"about {about:,.0f} H3 cells cover the box",
             why=f"a surface has at most {_MOST_CELLS:,} of them", fix=Set(resolution=max(resolution - 1, 0)),
         )  # fmt: skip
-    found = {cell for part in box.parts for tile in _tiles(part) for cell in _cells_in(tile, resolution)}
-    cells = sorted(found)
+    covering = {cell for part in box.parts for tile in _tiles(part) for cell in _cells_in(tile, resolution)}
+    cells = sorted(covering)
     larger = {
         f"resolution {level}": tuple(format(basic_int.cell_to_parent(cell, level), "x") for cell in cells)
         for level in range(resolution - 1, coarsest - 1, -1)
     }
     regions = PolygonRegions.of_cells(cells, larger)
-    drawn = shapely.union_all([shapely.box(p.west, p.south, p.east, p.north) for p in box.parts])
-    kept = np.flatnonzero(shapely.distance(drawn, regions.shapes) <= regions.margins)
+    outline = shapely.union_all([shapely.box(p.west, p.south, p.east, p.north) for p in box.parts])
+    touching = np.flatnonzero(shapely.distance(outline, regions.shapes) <= regions.margins)
     return PolygonRegions.of_cells(
-        [cells[i] for i in kept], {name: tuple(v[i] for i in kept) for name, v in larger.items()}
+        [cells[i] for i in touching], {name: tuple(v[i] for i in touching) for name, v in larger.items()}
     )
 
 
@@ -193,9 +198,9 @@ def _cells_in(tile: tuple[NDArray[np.float64], NDArray[np.float64]], resolution:
     lat, lon = (side.tolist() for side in tile)
     ring = [(y, lon[0]) for y in lat] + [(lat[-1], x) for x in lon[1:]]
     ring += [(y, lon[-1]) for y in lat[::-1][1:]] + [(lat[0], x) for x in lon[::-1][1:-1]]
-    found = set(basic_int.polygon_to_cells(basic_int.LatLngPoly(ring), resolution))
-    found |= {basic_int.latlng_to_cell(y, x, resolution) for y, x in ring}
-    return {near for cell in found for near in basic_int.grid_disk(cell, 1)}
+    cells = set(basic_int.polygon_to_cells(basic_int.LatLngPoly(ring), resolution))
+    cells |= {basic_int.latlng_to_cell(y, x, resolution) for y, x in ring}
+    return {near for cell in cells for near in basic_int.grid_disk(cell, 1)}
 
 
 def codes_of(regions: PolygonRegions) -> tuple[NDArray[np.int64], ...]:
@@ -209,15 +214,15 @@ def parents_of(regions: int, codes: Sequence[NDArray[np.int64]]) -> NDArray[np.i
     """Return the parent of each measurement: regions first, then one level after the other."""
     if not codes:
         return None
-    own, start = np.arange(regions), 0
+    parent_codes, start = np.arange(regions), 0
     parts = []
     for code in codes:
-        size = int(own.max()) + 1
+        size = int(parent_codes.max()) + 1
         up = np.full(size, -1, dtype=np.int64)
-        up[own] = start + size + code
+        up[parent_codes] = start + size + code
         parts.append(up)
-        start, own = start + size, code
-    return np.concatenate([*parts, np.full(int(own.max()) + 1, -1, dtype=np.int64)])
+        start, parent_codes = start + size, code
+    return np.concatenate([*parts, np.full(int(parent_codes.max()) + 1, -1, dtype=np.int64)])
 
 
 def digest_of_regions(regions: PolygonRegions) -> str:

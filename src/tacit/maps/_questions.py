@@ -73,8 +73,8 @@ class GridShape:
 
 
 def _named_by(
-    key: str, write: Callable[[Mapping[str, Any]], dict[str, JSON]],
-    read: Callable[[Any, Mapping[str, Any]], dict[str, Any]], takes: frozenset[str] = ANY_TOTAL,
+    key: str, write_request: Callable[[Mapping[str, Any]], dict[str, JSON]],
+    read_arguments: Callable[[Any, Mapping[str, Any]], dict[str, Any]], takes: frozenset[str] = ANY_TOTAL,
 ) -> WireForm:  # fmt: skip
     """Return the form of a question that a key of its own names, with the goal beside it.
 
@@ -85,23 +85,23 @@ def _named_by(
     """
 
     def written(question: Question[Any], goal: Goal) -> JSON:
-        return {**write(question.arguments), "goal": goal.to_json()}
+        return {**write_request(question.arguments), "goal": goal.to_json()}
 
     def rebuilt(dataset: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], Goal] | None:
         if key not in request:
             return None
-        return read(dataset, request), Goal.from_json(request["goal"], takes)
+        return read_arguments(dataset, request), Goal.from_json(request["goal"], takes)
 
     return WireForm(written, rebuilt)
 
 
-def _pair(names: tuple[str, str], listed: Any) -> dict[str, Any]:
-    return dict(zip(names, listed, strict=True))
+def _pair(names: tuple[str, str], numbers: Any) -> dict[str, Any]:
+    return dict(zip(names, numbers, strict=True))
 
 
-def _h3_levels(given: Mapping[str, Any]) -> JSON:
-    level = given["resolution"]
-    return [level, level if given["coarsest"] is None else given["coarsest"]]
+def _h3_levels(arguments: Mapping[str, Any]) -> JSON:
+    level = arguments["resolution"]
+    return [level, level if arguments["coarsest"] is None else arguments["coarsest"]]
 
 
 GRID = QuestionKind(
@@ -182,8 +182,8 @@ def _flows_read(trips: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any],
     if "flows" not in request:
         return None
     zones = request["flows"]["zones"]
-    given = {"zones": read_zones(tuple(zones), trips.box)}
-    return given, Goal.from_json(request["flows"])
+    arguments = {"zones": read_zones(tuple(zones), trips.box)}
+    return arguments, Goal.from_json(request["flows"])
 
 
 FLOWS = QuestionKind(

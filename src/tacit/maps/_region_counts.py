@@ -76,30 +76,30 @@ def draft_grid(point_map: PointMap, goal: Goal, rows: int, columns: int) -> Draf
 
 def draft_districts(point_map: PointMap, goal: Goal, districts: PolygonRegions) -> Draft[Surface]:
     """Draft the counts of public polygons."""
-    asked: dict[str, JSON] = {
+    request: dict[str, JSON] = {
         "districts": digest_of_regions(districts), "names": list(districts.names),
         "levels": list(districts.larger),
     }  # fmt: skip
     return _draft_regions(
-        point_map, goal, PolygonLocator(districts, point_map.box.crosses), asked,
+        point_map, goal, PolygonLocator(districts, point_map.box.crosses), request,
         f"points in {districts.words}", above=districts, notes=("points in no polygon are not counted",),
     )  # fmt: skip
 
 
 def draft_h3(point_map: PointMap, goal: Goal, resolution: int, coarsest: int | None) -> Draft[Surface]:
     """Draft the counts of the H3 cells that touch the box."""
-    least = resolution if coarsest is None else coarsest
+    coarsest_level = resolution if coarsest is None else coarsest
     why = f"the cells have the resolution {resolution}"
-    Integer(0, resolution, why, instead=max(0, resolution - 2)).read("coarsest", least)
-    regions = cells_over(point_map.box, resolution, least)
+    Integer(0, resolution, why, instead=max(0, resolution - 2)).read("coarsest", coarsest_level)
+    regions = cells_over(point_map.box, resolution, coarsest_level)
     return _draft_regions(
-        point_map, goal, H3Locator(regions, resolution), {"h3": [resolution, least]},
+        point_map, goal, H3Locator(regions, resolution), {"h3": [resolution, coarsest_level]},
         f"points in H3 cells of resolution {resolution}", above=regions,
     )  # fmt: skip
 
 
 def _draft_regions(
-    point_map: PointMap, goal: Goal, locator: Locator, asked: Mapping[str, JSON], words: str,
+    point_map: PointMap, goal: Goal, locator: Locator, request: Mapping[str, JSON], words: str,
     *, above: PolygonRegions | None = None, notes: tuple[str, ...] = (),
 ) -> Draft[Surface]:  # fmt: skip
     """Draft the counts of one set of regions, and of the larger regions above them.
@@ -115,32 +115,33 @@ def _draft_regions(
     sizes = [len(regions), *(int(code.max()) + 1 for code in codes)]
     parents = parents_of(len(regions), codes)
     noises = _noises(point_map, goal, len(regions), len(codes))
-    measured = list(zip(noises, sizes, strict=True))
+    measured_levels = list(zip(noises, sizes, strict=True))
 
     def counted(owned: OwnedPoints) -> NDArray[np.int64]:
         return count_regions(owned, locator.locate(owned), len(regions), point_map.limits)
 
     def reading(noisy: Sequence[Any], level: Fraction) -> Surface:
-        law = MeasurementNoise.of(measured, parents)
+        law = MeasurementNoise.of(measured_levels, parents)
         raw = np.concatenate([np.array(one, dtype=np.float64) for one in noisy])
         counts = raw if parents is None else consistent(raw, parents, law.variances)
         return Surface(regions, counts[: len(regions)], law, float(level), notes)
 
     def forecast() -> list[Forecast]:
-        own = Forecast("n", f"points in each of {regions.words}", noises[0].describe(),
+        each_region = Forecast("n", f"points in each of {regions.words}", noises[0].describe(),
                        float(noises[0].half_width(goal.confidence)))  # fmt: skip
         if not codes:
-            return [own]
-        law = MeasurementNoise.of(measured, parents)
-        wide = float(law.half_widths([[0]], 1 - float(goal.confidence))[0])
-        return [replace(own, error=wide, note="of the first region, once the levels agree")]
+            return [each_region]
+        law = MeasurementNoise.of(measured_levels, parents)
+        half = float(law.half_widths([[0]], 1 - float(goal.confidence))[0])
+        return [replace(each_region, error=half, note="of the first region, once the levels agree")]
 
     facts = [("regions", f"{regions.words}, all of them, empty ones too")]
     if above is not None and codes:
         levels = ", ".join(["regions", *above.larger])
         facts.append(("levels", f"{levels}; each gets an equal part of the cost"))
     return map_draft(
-        point_map, asked=asked, words=words, counted=counted, reading=reading, forecast=forecast, facts=facts,
+        point_map, question=request, words=words, counts=counted, reading=reading, forecast=forecast,
+        facts=facts,
         steps=[
             Step(noises[0], lambda counts, _: counts),
             *(_level_step(noise, code) for noise, code in zip(noises[1:], codes, strict=True)),
@@ -152,12 +153,12 @@ def _noises(
     point_map: PointMap, goal: Goal, regions: int, levels: int
 ) -> list[DiscreteLaplace | DiscreteGaussian]:
     """Return the noise of each level; in a larger region all points of a unit may meet."""
-    own = contribution_of(point_map.limits, point_map.adjacency, regions)
-    larger = replace(own, per_group=own.total)
+    contribution = contribution_of(point_map.limits, point_map.adjacency, regions)
+    larger = replace(contribution, per_group=contribution.total)
     part = goal.part(Fraction(1, 1 + levels))
     return [
         part.noise(l1=who.l1(1), l2_squared=who.l2_squared(1), adjacency=point_map.adjacency)
-        for who in (own, *[larger] * levels)
+        for who in (contribution, *[larger] * levels)
     ]
 
 
@@ -196,7 +197,7 @@ def draft_hottest(point_map: PointMap, goal: Goal, k: int, cells: tuple[int, int
         adjacency=point_map.adjacency, grid=1,
     )  # fmt: skip
     regions = GridRegions(point_map.box, rows, columns)
-    counted = "points" if point_map.unit.is_row else "visitors"
+    noun = "points" if point_map.unit.is_row else "visitors"
 
     def scores(owned: OwnedPoints) -> NDArray[np.int64]:
         within = point_map.box.cells(owned.lat, owned.lon, rows=rows, columns=columns)
@@ -210,7 +211,7 @@ def draft_hottest(point_map: PointMap, goal: Goal, k: int, cells: tuple[int, int
         behind = top.half_width(level, candidates=candidates)
         note = (
             f"the place in the order of the picks; with {float(level) * 100:g} % confidence, every "
-            f"picked cell has at most {behind:,} {counted} fewer than the best cell left"
+            f"picked cell has at most {behind:,} {noun} fewer than the best cell left"
         )
         ranks = tuple(range(1, len(chosen) + 1))
         empty = (None,) * len(chosen)
@@ -223,13 +224,13 @@ def draft_hottest(point_map: PointMap, goal: Goal, k: int, cells: tuple[int, int
 
     behind = top.half_width(goal.confidence, candidates=candidates)
     return map_draft(
-        point_map, asked={"hottest": k, "cells": [rows, columns]},
+        point_map, question={"hottest": k, "cells": [rows, columns]},
         words=f"the {k} hottest of {rows} x {columns} cells",
-        counted=scores, steps=[Step(top, lambda found, _: found)], reading=reading,
+        counts=scores, steps=[Step(top, lambda found, _: found)], reading=reading,
         forecast=[
             Forecast(
-                "place", f"the {k} cells with most {counted}", top.describe(), None,
-                note=f"each pick has at most {behind:,} {counted} fewer than the best cell left",
+                "place", f"the {k} cells with most {noun}", top.describe(), None,
+                note=f"each pick has at most {behind:,} {noun} fewer than the best cell left",
             )
         ],
         facts=[("regions", f"{rows} x {columns} cells, all of them candidates")],

@@ -165,11 +165,11 @@ class BoxRegions(_Boxes):
         """Return the touched boxes and the share of each."""
         south, west, north, east = area.bounds
         s, w, n, e = self.boxes.T
-        near = np.flatnonzero((n > south) & (s < north))
+        candidates = np.flatnonzero((n > south) & (s < north))
         if max(east, float(e.max())) <= 180:
-            near = np.flatnonzero((n > south) & (s < north) & (e > west) & (w < east))
-        share = _box_shares(area, self.boxes[near])
-        return near[share > 0], share[share > 0]
+            candidates = np.flatnonzero((n > south) & (s < north) & (e > west) & (w < east))
+        share = _box_shares(area, self.boxes[candidates])
+        return candidates[share > 0], share[share > 0]
 
     @property
     def words(self) -> str:
@@ -222,8 +222,8 @@ class GridRegions(_Boxes):
         south, west, north, east = area.bounds
         if max(east, self.box.east) > 180:
             share = _box_shares(area, self.boxes)
-            near = np.flatnonzero(share > 0)
-            return near, share[near]
+            candidates = np.flatnonzero(share > 0)
+            return candidates, share[candidates]
         if (
             south >= self.box.north
             or north <= self.box.south
@@ -231,13 +231,13 @@ class GridRegions(_Boxes):
             or east <= self.box.west
         ):
             return np.zeros(0, dtype=np.int64), np.zeros(0)
-        first, last = (int(np.searchsorted(lat, at)) for at in (south, north))
-        left, right = (int(np.searchsorted(lon, at)) for at in (west, east))
-        rows = np.arange(max(first - 1, 0), min(last + 1, self.rows))
-        columns = np.arange(max(left - 1, 0), min(right + 1, self.columns))
-        near = (rows[:, None] * self.columns + columns).ravel()
-        share = area.box_shares(self.boxes[near])
-        return near[share > 0], share[share > 0]
+        first_row, last_row = (int(np.searchsorted(lat, at)) for at in (south, north))
+        first_column, last_column = (int(np.searchsorted(lon, at)) for at in (west, east))
+        rows = np.arange(max(first_row - 1, 0), min(last_row + 1, self.rows))
+        columns = np.arange(max(first_column - 1, 0), min(last_column + 1, self.columns))
+        candidates = (rows[:, None] * self.columns + columns).ravel()
+        share = area.box_shares(self.boxes[candidates])
+        return candidates[share > 0], share[share > 0]
 
     @property
     def words(self) -> str:
@@ -293,9 +293,9 @@ class PolygonRegions(Regions):
             needs("polygons", "shapely", "tacit[maps]")
             from shapely.geometry import shape
 
-            made = np.empty(len(self), dtype=object)
-            made[:] = [shape(one) for one in self.polygons]
-            self._made["shapes"] = made
+            geometries = np.empty(len(self), dtype=object)
+            geometries[:] = [shape(one) for one in self.polygons]
+            self._made["shapes"] = geometries
         return np.asarray(self._made["shapes"])
 
     @property
@@ -335,32 +335,35 @@ class PolygonRegions(Regions):
         west, east = (-180.0, 180.0) if east > 180 else (west, east)
         boxes, margins = self.boxes, self.margins
         s, w, n, e = boxes.T
-        near = np.flatnonzero(
+        candidates = np.flatnonzero(
             (n + margins > south) & (s - margins < north) & (e + margins > west) & (w - margins < east)
         )
-        share = np.ones(len(near))
+        share = np.ones(len(candidates))
         round_the_edge = isinstance(area, Circle) and (west, east) == (-180, 180)
         if round_the_edge:
-            around = boxes[near] + margins[near, None] * [-1, -1, 1, 1]
+            around = boxes[candidates] + margins[candidates, None] * [-1, -1, 1, 1]
             around[:, [0, 2]] = around[:, [0, 2]].clip(-90, 90)
             share = area.box_shares(around)
         else:
-            shapes, wide = self.shapes[near], shapely.buffer(self.shapes[near], margins[near])
-            wide = np.where(margins[near] > 0, wide, shapes)
+            shapes, widened = (
+                self.shapes[candidates],
+                shapely.buffer(self.shapes[candidates], margins[candidates]),
+            )
+            widened = np.where(margins[candidates] > 0, widened, shapes)
             inner, outer = area.geometry(-_MARGIN), area.geometry(_MARGIN)
             shapely.prepare([inner, outer])
             part = shapely.area(shapely.intersection(outer, shapes)) / shapely.area(shapes)
-            inside = shapely.covers(inner, wide) | (part > 1 - SAME) & (margins[near] == 0)
-            touched = shapely.intersects(outer, wide) & ((part > SAME) | (margins[near] > 0))
+            inside = shapely.covers(inner, widened) | (part > 1 - SAME) & (margins[candidates] == 0)
+            touched = shapely.intersects(outer, widened) & ((part > SAME) | (margins[candidates] > 0))
             share = np.where(inside, 1.0, np.where(touched, np.clip(part, 1e-6, 1 - 1e-6), 0.0))
-        return near[share > 0], share[share > 0]
+        return candidates[share > 0], share[share > 0]
 
     @property
     def keys(self) -> Mapping[str, tuple[Value, ...]]:
         """The name of each region first, under a word that no level has, then those of the larger ones."""
         words = ("cell",) if self.kind == "h3" else ("region", "district", "polygon")
-        own = next((word for word in words if word not in self.larger), "name of the region")
-        return {own: self.names, **self.larger}
+        name_key = next((word for word in words if word not in self.larger), "name of the region")
+        return {name_key: self.names, **self.larger}
 
     def outlines(self) -> list[Any]:
         """Return each region as a GeoJSON geometry."""
@@ -377,14 +380,16 @@ class PolygonRegions(Regions):
     @property
     def words(self) -> str:
         """How many polygons or cells."""
-        one = "polygon" if self.kind == "polygons" else "H3 cell"
-        return f"{len(self):,} {one}{'' if len(self) == 1 else 's'}"
+        noun = "polygon" if self.kind == "polygons" else "H3 cell"
+        return f"{len(self):,} {noun}{'' if len(self) == 1 else 's'}"
 
     def to_json(self) -> JSON:
         """Return names, polygons and larger regions; H3 cells are their own polygons."""
-        drawn: dict[str, JSON] = {} if self.kind == "h3" else {"polygons": [dict(p) for p in self.polygons]}
+        outlines: dict[str, JSON] = (
+            {} if self.kind == "h3" else {"polygons": [dict(p) for p in self.polygons]}
+        )
         larger = {name: list(values) for name, values in self.larger.items()}
-        return {"kind": self.kind, "names": list(self.names), **drawn, "larger": larger}
+        return {"kind": self.kind, "names": list(self.names), **outlines, "larger": larger}
 
     @classmethod
     def read_document(cls, document: Any) -> Self:
@@ -475,12 +480,12 @@ class PolygonLocator:
         import shapely
 
         tree = shapely.STRtree(self.regions.shapes)
-        found = np.full(len(points), len(self.regions), dtype=np.int64)
+        codes = np.full(len(points), len(self.regions), dtype=np.int64)
         for lon in (points.lon, _turned(points.lon)) if self.crosses else (points.lon,):
             point, polygon = tree.query(shapely.points(lon, points.lat), predicate="intersects")
-            np.minimum.at(found, point, polygon)
-        found[found == len(self.regions)] = -1
-        return found
+            np.minimum.at(codes, point, polygon)
+        codes[codes == len(self.regions)] = -1
+        return codes
 
 
 def _turned(lon: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -504,6 +509,6 @@ class H3Locator:
         cells = np.fromiter(
             (latlng_to_cell(y, x, level) for y, x in pairs), dtype=np.uint64, count=len(points)
         )
-        listed = np.array([int(name, 16) for name in self.regions.names], dtype=np.uint64)  # in order
-        place = np.minimum(np.searchsorted(listed, cells), len(listed) - 1)
-        return np.where(listed[place] == cells, place, -1)
+        known_cells = np.array([int(name, 16) for name in self.regions.names], dtype=np.uint64)  # in order
+        positions = np.minimum(np.searchsorted(known_cells, cells), len(known_cells) - 1)
+        return np.where(known_cells[positions] == cells, positions, -1)

@@ -213,21 +213,21 @@ class Surface(AreaQuestions, Content):
             left_out=self.notes,
         )  # fmt: skip
 
-    def _denominators(self, given: Mapping[str, float] | Sequence[float]) -> list[float]:
+    def _denominators(self, denominators: Mapping[str, float] | Sequence[float]) -> list[float]:
         """Read one finite number of at least 0 for each region."""
-        if isinstance(given, Mapping):
+        if isinstance(denominators, Mapping):
             sides = {"south", "west", "north", "east"}
             names = next((values for key, values in self.regions.keys.items() if key not in sides), ())
-            missing = next((name for name in names if str(name) not in given), None)
+            missing = next((name for name in names if str(name) not in denominators), None)
             if not names or missing is not None:
                 raise bad_parameter(
                     "denominators", "a number for each region", f"none for {missing!r}",
                     why="regions have names" if names else "the regions of this surface have no names",
                     fix=Code("surface.rate([...], per=1000) with one number for each region, in their order"),
                 )  # fmt: skip
-            given = [given[str(name)] for name in names]
+            denominators = [denominators[str(name)] for name in names]
         try:
-            numbers = np.array(given, dtype=np.float64).ravel()
+            numbers = np.array(denominators, dtype=np.float64).ravel()
         except (TypeError, ValueError):
             numbers = np.zeros(0)
         if len(numbers) != len(self.regions) or not np.isfinite(numbers).all() or (numbers < 0).any():
@@ -245,8 +245,8 @@ class Surface(AreaQuestions, Content):
 
     def _intervals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the ends of each region's own interval."""
-        middle, wide = self._measured()[: len(self)], self.half_widths
-        low, high = middle - wide, middle + wide
+        middle, half = self._measured()[: len(self)], self.half_widths
+        low, high = middle - half, middle + half
         if self._is_nonnegative:
             low, high = np.maximum(low, 0), np.maximum(high, 0)
         return np.minimum(low, self.counts), np.maximum(high, self.counts)  # a value lies in its interval
@@ -301,15 +301,15 @@ class Surface(AreaQuestions, Content):
         regions = Regions.from_json(document["regions"])
         noise = MeasurementNoise.from_json(document["noise"])
         counts = np.array(document["counts"], dtype=np.float64)
-        measured = document.get("measured")
-        raw = None if measured is None else np.array(measured, dtype=np.float64)
+        raw_counts = document.get("measured")
+        raw = None if raw_counts is None else np.array(raw_counts, dtype=np.float64)
         sizes = {len(regions), noise.regions, counts.size}
         confidence = float(document["confidence"])
         if len(sizes) != 1 or not np.isfinite(counts).all() or not 0 < confidence < 1:
             raise ValueError("not a surface")
-        wanted = len(noise.laplace) if noise.direct else len(regions)
+        expected = len(noise.laplace) if noise.direct else len(regions)
         if (raw is None and noise.direct) or (
-            raw is not None and (raw.shape != (wanted,) or not np.isfinite(raw).all())
+            raw is not None and (raw.shape != (expected,) or not np.isfinite(raw).all())
         ):
             raise ValueError("not a surface")
         return cls(regions, counts, noise, confidence, tuple(map(str, document["notes"])), raw)
@@ -403,8 +403,8 @@ class Surface(AreaQuestions, Content):
         from tacit.maps._surface_drawing import layers_figure
 
         facts = self._facts(certificate)
-        said = {"Title": "Tacit surface", "Software": "Tacit", "Description": json.dumps(facts)}
-        layers_figure(self, facts_line(facts)).picture().savefig(path, format="png", metadata=said)
+        metadata = {"Title": "Tacit surface", "Software": "Tacit", "Description": json.dumps(facts)}
+        layers_figure(self, facts_line(facts)).picture().savefig(path, format="png", metadata=metadata)
 
     def to_html(
         self, path: str | Path | None = None, *, title: str | None = None,
@@ -461,8 +461,8 @@ class Surface(AreaQuestions, Content):
 
 def _numbers(values: NDArray[np.float64]) -> Sequence[float]:
     """Write whole numbers as such."""
-    whole = values == np.round(values)
-    if whole.all() and np.abs(values).max(initial=0) < 2**53:
+    rounded = values == np.round(values)
+    if rounded.all() and np.abs(values).max(initial=0) < 2**53:
         return [int(one) for one in values.tolist()]
     return list(values.tolist())
 
@@ -474,9 +474,9 @@ def facts_line(facts: Mapping[str, Any]) -> str:
     """Write the facts in one line for people."""
     promised = facts.get("promised") or {}
     cost = ", ".join(f"{name} {_decimal(value)}" for name, value in promised.items())
-    who = f"protects each {facts['unit']} of {facts['dataset']}" if facts.get("unit") else ""
+    promise = f"protects each {facts['unit']} of {facts['dataset']}" if facts.get("unit") else ""
     plan = f"plan {str(facts['plan'])[:12]}" if facts.get("plan") else ""
-    return "; ".join(part for part in (who, cost, plan) if part)
+    return "; ".join(part for part in (promise, cost, plan) if part)
 
 
 def _decimal(value: object) -> str:

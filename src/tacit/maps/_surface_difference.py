@@ -81,12 +81,12 @@ class SurfaceDifference(AreaQuestions, Drawn, Content):
     @property
     def table(self) -> AnswerTable:
         """All regions, one line for each."""
-        one, two = self.first.noise, self.second.noise
+        first_noise, second_noise = self.first.noise, self.second.noise
         places = [[i] for i in range(len(self))]
-        wide = half_widths_of([[(one, i), (two, i)] for i in places], 1 - self.confidence)
-        first, second = (each._measured()[: len(self)] for each in (self.first, self.second))  # noqa: SLF001
-        middle, counts = first - second, self.counts
-        low, high = np.minimum(middle - wide, counts), np.maximum(middle + wide, counts)
+        half = half_widths_of([[(first_noise, i), (second_noise, i)] for i in places], 1 - self.confidence)
+        minuend, subtrahend = (each._measured()[: len(self)] for each in (self.first, self.second))  # noqa: SLF001
+        middle, counts = minuend - subtrahend, self.counts
+        low, high = np.minimum(middle - half, counts), np.maximum(middle + half, counts)
         cells = Cells(*(tuple(v.tolist()) for v in (counts, low, high)))
         return AnswerTable(self.regions.keys, {"n": cells}, self.confidence, left_out=self.notes)
 
@@ -95,14 +95,14 @@ class SurfaceDifference(AreaQuestions, Drawn, Content):
             self.first._sum_of(inside, more)  # noqa: SLF001
             for more in (cut[:0], cut)
         )
-        (other, second_in), (most, second_all) = (
+        (second_low, second_in), (second_high, second_all) = (
             self.second._sum_of(inside, more)  # noqa: SLF001
             for more in (cut[:0], cut)
         )
-        one, two = self.first.noise, self.second.noise
+        first_noise, second_noise = self.first.noise, self.second.noise
         return AreaEnds(
-            surely - most, [(one, first_in), (two, second_all)],
-            perhaps - other, [(one, first_all), (two, second_in)],
+            surely - second_high, [(first_noise, first_in), (second_noise, second_all)],
+            perhaps - second_low, [(first_noise, first_all), (second_noise, second_in)],
         )  # fmt: skip
 
     def to_json(self) -> JSON:
@@ -136,19 +136,19 @@ class SurfaceDifference(AreaQuestions, Drawn, Content):
         return self.text()
 
 
-def surface_difference(first: Surface, second: object) -> SurfaceDifference:
+def surface_difference(minuend: Surface, subtrahend: object) -> SurfaceDifference:
     """Return the difference, or refuse surfaces on different regions."""
-    if not isinstance(second, Surface) or first.regions.to_json() != second.regions.to_json():
+    if not isinstance(subtrahend, Surface) or minuend.regions.to_json() != subtrahend.regions.to_json():
         raise TacitError(
             "bad-parameter",
             "the two surfaces have different regions",
             why="a difference is taken region by region",
             fix=Say("plan both with the same box and the same regions"),
         )
-    return SurfaceDifference(first, second)
+    return SurfaceDifference(minuend, subtrahend)
 
 
 def _estimates(surface: Surface) -> NDArray[np.float64]:
     """Return the estimates before negative ones were changed, where they are known."""
-    measured = surface.measured
-    return surface.counts if measured is None or surface.noise.direct else measured
+    raw_counts = surface.measured
+    return surface.counts if raw_counts is None or surface.noise.direct else raw_counts

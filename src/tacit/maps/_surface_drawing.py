@@ -49,8 +49,8 @@ def surface_text(surface: Surface, marks: tuple[str, ...]) -> str:
     if isinstance(surface.regions, GridRegions):
         lines += preview(surface.figures("n")[0].panels[0])
     else:
-        shown = surface.table if len(surface) <= _LISTED else surface.top(_LISTED)
-        lines.append(replace(shown, left_out=()).text())
+        lines_shown = surface.table if len(surface) <= _LISTED else surface.top(_LISTED)
+        lines.append(replace(lines_shown, left_out=()).text())
     lines += [*surface.notes, *(mark for mark in marks if mark not in surface.notes)]
     return "\n".join(visible(line) if "\n" not in line else line for line in lines)
 
@@ -63,9 +63,9 @@ def surface_html(surface: Surface, marks: tuple[str, ...]) -> str:
 _LAYERS = {"n": "points in a region (noisy)", "density": "points per km²"}
 
 
-def surface_figures(surface: Surface, what: str | None) -> tuple[Figure, ...]:
+def surface_figures(surface: Surface, layer: str | None) -> tuple[Figure, ...]:
     """Return the counts and the densities, with what the noise hides hatched."""
-    return chosen(what, {name: partial(_surface_figure, surface, name) for name in _LAYERS})
+    return chosen(layer, {name: partial(_surface_figure, surface, name) for name in _LAYERS})
 
 
 def _surface_figure(surface: Surface, layer: str) -> Figure:
@@ -153,7 +153,7 @@ def surface_page(surface: Any, facts: Mapping[str, Any], *, title: str) -> str:
     shade = surface.counts if grid else surface.counts / surface.regions.areas  # leaves differ in size
     colours, unclear = _colours(shade), low <= 0
     frame = (south, west, north, east, height)
-    drawn = (
+    picture = (
         _pictures(surface, colours, unclear, height) if grid else _outlines(surface, colours, unclear, frame)
     )
     data = {
@@ -175,7 +175,7 @@ def surface_page(surface: Any, facts: Mapping[str, Any], *, title: str) -> str:
         "@WIDTH@": f"{_WIDE:g}",
         "@HEIGHT@": f"{height:.3f}",
         "@LINES@": "" if len(surface) <= _FEW else "many",
-        "@DRAWN@": drawn,
+        "@DRAWN@": picture,
         "@DATA@": json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
     }
     page = files("tacit.maps").joinpath("map.html").read_text(encoding="utf-8")
@@ -239,9 +239,9 @@ def _legend(top: float, of: str) -> str:
 
 def _error(surface: Any) -> str:
     """Say how far a region may lie from the truth."""
-    wide = surface.half_widths
-    least, most = f"{wide.min():,.3g}", f"{wide.max():,.3g}"
-    far = most if least == most else f"{least} to {most}"
+    half = surface.half_widths
+    smallest, largest = f"{half.min():,.3g}", f"{half.max():,.3g}"
+    far = largest if smallest == largest else f"{smallest} to {largest}"
     return (
         f"a region lies within {far} points of its exact count with {surface.confidence * 100:g} % confidence"
     )
@@ -252,14 +252,15 @@ def _pictures(surface: Any, colours: NDArray[np.uint8], unclear: NDArray[np.bool
     rows, columns = surface.regions.shape
     pale = _paled(colours, unclear)
     white = np.where(unclear[:, None], np.uint8(255), colours)
-    drawn = []
-    for name, values, seen in (("estimates", pale, "visible"), ("certain", white, "hidden")):
+    images = []
+    for name, values, visibility in (("estimates", pale, "visible"), ("certain", white, "hidden")):
         data = base64.b64encode(png_of(values.reshape(rows, columns, 3)[::-1])).decode()
-        drawn.append(
-            f'<image id="{name}" x="0" y="0" width="{_WIDE:g}" height="{height:.3f}" visibility="{seen}" '
+        images.append(
+            f'<image id="{name}" x="0" y="0" width="{_WIDE:g}" height="{height:.3f}" '
+            f'visibility="{visibility}" '
             f'preserveAspectRatio="none" href="data:image/png;base64,{data}" />'
         )
-    return "".join(drawn)
+    return "".join(images)
 
 
 def _outlines(
@@ -270,7 +271,7 @@ def _outlines(
     south, west, north, east, height = frame
     boxes = isinstance(surface.regions, BoxRegions)
     paths = []
-    shown = _paled(colours, unclear)
+    fills = _paled(colours, unclear)
     for i, outline in enumerate(surface.regions.outlines()):
         parts = [outline["coordinates"]] if outline["type"] == "Polygon" else outline["coordinates"]
         rings = []
@@ -281,7 +282,7 @@ def _outlines(
                 rings.append(f"M{x[0]:.2f} {y[0]:.2f}H{x[1]:.2f}V{y[2]:.2f}H{x[0]:.2f}Z")
             else:
                 rings.append("M" + "L".join(f"{a:.2f} {b:.2f}" for a, b in zip(x, y, strict=True)) + "Z")
-        red, green, blue = shown[i].tolist()
+        red, green, blue = fills[i].tolist()
         kind = ' class="unclear"' if unclear[i] else ""
         paths.append(
             f'<path data-i="{i}"{kind} fill="#{red:02x}{green:02x}{blue:02x}" fill-rule="evenodd" '
@@ -313,8 +314,8 @@ def png_of(pixels: NDArray[np.uint8]) -> bytes:
 def _names(surface: Any) -> list[str] | None:
     """Return what regions are called, where they have names."""
     keys = surface.regions.keys
-    named = [values for name, values in keys.items() if name not in {"south", "west", "north", "east"}]
-    return [str(one) for one in named[0]] if named else None
+    columns = [values for name, values in keys.items() if name not in {"south", "west", "north", "east"}]
+    return [str(one) for one in columns[0]] if columns else None
 
 
 def _rounded(values: NDArray[np.float64]) -> list[float]:

@@ -99,7 +99,7 @@ def trips(
 
     with fixes_of("tc.maps.trips"):
         identity = read_identity(name=name, version=version, unit=unit, adjacency=adjacency)
-        most = _most_trips(identity.unit, limits)
+        max_trips = _most_trips(identity.unit, limits)
     ends = _read_end("origin", origin), _read_end("destination", destination)
     points = {len(end) == 2 for end in ends}
     if len(points) == 2:
@@ -111,12 +111,12 @@ def trips(
         area = Box.read(_PUBLIC_BOX.read("box", box))
     else:
         Omitted("if zones are names").read("box", box)
-    opened = TripSource(source, (ends[0], ends[1]), identity.unit, most)
+    reader = TripSource(source, (ends[0], ends[1]), identity.unit, max_trips)
     books = open_books(ledger, identity.name, source)
-    made = Trips(identity, books, area, most, opened)
+    declared = Trips(identity, books, area, max_trips, reader)
     with fixes_of("tc.maps.trips"):
         open_account(identity, budget, books, parent=parent, places=source_places(source))
-    return made
+    return declared
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -168,7 +168,7 @@ class TripSource:
     """Where the trips are; opening it reads the names of columns alone."""
 
     def __init__(
-        self, source: object, ends: tuple[tuple[str, ...], tuple[str, ...]], unit: Unit, most: int
+        self, source: object, ends: tuple[tuple[str, ...], tuple[str, ...]], unit: Unit, max_trips: int
     ) -> None:
         from tacit.engines import SourceColumns
 
@@ -176,7 +176,7 @@ class TripSource:
         roles: dict[str, ColumnRole] = {column: role for end in ends for column in end}
         check_owner(unit, tuple(roles))
         roles |= dict.fromkeys(unit.columns, "owner")
-        self._ends, self._unit, self.most = ends, unit, most
+        self._ends, self._unit, self.most = ends, unit, max_trips
         self.roles: JSON = [list(end) for end in ends]
         self._columns = SourceColumns(source, roles)
         self._secret = ranking_secret()
@@ -200,18 +200,18 @@ class TripSource:
                 self._read = self._columns.read()
         rows = self._read
         start, end = (_zone_codes(rows, columns, zones, box) for columns in self._ends)
-        known = (start >= 0) & (end >= 0)
-        pair = (start * len(zones) + end)[known]
+        inside = (start >= 0) & (end >= 0)
+        pair = (start * len(zones) + end)[inside]
         if self._unit.columns:
-            owner = rows.codes[self._unit.columns[0]][known]
+            owner = rows.codes[self._unit.columns[0]][inside]
             assert rows.owner_hashes is not None  # noqa: S101 - there are owners
-            rank = rank_of(self._secret, pair.astype(np.float64), owner=rows.owner_hashes[known])
+            rank = rank_of(self._secret, pair.astype(np.float64), owner=rows.owner_hashes[inside])
             order = np.lexsort((rank, owner))
             owner = owner[order]
             fresh = np.r_[True, owner[1:] != owner[:-1]] if len(owner) else np.zeros(0, np.bool_)
             starts = np.flatnonzero(fresh)
-            place = np.arange(len(owner)) - np.repeat(starts, np.diff(np.r_[starts, len(owner)]))
-            pair = pair[order[place < self.most]]
+            ranks = np.arange(len(owner)) - np.repeat(starts, np.diff(np.r_[starts, len(owner)]))
+            pair = pair[order[ranks < self.most]]
         return np.bincount(pair, minlength=len(zones) ** 2).astype(np.int64)
 
 
@@ -222,8 +222,8 @@ def _zone_codes(
     if box is not None and zones.shape is not None:
         lat, lon = (rows.numbers[column] for column in columns)
         return box.cells(lat, lon, rows=zones.shape[0], columns=zones.shape[1])
-    known = {name: place for place, name in enumerate(zones.names)}
-    zone = np.array([*(known.get(name, -1) for name in rows.names), -1], dtype=np.int64)
+    codes = {name: place for place, name in enumerate(zones.names)}
+    zone = np.array([*(codes.get(name, -1) for name in rows.names), -1], dtype=np.int64)
     return zone[rows.codes[columns[0]]]
 
 
@@ -250,9 +250,9 @@ def _most_trips(unit: Unit, limits: Mapping[str, int] | None) -> int:
     return count("rows", allowed.read("limits", limits)["rows"], zero=False)
 
 
-def _read_end(name: str, given: object) -> tuple[str, ...]:
+def _read_end(name: str, columns: object) -> tuple[str, ...]:
     """Read the columns of one end of a trip."""
     names = Listed(
         "columns: the one of names, or those of latitude and longitude", repr(name), most=2, each=ColumnName()
     )
-    return tuple(names.read(name, (given,) if isinstance(given, str) else given))
+    return tuple(names.read(name, (columns,) if isinstance(columns, str) else columns))

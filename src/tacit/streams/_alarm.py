@@ -137,8 +137,8 @@ class AlarmDays(Content):
         for day, group, alarm, *numbers in document["lines"]:  # at first there was no excess
             if alarm not in {True, False, None} or len(numbers) not in {1, 2}:
                 raise ValueError("not an alarm")
-            known = (None if number is None else float(number) for number in numbers)
-            lines.append(WatchedDay(str(day), tuple(group), alarm, *known))
+            finite = (None if number is None else float(number) for number in numbers)
+            lines.append(WatchedDay(str(day), tuple(group), alarm, *finite))
         return cls(lines, float(document["rate"]), str(document["threshold"]))
 
     def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
@@ -147,8 +147,10 @@ class AlarmDays(Content):
             "day": [line.day for line in self.lines],
             "group": [", ".join(map(str, line.group)) for line in self.lines],
         }
-        found = {name: [getattr(line, name) for line in self.lines] for name in ("alarm", "value", "excess")}
-        yield "days", plain_table(keys, found)
+        columns = {
+            name: [getattr(line, name) for line in self.lines] for name in ("alarm", "value", "excess")
+        }
+        yield "days", plain_table(keys, columns)
 
     def figures(self, what: Any = None) -> tuple[Figure, ...]:
         """Return the days as points: their noisy numbers where they are released, and which had an alarm."""
@@ -157,9 +159,9 @@ class AlarmDays(Content):
         values = any(line.value is not None for line in watched)
         series = []
         for rang, label, colour in ((False, "no alarm", BLUE), (True, "alarm", RED)):
-            own = [line for line in watched if line.alarm is rang]
-            days = [days_of(datetime.fromisoformat(line.day[:10])) for line in own]
-            y = [line.value if values else float(rang) for line in own]
+            days_drawn = [line for line in watched if line.alarm is rang]
+            days = [days_of(datetime.fromisoformat(line.day[:10])) for line in days_drawn]
+            y = [line.value if values else float(rang) for line in days_drawn]
             series.append(ChartSeries("points", days, y, label=label, colour=colour))
         axis = ChartAxis("noisy number") if values else ChartAxis("alarm", ticks=((0.0, "no"), (1.0, "yes")))
         rate = f"false alarms: at most {self.rate * 100:.2g} % over the whole horizon, if every day is quiet"
@@ -170,9 +172,9 @@ class AlarmDays(Content):
         days = "1 day was" if watched == 1 else f"{watched:,} days were"
         head = f"{days} watched; the alarm rings if {self.threshold}"
         rate = f"false alarms: at most {self.rate * 100:.2g} % over the whole horizon, if every day is quiet"
-        shown = [self._line(line) for line in self.rang[-10:]] or ["no alarm"]
-        more = len(self.rang) - len(shown)
-        return "\n".join([head, rate, *([f"{more:,} alarms before these"] if more > 0 else []), *shown])
+        lines = [self._line(line) for line in self.rang[-10:]] or ["no alarm"]
+        more = len(self.rang) - len(lines)
+        return "\n".join([head, rate, *([f"{more:,} alarms before these"] if more > 0 else []), *lines])
 
     @staticmethod
     def _line(line: WatchedDay) -> str:
@@ -216,14 +218,14 @@ class Alarm:
     @property
     def threshold(self) -> str:
         """When the alarm rings, in words."""
-        what = self.column if self.window == "day" else f"{self.column} of 7 days"
+        words = self.column if self.window == "day" else f"{self.column} of 7 days"
         if self.days_before:
             level = f"the mean of the {self.days_before} released days before"
         elif len(set(self.baseline)) == 1:
             level = f"the declared {self.baseline[0]:g}"
         else:
             level = "the declared level of its group"
-        return f"{what} is at least {self.gap:,} above {level}"
+        return f"{words} is at least {self.gap:,} above {level}"
 
     def check(self) -> AlarmDays:
         """Judge all days that are released; free."""
@@ -240,9 +242,9 @@ class Alarm:
             if weights is None:
                 lines += [WatchedDay(name, group, None) for group in groups]
                 continue
-            known = rows[column.step][: len(weights), :, 0]
-            values = noise.weights(WINDOWS[self.window] or 1, day, day) @ known
-            above = weights @ known - np.array(self.baseline or (0.0,) * len(groups))
+            released = rows[column.step][: len(weights), :, 0]
+            values = noise.weights(WINDOWS[self.window] or 1, day, day) @ released
+            above = weights @ released - np.array(self.baseline or (0.0,) * len(groups))
             for group, value, excess in zip(groups, values.tolist(), above.tolist(), strict=True):
                 lines.append(WatchedDay(name, group, excess >= self.gap, value, excess))
         return AlarmDays(lines, self.rate, self.threshold)
@@ -263,22 +265,22 @@ def make_alarm(
 ) -> Alarm:
     """Find the smallest gap whose chance of a false alarm is small enough; reads no data."""
     subject = begun.subject
-    wanted = read_rate(false_alarm)
+    accepted = read_rate(false_alarm)
     Choice(("day", "week")).read("window", window)
-    found = counted_column(subject, column)
-    noise = subject.noises[found.step]
+    watched_column = counted_column(subject, column)
+    noise = subject.noises[watched_column.step]
     groups = max(1, len(subject.table.asked.keys or ())) if subject.table.asked.by else 1
     levels, before = _read_baseline(baseline, days_before, subject, groups)
     laws = [_weights(noise, str(window), day, before) for day in range(1, subject.horizon.days + 1)]
     watched = [w for w in laws if w is not None]
-    gap, rate = _smallest_gap(noise, watched, groups, wanted)
-    return Alarm(found.name, str(window), levels, before, gap, rate, begun)
+    gap, rate = _smallest_gap(noise, watched, groups, accepted)
+    return Alarm(watched_column.name, str(window), levels, before, gap, rate, begun)
 
 
 def read_rate(false_alarm: Number) -> float:
     """Read the chance of a false alarm that is accepted over the horizon."""
-    wanted = RealNumber(above=0, below=1, instead=0.05).read("false_alarm", false_alarm)
-    return float(wanted)
+    rate = RealNumber(above=0, below=1, instead=0.05).read("false_alarm", false_alarm)
+    return float(rate)
 
 
 def counted_column(subject: StreamSubject, column: str | None) -> Any:
@@ -329,10 +331,10 @@ def _read_baseline(
     if not isinstance(baseline, Mapping):
         return (float(rational("baseline", baseline, zero=True)),) * groups, 0  # type: ignore[arg-type]
     keys = [tuple(key) for key in subject.table.asked.keys or ()]
-    named = {key if isinstance(key, tuple) else (key,): level for key, level in baseline.items()}
-    if set(named) != set(keys):
-        lacking = [key for key in keys if key not in named]
-        other = [key for key in named if key not in keys]
+    levels = {key if isinstance(key, tuple) else (key,): level for key, level in baseline.items()}
+    if set(levels) != set(keys):
+        lacking = [key for key in keys if key not in levels]
+        other = [key for key in levels if key not in keys]
         group = ", ".join(map(str, (lacking or other)[0]))
         raise TacitError(
             "bad-parameter",
@@ -340,44 +342,44 @@ def _read_baseline(
             + (f"{group} is missing" if lacking else f"{group} is not a group of the plan"),
             fix=Set(baseline={**baseline, ", ".join(map(str, lacking[0])): 40} if lacking else 40),
         )
-    return tuple(float(rational("baseline", named[key], zero=True)) for key in keys), 0
+    return tuple(float(rational("baseline", levels[key], zero=True)) for key in keys), 0
 
 
 def _weights(noise: StreamNoise, window: str, day: int, before: int) -> NDArray[np.float64] | None:
     """Return what each row adds to what is judged on a day; None if the day has no baseline yet."""
     size = WINDOWS[window] or 1
-    own = noise.weights(size, day, day)
+    day_weights = noise.weights(size, day, day)
     if not before:
-        return own
+        return day_weights
     if day - size < before:
         return None
     level = noise.weights(before, day - size, day)
-    return own - size / before * level
+    return day_weights - size / before * level
 
 
 def _smallest_gap(
-    noise: StreamNoise, laws: list[NDArray[np.float64]], groups: int, wanted: float
+    noise: StreamNoise, laws: list[NDArray[np.float64]], groups: int, accepted: float
 ) -> tuple[int, float]:
     """Return the smallest whole gap with few enough false alarms, and the bound on their chance."""
     shapes = {np.sort(np.abs(w[w != 0])).tobytes(): w for w in laws}
     often = dict.fromkeys(shapes, 0)
     for w in laws:
         often[np.sort(np.abs(w[w != 0])).tobytes()] += groups
-    apart = all(np.count_nonzero(w) == 1 for w in laws)  # each day has noise of its own
+    is_independent = all(np.count_nonzero(w) == 1 for w in laws)  # each day has noise of its own
 
     def rate(gap: int) -> float:
         chances = [(chance_above(noise.noise, w, gap), often[key]) for key, w in shapes.items()]
-        if apart:
+        if is_independent:
             calm = sum(times * math.log1p(-chance) if chance < 1 else -math.inf for chance, times in chances)
             return -math.expm1(calm) * (1 + 1e-9)
         return sum(chance * times for chance, times in chances)
 
     low, high = 0, 1
-    while rate(high) > wanted:
+    while rate(high) > accepted:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if rate(middle) <= wanted else (middle, high)
+        low, high = (low, middle) if rate(middle) <= accepted else (middle, high)
     return high, rate(high)
 
 
@@ -404,9 +406,9 @@ class AlarmSubject(StreamSubject):
         del confidence
         answers: list[Any] = [one for n in range(1, number + 1) if n in noisy for one in noisy[n][0]]
         unseen = [WatchedDay(self.horizon.name(day), (), None) for day in range(1, self.since)]
-        said = {1: True, 0: False, -1: None}
+        verdicts = {1: True, 0: False, -1: None}
         lines = [
-            WatchedDay(self.horizon.name(self.since + n), (), said[answer])
+            WatchedDay(self.horizon.name(self.since + n), (), verdicts[answer])
             for n, answer in enumerate(answers)
         ]
         return AlarmDays([*unseen, *lines], self.rate, self.threshold)
@@ -422,7 +424,7 @@ def draft_silent_alarm(
     alarms: int, since: str | None,
 ) -> Draft[AlarmDays]:  # fmt: skip
     """Draft the plan of an alarm from the question of one day's count."""
-    accepted, first = read_rate(false_alarm), first_watched(stream, since)
+    accepted, first_day = read_rate(false_alarm), first_watched(stream, since)
     table = figures.table
     mechanism = table.mechanisms[0]
     if len(table.steps) != 1 or not isinstance(mechanism, DiscreteLaplace) or table.asked.by:
@@ -436,15 +438,15 @@ def draft_silent_alarm(
     vector = partial(
         SparseVector, goal.epsilon, c=alarms, sensitivity=int(mechanism.sensitivity), monotone=True, grid=1
     )
-    days, level = stream.horizon.days - first + 1, f"{float(baseline):g}"
+    days, level = stream.horizon.days - first_day + 1, f"{float(baseline):g}"
     gap, rate = _smallest_threshold_gap(partial(vector(threshold=0).false_yes, queries=days), accepted)
     subject = AlarmSubject(
         table=table, horizon=stream.horizon, facts=stream.facts, open_day=stream._open_day,  # noqa: SLF001
-        marks=stream._marks, vector=vector(threshold=baseline + gap), since=first, rate=rate,  # noqa: SLF001
+        marks=stream._marks, vector=vector(threshold=baseline + gap), since=first_day, rate=rate,  # noqa: SLF001
         threshold=f"the count is at least {gap:,} above the declared {level}, apart from the noise",
     )  # fmt: skip
     facts = [
-        ("days", f"{days:,}, from {stream.horizon.name(first)} to {stream.horizon.last}"),
+        ("days", f"{days:,}, from {stream.horizon.name(first_day)} to {stream.horizon.last}"),
         ("protects", stream.promise),
         ("run", "all days are charged at once, when the plan is begun"),
         ("baseline", f"{level}, declared"),

@@ -99,7 +99,7 @@ def stream(
     >>> float(flu.remaining.epsilon)     # the whole year is paid for
     0.0
     """
-    whom, most, gap = _read_level(level, unit, most_days, apart)
+    whom, max_days, gap = _read_level(level, unit, most_days, apart)
     horizon = read_horizon(start, days)
     with fixes_of_streams():
         identity = read_identity(name=name, version=version, unit=whom)
@@ -119,7 +119,7 @@ def stream(
     where = None if ledger is None or not isinstance(ledger, str | os.PathLike) else os.fspath(ledger)
     declared: dict[str, JSON] = {
         "name": name, "version": version, "unit": unit, "level": level,
-        "start": horizon.start.isoformat(), "days": horizon.days, "most_days": most, "apart": gap,
+        "start": horizon.start.isoformat(), "days": horizon.days, "most_days": max_days, "apart": gap,
         **_facts_as_json(bounds, keys, types),
         "never_null": list(never_null),
         "limits": dict(limits) if limits else None,
@@ -129,13 +129,13 @@ def stream(
     blocks = None if level == "person" else Blocks("day", kind="date")
     with fixes_of_streams():
         open_account(identity, budget, books, parent=parent, blocks=blocks)
-    opened = Stream(identity, books, horizon, level, most, gap, declared, folder, made, session)
+    declared_stream = Stream(identity, books, horizon, level, max_days, gap, declared, folder, made, session)
     if where is not None:
         declared["ledger"] = str(Path(where).absolute()) if "://" not in where else where
-    with opened._lock():  # noqa: SLF001 - made here
-        opened._refresh()  # noqa: SLF001
-        opened._store()  # noqa: SLF001
-    return opened
+    with declared_stream._lock():  # noqa: SLF001 - made here
+        declared_stream._refresh()  # noqa: SLF001
+        declared_stream._store()  # noqa: SLF001
+    return declared_stream
 
 
 def open_stream(
@@ -165,29 +165,29 @@ def open_stream(
     >>> folder.cleanup()
     """
     _check_folder(source)
-    found = StreamFolder(Path(source).absolute()).load()
-    if found is None:
+    stored = StreamFolder(Path(source).absolute()).load()
+    if stored is None:
         raise TacitError(
             "stream-differs",
             f"{os.fspath(source)} is not the folder of a stream",
             why="it has no file stream.json",
             fix=Code('tc.stream("flu/", name="flu", level="event", start="2026-01-01", days=365)'),
         )
-    declared = dict(found["declaration"])
+    declared = dict(stored["declaration"])
     where = declared.pop("ledger", None)
     if where is None:
         Needed[object]("flu.ledger", why="the folder does not say where the ledger is").read("ledger", ledger)
     declared["bounds"] = {c: [Fraction(end) for end in pair] for c, pair in declared["bounds"].items()}
     books = open_ledger(ledger if ledger is not None else where)
     declared["bounds"] = {c: [Fraction(end) for end in ends] for c, ends in declared["bounds"].items()}
-    own = books.account(declared["name"])
-    opened = stream(source, budget=own.budget, ledger=books, parent=own.parent, **declared)
+    account = books.account(declared["name"])
+    reopened = stream(source, budget=account.budget, ledger=books, parent=account.parent, **declared)
     if where is not None:
-        opened.declared["ledger"] = where
-        with opened._lock():  # noqa: SLF001 - made here
-            opened._refresh()  # noqa: SLF001
-            opened._store()  # noqa: SLF001
-    return opened
+        reopened.declared["ledger"] = where
+        with reopened._lock():  # noqa: SLF001 - made here
+            reopened._refresh()  # noqa: SLF001
+            reopened._store()  # noqa: SLF001
+    return reopened
 
 
 def _folder_of(
@@ -253,8 +253,8 @@ def _read_level(level: object, unit: object, most_days: object, apart: object) -
 
 def _join(folder: StreamFolder, session: _Session, declared: dict[str, JSON]) -> None:
     """Go on with the stream of a folder, or refuse if it was declared differently."""
-    found = folder.load()
-    if found is None:
+    stored = folder.load()
+    if stored is None:
         if folder.days():
             raise TacitError(
                 "stream-differs",
@@ -263,7 +263,7 @@ def _join(folder: StreamFolder, session: _Session, declared: dict[str, JSON]) ->
                 fix=Say("restore the file stream.json from a backup, or use another folder"),
             )
         return
-    before: dict[str, Any] = dict(found["declaration"])
+    before: dict[str, Any] = dict(stored["declaration"])
     before.pop("ledger", None)
     other = next((key for key in declared if before.get(key) != declared[key]), None)
     if other is not None:
@@ -282,9 +282,9 @@ def _join(folder: StreamFolder, session: _Session, declared: dict[str, JSON]) ->
                 why=f"the values were {folder.note()}; the file stream.json was changed since",
                 fix=Say("restore the file stream.json from a backup, or use another folder"),
             )
-    session.columns = None if found["columns"] is None else tuple(found["columns"])
-    session.headed = found.get("headed", session.columns is not None)
-    session.begun = {one["plan"]: one for one in found["begun"]}
+    session.columns = None if stored["columns"] is None else tuple(stored["columns"])
+    session.headed = stored.get("headed", session.columns is not None)
+    session.begun = {one["plan"]: one for one in stored["begun"]}
 
 
 def _facts_as_json(

@@ -54,9 +54,9 @@ class StreamFolder:
     @classmethod
     def temporary(cls) -> StreamFolder:
         """Make a folder that vanishes with the stream."""
-        made = cls(Path(tempfile.mkdtemp(prefix="tacit-stream-")))
-        weakref.finalize(made, shutil.rmtree, made.place, ignore_errors=True)
-        return made
+        folder = cls(Path(tempfile.mkdtemp(prefix="tacit-stream-")))
+        weakref.finalize(folder, shutil.rmtree, folder.place, ignore_errors=True)
+        return folder
 
     def load(self) -> dict[str, Any] | None:
         """Return what was written about the stream, or None if the folder is new."""
@@ -65,17 +65,17 @@ class StreamFolder:
         except FileNotFoundError:
             return None
         try:
-            found: dict[str, Any] = json.loads(text)
+            document: dict[str, Any] = json.loads(text)
         except ValueError:
-            found = {}
-        if found.get("schema") != STREAM_SCHEMA:
+            document = {}
+        if document.get("schema") != STREAM_SCHEMA:
             raise TacitError(
                 "stream-differs",
                 f"{self.place / _FACTS} cannot be read as the declaration of a stream",
                 why="it was changed, or a newer version of Tacit wrote it",
                 fix=Say("restore the file from a backup"),
             )
-        return found
+        return document
 
     def store(self, facts: Mapping[str, Any]) -> None:
         """Write what is known about the stream, in place of what was written before."""
@@ -105,8 +105,8 @@ class StreamFolder:
 
     def columns(self, day: str) -> tuple[str, ...]:
         """Return the columns of a day's rows; none if nobody came and no columns were given."""
-        found = read_source(self.path(day)).schema(day) or ()
-        return tuple(name for name, _ in found if name not in {_EMPTY, KEPT})
+        schema = read_source(self.path(day)).schema(day) or ()
+        return tuple(name for name, _ in schema if name not in {_EMPTY, KEPT})
 
     def note(self) -> str:
         """Return the note beside the rows of the first day that has one; empty for none."""
@@ -117,8 +117,8 @@ class StreamFolder:
         import duckdb
 
         with duckdb.connect() as con:
-            found = con.execute("SELECT 1 FROM read_parquet(?) LIMIT 1", [str(self.path(day))])
-            return found.fetchone() is None
+            first_row = con.execute("SELECT 1 FROM read_parquet(?) LIMIT 1", [str(self.path(day))])
+            return first_row.fetchone() is None
 
     def append(
         self,
@@ -326,8 +326,8 @@ class Admission:
         """Return the persons that do not count in a day: they have their days, or come back too soon."""
         return [owner for owner in owners if not self._admits(number, self._kept.get(owner, ()))]
 
-    def _admits(self, number: int, kept: Iterable[int]) -> bool:
-        days = tuple(kept)
+    def _admits(self, number: int, earlier: Iterable[int]) -> bool:
+        days = tuple(earlier)
         return len(days) < self.most_days and all(abs(day - number) >= self.apart for day in days)
 
     def digest(self, through: int) -> str | None:
@@ -342,15 +342,15 @@ class Admission:
             return None
         return hashlib.sha256(b"".join(self._digests[day] for day in days)).hexdigest()
 
-    def _fit(self, kept: list[int]) -> bool:
-        apart = (later - day >= self.apart for day, later in pairwise(sorted(kept)))
-        return len(kept) <= self.most_days and all(apart)
+    def _fit(self, days: list[int]) -> bool:
+        spaced = (later - day >= self.apart for day, later in pairwise(sorted(days)))
+        return len(days) <= self.most_days and all(spaced)
 
 
 def _version(path: Path) -> tuple[int, int, int]:
     """Return what changes if a file is replaced."""
-    found = path.stat()
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    status = path.stat()
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 @contextlib.contextmanager

@@ -21,13 +21,13 @@ class Horizon:
 
     def number(self, day: object) -> int:
         """Return the number of a day, or refuse one that is not a day of the horizon."""
-        found = read_day(day)
-        number = (found - self.start).days + 1
+        date_of_day = read_day(day)
+        number = (date_of_day - self.start).days + 1
         if not 1 <= number <= self.days:
             side = "before the first" if number < 1 else "after the last"
             raise TacitError(
                 "day-outside",
-                f"{found} is {side} day of the stream, which runs from {self.start} to {self.last}",
+                f"{date_of_day} is {side} day of the stream, which runs from {self.start} to {self.last}",
                 why="the noise and the cost were chosen for these days; nothing was charged or stored",
                 fix=Say("declare another stream for other days"),
             )

@@ -63,13 +63,13 @@ def hosted_stream(source: str | os.PathLike[str] | None, **declared: Any) -> Str
     return replace(refusing(stream)(source, ledger=Ledger.memory(), **declared), _hosted=True)
 
 
-def _forget_empty(place: Path) -> None:
+def _forget_empty(stream_place: Path) -> None:
     """Forget an earlier declaration under which no day came in, such as one that was refused later.
 
     A process that still has it takes no days in: it finds no declaration, or another one.
     """
-    folder = StreamFolder(place)
-    with folder_lock(place / "stream.lock"):
+    folder = StreamFolder(stream_place)
+    with folder_lock(stream_place / "stream.lock"):
         if not folder.days():
             folder.forget()
 
@@ -241,11 +241,11 @@ def _declare(
 
 def _trial() -> Stream:
     """Return an invented stream of one day, with budget for one series."""
-    made = hosted_stream(
+    trial = hosted_stream(
         None, name="trial", level="event", start="2026-01-01", days=7, budget=Budget(epsilon=100)
     )
-    made.append("2026-01-01", [{"x": 1}, {"x": 2}])
-    return made
+    trial.append("2026-01-01", [{"x": 1}, {"x": 2}])
+    return trial
 
 
 STREAM = DatasetKind(

@@ -86,34 +86,34 @@ def event_days(
     """
     begun = stream._begun(plan)  # noqa: SLF001 - a part of the stream
     subject = begun.subject
-    asked = subject.table.asked
-    named = [name for name, _ in asked.by]
-    delays = {key[named.index(delay)] for key in asked.keys or ()} if delay in named else set()
+    question = subject.table.asked
+    names = [name for name, _ in question.by]
+    delays = {key[names.index(delay)] for key in question.keys or ()} if delay in names else set()
     if not delays or not all(_is_delay(one) for one in delays):
         raise TacitError(
             "bad-parameter",
             f"the plan has no groups with a delay in the column {delay!r}",
             why="delays are public keys: whole numbers of days from 0 on",
-            fix=Choose(tuple(named), given=delay)
-            if named
+            fix=Choose(tuple(names), given=delay)
+            if names
             else Code('stream.daily(n=tc.count(), by="delay")'),
         )
-    found = counted_column(subject, column)
+    column_found = counted_column(subject, column)
     rows, through = begun.rows()
-    noise, at = subject.noises[found.step], named.index(delay)
-    days = noise.estimate(rows[found.step])[:, :, 0] if through else []
-    keys: list[tuple[Any, ...]] = [tuple(key) for key in asked.keys or ()]
+    noise, at = subject.noises[column_found.step], names.index(delay)
+    days = noise.estimate(rows[column_found.step])[:, :, 0] if through else []
+    keys: list[tuple[Any, ...]] = [tuple(key) for key in question.keys or ()]
     others = list(dict.fromkeys(key[:at] + key[at + 1 :] for key in keys))
     level = float(1 - rational("confidence", confidence))
     lines: list[tuple[Value, ...]] = []
     for event in range(1, through + 1):
         for other in others:
-            own = [n for n, key in enumerate(keys) if key[:at] + key[at + 1 :] == other]
-            cells = [(day, n) for n in own if (day := event + int(keys[n][at])) <= through]
+            key_rows = [n for n, key in enumerate(keys) if key[:at] + key[at + 1 :] == other]
+            cells = [(day, n) for n in key_rows if (day := event + int(keys[n][at])) <= through]
             value = float(sum(days[day - 1][n] for day, n in cells))
             half = _half_width(noise, [day for day, _ in cells], through, level)
             lines.append((subject.horizon.name(event), *other, value, value - half, value + half, len(cells)))
-    return _table(found.name, [name for name in named if name != delay], lines, confidence)
+    return _table(column_found.name, [name for name in names if name != delay], lines, confidence)
 
 
 def _is_delay(value: Any) -> bool:
@@ -129,16 +129,16 @@ def _half_width(noise: StreamNoise, days: Sequence[int], through: int, failing: 
     if not laws:
         return 0.0
     terms = tuple(sorted(scale for law in laws for scale in law.laplace))
-    both = LinearNoise(terms, math.hypot(*(law.normal for law in laws)))
-    return float(math.ceil(both.half_width(failing, [1.0]).item()))
+    summed = LinearNoise(terms, math.hypot(*(law.normal for law in laws)))
+    return float(math.ceil(summed.half_width(failing, [1.0]).item()))
 
 
 def _table(column: str, others: list[str], lines: list[tuple[Value, ...]], confidence: float) -> AnswerTable:
     parts = list(zip(*lines, strict=True)) or [()] * (len(others) + 5)
     keys = dict(zip(["day", *others], parts, strict=False))
-    value, low, high, known = parts[-4:]
+    value, low, high, is_known = parts[-4:]
     nothing = (None,) * len(lines)
-    columns = {column: Cells(value, low, high), "delays": Cells(known, nothing, nothing)}
+    columns = {column: Cells(value, low, high), "delays": Cells(is_known, nothing, nothing)}
     return AnswerTable(keys, columns, float(confidence), counts=(column,), dates=("day",))
 
 
@@ -194,8 +194,8 @@ class ReportBook:
                 self._place.mkdir(parents=True, exist_ok=True)
                 before = {"lag": self.lag, "before": self.stream._folder.days()}  # noqa: SLF001
                 facts.write_text(json.dumps(before), encoding="utf-8")
-        found = json.loads(facts.read_text(encoding="utf-8"))
-        declared, self._before = found["lag"], frozenset(found.get("before", ()))
+        stored = json.loads(facts.read_text(encoding="utf-8"))
+        declared, self._before = stored["lag"], frozenset(stored.get("before", ()))
         if declared != self.lag:
             raise TacitError(
                 "stream-differs",
@@ -249,14 +249,14 @@ class ReportBook:
                                 fix=Say("give a dictionary of days and their rows"))  # fmt: skip
         on_time: dict[str, object] = {}
         late: list[object] = []
-        for event, own in rows.items():
+        for event, event_rows in rows.items():
             day = read_day(event)
             name = self.stream.horizon.name(self.stream.horizon.number(day))
             if day > when:
                 raise bad_parameter("rows", f"of days up to {when}", name, fix=Say("check the days"))
             if (when - day).days <= self.lag and name not in self._before:
-                on_time[name] = own
-            elif self.late is None or when > self.late.horizon.last or not isinstance(own, list):
+                on_time[name] = event_rows
+            elif self.late is None or when > self.late.horizon.last or not isinstance(event_rows, list):
                 raise TacitError(
                     "day-closed",
                     f"{name} came in before the book of reports was begun"
@@ -268,7 +268,7 @@ class ReportBook:
                     ),
                 )
             else:
-                late += own
+                late += event_rows
         return on_time, late
 
     def _parts(self, event: str) -> StreamFolder:
@@ -279,14 +279,14 @@ class ReportBook:
         check = self.stream._check_columns  # noqa: SLF001 - the same columns as the stream
         with tempfile.TemporaryDirectory() as scratch:
             sources = {}
-            for event, own in rows.items():
-                place = Path(scratch) / event
-                place.mkdir()
-                sources[event] = rows_as_source(own, place)
-            found = {event: source for event, source in sources.items() if source is not None}
-            for event, source in found.items():
+            for event, event_rows in rows.items():
+                folder = Path(scratch) / event
+                folder.mkdir()
+                sources[event] = rows_as_source(event_rows, folder)
+            reports = {event: source for event, source in sources.items() if source is not None}
+            for event, source in reports.items():
                 check(source.columns() or [name for name, _ in source.schema(event) or ()])
-            for event, source in found.items():
+            for event, source in reports.items():
                 self._parts(event).append(when.isoformat(), source, check)
 
     def _append_late(self, when: date, rows: list[object]) -> None:
@@ -304,8 +304,8 @@ class ReportBook:
         name = self.stream.horizon.name(number)
         if not self.stream._folder.has(name):  # noqa: SLF001
             days = self._place / name / "days"
-            held: object = days / "*.parquet" if self._parts(name).days() else []
-            self.stream._append_day(name, held, booked=True)  # noqa: SLF001
+            closed_rows: object = days / "*.parquet" if self._parts(name).days() else []
+            self.stream._append_day(name, closed_rows, booked=True)  # noqa: SLF001
         return (name,)
 
 

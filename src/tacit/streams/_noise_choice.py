@@ -134,22 +134,22 @@ def choose_noise(
         families.append(
             ("gaussian", [StepPrice(gaussian=True, amount=rho / steps, moved=l2) for _, l2 in moves])
         )
-    found: list[tuple[float, RowLayout, list[StepPrice]]] = []
-    shown: dict[str, tuple[float, float, float]] = {}
+    layouts: list[tuple[float, RowLayout, list[StepPrice]]] = []
+    alternatives: dict[str, tuple[float, float, float]] = {}
     for family, prices in families:
         best, others = best_layout(days, most_days, apart, focus, gaussian=family == "gaussian")
-        made = [best.made(days, most_days, apart, price) for price in prices]
-        loss = sum(_loss(one, focus) for one in made)
-        found.append((loss, best, prices))
+        noises = [best.made(days, most_days, apart, price) for price in prices]
+        loss = sum(_loss(one, focus) for one in noises)
+        layouts.append((loss, best, prices))
         for layout in (best, *others):
-            shown[f"{layout.words}, {family.capitalize()} noise"] = _errors(
+            alternatives[f"{layout.words}, {family.capitalize()} noise"] = _errors(
                 layout.made(days, most_days, apart, prices[0])
             )
-    _, layout, prices = min(found, key=lambda one: one[0])
+    _, layout, prices = min(layouts, key=lambda one: one[0])
     mechanisms = tuple(layout.made(days, most_days, apart, price) for price in prices)
-    taken = f"{layout.words}, {'Gaussian' if prices[0].gaussian else 'Laplace'} noise"
-    first = (taken, shown.pop(taken))
-    return StreamChoice(mechanisms, (first, *shown.items()))
+    chosen = f"{layout.words}, {'Gaussian' if prices[0].gaussian else 'Laplace'} noise"
+    preferred = (chosen, alternatives.pop(chosen))
+    return StreamChoice(mechanisms, (preferred, *alternatives.items()))
 
 
 @lru_cache(maxsize=256)
@@ -169,10 +169,10 @@ def best_layout(
         compared = [plain, *([min(trees, key=loss)] if trees else [])]
     else:
         dials = [plain, *(_dial(power) for power in _POWERS[1:])]
-        first = min(dials, key=loss)
-        near = {first.power, Fraction(1, 2)} | {first.power + Fraction(n, 20) for n in (-1, 1)}
-        powers = [power for power in sorted(near) if 0 < power <= Fraction(1, 2)]
-        best = min([first, *_banded(days, most_days, apart, powers)], key=loss)
+        coarse_best = min(dials, key=loss)
+        nearby = {coarse_best.power, Fraction(1, 2)} | {coarse_best.power + Fraction(n, 20) for n in (-1, 1)}
+        powers = [power for power in sorted(nearby) if 0 < power <= Fraction(1, 2)]
+        best = min([coarse_best, *_banded(days, most_days, apart, powers)], key=loss)
         compared = [plain, _dial(Fraction(7, 20)), _dial(Fraction(1, 2))]
     return best, tuple(one for one in compared if one != best)
 
@@ -189,22 +189,22 @@ def _dial(power: Fraction, bands: int | None = None, inverse_bands: int | None =
 def _banded(days: int, most_days: int, apart: int, powers: list[Fraction]) -> list[RowLayout]:
     """Return banded dials: of the inverse, and where units come back, of as many days as lie between."""
     widths = sorted({max(2, min(days, round(days * share))) for share in (0.08, 0.14, 0.2, 0.27, 0.35, 0.5)})
-    found = [_dial(power, None, width) for power in powers for width in widths]
+    layouts = [_dial(power, None, width) for power in powers for width in widths]
     if most_days > 1:
-        own = sorted({min(days, times * apart) for times in (1, 2, 4)} - {1})
-        found += [_dial(power, width) for power in _POWERS[2:] for width in own]
-    return found
+        widths_of_tree = sorted({min(days, times * apart) for times in (1, 2, 4)} - {1})
+        layouts += [_dial(power, width) for power in _POWERS[2:] for width in widths_of_tree]
+    return layouts
 
 
 def _trees(days: int) -> list[RowLayout]:
     """Return trees with all levels that fit, and with fewer."""
-    found = []
+    layouts = []
     for branching in (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 64):
         height = 1 + int(math.log(days, branching) + 1e-9) if days > 1 else 1
         for levels in range(2, min(height, 5) + 1):
             words = f"tree of {levels} levels, {branching} a block"
-            found.append(RowLayout(words, branching=branching, levels=levels))
-    return found
+            layouts.append(RowLayout(words, branching=branching, levels=levels))
+    return layouts
 
 
 def _errors(noise: StreamNoise) -> tuple[float, float, float]:
@@ -248,13 +248,13 @@ def window_noise(
     table: TableSubject, noises: Sequence[StreamNoise], window: int | None, day: int, through: int
 ) -> tuple[StepNoise, ...]:
     """Return the noise of each step on the sum over a window of days."""
-    found: list[StepNoise] = []
+    steps: list[StepNoise] = []
     for step, noise in zip(table.steps, noises, strict=True):
         if (window == 1 or day == 1) and getattr(noise, "coefficients", ()) == (1,):
-            found.append(StepNoise(step.statistic, (noise.noise,)))
+            steps.append(StepNoise(step.statistic, (noise.noise,)))
         else:
-            found.append(WindowNoise(step.statistic, (), noise.noise_on(window, day, through)))
-    return tuple(found)
+            steps.append(WindowNoise(step.statistic, (), noise.noise_on(window, day, through)))
+    return tuple(steps)
 
 
 def read_windows(
@@ -276,20 +276,20 @@ def read_windows(
     days = [noise.estimate(own) for noise, own in zip(noises, rows, strict=True)]
     through = len(days[0])
     sums = [np.concatenate([np.zeros((1, *one.shape[1:])), np.cumsum(one, axis=0)]) for one in days]
-    found: dict[str, AnswerTable] = {}
+    tables: dict[str, AnswerTable] = {}
     for name, window in WINDOWS.items():
         answers = []
         for day in range(1, through + 1):
-            first = 0 if window is None else max(0, day - window)
+            start = 0 if window is None else max(0, day - window)
             numbers = [
-                d[day - 1] if window == 1 else s[day] - s[first] for d, s in zip(days, sums, strict=True)
+                d[day - 1] if window == 1 else s[day] - s[start] for d, s in zip(days, sums, strict=True)
             ]
             laws = window_noise(table, noises, window, day, through)
             with np.errstate(divide="ignore", invalid="ignore"):  # a tail of a normal law may be 0
                 answer = replace(table, noises=laws).read([_plain(one) for one in numbers], confidence)
             answers.append(answer)
-        found[name] = _joined(answers, [horizon.name(day) for day in range(1, through + 1)])
-    return found
+        tables[name] = _joined(answers, [horizon.name(day) for day in range(1, through + 1)])
+    return tables
 
 
 def _plain(numbers: NDArray[np.float64]) -> list[list[float]]:
@@ -302,15 +302,15 @@ def _joined(answers: list[AnswerTable], days: list[str]) -> AnswerTable:
 
     The integers that one day's question would have drawn are left out: the noise of days is not independent.
     """
-    first = answers[0]
-    groups = len(first)
+    head = answers[0]
+    groups = len(head)
     keys: dict[str, tuple[Value, ...]] = {"day": tuple(day for day in days for _ in range(groups))}
-    keys |= {name: values * len(days) for name, values in first.keys.items()}
+    keys |= {name: values * len(days) for name, values in head.keys.items()}
     columns = {
         name: Cells(*(
             tuple(x for answer in answers for x in getattr(answer.columns[name], end))
             for end in ("value", "low", "high")
         ))
-        for name in first.columns
+        for name in head.columns
     }  # fmt: skip
-    return replace(first, keys=keys, columns=columns, dates=("day", *first.dates), measured=())
+    return replace(head, keys=keys, columns=columns, dates=("day", *head.dates), measured=())

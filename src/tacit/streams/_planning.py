@@ -166,15 +166,15 @@ def unseen_fact(stream: Stream, figures: DayQuestion) -> list[tuple[str, str]]:
 def _moves(pure: TableSubject, concentrated: TableSubject) -> list[tuple[int, int]]:
     """Return how far one unit moves one day of each step: in L1, and the square of L2."""
     moves = []
-    for one, other in zip(pure.mechanisms, concentrated.mechanisms, strict=True):
-        if not isinstance(one, DiscreteLaplace) or not isinstance(other, DiscreteGaussian):
+    for pure_step, concentrated_step in zip(pure.mechanisms, concentrated.mechanisms, strict=True):
+        if not isinstance(pure_step, DiscreteLaplace) or not isinstance(concentrated_step, DiscreteGaussian):
             raise TacitError(
                 "not-allowed",
                 "a stream can add up counts, sums, means, variances and histograms, but not picked values",
                 why="days are added up to 7-day sums and running totals, and a picked value cannot be added",
                 fix="ask for counts, sums, means, variances or histograms",
             )
-        moves.append((int(one.sensitivity), int(other.sensitivity_squared)))
+        moves.append((int(pure_step.sensitivity), int(concentrated_step.sensitivity_squared)))
     return moves
 
 
@@ -190,14 +190,14 @@ def _blocks(stream: Stream, *, daily: bool) -> tuple[str, ...]:
 
 def _forecast(table: TableSubject, noises: Sequence[StreamNoise], goal: Goal) -> list[Forecast]:
     """Say what to expect of a day, of 7 days and of all days; never less than on the last day."""
-    found = []
+    forecasts = []
     for column in table.columns:
         noise, statistic = noises[column.step], table.steps[column.step].statistic
         for name, window in WINDOWS.items():
             law = WindowNoise(statistic, (), _to_expect(noise, window))
             size = None if goal.size is None else goal.size * {"day": 1, "week": 7}.get(name, noise.days)
             expected = column.reading.expected(law, goal.confidence, size)
-            found.append(
+            forecasts.append(
                 Forecast(
                     column.name + SUFFIXES[name],
                     column.aggregate.words + _WORDS[name],
@@ -206,7 +206,7 @@ def _forecast(table: TableSubject, noises: Sequence[StreamNoise], goal: Goal) ->
                     column.reading.note(law, goal.confidence) if expected is None else "",
                 )
             )
-    return found
+    return forecasts
 
 
 def _to_expect(noise: StreamNoise, window: int | None) -> LinearNoise:
@@ -214,9 +214,9 @@ def _to_expect(noise: StreamNoise, window: int | None) -> LinearNoise:
 
     The noise of a dial never falls from one day to the next; that of a tree may.
     """
-    last = noise.noise_on(window, noise.days, noise.days)
-    if window is None or math.sqrt(2) * last.scale >= (1 - 1e-9) * noise.spread(window):
-        return last
+    last_day = noise.noise_on(window, noise.days, noise.days)
+    if window is None or math.sqrt(2) * last_day.scale >= (1 - 1e-9) * noise.spread(window):
+        return last_day
     return LinearNoise(normal=noise.spread(window))
 
 

@@ -23,8 +23,8 @@ _ERROR = "which error the noise is chosen for"
 
 
 def _days_written(figures: DayQuestion, goal: Goal, focus: str, charge: str = "run") -> JSON:
-    own = {"focus": focus, "charge": charge, "size": goal.size}
-    return {"question": figures.document, "goal": goal.to_json() | own}
+    options = {"focus": focus, "charge": charge, "size": goal.size}
+    return {"question": figures.document, "goal": goal.to_json() | options}
 
 
 def _write_daily(question: Question[Any], goal: Goal) -> JSON:
@@ -34,32 +34,32 @@ def _write_daily(question: Question[Any], goal: Goal) -> JSON:
 def _read_daily(stream: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], Goal] | None:
     if "question" not in request or "alarm" in request:
         return None
-    given = request["goal"]
+    goal = request["goal"]
     total: Any = {
-        name: read_fraction(given[name])
+        name: read_fraction(goal[name])
         for name in ("epsilon", "delta", "rho", "confidence")
-        if given[name] is not None
+        if goal[name] is not None
     }
     arguments = {
         "figures": stream._day_question(request),  # noqa: SLF001 - a part of the stream
-        "focus": given["focus"],
-        "charge": given["charge"],
+        "focus": goal["focus"],
+        "charge": goal["charge"],
     }
-    return arguments, Goal.read(**total, size=given["size"], takes=_ALL_DAYS)
+    return arguments, Goal.read(**total, size=goal["size"], takes=_ALL_DAYS)
 
 
 def _write_alarm(question: Question[Any], goal: Goal) -> JSON:
     stream: Any = question.dataset
-    given = question.arguments
+    arguments = question.arguments
     return {
-        "question": given["figures"].document,
+        "question": arguments["figures"].document,
         "goal": {"confidence": str(goal.confidence)},
         "alarm": {
-            "baseline": str(given["baseline"]),
+            "baseline": str(arguments["baseline"]),
             "epsilon": str(goal.epsilon),
-            "false_alarm": str(given["false_alarm"]),
-            "alarms": given["alarms"],
-            "since": first_watched(stream, given["since"]),
+            "false_alarm": str(arguments["false_alarm"]),
+            "alarms": arguments["alarms"],
+            "since": first_watched(stream, arguments["since"]),
         },
     }
 
@@ -67,21 +67,21 @@ def _write_alarm(question: Question[Any], goal: Goal) -> JSON:
 def _read_alarm(stream: Any, request: Mapping[str, Any]) -> tuple[dict[str, Any], Goal] | None:
     if "alarm" not in request:
         return None
-    given = request["alarm"]
+    alarm = request["alarm"]
     arguments = {
         "figures": stream._day_question(request),  # noqa: SLF001 - a part of the stream
-        "baseline": read_fraction(given["baseline"]),
-        "false_alarm": read_fraction(given["false_alarm"]),
-        "alarms": given["alarms"],
-        "since": stream.horizon.name(given["since"]),
+        "baseline": read_fraction(alarm["baseline"]),
+        "false_alarm": read_fraction(alarm["false_alarm"]),
+        "alarms": alarm["alarms"],
+        "since": stream.horizon.name(alarm["since"]),
     }
-    return arguments, Goal.read(epsilon=read_fraction(given["epsilon"]))
+    return arguments, Goal.read(epsilon=read_fraction(alarm["epsilon"]))
 
 
 def _write_series(question: Question[Any], goal: Goal) -> JSON:
     stream: Any = question.dataset
-    given = question.arguments
-    return _days_written(figures_of_series(stream, **given), goal, given["focus"] or "balanced")
+    arguments = question.arguments
+    return _days_written(figures_of_series(stream, **arguments), goal, arguments["focus"] or "balanced")
 
 
 DAILY = QuestionKind(

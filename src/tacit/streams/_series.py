@@ -89,16 +89,16 @@ class Series(Content):
     @property
     def today(self) -> AnswerTable:
         """The last day, one line for each group: the day, its 7 days and all days so far."""
-        whole = self.history
-        groups = len(whole) // self.days
+        history = self.history
+        groups = len(history) // self.days
         return replace(
-            whole,
-            keys={name: values[-groups:] for name, values in whole.keys.items() if name != "day"},
+            history,
+            keys={name: values[-groups:] for name, values in history.keys.items() if name != "day"},
             columns={
                 name: Cells(cells.value[-groups:], cells.low[-groups:], cells.high[-groups:])
-                for name, cells in whole.columns.items()
+                for name, cells in history.columns.items()
             },
-            dates=tuple(name for name in whole.dates if name != "day"),
+            dates=tuple(name for name in history.dates if name != "day"),
         )
 
     @property
@@ -158,11 +158,11 @@ class Series(Content):
         return series_figures(self.history, what)
 
 
-def series_figures(table: AnswerTable, what: str | None) -> tuple[Figure, ...]:
+def series_figures(table: AnswerTable, column: str | None) -> tuple[Figure, ...]:
     """Return a figure for each column; at most 8 groups, the first ones."""
-    if what is not None:
-        table[what]  # refuses a column that is not there
-    return chosen(what, {name: partial(_figure, table, name) for name in table.columns})
+    if column is not None:
+        table[column]  # refuses a column that is not there
+    return chosen(column, {name: partial(_figure, table, name) for name in table.columns})
 
 
 def _figure(table: AnswerTable, column: str) -> Figure:

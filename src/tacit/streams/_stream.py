@@ -71,9 +71,9 @@ class StreamStatus:
         """The days before the last one that came in whose rows have not come in."""
         if not self.appended:
             return ()
-        last, there = self.horizon.number(self.appended[-1]), set(self.appended)
-        names = [self.horizon.name(number) for number in range(1, last + 1)]
-        return tuple(name for name in names if name not in there)
+        last_number, arrived = self.horizon.number(self.appended[-1]), set(self.appended)
+        names = [self.horizon.name(number) for number in range(1, last_number + 1)]
+        return tuple(name for name in names if name not in arrived)
 
     def __repr__(self) -> str:
         came = f"{len(self.appended):,} of {self.horizon.days:,} days came in"
@@ -82,9 +82,9 @@ class StreamStatus:
         if self.missing:
             more = f" and {len(self.missing) - 3} more" if len(self.missing) > 3 else ""
             lines.append(f"missing: {', '.join(self.missing[:3])}{more}")
-        for number, (asked, through) in enumerate(self.plans, 1):
+        for number, (words, through) in enumerate(self.plans, 1):
             so_far = f"released up to {self.horizon.name(through)}" if through else "nothing released yet"
-            lines.append(f"plan {number}, {asked}: {so_far}")
+            lines.append(f"plan {number}, {words}: {so_far}")
         if not self.plans:
             lines.append("no plan was begun")
         return "\n".join([*lines, f"left: {self.left}"])
@@ -313,20 +313,20 @@ class Stream(Dataset):
         >>> dict(flu.silent_alarm(baseline=40, false_alarm=0.01).plan(epsilon=1).facts)["alarm"]
         'at 23 above the baseline, apart from the noise; ends after the first yes'
         """
-        asked = {
+        arguments = {
             "figures": self._figures({"alarm": count()}, None, where), "baseline": baseline,
             "false_alarm": false_alarm, "alarms": alarms, "since": since,
         }  # fmt: skip
-        return DaysQuestion(self, SILENT_ALARM, SILENT_ALARM.read(asked))
+        return DaysQuestion(self, SILENT_ALARM, SILENT_ALARM.read(arguments))
 
     def _figures(
         self, aggregates: Mapping[str, Any], by: str | Sequence[str] | None, where: Expr | str | None
     ) -> DayQuestion:
         """Return the question of one day."""
-        named = [by] if isinstance(by, str) else list(by or ())
+        names = [by] if isinstance(by, str) else list(by or ())
         with fixes_of_streams():
             rows = self._rows(where)
-            query = (rows.group_by(*named) if named else rows).agg(**aggregates)
+            query = (rows.group_by(*names) if names else rows).agg(**aggregates)
             return DayQuestion(query.plan(epsilon=1), query.plan(rho=1))
 
     def _rows(self, where: Expr | str | None) -> Any:
@@ -344,11 +344,11 @@ class Stream(Dataset):
     def _one_day(self, table: TableDataset, question: JSON) -> DayQuestion:
         """Ask a table, which stands for any day, the question of one day."""
         none = {"delta": "0", "within": None, "confidence": "19/20", "size": None, "weights": None}
-        asked = {"question": question, "post": None}
+        request = {"question": question, "post": None}
         try:
             return DayQuestion(
-                table._rebuild({**asked, "goal": {"epsilon": "1", "rho": None, **none}}),  # noqa: SLF001
-                table._rebuild({**asked, "goal": {"epsilon": None, "rho": "1", **none}}),  # noqa: SLF001
+                table._rebuild({**request, "goal": {"epsilon": "1", "rho": None, **none}}),  # noqa: SLF001
+                table._rebuild({**request, "goal": {"epsilon": None, "rho": "1", **none}}),  # noqa: SLF001
             )
         except KeyError as missing:
             raise TacitError(
@@ -360,8 +360,8 @@ class Stream(Dataset):
 
     def _template(self) -> TableDataset:
         """Return the table of one day, without its rows; some day's columns, if one came in."""
-        listed = self._folder.days()[:8] if self._session.headed and not self._hosted else []
-        days = [day for day in listed if self._folder.columns(day)]
+        recent = self._folder.days()[:8] if self._session.headed and not self._hosted else []
+        days = [day for day in recent if self._folder.columns(day)]
         table = self._protected(self._folder.path(days[0] if days else "none"))
         return replace(table, record=self.record)  # what the ledger keeps of a question
 
@@ -434,8 +434,8 @@ class Stream(Dataset):
 
     def _refuse_declared_since(self) -> None:
         """Refuse rows if the stream was declared differently since: other people would count in them."""
-        found = self._folder.load()
-        before: Any = None if found is None else dict(found["declaration"])
+        stored = self._folder.load()
+        before: Any = None if stored is None else dict(stored["declaration"])
         same = not self._hosted if before is None else all(
             before.get(name) == value for name, value in self.declared.items() if name != "ledger"
         )  # fmt: skip
@@ -473,10 +473,10 @@ class Stream(Dataset):
 
     def _admission(self, but: str) -> Admission:
         """Return who counts in which days, all but the one that comes in now."""
-        begun = [self._begun_with(one) for one in self._session.begun]
-        self._refuse_forgotten(max((one.through() for one in begun), default=0))
-        for one in begun:
-            self._refuse_other_marks(one)
+        begun = [self._begun_with(progress) for progress in self._session.begun]
+        self._refuse_forgotten(max((progress.through() for progress in begun), default=0))
+        for progress in begun:
+            self._refuse_other_marks(progress)
         return self._refreshed(but)
 
     def _refreshed(self, but: str = "") -> Admission:
@@ -540,17 +540,17 @@ class Stream(Dataset):
     @property
     def _declared_columns(self) -> set[str]:
         """The columns that the declaration names."""
-        named = {c for name in ("bounds", "keys", "types") for c in cast("Any", self.declared[name])}
-        return named | {*cast("Any", self.declared["never_null"]), *self.unit.columns} - {"day"}
+        columns = {c for name in ("bounds", "keys", "types") for c in cast("Any", self.declared[name])}
+        return columns | {*cast("Any", self.declared["never_null"]), *self.unit.columns} - {"day"}
 
     def _check_columns(self, names: Sequence[str]) -> None:
         """Refuse rows that lack a column of the stream, or have others; names of columns are public."""
         expected = self._session.columns
         needed = self._declared_columns
-        given = set(names)
-        lacking = sorted((set(expected) if expected else needed) - given)
-        own = {name for name in given if name.lower() == KEPT}
-        extra = sorted(given - set(expected)) if expected else sorted(own)
+        columns = set(names)
+        lacking = sorted((set(expected) if expected else needed) - columns)
+        reserved = {name for name in columns if name.lower() == KEPT}
+        extra = sorted(columns - set(expected)) if expected else sorted(reserved)
         if lacking or extra:
             word = f"lack the column {lacking[0]!r}" if lacking else f"have another column, {extra[0]!r}"
             raise TacitError(
@@ -590,10 +590,10 @@ class Stream(Dataset):
 
     def _unseen_columns(self, question: JSON) -> list[str]:
         """Return the columns that a question names and that nobody knows: not declared, in no rows yet."""
-        seen = self._session.columns if self._session.headed and not self._hosted else None
-        known, unseen = [*(seen or sorted(self._declared_columns)), KEPT], list[str]()
+        columns = self._session.columns if self._session.headed and not self._hosted else None
+        available, unseen = [*(columns or sorted(self._declared_columns)), KEPT], list[str]()
         while True:
-            table = self._protected(SimpleNamespace(columns=[*known, *unseen]))
+            table = self._protected(SimpleNamespace(columns=[*available, *unseen]))
             try:
                 self._one_day(table, question)
             except TacitError as refusal:
@@ -714,11 +714,11 @@ class Stream(Dataset):
     ) -> Plan[Series]:
         """Plan the same question for every day: now ``daily(...).plan(...)``."""
         goal = {"epsilon": epsilon, "delta": delta or None, "rho": rho, "size": size}
-        given: dict[str, Any] = {name: value for name, value in goal.items() if value is not None}
+        arguments: dict[str, Any] = {name: value for name, value in goal.items() if value is not None}
         if confidence != 0.95:
-            given["confidence"] = confidence
-        _warn("daily", given)
-        return self.daily(**asked).plan(**given)
+            arguments["confidence"] = confidence
+        _warn("daily", arguments)
+        return self.daily(**asked).plan(**arguments)
 
     def alarm_plan(self, *, epsilon: Number, **asked: Any) -> Plan[AlarmDays]:
         """Plan an alarm that releases yes or no each day: now ``silent_alarm(...).plan(...)``."""
@@ -735,27 +735,27 @@ class Stream(Dataset):
 
     def _refresh(self) -> None:
         """Read what other processes have written since."""
-        found = self._folder.load()
-        if found is not None:
+        stored = self._folder.load()
+        if stored is not None:
             session = self._session
-            session.begun = {one["plan"]: one for one in found["begun"]} | session.begun
-            session.columns = None if found["columns"] is None else tuple(found["columns"])
-            session.files = dict(found.get("files", {}))
-            session.headed = found.get("headed", session.columns is not None)
+            session.begun = {one["plan"]: one for one in stored["begun"]} | session.begun
+            session.columns = None if stored["columns"] is None else tuple(stored["columns"])
+            session.files = dict(stored.get("files", {}))
+            session.headed = stored.get("headed", session.columns is not None)
 
     def _begun(self, plan: Plan[Series] | None) -> BegunPlan:
         """Return a plan that was begun, as this process goes on with it."""
         if not self._session.begun or (plan is not None and plan.hash not in self._session.begun):
             self._refresh()
-        known = self._session.begun
-        if plan is None and len(known) == 1:
-            return self._begun_with(next(iter(known)))
-        if plan is not None and plan.hash in known:
+        begun = self._session.begun
+        if plan is None and len(begun) == 1:
+            return self._begun_with(next(iter(begun)))
+        if plan is not None and plan.hash in begun:
             return self._begun_with(plan.hash)
-        if plan is None and known:
+        if plan is None and begun:
             raise TacitError(
                 "not-begun",
-                f"{len(known)} plans were begun, and none was named",
+                f"{len(begun)} plans were begun, and none was named",
                 fix=Code("stream.release(day, plan)"),
             )
         raise TacitError(
@@ -766,13 +766,13 @@ class Stream(Dataset):
         )
 
     def _begun_with(self, hash_: str) -> BegunPlan:
-        opened = self._session.open
-        if hash_ not in opened:
+        runs = self._session.open
+        if hash_ not in runs:
             stored = self._session.begun[hash_]
             plan = self.plan_from({k: stored[k] for k in ("schema", "dataset", "request", "plan")})
             run = plan.run(who=stored["who"], purpose=stored["purpose"])
-            opened[hash_] = BegunPlan(plan, run, self.horizon)
-        return opened[hash_]
+            runs[hash_] = BegunPlan(plan, run, self.horizon)
+        return runs[hash_]
 
     def _lock(self) -> AbstractContextManager[None]:
         """Let one process at a time change the folder."""

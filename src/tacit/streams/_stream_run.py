@@ -178,11 +178,11 @@ class StreamSubject:
         if state.marks not in {"", self.marks(state.through)}:
             raise RuntimeError("others counted on the released days")
         through = max(state.through, self.wanted.through)
-        left = RunState(through, self.marks(through)).write()
+        run_state = RunState(through, self.marks(through)).write()
         new = range(max(state.through + 1, self.since), self.wanted.through + 1)
         if self.daily and not self.wanted.paid.issuperset(new):
             raise RuntimeError("a day was not paid for")
-        return NewDays([self._integers(day) for day in new], left)
+        return NewDays([self._integers(day) for day in new], run_state)
 
     def _integers(self, day: int) -> list[list[list[int]]]:
         """Return the exact numbers of one day: step, group, number."""
@@ -194,10 +194,10 @@ class StreamSubject:
             task = self.table.on(engine)
             with SharedReadings.opened() as readings:
                 data = task.open(readings)
-                found = [step.exact(data, ()) for step in task.steps]
+                integers = [step.exact(data, ()) for step in task.steps]
         finally:
             engine.close()
-        return found
+        return integers
 
     def reading(self, number: int, noisy: Mapping[int, Sequence[Noisy]], confidence: Fraction) -> Any:
         """Read all days up to the last one of an instalment."""
@@ -273,21 +273,23 @@ class BegunPlan:
 
     def draw(self, through: int, ledger: Any, account: str) -> Release[Series]:
         """Pay for the days that are charged one by one, draw the rows of all days up to one, return them."""
-        wanted = self.subject.wanted
-        wanted.paid.add(1)  # the charge of the run itself
+        days_wanted = self.subject.wanted
+        days_wanted.paid.add(1)  # the charge of the run itself
         if self.subject.daily:
             for day in range(self.through() + 1, through + 1):
                 self._pay(day, ledger, account)
-        wanted.through = through
+        days_wanted.through = through
         try:
-            drawn = self._run.next()
+            instalment = self._run.next()
         finally:
-            wanted.through = 0  # an instalment that is drawn in another way, without the lock, has no days
-        entry: Any = drawn.certificate.fields["ledger"]
+            days_wanted.through = (
+                0  # an instalment that is drawn in another way, without the lock, has no days
+            )
+        entry: Any = instalment.certificate.fields["ledger"]
         if entry["instalment"] == self._claimed + 1:  # nobody else drew one
             self._claimed += 1
-            self._note(self._claimed, drawn)
-        return drawn if drawn.content.days == through else self.release_of(through)
+            self._note(self._claimed, instalment)
+        return instalment if instalment.content.days == through else self.release_of(through)
 
     def _pay(self, day: int, ledger: Any, account: str) -> None:
         """Charge one day to its own block; asking again is free."""
@@ -311,8 +313,8 @@ class BegunPlan:
         if release.content.days == day:
             return release
         level = self.plan.confidence
-        shown = replace(release, content=self.subject.up_to(release.content, day, level))
-        return shown.bound_by([member.ledger for member in members_of(self.plan)])
+        release_shown = replace(release, content=self.subject.up_to(release.content, day, level))
+        return release_shown.bound_by([member.ledger for member in members_of(self.plan)])
 
     def rows(self) -> tuple[Sequence[Any], int]:
         """Return the noisy rows of each step so far, and the number of the last day in them."""

@@ -207,10 +207,10 @@ class Ledger:
 
         A ledger that lacks it accepts no charges. See `Ledger.continue_from_backup`.
         """
-        own = self._writer.witness
-        seen = None if own is None else own.head()
+        witness_file = self._writer.witness
+        seen_head = None if witness_file is None else witness_file.head()
         with self._log.reading() as reader:
-            return None if seen is None or contains(reader, seen) else seen
+            return None if seen_head is None or contains(reader, seen_head) else seen_head
 
     # Accounts -----------------------------------------------------------------------------------------------
 
@@ -283,8 +283,8 @@ class Ledger:
 
     def accounts_of_source(self, label: str) -> list[str]:
         """Return the names of the datasets' accounts that were opened for a place in this label."""
-        wanted = set(label.split())
-        return [one.name for one in self.accounts() if wanted & set(one.labels.get("source", "").split())]
+        places = set(label.split())
+        return [one.name for one in self.accounts() if places & set(one.labels.get("source", "").split())]
 
     # Charges, draws and runs --------------------------------------------------------------------------------
 
@@ -427,8 +427,8 @@ class Ledger:
             return None
 
     def _keep(self, head: Head, payload: bytes) -> tuple[ReleaseRow, bytes]:
-        kept = keep_payload(self._writer.store, payload)
-        return self._writer.run(partial(_draws.keep_release, head=head, kept=kept)), payload
+        storable = keep_payload(self._writer.store, payload)
+        return self._writer.run(partial(_draws.keep_release, head=head, payload=storable)), payload
 
     def _handed_out(self, receipt: Receipt, row: ReleaseRow, payload: bytes) -> StoredRelease:
         """Return what was stored for a receipt, or what another process had stored before."""
@@ -556,8 +556,8 @@ class Ledger:
         >>> ledger.paid_run("visits", "daily counts").instalments
         365
         """
-        paid = self._log.paid_run(account, plan, version)
-        return None if paid is None else LedgerRun(self._log, self._writer, *paid)
+        payment = self._log.paid_run(account, plan, version)
+        return None if payment is None else LedgerRun(self._log, self._writer, *payment)
 
     # The log ------------------------------------------------------------------------------------------------
 

@@ -48,9 +48,9 @@ def open_books(given: Ledger | Location | None, name: str, source: object) -> Le
 
 def own_memory() -> Ledger:
     """Return a new ledger in memory, which says that it is forgotten: for data that nobody else can have."""
-    made = Ledger.memory()
-    made.kept = KEPT_IN_MEMORY
-    return made
+    ledger = Ledger.memory()
+    ledger.kept = KEPT_IN_MEMORY
+    return ledger
 
 
 def forget_memory() -> None:
@@ -77,13 +77,13 @@ def source_places(source: object, engine: object = None) -> list[str]:
         case str() | os.PathLike():
             return [os.path.realpath(source)]
         case Mapping():
-            return [place for one in source.values() for place in source_places(one)]
+            return [location for one in source.values() for location in source_places(one)]
         case (str() | os.PathLike() as base, str() as table) if not str(base).startswith(_SERVERS):
-            return [f"{place}\n{table}" for place in source_places(base)]
+            return [f"{location}\n{table}" for location in source_places(base)]
         case (server, str() as table):
             return _tables_there(table, server)
-    place = _place(source)
-    return [] if place is None else source_places(place)
+    location = _place(source)
+    return [] if location is None else source_places(location)
 
 
 def _tables_there(source: object, engine: object) -> list[str]:
@@ -110,13 +110,13 @@ def _server(engine: Any) -> tuple[str, str]:
 
 def _address(address: str) -> str:
     """Return an address without its user, password and parameters."""
-    read = urlsplit(address)
+    parts = urlsplit(address)
     if not address.startswith(_SERVERS):
-        return f"{read.scheme}://{read.netloc}{read.path}"
-    given = dict(parse_qsl(read.query))
-    host, _, port = read.netloc.rpartition("@")[2].partition(":")
-    name = given.get("dbname", read.path.removeprefix("/"))
-    return _database(given.get("host", host), given.get("port", port), name)
+        return f"{parts.scheme}://{parts.netloc}{parts.path}"
+    options = dict(parse_qsl(parts.query))
+    host, _, port = parts.netloc.rpartition("@")[2].partition(":")
+    name = options.get("dbname", parts.path.removeprefix("/"))
+    return _database(options.get("host", host), options.get("port", port), name)
 
 
 def _database(host: str, port: str, name: str) -> str:
@@ -126,8 +126,8 @@ def _database(host: str, port: str, name: str) -> str:
 
 def _place(source: Any) -> object:
     """Return the place of a source that was declared with more, as a CSV file is; with its table, if any."""
-    place, table = getattr(source, "place", None), getattr(source, "table", "")
-    return (place, table) if table and place is not None else place
+    location, table = getattr(source, "place", None), getattr(source, "table", "")
+    return (location, table) if table and location is not None else location
 
 
 def _recognised(source: object) -> str:
@@ -139,19 +139,19 @@ def _recognised(source: object) -> str:
     if source is None or isinstance(source, bool | int | float):
         return repr(source)
     if places := source_places(source):
-        return repr([(place, _changed(place)) for place in places])
-    if (place := _place(source)) is not None:
-        return _recognised(place)
+        return repr([(location, _changed(location)) for location in places])
+    if (location := _place(source)) is not None:
+        return _recognised(location)
     return _contents(source) or f"object {id(source)}"
 
 
-def _changed(place: str) -> object:
+def _changed(path: str) -> object:
     """Return when a file changed last, and its size; nothing for other places."""
     try:
-        about = Path(place).stat()
+        about = Path(path).stat()
     except (OSError, ValueError):
         return None
-    return (about.st_mtime_ns, about.st_size) if Path(place).is_file() else None
+    return (about.st_mtime_ns, about.st_size) if Path(path).is_file() else None
 
 
 def _contents(source: Any) -> str:
@@ -167,9 +167,9 @@ def _contents(source: Any) -> str:
             digest.update(f"{[*source.columns]}{[str(kind) for kind in source.dtypes]}".encode())
             digest.update(hash_pandas_object(source, index=False).to_numpy().tobytes())
         elif room == "polars" and hasattr(source, "write_ipc"):
-            written = io.BytesIO()
-            source.rechunk().write_ipc(written)
-            digest.update(written.getbuffer())
+            buffer = io.BytesIO()
+            source.rechunk().write_ipc(buffer)
+            digest.update(buffer.getbuffer())
         elif room == "pyarrow" and hasattr(source, "to_batches"):
             digest.update(f"{source.schema}".encode())
             for batch in source.combine_chunks().to_batches():

@@ -73,41 +73,41 @@ class LedgerReading:
         if block is None:
             return self.account(account).filter.remaining
         with self.reading() as reader:
-            asked = Account.from_row(self.account_row(reader, account))
-            row = reader.block(asked.id, read_block(block))
-        if asked.totals is None:
+            state = Account.from_row(self.account_row(reader, account))
+            row = reader.block(state.id, read_block(block))
+        if state.totals is None:
             raise bad_parameter(
                 "block",
-                f"omitted: account {asked.name!r} has no blocks",
+                f"omitted: account {state.name!r} has no blocks",
                 block,
-                fix=Code(f"ledger.remaining({asked.name!r})"),
+                fix=Code(f"ledger.remaining({state.name!r})"),
             )
-        charged = row is not None and row.seq > asked.totals.since
+        charged = row is not None and row.seq > state.totals.since
         with readable(f"block {block!r}"):
-            own = sums_from_text(row.state) if row is not None and charged else asked.totals.empty
-        return asked.totals.beside(own).remaining
+            sums = sums_from_text(row.state) if row is not None and charged else state.totals.empty
+        return state.totals.beside(sums).remaining
 
     def blocks(self, account: str | Account) -> dict[str, Spend]:
         """Return what was charged to each block of an account by itself, the fullest blocks first."""
         with self.reading() as reader:
-            asked = Account.from_row(self.account_row(reader, account))
-            rows = list(reader.blocks(asked.id))
-        with readable(f"the blocks of account {asked.name!r}"):
-            return {} if asked.totals is None else asked.totals.listed(rows)
+            state = Account.from_row(self.account_row(reader, account))
+            rows = list(reader.blocks(state.id))
+        with readable(f"the blocks of account {state.name!r}"):
+            return {} if state.totals is None else state.totals.listed(rows)
 
     def stored_release(
         self, account: str | Account, plan: str, *, version: int | None = None
     ) -> StoredRelease | None:
         """Find the stored release of a plan, whoever has paid for it."""
-        asked = self.account(account)
+        state = self.account(account)
         declared = account.version if version is None and isinstance(account, Account) else version
         with self.reading() as reader:
-            found = reader.release_of_plan(asked.root, declared or asked.version, read_name("plan", plan))
-            row = None if found is None else reader.entry(found.receipt)
-            if found is None or row is None:
+            release = reader.release_of_plan(state.root, declared or state.version, read_name("plan", plan))
+            row = None if release is None else reader.entry(release.receipt)
+            if release is None or row is None:
                 return None
             receipt = receipt_of(row, _names(reader, row))
-        return StoredRelease(receipt, self.checked_payload(found), fresh=False)
+        return StoredRelease(receipt, self.checked_payload(release), fresh=False)
 
     def paid_release(
         self, account: str | Account, plan: str, *, version: int | None = None
@@ -120,15 +120,15 @@ class LedgerReading:
     ) -> StoredRelease | None:
         declared = account.version if version is None and isinstance(account, Account) else version
         with self.reading() as reader:
-            asked = Account.from_row(self.account_row(reader, account))
-            found = reader.release_of_plan(asked.root, declared or asked.version, read_name("plan", plan))
-            if found is None:
+            state = Account.from_row(self.account_row(reader, account))
+            release = reader.release_of_plan(state.root, declared or state.version, read_name("plan", plan))
+            if release is None:
                 return None
-            drawn, paid = payments(CommittedEntries(reader), found)
-            receipt = self._proven_receipt(reader, asked, drawn, paid)
+            draw, payers = payments(CommittedEntries(reader), release)
+            receipt = self._proven_receipt(reader, state, draw, payers)
             if receipt is None:
                 return None
-        return StoredRelease(receipt, self.checked_payload(found), fresh=False)
+        return StoredRelease(receipt, self.checked_payload(release), fresh=False)
 
     def paid_run(
         self, account: str | Account, plan: str, version: int | None
@@ -140,36 +140,36 @@ class LedgerReading:
         self, account: str | Account, plan: str, version: int | None
     ) -> tuple[Receipt, EntryRow] | None:
         declared = account.version if version is None and isinstance(account, Account) else version
-        asked = self.account(account)
+        state = self.account(account)
         with self.reading() as reader:
             entries = CommittedEntries(reader)
-            run = run_of_plan(entries, asked.root, declared or asked.version, read_name("plan", plan))
+            run = run_of_plan(entries, state.root, declared or state.version, read_name("plan", plan))
             if run is None:
                 return None
-            receipt = self._proven_receipt(reader, asked, run, run_payments(entries, run))
+            receipt = self._proven_receipt(reader, state, run, run_payments(entries, run))
         return None if receipt is None else (receipt, run)
 
     def _proven_receipt(
-        self, reader: StoreReader, asked: Account, drawn: EntryRow, paid: dict[int, EntryRow]
+        self, reader: StoreReader, payer: Account, draw: EntryRow, payers: dict[int, EntryRow]
     ) -> Receipt | None:
         """Return an account's own payment; None if it, or an account above it, has not paid."""
-        proofs = [paid.get(id_) for id_ in asked.below] or [drawn]
-        for proof in (drawn, *proofs):
+        proofs = [payers.get(id_) for id_ in payer.below] or [draw]
+        for proof in (draw, *proofs):
             if proof is None:
                 return None
             if not self._is_linked(proof, reader.entry(proof.seq - 1)):
                 raise _refusals.tampered(f"entry {proof.seq} of {self._name} does not match the keyed chain")
-        mine = proofs[0] or drawn
+        mine = proofs[0] or draw
         return receipt_of(mine, _names(reader, mine))
 
     def keyed_receipt(self, account: str | Account, key: str) -> Receipt | None:
         """Find the charge that an account made with an idempotency key."""
         plain = f"k:{read_name('key', key)}"
         with self.reading() as reader:
-            asked = Account.from_row(self.account_row(reader, account))
-            for form in (plain, account_key(asked.name, plain)):
+            state = Account.from_row(self.account_row(reader, account))
+            for form in (plain, account_key(state.name, plain)):
                 row = reader.entry_with_key(form)
-                if row is not None and row.account == asked.id:
+                if row is not None and row.account == state.id:
                     if not self._is_linked(row, reader.entry(row.seq - 1)):
                         raise _refusals.tampered(f"entry {row.seq} of {self._name} does not match the chain")
                     return receipt_of(row, _names(reader, row))
@@ -181,12 +181,12 @@ class LedgerReading:
             row, before = reader.entry(release.seq), reader.entry(release.seq - 1)
         good = row is not None and row.kind == "release"
         if row is not None and good:
-            found = (
+            stored = (
                 release.receipt, release.part, stored_digest(release), release.plan, release.version,
             )  # fmt: skip
             with readable(f"entry {row.seq}"):
                 body = json.loads(row.body)
-                good = self._is_linked(row, before) and found == (
+                good = self._is_linked(row, before) and stored == (
                     body["receipt"], body.get("part", 0), body["sha256"], row.plan, body["version"],
                 )  # fmt: skip
         if not good:
@@ -201,16 +201,16 @@ class LedgerReading:
 
     def entry(self, number: int) -> Entry | None:
         """Return one entry of the log by its number, checked against the chain."""
-        wanted = count("number", number, zero=False)
-        if wanted.bit_length() > 63:  # beyond what a store can number
+        position = count("number", number, zero=False)
+        if position.bit_length() > 63:  # beyond what a store can number
             return None
         with self.reading() as reader:
-            row, before = reader.entry(wanted), reader.entry(wanted - 1)
+            row, before = reader.entry(position), reader.entry(position - 1)
             names = {} if row is None else _names(reader, row)
         if row is None:
             return None
         if not self._is_linked(row, before):
-            raise _refusals.tampered(f"entry {wanted} of {self._name} does not match the keyed chain")
+            raise _refusals.tampered(f"entry {position} of {self._name} does not match the keyed chain")
         return entry_of(row, names)
 
     def certified(self, number: int) -> str | None:
@@ -230,38 +230,38 @@ class LedgerReading:
         self, account: str | Account | None = None, *, after: int = 0, limit: int | None = None
     ) -> list[Entry]:
         """Return the entries that charged or changed an account, read in short steps."""
-        seen = count("after", after)
-        most = None if limit is None else count("limit", limit, zero=False)
+        position = count("after", after)
+        max_rows = None if limit is None else count("limit", limit, zero=False)
         with self.reading() as reader:
             end = reader.tip().seq
             id_ = 0 if account is None else self.account_row(reader, account).id
         rows: list[EntryRow] = []
-        while seen < end and (most is None or len(rows) < most):
+        while position < end and (max_rows is None or len(rows) < max_rows):
             # entries never change, so the log can be read in short steps that keep nobody else waiting
-            step = min(end, seen + _STEP)
-            wanted = _STEP if most is None else min(_STEP, most - len(rows))
+            step = min(end, position + _STEP)
+            batch = _STEP if max_rows is None else min(_STEP, max_rows - len(rows))
             with self.reading() as reader:
-                rows += reader.entries_between(seen, step, id_, wanted)
-            seen = step
+                rows += reader.entries_between(position, step, id_, batch)
+            position = step
         with self.reading() as reader:
             names = _names(reader, *rows)
         return [entry_of(row, names) for row in rows]
 
     def filters(self, account: str | Account) -> list[tuple[str, Filter]]:
         """Return an account's filter after each entry that changed it."""
-        asked = self.account(account)
+        state = self.account(account)
         with self.reading() as reader:
             end = reader.tip().seq
-        replayed, found = ReplayedAccount(asked), []
+        replayed, filters = ReplayedAccount(state), []
         for start in range(0, end, _STEP):  # in short steps that keep nobody else waiting
             with self.reading() as reader:
-                rows = reader.entries_between(start, min(end, start + _STEP), asked.id, _STEP)
+                rows = reader.entries_between(start, min(end, start + _STEP), state.id, _STEP)
             for row in rows:
-                charged = not row.levels or str(asked.id) in row.levels.split(",")
+                charged = not row.levels or str(state.id) in row.levels.split(",")
                 with readable(f"entry {row.seq}", refusals=True):
                     if charged and replay_entry(replayed, row):
-                        found.append((str(json.loads(row.body)["at"]), replayed.account.filter))
-        return found
+                        filters.append((str(json.loads(row.body)["at"]), replayed.account.filter))
+        return filters
 
     def export(self) -> Iterator[str]:
         """Yield the log as JSON lines."""
@@ -277,11 +277,11 @@ class LedgerReading:
         """Verify the log, with the ledger's own witness and the given one."""
         self._writer.ensure_open()
         witnesses: list[tuple[str, Head]] = []
-        own = self._writer.witness
-        if own is not None:
-            seen = own.head()
-            if seen is not None:
-                witnesses.append((f"the witness {own.path}", seen))
+        witness_file = self._writer.witness
+        if witness_file is not None:
+            head = witness_file.head()
+            if head is not None:
+                witnesses.append((f"the witness {witness_file.path}", head))
         if witness is not None:
             witnesses.append(("the given witness", read_head(witness, self._writer.identity.ledger)))
         with readable(self._name), self._writer.store.snapshot() as reader:
@@ -292,10 +292,10 @@ class LedgerReading:
 
     def account_row(self, reader: StoreReader, account: str | Account) -> AccountRow:
         """Return the row of an account, or refuse a name that the ledger does not have."""
-        wanted = read_account_name(account)
-        row = reader.account_named(wanted)
+        name = read_account_name(account)
+        row = reader.account_named(name)
         if row is None:
-            raise _refusals.unknown_account(wanted)
+            raise _refusals.unknown_account(name)
         return row
 
     def lost_head(self, witness: object) -> Head | None:
@@ -305,9 +305,9 @@ class LedgerReading:
         refusal = writer.refusal
         if refusal is not None and refusal.code != "ledger-rolled-back":
             raise refusal
-        own = None if writer.witness is None else writer.witness.head()
-        given = None if witness is None else read_head(witness, writer.identity.ledger)
-        heads = [head for head in (own, given) if head is not None]
+        own_head = None if writer.witness is None else writer.witness.head()
+        witness_head = None if witness is None else read_head(witness, writer.identity.ledger)
+        heads = [head for head in (own_head, witness_head) if head is not None]
         with self.reading() as reader:
             missing = [head for head in heads if not contains(reader, head)]
         if refusal is None and not missing:
@@ -320,11 +320,11 @@ class LedgerReading:
         return max(missing, default=None)
 
 
-def _with_curves(read: Callable[[], T]) -> T:
+def _with_curves(query: Callable[[], T]) -> T:
     """Read, as often as the store must be released to compute a curve."""
     while True:
         try:
-            return read()
+            return query()
         except CurveNeeded as needed:
             curve = needed
         curve.compute()
@@ -337,5 +337,5 @@ def _names(reader: StoreReader, *rows: EntryRow) -> dict[int, str]:
         ids = {int(id_) for text in levels for id_ in text.split(",") if id_} - {0}
     if len(ids) > _FEW:
         return dict(reader.names_after(0))
-    found = (reader.account(id_) for id_ in ids)
-    return {account.id: account.name for account in found if account is not None}
+    accounts = (reader.account(id_) for id_ in ids)
+    return {account.id: account.name for account in accounts if account is not None}

@@ -55,11 +55,11 @@ def run_locked(receipt: int, seconds: float) -> TacitError:
     )
 
 
-def release_failed(what: str = "the release failed after its charge", fix: str = "") -> TacitError:
+def release_failed(sentence: str = "the release failed after its charge", fix: str = "") -> TacitError:
     """Report whatever went wrong after the charge, in one way."""
     return TacitError(
         "release-failed",
-        what,
+        sentence,
         why="the charge stays, because the failure itself could reveal something about the data",
         fix=fix or "ask the curator to check the source and the log",
     )
@@ -96,61 +96,61 @@ def read_only(where: str, *, detail: str = "", fix: Fix | str) -> TacitError:
     )
 
 
-def unavailable(what: str) -> TacitError:
+def unavailable(sentence: str) -> TacitError:
     """Report a commit that broke off: nobody knows whether it was recorded."""
     return TacitError(
         "ledger-unavailable",
-        what,
+        sentence,
         why="nobody knows whether the change was recorded",
         fix="ask again with the same key: a charge that was recorded is not charged twice",
     )
 
 
-def sealed(what: str) -> TacitError:
+def sealed(sentence: str) -> TacitError:
     """Refuse every change after a failed write."""
     return TacitError(
         "ledger-sealed",
-        what,
+        sentence,
         why="after a failed write nobody knows what is on the disk, so the ledger refuses every change until "
         "somebody has checked the disk",
         fix=Do("unseal-ledger", statement="the disk was checked"),
     )
 
 
-def damaged(what: str) -> TacitError:
+def damaged(sentence: str) -> TacitError:
     """Refuse a ledger that is truncated or corrupt."""
     return TacitError(
-        "ledger-damaged", what, why="a damaged ledger does not show what was spent", fix=RESTORE
+        "ledger-damaged", sentence, why="a damaged ledger does not show what was spent", fix=RESTORE
     )
 
 
-def tampered(what: str) -> TacitError:
+def tampered(sentence: str) -> TacitError:
     """Refuse a ledger in which an entry does not match the keyed chain."""
-    return TacitError("ledger-tampered", what, why="some other program changed the ledger", fix=RESTORE)
+    return TacitError("ledger-tampered", sentence, why="some other program changed the ledger", fix=RESTORE)
 
 
-def rolled_back(what: str) -> TacitError:
+def rolled_back(sentence: str) -> TacitError:
     """Refuse a ledger that lost entries which somebody has seen in it."""
     return TacitError(
         "ledger-rolled-back",
-        what,
+        sentence,
         why="an old copy has taken its place, and the totals of an old copy are too low",
         fix=Either(RESTORE, CONTINUE),
     )
 
 
-def lacks(count: int, who: str) -> TacitError:
-    """Refuse a ledger that lacks an entry which somebody has seen in it; ``who`` ends in a verb."""
-    return rolled_back(f"the ledger no longer contains entry {count}, which {who} in it")
+def lacks(count: int, witness: str) -> TacitError:
+    """Refuse a ledger that lacks an entry which somebody has seen in it; ``witness`` ends in a verb."""
+    return rolled_back(f"the ledger no longer contains entry {count}, which {witness} in it")
 
 
-def replaced(what: str) -> TacitError:
+def replaced(file: str) -> TacitError:
     """Refuse to write to a file that is not where it was when the ledger was opened."""
     return TacitError(
         "ledger-unavailable",
-        f"{what} was removed or replaced while this program had it open",
+        f"{file} was removed or replaced while this program had it open",
         why="other programs would not see what is charged here; no answer was given",
-        fix=f"put {what} back, and start this program again",
+        fix=f"put {file} back, and start this program again",
     )
 
 
@@ -176,25 +176,25 @@ def unwritten_witness(where: str, error: OSError) -> TacitError:
 
 def not_a_ledger(where: str, *, why: str = "", fix: Fix | str = "check the path") -> TacitError:
     """Refuse a file or a database that holds something else."""
-    what = f"{where} is not a Tacit ledger; it was left unchanged"
-    return TacitError("not-a-ledger", what, why=why, fix=fix)
+    sentence = f"{where} is not a Tacit ledger; it was left unchanged"
+    return TacitError("not-a-ledger", sentence, why=why, fix=fix)
 
 
-def newer(where: str, version: int, known: int) -> TacitError:
+def newer(where: str, version: int, supported: int) -> TacitError:
     """Refuse a store of a later schema."""
     return TacitError(
         "ledger-newer",
-        f"{where} has schema {version}; this version of Tacit reads schemas up to {known}",
+        f"{where} has schema {version}; this version of Tacit reads schemas up to {supported}",
         why="an older program could misread what a newer one recorded",
         fix="install a newer version of Tacit",
     )
 
 
-def older(where: str, known: int) -> TacitError:
+def older(where: str, supported: int) -> TacitError:
     """Refuse to go on with a store of an earlier schema that this user may not upgrade."""
     return TacitError(
         "ledger-read-only",
-        f"{where} must be brought up to schema {known} first, and you may not do this",
+        f"{where} must be brought up to schema {supported} first, and you may not do this",
         why="an older program could misread what this version records",
         fix="let the user who created the ledger open it once with this version of Tacit",
     )
@@ -233,7 +233,7 @@ UNREADABLE = (
 
 
 @contextmanager
-def readable(what: str, *, refusals: bool = False) -> Iterator[None]:
+def readable(subject: str, *, refusals: bool = False) -> Iterator[None]:
     """Report damage where a stored value cannot be read.
 
     With ``refusals``, a refusal of a number counts as damage, too: the number is stored, not an argument.
@@ -243,6 +243,6 @@ def readable(what: str, *, refusals: bool = False) -> Iterator[None]:
     except TacitError as error:
         if not refusals or error.code.startswith("ledger-"):
             raise
-        raise damaged(f"{what} cannot be read: {error.what}") from error
+        raise damaged(f"{subject} cannot be read: {error.what}") from error
     except UNREADABLE as error:
-        raise damaged(f"{what} cannot be read ({type(error).__name__})") from error
+        raise damaged(f"{subject} cannot be read ({type(error).__name__})") from error

@@ -216,15 +216,15 @@ def opening_filter(facts: dict[str, object]) -> Filter:
     return filter_ if facts.get("filter") == 2 else replace(filter_, curve=())
 
 
-def sealed_account(chain: Chain, last: Tip, row: AccountRow) -> AccountRow:
+def sealed_account(chain: Chain, tip: Tip, row: AccountRow) -> AccountRow:
     """Return an account's row with its seal, bound to the entry that changed the account last."""
-    kind, *facts = ("account", *row[:5], last.seq)
-    return row._replace(seq=last.seq, seal=chain.seal(last.mac, kind, *facts))
+    kind, *facts = ("account", *row[:5], tip.seq)
+    return row._replace(seq=tip.seq, seal=chain.seal(tip.mac, kind, *facts))
 
 
-def sealed_block(chain: Chain, last: Tip, row: BlockRow) -> BlockRow:
+def sealed_block(chain: Chain, tip: Tip, row: BlockRow) -> BlockRow:
     """Return a block's row with its seal, bound to the entry that charged the block last."""
-    return row._replace(seq=last.seq, seal=chain.seal(last.mac, "block", *row[:3], last.seq))
+    return row._replace(seq=tip.seq, seal=chain.seal(tip.mac, "block", *row[:3], tip.seq))
 
 
 # Printable by their category and yet without ink: fillers, joiners, variation selectors, blank signs.
@@ -249,5 +249,5 @@ def appearance(name: str) -> str:
     False
     """
     folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold())
-    seen = "".join(sign for sign in _INVISIBLE.sub("", folded) if unicodedata.category(sign) != "Cf")
-    return unicodedata.normalize("NFKC", " ".join(seen.split()))
+    visible = "".join(sign for sign in _INVISIBLE.sub("", folded) if unicodedata.category(sign) != "Cf")
+    return unicodedata.normalize("NFKC", " ".join(visible.split()))

@@ -68,20 +68,20 @@ class Blocks:
 
     def __post_init__(self) -> None:
         read_printable("by", self.by, "a word, or the name of a column, of at most 200 characters", "day")
-        most = Integer(
+        per_unit = Integer(
             1,
             _MOST_PER_UNIT,
             why="if one unit can be in so many blocks, charging them separately saves almost nothing",
             instead=10,
         ).read("per_unit", self.per_unit)
-        object.__setattr__(self, "per_unit", most)
+        object.__setattr__(self, "per_unit", per_unit)
         if self.kind != "":
             read_printable("kind", self.kind, "a word of at most 20 characters", "date", length=20)
 
     def __str__(self) -> str:
         at_most = "one block" if self.per_unit == 1 else f"at most {self.per_unit} blocks"
-        read = f", read as {self.kind}" if self.kind else ""
-        return f"by {self.by}{read}, each unit in {at_most}"
+        reading = f", read as {self.kind}" if self.kind else ""
+        return f"by {self.by}{reading}, each unit in {at_most}"
 
     def divides_like(self, other: Blocks | None) -> bool:
         """Whether this is the other partition, or says nothing about how its column is read."""
@@ -115,10 +115,10 @@ def read_block(name: object) -> str:
     return read_printable("block", name, "text of 1 to 200 printable characters", "2026-01-03")
 
 
-def read_block_names(given: object) -> tuple[str, ...]:
+def read_block_names(blocks: object) -> tuple[str, ...]:
     """Read the blocks that a charge concerns, in order and each once; none stands for all of the data."""
-    listed = Listed("names", '("2026-01-03",)', least=0).read("blocks", given)
-    names = tuple(sorted({read_block(name) for name in listed}))
+    values = Listed("names", '("2026-01-03",)', least=0).read("blocks", blocks)
+    names = tuple(sorted({read_block(name) for name in values}))
     why = "a charge that names no block concerns all of the data"
     Listed("names", "()", least=0, most=Blocks.most, why=why).read("blocks", names)
     return names
@@ -179,13 +179,13 @@ class BlockTotals:
         """Return the filter that a charge of all the data must pass: what any unit may have paid at most."""
         return _plus(self.all, self.fullest)
 
-    def beside(self, own: BlockSums) -> Filter:
+    def beside(self, sums: BlockSums) -> Filter:
         """Return the filter of a block with these sums: all that a unit in it may have paid at most.
 
         The unit is in this block and in as many others as it can be: in each coordinate, the fullest ones.
         """
-        others = [_without(column, value) for column, value in zip(_turned(self.fullest), own, strict=True)]
-        return _plus(self.all, [own, *_turned(others)])
+        others = [_without(column, value) for column, value in zip(_turned(self.fullest), sums, strict=True)]
+        return _plus(self.all, [sums, *_turned(others)])
 
     def risen(self, before: BlockSums, after: BlockSums) -> BlockTotals:
         """Return the totals after the sums of one block have grown."""
@@ -200,7 +200,7 @@ class BlockTotals:
         budget = self.all.budget
         which = 0 if budget.epsilon is not None and not budget.delta else 2  # epsilon or rho
         sums = [(row.block, sums_from_text(row.state)) for row in rows if row.seq > self.since]
-        sums.sort(key=lambda one: ((value := one[1][which]) is not None, -(value or 0), one[0]))
+        sums.sort(key=lambda row: ((value := row[1][which]) is not None, -(value or 0), row[0]))
         return {name: with_sums(self.all, own).spent for name, own in sums}
 
     def to_json(self) -> dict[str, object]:
@@ -231,12 +231,12 @@ def charge_blocks(
     that nobody has charged before it, and pays once however many of its blocks the unit is in.
     """
     before, charged = totals, dict[str, BlockSums]()
-    for name, own in blocks.items():
-        beside = totals.beside(own)
-        if not beside.admits(spend) and not (fits is not None and before.beside(own).admits_first(fits)):
+    for name, sums in blocks.items():
+        beside = totals.beside(sums)
+        if not beside.admits(spend) and not (fits is not None and before.beside(sums).admits_first(fits)):
             raise BlockFull(name, beside)
-        charged[name] = sums_of(with_sums(totals.all, own).added(spend))
-        totals = totals.risen(own, charged[name])
+        charged[name] = sums_of(with_sums(totals.all, sums).added(spend))
+        totals = totals.risen(sums, charged[name])
     return replace(totals, last=max([totals.last, *charged])), charged
 
 
@@ -339,6 +339,6 @@ def charged_blocks(
 ) -> tuple[Account, dict[str, BlockSums]]:
     """Charge some blocks of one account; return it with the new sums of the blocks."""
     assert level.totals is not None  # noqa: S101 - the caller has checked
-    own = {name: transaction.block(level, name) for name in names}
-    totals, charged = charge_blocks(level.totals, own, spend, fits)
+    sums = {name: transaction.block(level, name) for name in names}
+    totals, charged = charge_blocks(level.totals, sums, spend, fits)
     return level.with_totals(totals), charged

@@ -76,10 +76,10 @@ def fits_alone(cost: object) -> Callable[[Budget], bool]:
 
     def fits(budget: Budget) -> bool:
         law = cost if isinstance(cost, Cost) else Cost.from_json(cost)
-        known = _FITS.get((law, budget))
-        if known is None:
+        fit = _FITS.get((law, budget))
+        if fit is None:
             raise FitNeeded(law, budget)
-        return known
+        return fit
 
     return fits
 
@@ -97,15 +97,15 @@ def recorded(spend: Spend, cost: object, orders: tuple[Fraction, ...]) -> tuple[
 
     Requests of equal costs share one spend, so it is found again by its identity, which is quick to compare.
     """
-    known = _RECORDED.get(id(spend))
-    if known is not None and known[0] is spend and known[1] == orders:
-        return known[2:]
-    there = at_orders(spend, cost, orders)
+    record = _RECORDED.get(id(spend))
+    if record is not None and record[0] is spend and record[1] == orders:
+        return record[2:]
+    at_known = at_orders(spend, cost, orders)
     if len(_RECORDED) >= _MOST:
         _RECORDED.clear()
-    text = spend_to_text(there)
-    _RECORDED[id(spend)] = (spend, orders, there, text)
-    return there, text
+    text = spend_to_text(at_known)
+    _RECORDED[id(spend)] = (spend, orders, at_known, text)
+    return at_known, text
 
 
 def at_orders(spend: Spend, cost: object, orders: tuple[Fraction, ...]) -> Spend:
@@ -118,16 +118,16 @@ def at_orders(spend: Spend, cost: object, orders: tuple[Fraction, ...]) -> Spend
     if all(order in curve for order in orders):
         return Spend(spend.epsilon, spend.delta, spend.rho, [(order, curve[order]) for order in orders])
     law = cost if isinstance(cost, Cost) else Cost.from_json(cost)
-    found = _KNOWN.get((law, orders))
-    if found is None:
+    known_spend = _KNOWN.get((law, orders))
+    if known_spend is None:
         raise CurveNeeded(law, orders)
-    if (found.epsilon, found.delta, found.rho) == (spend.epsilon, spend.delta, spend.rho):
-        return found
+    if (known_spend.epsilon, known_spend.delta, known_spend.rho) == (spend.epsilon, spend.delta, spend.rho):
+        return known_spend
     return Spend(
-        _larger(found.epsilon, spend.epsilon),
-        max(found.delta, spend.delta),
-        _larger(found.rho, spend.rho),
-        [(order, _larger(value, curve.get(order, Fraction(0)))) for order, value in found.curve],
+        _larger(known_spend.epsilon, spend.epsilon),
+        max(known_spend.delta, spend.delta),
+        _larger(known_spend.rho, spend.rho),
+        [(order, _larger(value, curve.get(order, Fraction(0)))) for order, value in known_spend.curve],
     )
 
 
@@ -139,8 +139,8 @@ def fits_limit(limit: Budget, spend: Spend, cost: object) -> bool:
     return bool(start.orders) and start.admits(at_orders(spend, cost, start.orders), fits_alone(cost))
 
 
-def _larger(one: Fraction | None, other: Fraction | None) -> Fraction | None:
-    return None if one is None or other is None else max(one, other)
+def _larger(first: Fraction | None, other: Fraction | None) -> Fraction | None:
+    return None if first is None or other is None else max(first, other)
 
 
 #: Which accounts keep a question that is given in its words, or as its shape.
@@ -205,19 +205,19 @@ def find_charge(
     The first account that uses a key holds it in its plain form; for every other account the log adds the
     account's name. So accounts do not disturb each other, and older versions still find plain keys.
     """
-    plain, own = request.keys
-    found = transaction.entry_with_key(plain)
-    if found is None or found.account == account.id:
-        return found, plain
-    return transaction.entry_with_key(own), own
+    plain, account_key = request.keys
+    row = transaction.entry_with_key(plain)
+    if row is None or row.account == account.id:
+        return row, plain
+    return transaction.entry_with_key(account_key), account_key
 
 
 def check_lineage(transaction: Transaction, account: Account, dataset: str) -> None:
     """Refuse an account whose charges do not reach the dataset's own account, or another dataset's."""
     if not dataset:
         return
-    own = transaction.account(dataset)
-    if own.id not in account.path or own.root != account.root:
+    declared = transaction.account(dataset)
+    if declared.id not in account.path or declared.root != account.root:
         raise TacitError(
             "account-differs",
             f"account {account.name!r} is not below {dataset!r}, the dataset's own account",
@@ -235,9 +235,9 @@ def charge(
 ) -> Receipt:
     """Charge the account and every account above it (or ``only`` some of them), all or none."""
     account = transaction.account(request.account)
-    known, key = find_charge(transaction, request, account) if request.key else (None, "")
-    if known is not None:
-        return same_charge(transaction, known, account, request)
+    earlier, key = find_charge(transaction, request, account) if request.key else (None, "")
+    if earlier is not None:
+        return same_charge(transaction, earlier, account, request)
     return new_charge(transaction, request, account, key, kind=kind, only=only)
 
 
@@ -361,13 +361,13 @@ def _charged(
 
 
 def same_charge(
-    transaction: Transaction, known: EntryRow, account: Account, request: ChargeRequest
+    transaction: Transaction, earlier: EntryRow, account: Account, request: ChargeRequest
 ) -> Receipt:
     """Return the receipt of the earlier charge with the same key, if it was the same charge."""
-    body = json.loads(known.body)
+    body = json.loads(earlier.body)
     same = (
-        known.account == account.id
-        and known.plan == request.plan
+        earlier.account == account.id
+        and earlier.plan == request.plan
         and body.get("cost") == request.cost
         and body.get("who") == request.who
         and body.get("purpose") == request.purpose
@@ -379,9 +379,9 @@ def same_charge(
     if not same:
         raise TacitError(
             "key-reused",
-            f"the key {request.key[2:]!r} was used for another charge (entry {known.seq})",
+            f"the key {request.key[2:]!r} was used for another charge (entry {earlier.seq})",
             why="a key belongs to one charge: the same charge sent again gets the same receipt, but "
             "another charge is refused",
             fix="give every charge its own key",
         )
-    return receipt_of(known, transaction.names(known))
+    return receipt_of(earlier, transaction.names(earlier))

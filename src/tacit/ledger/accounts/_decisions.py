@@ -86,8 +86,8 @@ def count_as_spent(transaction: Transaction, account: Account) -> Account:
 def may_have_been_lost(transaction: Transaction, name: str) -> bool:
     """Whether an account of this name may have been opened in entries that are lost."""
     for gap in gaps(transaction.entry_keyed):
-        opened = json.loads(gap.body)["opened"]
-        if opened is None or appearance(name) in {appearance(other) for other in opened}:
+        names = json.loads(gap.body)["opened"]
+        if names is None or appearance(name) in {appearance(other) for other in names}:
             return True
     return False
 
@@ -118,10 +118,10 @@ def refreshed_since(find: Callable[[str], EntryRow | None], path: Sequence[Accou
 
 def gaps(find: Callable[[str], EntryRow | None]) -> list[EntryRow]:
     """Return the entries that record a gap of the log, in order; ``find`` finds an entry by its key."""
-    found: list[EntryRow] = []
-    while (row := find(gap_key(len(found) + 1))) is not None:
-        found.append(row)
-    return found
+    rows: list[EntryRow] = []
+    while (row := find(gap_key(len(rows) + 1))) is not None:
+        rows.append(row)
+    return rows
 
 
 _CLOCKS_DIFFER = timedelta(seconds=5)  # between machines that share a ledger
@@ -142,8 +142,8 @@ def set_expiry(
 ) -> Account:
     """Change the last day of an account, on record."""
     account = transaction.account(name)
-    written = None if expires is None else expires.isoformat()
-    transaction.append("expiry", account.id, {"expires": written, "statement": statement, "who": who})
+    moment = None if expires is None else expires.isoformat()
+    transaction.append("expiry", account.id, {"expires": moment, "statement": statement, "who": who})
     changed = replace(account, expires=expires, declared="")
     transaction.change(changed)
     return changed
@@ -218,7 +218,7 @@ def open_account(
     unit, adjacency = _protected(name, unit, adjacency, above)
     if blocks is not None:
         check_partition(name, blocks, adjacency, [] if above is None else transaction.path(above))
-    wanted = Account(
+    declared_account = Account(
         id=0,
         name=name,
         unit=unit,
@@ -235,17 +235,19 @@ def open_account(
         record=record,
     )
     if blocks is not None:
-        wanted = wanted.with_filter(wanted.filter)
-    found = transaction.find_account(name)
-    if found is not None:
-        return _reopen(transaction, found, wanted, dataset=dataset)
+        declared_account = declared_account.with_filter(declared_account.filter)
+    existing = transaction.find_account(name)
+    if existing is not None:
+        return _reopen(transaction, existing, declared_account, dataset=dataset)
     _check_appearance(transaction, name)
     lost = may_have_been_lost(transaction, name)
-    declared = wanted.facts()
+    declared = declared_account.facts()
     facts = {**declared, "name": name, "budget": budget.to_json()}
-    facts |= {"filter": 2} if wanted.filter.curve else {}  # schema 1 had no orders
+    facts |= {"filter": 2} if declared_account.filter.curve else {}  # schema 1 had no orders
     row = transaction.append("open", transaction.tip.seq + 1, facts)
-    account = replace(wanted, id=row.seq, path=(row.seq, *wanted.path[1:]), declared=canonical(declared))
+    account = replace(
+        declared_account, id=row.seq, path=(row.seq, *declared_account.path[1:]), declared=canonical(declared)
+    )
     transaction.change(account)
     return count_as_spent(transaction, account) if lost else account
 
@@ -276,55 +278,58 @@ def _check_appearance(transaction: Transaction, name: str) -> None:
             "name", "made of characters that people can see", ascii(name), fix=Set(name="visits")
         )
     if other is not None:
-        shown = repr if name.isascii() and other.isascii() else ascii
+        spelled = repr if name.isascii() and other.isascii() else ascii
         raise TacitError(
             "bad-parameter",
-            f"the name {shown(name)} looks like {shown(other)}, the name of another account",
+            f"the name {spelled(name)} looks like {spelled(other)}, the name of another account",
             why="the two differ only in case, spacing, encoding or invisible characters, so people would "
             "take one account for the other",
             fix=Either(Set(name=other), Say("a name that people can tell apart from it")),
         )
 
 
-def _reopen(transaction: Transaction, found: Account, wanted: Account, *, dataset: bool) -> Account:
+def _reopen(transaction: Transaction, existing: Account, declared: Account, *, dataset: bool) -> Account:
     limits = () if dataset else ("per_charge", "expires")
     for fact in ("unit", "adjacency", "budget", "parent", *limits):
-        if getattr(found, fact) != getattr(wanted, fact):
-            raise _account_differs(found, wanted, fact)
-    if found.blocks != wanted.blocks and not (wanted.blocks and wanted.blocks.divides_like(found.blocks)):
-        raise _account_differs(found, wanted, "blocks")
-    if dataset and found.root != found.id:
-        raise _belongs_to_another(found, transaction.account_numbered(found.root).name)
-    if dataset and found.record != wanted.record and wanted.record != "shape":
-        raise _account_differs(found, wanted, "record")
-    if dataset and found.record != wanted.record:  # from now on the log keeps less, which is always allowed
-        found = replace(found, record=wanted.record, declared="")
-        transaction.append("record", found.id, {"record": found.record})
-        transaction.change(found)
-    if wanted.version > found.version:
-        latest = replace(found, version=wanted.version, declared="")
-        transaction.append("version", found.id, {"version": wanted.version})
+        if getattr(existing, fact) != getattr(declared, fact):
+            raise _account_differs(existing, declared, fact)
+    if existing.blocks != declared.blocks and not (
+        declared.blocks and declared.blocks.divides_like(existing.blocks)
+    ):
+        raise _account_differs(existing, declared, "blocks")
+    if dataset and existing.root != existing.id:
+        raise _belongs_to_another(existing, transaction.account_numbered(existing.root).name)
+    if dataset and existing.record != declared.record and declared.record != "shape":
+        raise _account_differs(existing, declared, "record")
+    if dataset and existing.record != declared.record:
+        # from now on the log keeps less, which is always allowed
+        existing = replace(existing, record=declared.record, declared="")
+        transaction.append("record", existing.id, {"record": existing.record})
+        transaction.change(existing)
+    if declared.version > existing.version:
+        latest = replace(existing, version=declared.version, declared="")
+        transaction.append("version", existing.id, {"version": declared.version})
         transaction.change(latest)
         return latest
-    return replace(found, version=wanted.version)
+    return replace(existing, version=declared.version)
 
 
-def _belongs_to_another(found: Account, dataset: str) -> TacitError:
+def _belongs_to_another(existing: Account, dataset: str) -> TacitError:
     return TacitError(
         "account-differs",
-        f"account {found.name!r} is not a dataset's own account: it belongs to {dataset!r}",
+        f"account {existing.name!r} is not a dataset's own account: it belongs to {dataset!r}",
         why="stored releases and certificates name the dataset's own account",
         fix=Say("use another name"),
     )
 
 
-def _account_differs(found: Account, wanted: Account, fact: str) -> TacitError:
+def _account_differs(existing: Account, declared: Account, fact: str) -> TacitError:
     """Refuse an account that was opened with another fact; the fix carries the old and the new value."""
-    old, new = getattr(found, fact), getattr(wanted, fact)
+    old, new = getattr(existing, fact), getattr(declared, fact)
     back = Say("no parent") if fact == "parent" and old is None else Set(**{fact: old})
     fix: Fix = Either(back, Say("use another name"))
-    if fact == "budget" and _grows(found.budget, wanted.budget):
-        fix = Do("grow-budget", account=found.name, old=old, new=new)
+    if fact == "budget" and _grows(existing.budget, declared.budget):
+        fix = Do("grow-budget", account=existing.name, old=old, new=new)
     words = {
         "per_charge": "largest single charge",
         "expires": "expiry",
@@ -334,7 +339,7 @@ def _account_differs(found: Account, wanted: Account, fact: str) -> TacitError:
     label = words.get(fact, fact)
     return TacitError(
         "account-differs",
-        f"the {label} of account {found.name!r} is {_in_words(old)}, not {_in_words(new)}",
+        f"the {label} of account {existing.name!r} is {_in_words(old)}, not {_in_words(new)}",
         why="everything charged so far was counted under the first declaration, and opening the account "
         "again does not change it",
         fix=fix,

@@ -178,8 +178,8 @@ def load_key(key: bytes | str | os.PathLike[str] | None, default: Path | None, *
         if len(key) < 16:
             raise bad_parameter("key", "at least 16 bytes", f"{len(key)} bytes", fix=Set(key="hospital.key"))
         return key
-    named = key if key is not None else os.environ.get(KEY_FILE_VARIABLE)
-    path = Path(named) if named is not None else default
+    location = key if key is not None else os.environ.get(KEY_FILE_VARIABLE)
+    path = Path(location) if location is not None else default
     if path is None:
         raise TacitError(
             "ledger-key",

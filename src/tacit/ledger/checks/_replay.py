@@ -238,8 +238,8 @@ class Replay:
             case "record":
                 return {"record": str(body["record"])}
             case "expiry":
-                written = body["expires"]
-                return {"expires": None if written is None else datetime.fromisoformat(str(written))}
+                expires = body["expires"]
+                return {"expires": None if expires is None else datetime.fromisoformat(str(expires))}
         (self._frozen.add if row.kind == "freeze" else self._frozen.discard)(row.account)
         return {"frozen": row.kind == "freeze"}
 
@@ -355,7 +355,7 @@ def replay_entry(replayed: ReplayedAccount, row: EntryRow) -> bool:
 
 
 def _charge_again(replayed: ReplayedAccount, row: EntryRow) -> None:
-    account, spend, named = replayed.account, spend_from_text(row.spend), blocks_of(row.body)
+    account, spend, names = replayed.account, spend_from_text(row.spend), blocks_of(row.body)
     totals = account.totals
 
     def fits(budget: Budget) -> bool:
@@ -364,9 +364,9 @@ def _charge_again(replayed: ReplayedAccount, row: EntryRow) -> None:
     try:
         if totals is None:
             replayed.account = replace(account, filter=account.filter.after(spend, fits))
-        elif named:
-            own = {name: replayed.blocks.get(name, totals.empty) for name in named}
-            totals, charged = charge_blocks(totals, own, spend, fits)
+        elif names:
+            sums = {name: replayed.blocks.get(name, totals.empty) for name in names}
+            totals, charged = charge_blocks(totals, sums, spend, fits)
             replayed.blocks |= charged
             replayed.account = account.with_totals(totals)
         else:

@@ -48,17 +48,17 @@ def block_problems(reader: StoreReader, replay: Replay, chain: Chain | None) -> 
         if replayed is None or replayed.account.totals is None:
             problems.append(f"block {row.block!r} is stored for account {row.account}, which has no blocks")
             continue
-        called, key = f"block {row.block!r} of account {replayed.account.name!r}", (row.account, row.block)
-        last = replay.last_block_change(*key)
+        title, key = f"block {row.block!r} of account {replayed.account.name!r}", (row.account, row.block)
+        tip = replay.last_block_change(*key)
         if not _counts(replayed, row) and key not in awaited:
             entry = reader.entry(row.seq)  # from before the totals started again
-            last = Tip(row.seq, b"" if entry is None else entry.mac)
-        if chain is not None and sealed_block(chain, last, row) != row:
-            problems.append(f"the stored sums of {called} were not written by the ledger")
+            tip = Tip(row.seq, b"" if entry is None else entry.mac)
+        if chain is not None and sealed_block(chain, tip, row) != row:
+            problems.append(f"the stored sums of {title} were not written by the ledger")
         if _counts(replayed, row) and awaited.pop(key, None) != row.state:
-            problems.append(f"the stored sums of {called} are not the sums of its entries in the log")
-    named = ((replay.accounts[id_].account.name, name) for id_, name in awaited)
-    return problems + [f"block {block!r} of account {name!r} is missing" for name, block in named]
+            problems.append(f"the stored sums of {title} are not the sums of its entries in the log")
+    names = ((replay.accounts[id_].account.name, name) for id_, name in awaited)
+    return problems + [f"block {block!r} of account {name!r} is missing" for name, block in names]
 
 
 def _counts(replayed: ReplayedAccount, row: BlockRow) -> bool:
@@ -113,12 +113,18 @@ class Verification:
             (self.accounts, "account", "accounts"),
             (self.releases, "release", "releases"),
         )
-        seen = f"(checked: {', '.join(f'{n:,} {one if n == 1 else many}' for n, one, many in counts)})"
+        counts_in_words = (
+            f"(checked: {', '.join(f'{n:,} {one if n == 1 else many}' for n, one, many in counts)})"
+        )
         if not self.ok:
-            return "\n".join([f"NOT consistent {seen}", *(f"  - {problem}" for problem in self.problems)])
+            return "\n".join(
+                [f"NOT consistent {counts_in_words}", *(f"  - {problem}" for problem in self.problems)]
+            )
         if not self.complete:
-            return f"consistent, completeness not proven {seen}"
-        return f"consistent and complete up to entry {self.witnessed:,}, as the witness proves {seen}"
+            return f"consistent, completeness not proven {counts_in_words}"
+        return (
+            f"consistent and complete up to entry {self.witnessed:,}, as the witness proves {counts_in_words}"
+        )
 
 
 @progress("Checking the ledger")
@@ -190,9 +196,9 @@ def verify(
 
 def _after_a_gap(replay: Replay, count: int) -> str:
     """Say that an entry may have been lost, if the ledger went on from a backup that was older."""
-    for entry, last in replay.gaps.items():
-        if count > last:
-            return f" (the ledger was continued from a backup that ended at entry {last}; see entry {entry})"
+    for entry, end in replay.gaps.items():
+        if count > end:
+            return f" (the ledger was continued from a backup that ended at entry {end}; see entry {entry})"
     return ""
 
 
@@ -234,16 +240,16 @@ def _compare_accounts(reader: StoreReader, replay: Replay, chain: Chain | None) 
     if doubtful:
         replay_in_order(reader, {id_: replay.accounts[id_] for id_ in doubtful})
     for id_, replayed in replay.accounts.items():
-        found, name = stored.pop(id_, None), replayed.account.name
+        stored_row, name = stored.pop(id_, None), replayed.account.name
         if replayed.exceeded:
             problems.append(f"account {name!r} was charged beyond its budget")
-        if found is None:
+        if stored_row is None:
             problems.append(f"account {name!r} is missing")
-        elif found.filter != replayed.account.filter:
+        elif stored_row.filter != replayed.account.filter:
             problems.append(
                 f"the stored total of account {name!r} is not the total of its entries in the log"
             )
-        elif found != replayed.account:
+        elif stored_row != replayed.account:
             problems.append(f"account {name!r} is stored with other facts than in the log")
     problems += [f"account {account.name!r} is not in the log" for account in stored.values()]
     return problems + block_problems(reader, replay, chain)
@@ -257,8 +263,8 @@ def _check_releases(
     awaited = dict(replay.released)
     for release in reader.releases():
         checked += 1
-        found = (release.seq, stored_digest(release), release.plan, release.version, release.root)
-        if awaited.pop((release.receipt, release.part), None) != found:
+        stored = (release.seq, stored_digest(release), release.plan, release.version, release.root)
+        if awaited.pop((release.receipt, release.part), None) != stored:
             whose = _whose(release.receipt, release.part)
             problems.append(f"{whose} is not the one that was stored")
             continue

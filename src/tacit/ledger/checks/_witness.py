@@ -102,9 +102,9 @@ class Witness:
         with self._lock():
             data = os.pread(self._file, 2 * _LINE, 0)
             if data != self._proven:
-                seen = _latest(data, self._ledger, self.path)
-                if seen is not None and not contains(seen):
-                    raise _refusals.lacks(seen.count, f"the witness {self.path} has seen")
+                latest = _latest(data, self._ledger, self.path)
+                if latest is not None and not contains(latest):
+                    raise _refusals.lacks(latest.count, f"the witness {self.path} has seen")
                 self._prove(data)
             if self.count < head.count:
                 # overwrite the older line: if this write tears, the latest one is still there
@@ -233,9 +233,9 @@ def _count(line: bytes, ledger: str) -> int:
 
 def _latest(data: bytes, ledger: str, path: Path) -> Head | None:
     heads = [_parse(data[start : start + _LINE], ledger) for start in (0, _LINE)]
-    known = [head for head in heads if head is not None]
-    if known:
-        return max(known)
+    heads_read = [head for head in heads if head is not None]
+    if heads_read:
+        return max(heads_read)
     if data.startswith(_MARK.encode()) and ledger.encode() not in data:
         raise TacitError(
             "ledger-rolled-back",

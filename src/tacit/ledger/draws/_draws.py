@@ -113,20 +113,20 @@ def payments(
     draw pays for nothing, and so does one from before entries were lost if the draw came after.
     """
     rows = source.entries_of_plan(release.plan)
-    drawn = _drawn(rows, release)
-    paid: dict[int, EntryRow] = {}
+    draw = _drawn(rows, release)
+    payers: dict[int, EntryRow] = {}
     for row in rows:
         body = json.loads(row.body) if row.kind in _PAYMENTS else {}
         if body.get("version") != release.version or "run" in body:
             continue
-        if not covers(row, drawn):
+        if not covers(row, draw):
             continue
         if row.kind == "charge" and row.seq != claimed and source.claim_of(row.seq) is None:
             continue
-        if row.seq < drawn.seq and lost_between(source.entry_keyed, row.seq, drawn.seq):
+        if row.seq < draw.seq and lost_between(source.entry_keyed, row.seq, draw.seq):
             continue
-        paid |= {int(id_): row for id_ in row.levels.split(",")}
-    return drawn, paid
+        payers |= {int(id_): row for id_ in row.levels.split(",")}
+    return draw, payers
 
 
 def run_of_plan(source: EntrySource, root: int, version: int, plan: str) -> EntryRow | None:
@@ -140,29 +140,35 @@ def run_of_plan(source: EntrySource, root: int, version: int, plan: str) -> Entr
 
 def run_payments(source: EntrySource, run: EntryRow) -> dict[int, EntryRow]:
     """Return each account's latest payment for a run: its charge, or a view that covers it."""
-    paid = {int(id_): run for id_ in run.levels.split(",")}
+    payers = {int(id_): run for id_ in run.levels.split(",")}
     for row in source.entries_of_plan(run.plan):
-        seen = row.kind == "view" and json.loads(row.body).get("run") == run.seq
-        if seen and covers(row, run):
-            paid |= {int(id_): row for id_ in row.levels.split(",")}
-    return paid
+        is_payment = row.kind == "view" and json.loads(row.body).get("run") == run.seq
+        if is_payment and covers(row, run):
+            payers |= {int(id_): row for id_ in row.levels.split(",")}
+    return payers
 
 
-def covers(payment: EntryRow, drawn: EntryRow) -> bool:
+def covers(payment: EntryRow, draw: EntryRow) -> bool:
     """Whether a recorded charge is nowhere less than that of a draw, and concerns all of its blocks.
 
     Renyi orders are compared where the payment has them; the draw may need `CurveNeeded` there.
     """
-    blocks, needed = set(blocks_of(payment.body)), blocks_of(drawn.body)
+    blocks, needed = set(blocks_of(payment.body)), blocks_of(draw.body)
     if blocks and not (needed and blocks.issuperset(needed)):
         return False
-    if payment.spend == drawn.spend:
+    if payment.spend == draw.spend:
         return True
-    paid, price = spend_from_text(payment.spend), spend_from_text(drawn.spend)
-    if paid.curve:
-        price = at_orders(price, json.loads(drawn.body)["cost"], tuple(order for order, _ in paid.curve))
-    pairs = [(paid.epsilon, price.epsilon), (paid.delta, price.delta), (paid.rho, price.rho)]
-    pairs += [(mine, price.divergence(order)) for order, mine in paid.curve]
+    payment_spend, price = spend_from_text(payment.spend), spend_from_text(draw.spend)
+    if payment_spend.curve:
+        price = at_orders(
+            price, json.loads(draw.body)["cost"], tuple(order for order, _ in payment_spend.curve)
+        )
+    pairs = [
+        (payment_spend.epsilon, price.epsilon),
+        (payment_spend.delta, price.delta),
+        (payment_spend.rho, price.rho),
+    ]
+    pairs += [(mine, price.divergence(order)) for order, mine in payment_spend.curve]
     return all(mine is None or (its is not None and mine >= its) for mine, its in pairs)  # None: not finite
 
 
@@ -191,22 +197,22 @@ def authorise(
         # the hash of such a plan names the version of the data; older versions of Tacit stored its release
         # under the version that the paying account was opened with
         stored = transaction.release_of_plan(root, account.version, request.plan)
-    known, key = find_charge(transaction, request, account) if request.key else (None, "")
+    earlier, key = find_charge(transaction, request, account) if request.key else (None, "")
     if stored is not None:
-        return _authorise_stored(transaction, request, account, known, stored, readable)
-    if known is not None:
-        return _authorise_known(transaction, request, account, known)
+        return _authorise_stored(transaction, request, account, earlier, stored, readable)
+    if earlier is not None:
+        return _authorise_known(transaction, request, account, earlier)
     return DrawDecision(new_charge(transaction, request, account, key, kind="draw"), None)
 
 
 def _authorise_known(
-    transaction: Transaction, request: ChargeRequest, account: Account, known: EntryRow
+    transaction: Transaction, request: ChargeRequest, account: Account, earlier: EntryRow
 ) -> DrawDecision:
     """Decide a draw of which nothing is stored, for an earlier charge with the same key."""
-    receipt = same_charge(transaction, known, account, request)
-    if known.kind != "charge" or transaction.claim_of(known.seq) is not None:
-        raise _spent(known.seq)
-    _append_claim(transaction, known, request.certificate)
+    receipt = same_charge(transaction, earlier, account, request)
+    if earlier.kind != "charge" or transaction.claim_of(earlier.seq) is not None:
+        raise _spent(earlier.seq)
+    _append_claim(transaction, earlier, request.certificate)
     return DrawDecision(replace(receipt, certificate=request.certificate), None)
 
 
@@ -214,58 +220,60 @@ def _authorise_stored(
     transaction: Transaction,
     request: ChargeRequest,
     account: Account,
-    known: EntryRow | None,
+    earlier: EntryRow | None,
     stored: ReleaseRow,
     readable: str,
 ) -> DrawDecision | ReleaseRow:
     """Decide a draw of what is stored: it costs what it cost when it was drawn, whatever the caller says."""
     unclaimed = (
-        known is not None
-        and known.kind == "charge"
-        and transaction.claim_of(known.seq) is None
-        and not lost_between(transaction.entry_keyed, known.seq)
+        earlier is not None
+        and earlier.kind == "charge"
+        and transaction.claim_of(earlier.seq) is None
+        and not lost_between(transaction.entry_keyed, earlier.seq)
     )
-    if known is not None and unclaimed:
-        _check_not_lost(transaction, known)  # before anything is charged
-    drawn, paid = payments(transaction, stored, claimed=known.seq if known is not None and unclaimed else 0)
+    if earlier is not None and unclaimed:
+        _check_not_lost(transaction, earlier)  # before anything is charged
+    draw, payers = payments(
+        transaction, stored, claimed=earlier.seq if earlier is not None and unclaimed else 0
+    )
     receipt = None
-    if known is not None:
-        receipt = same_charge(transaction, known, account, as_charged(request, known))
-        receipt = replace(receipt, certificate=certificate_of(transaction, known))
-    unpaid = frozenset(account.below) - paid.keys()
+    if earlier is not None:
+        receipt = same_charge(transaction, earlier, account, as_charged(request, earlier))
+        receipt = replace(receipt, certificate=certificate_of(transaction, earlier))
+    unpaid = frozenset(account.below) - payers.keys()
     if unpaid and stored.artifact != readable:
         return stored
-    certificate = certificate_of(transaction, drawn)
+    certificate = certificate_of(transaction, draw)
     if unpaid:
-        transaction.require_linked(drawn)  # the price is read from the store
+        transaction.require_linked(draw)  # the price is read from the store
         price = replace(
             request,
-            cost=json.loads(drawn.body)["cost"],
+            cost=json.loads(draw.body)["cost"],
             law=None,
-            spend=spend_from_text(drawn.spend),
-            spend_text=drawn.spend,
-            blocks=tuple(blocks_of(drawn.body)),
+            spend=spend_from_text(draw.spend),
+            spend_text=draw.spend,
+            blocks=tuple(blocks_of(draw.body)),
             certificate=certificate,
             version=stored.version,
-            key=request.key if known is None else "",  # the key names the earlier charge
+            key=request.key if earlier is None else "",  # the key names the earlier charge
         )
         receipt = charge(transaction, price, kind="view", only=unpaid)
-    if known is not None and unclaimed:
-        _append_claim(transaction, known, certificate)
+    if earlier is not None and unclaimed:
+        _append_claim(transaction, earlier, certificate)
         receipt = None if receipt is None else replace(receipt, certificate=certificate)
     if receipt is None:
-        proof = paid.get(account.id, drawn)
+        proof = payers.get(account.id, draw)
         if certificate_of(transaction, proof) != certificate:
-            proof = drawn  # two processes drew this plan at once: the certificate of the stored one is kept
+            proof = draw  # two processes drew this plan at once: the certificate of the stored one is kept
         receipt = replace(receipt_of(proof, transaction.names(proof)), certificate=certificate)
     return DrawDecision(receipt, stored)
 
 
-def as_charged(request: ChargeRequest, known: EntryRow) -> ChargeRequest:
+def as_charged(request: ChargeRequest, earlier: EntryRow) -> ChargeRequest:
     """Return the request with cost and blocks of its earlier view, which the caller does not choose."""
-    if known.kind != "view":
+    if earlier.kind != "view":
         return request
-    return replace(request, cost=json.loads(known.body)["cost"], blocks=tuple(blocks_of(known.body)))
+    return replace(request, cost=json.loads(earlier.body)["cost"], blocks=tuple(blocks_of(earlier.body)))
 
 
 def claim(transaction: Transaction, receipt: Head) -> None:
@@ -287,15 +295,15 @@ def _no_receipt(receipt: object) -> TacitError:
     )
 
 
-def _append_claim(transaction: Transaction, known: EntryRow, certificate: str = "") -> None:
+def _append_claim(transaction: Transaction, charge_row: EntryRow, certificate: str = "") -> None:
     """Take a charge's one draw; the key is unique in the store, so nobody can take it again."""
-    path = transaction.path(transaction.account_numbered(known.account))
+    path = transaction.path(transaction.account_numbered(charge_row.account))
     check_frozen(path)
     check_expiry(transaction, path)
-    _check_not_lost(transaction, known)
-    body: dict[str, object] = {"receipt": known.seq}
+    _check_not_lost(transaction, charge_row)
+    body: dict[str, object] = {"receipt": charge_row.seq}
     body |= {"certificate": certificate} if certificate else {}
-    transaction.append("claim", known.account, body, key=claim_key(known.seq))
+    transaction.append("claim", charge_row.account, body, key=claim_key(charge_row.seq))
 
 
 def _spent(receipt: int) -> TacitError:
@@ -308,28 +316,28 @@ def _spent(receipt: int) -> TacitError:
     )
 
 
-def _check_not_lost(transaction: Transaction, known: EntryRow) -> None:
+def _check_not_lost(transaction: Transaction, charge_row: EntryRow) -> None:
     """Refuse a draw that was paid for before entries were lost, or before other people came."""
-    if lost_between(transaction.entry_keyed, known.seq):
+    if lost_between(transaction.entry_keyed, charge_row.seq):
         raise TacitError(
             "spent",
-            f"the one draw of receipt {known.seq} may have been taken in entries that are lost",
+            f"the one draw of receipt {charge_row.seq} may have been taken in entries that are lost",
             why="the ledger was continued from an older copy, and one charge pays for one answer",
             fix="charge again, without the key of the earlier charge",
         )
-    path = transaction.path(transaction.account_numbered(known.account))
-    name = refreshed_since(transaction.entry_keyed, path, known.seq)
+    path = transaction.path(transaction.account_numbered(charge_row.account))
+    name = refreshed_since(transaction.entry_keyed, path, charge_row.seq)
     if name is not None:
         raise TacitError(
             "spent",
-            f"receipt {known.seq} was charged before account {name!r} started again from zero",
+            f"receipt {charge_row.seq} was charged before account {name!r} started again from zero",
             why="the data is about other people now, and nothing was charged for what the answer would say "
             "about them",
             fix="charge again, without the key of the earlier charge",
         )
 
 
-def keep_release(transaction: Transaction, head: Head, kept: KeptPayload) -> ReleaseRow:
+def keep_release(transaction: Transaction, head: Head, payload: KeptPayload) -> ReleaseRow:
     """Store the release of a receipt; the first release of a plan stays for ever."""
     receipt = head.count
     row = transaction.entry(receipt)
@@ -337,20 +345,20 @@ def keep_release(transaction: Transaction, head: Head, kept: KeptPayload) -> Rel
         raise _no_receipt(receipt)
     version = json.loads(row.body)["version"]
     root = transaction.account_numbered(row.account).root
-    held = transaction.release_of_receipt(receipt)
-    if held is None and row.plan:
-        held = transaction.release_of_plan(root, version, row.plan)
-    if held is not None:
-        if held.receipt == receipt and stored_digest(held) != kept.digest:
+    earlier = transaction.release_of_receipt(receipt)
+    if earlier is None and row.plan:
+        earlier = transaction.release_of_plan(root, version, row.plan)
+    if earlier is not None:
+        if earlier.receipt == receipt and stored_digest(earlier) != payload.digest:
             raise TacitError(
                 "spent",
                 f"a different release is already stored for receipt {receipt}",
                 why="one receipt pays for one release",
                 fix="charge again",
             )
-        if held.receipt != receipt and (
-            not covers(row, stored_draw(transaction, held))
-            or lost_between(transaction.entry_keyed, receipt, held.receipt)
+        if earlier.receipt != receipt and (
+            not covers(row, stored_draw(transaction, earlier))
+            or lost_between(transaction.entry_keyed, receipt, earlier.receipt)
         ):
             raise TacitError(
                 "spent",
@@ -358,11 +366,11 @@ def keep_release(transaction: Transaction, head: Head, kept: KeptPayload) -> Rel
                 why="the first release of a plan stays, and everyone who reads it pays what it cost",
                 fix="ask for the plan again: the stored release is charged and returned",
             )
-        return held
+        return earlier
     if row.kind == "charge" and transaction.claim_of(receipt) is None:
         _append_claim(transaction, row)
-    body: dict[str, object] = {"receipt": receipt, "sha256": kept.digest, "version": version}
+    body: dict[str, object] = {"receipt": receipt, "sha256": payload.digest, "version": version}
     entry = transaction.append("release", row.account, body, plan=row.plan)
-    release = ReleaseRow(receipt, 0, root, version, row.plan, kept.inline, kept.artifact, entry.seq)
+    release = ReleaseRow(receipt, 0, root, version, row.plan, payload.inline, payload.artifact, entry.seq)
     transaction.releases.append(release)
     return release

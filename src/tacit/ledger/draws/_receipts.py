@@ -137,8 +137,8 @@ class Entry:
     @property
     def blocks(self) -> tuple[str, ...]:
         """The blocks that a charge concerns; none stands for all of the data."""
-        named = self.body.get("blocks", ()) if self.spend is not None else ()
-        return tuple(map(str, named)) if isinstance(named, list) else ()
+        names = self.body.get("blocks", ()) if self.spend is not None else ()
+        return tuple(map(str, names)) if isinstance(names, list) else ()
 
     @property
     def cost(self) -> Cost | None:

@@ -75,13 +75,13 @@ def instalment_key(receipt: int, part: int) -> str:
     return f"r:{receipt}:{part}"
 
 
-def run_progress(find: Callable[[str], EntryRow | None], receipt: int, known: int = 0) -> RunProgress:
-    """Find out how far a run is, from the log alone; ``known`` is the number of a claimed instalment.
+def run_progress(find: Callable[[str], EntryRow | None], receipt: int, claimed: int = 0) -> RunProgress:
+    """Find out how far a run is, from the log alone; ``claimed`` is the number of a claimed instalment.
 
     Claims have no gaps, so a search in doubling steps finds the last one. If it is not stored, its claim says
     which one was stored last: none can have been stored since.
     """
-    low, step = known, 1
+    low, step = claimed, 1
     while find(claim_key(receipt, low + step)) is not None:
         low, step = low + step, 2 * step
     high = low + step
@@ -105,11 +105,11 @@ def authorise_run(transaction: Transaction, request: ChargeRequest) -> tuple[Rec
     """
     account = transaction.account(request.account)
     check_lineage(transaction, account, request.dataset)
-    known = find_charge(transaction, request, account)[0] if request.key else None
-    run = _known_run(transaction, known)
-    if known is not None:
-        said = as_charged(request, known)
-        same_charge(transaction, known, account, said)
+    earlier = find_charge(transaction, request, account)[0] if request.key else None
+    run = _known_run(transaction, earlier)
+    if earlier is not None:
+        request_as_charged = as_charged(request, earlier)
+        same_charge(transaction, earlier, account, request_as_charged)
         request = replace(request, key="")  # it names the earlier charge
     if run is None:
         version = request.version or account.version
@@ -120,11 +120,11 @@ def authorise_run(transaction: Transaction, request: ChargeRequest) -> tuple[Rec
     return _join_run(transaction, request, account, run)
 
 
-def _known_run(transaction: Transaction, known: EntryRow | None) -> EntryRow | None:
+def _known_run(transaction: Transaction, earlier: EntryRow | None) -> EntryRow | None:
     """Return the run that an earlier charge with the same key paid for."""
-    if known is None or known.kind == "run":
-        return known
-    return transaction.entry(json.loads(known.body).get("run", 0))
+    if earlier is None or earlier.kind == "run":
+        return earlier
+    return transaction.entry(json.loads(earlier.body).get("run", 0))
 
 
 def _join_run(
@@ -139,10 +139,10 @@ def _join_run(
             why="a plan has one run, and its number of instalments is part of what was paid for",
             fix=Set(instalments=body["parts"]),
         )  # fmt: skip
-    paid = run_payments(transaction, run)
-    unpaid = frozenset(account.below) - paid.keys()
+    payers = run_payments(transaction, run)
+    unpaid = frozenset(account.below) - payers.keys()
     if not unpaid:
-        proof = paid.get(account.id, run)
+        proof = payers.get(account.id, run)
         return receipt_of(proof, transaction.names(proof)), run
     price = replace(
         request,
@@ -170,10 +170,10 @@ def claim_next(transaction: Transaction, head: Head, stored: int, account: str) 
     check_frozen(path)
     check_frozen(asking)
     check_expiry(transaction, asking)
-    found = run_progress(transaction.entry_keyed, row.seq, stored)
-    if found.stored != stored:
+    progress = run_progress(transaction.entry_keyed, row.seq, stored)
+    if progress.stored != stored:
         return None
-    if found.claimed >= parts:
+    if progress.claimed >= parts:
         all_of_them = "the only instalment" if parts == 1 else f"all {parts} instalments"
         raise TacitError(
             "run-finished",
@@ -196,19 +196,19 @@ def claim_next(transaction: Transaction, head: Head, stored: int, account: str) 
             why="the data is about other people now, and what the run says about them was not charged",
             fix="plan another run; it is charged again",
         )
-    number = found.claimed + 1
+    number = progress.claimed + 1
     facts: dict[str, object] = {"receipt": row.seq, "part": number, "after": stored}
     transaction.append("claim", row.account, facts, key=claim_key(row.seq, number))
     return number
 
 
 def keep_instalment(
-    transaction: Transaction, head: Head, number: int, kept: KeptPayload, secret: RunRow
+    transaction: Transaction, head: Head, number: int, payload: KeptPayload, secret: RunRow
 ) -> EntryRow:
     """Store an instalment and the run's new secret, unless a later one is claimed; return its entry."""
     row, _ = _run_entry(transaction, head)
-    held = transaction.release_of_receipt(row.seq, number)
-    if held is not None or run_progress(transaction.entry_keyed, row.seq, number).claimed != number:
+    release = transaction.release_of_receipt(row.seq, number)
+    if release is not None or run_progress(transaction.entry_keyed, row.seq, number).claimed != number:
         raise TacitError(
             "instalment-lost",
             f"instalment {number} of run {row.seq} cannot be stored any more",
@@ -218,11 +218,11 @@ def keep_instalment(
     version = json.loads(row.body)["version"]
     root = transaction.root_of(row.account)
     body: dict[str, object] = {
-        "receipt": row.seq, "part": number, "sha256": kept.digest, "version": version,
+        "receipt": row.seq, "part": number, "sha256": payload.digest, "version": version,
     }  # fmt: skip
     entry = transaction.append("release", row.account, body, key=instalment_key(row.seq, number))
     transaction.releases.append(
-        ReleaseRow(row.seq, number, root, version, "", kept.inline, kept.artifact, entry.seq)
+        ReleaseRow(row.seq, number, root, version, "", payload.inline, payload.artifact, entry.seq)
     )
     transaction.runs[row.seq] = secret
     return entry
@@ -255,35 +255,35 @@ def hide_secret(chain: Chain, run: EntryRow, part: int, payload_digest: str, sec
     >>> reveal_secret(chain, run, 2, "00" * 32, row) is None
     True
     """
-    place, nonce = _place(run, part, payload_digest), os.urandom(_NONCE)
-    hidden = _mixed(chain, place, nonce, secret)
-    return RunRow(run.seq, nonce + hidden + _tag(chain, place, nonce + hidden))
+    context, nonce = _place(run, part, payload_digest), os.urandom(_NONCE)
+    hidden = _mixed(chain, context, nonce, secret)
+    return RunRow(run.seq, nonce + hidden + _tag(chain, context, nonce + hidden))
 
 
 def reveal_secret(chain: Chain, run: EntryRow, part: int, payload_digest: str, row: RunRow) -> bytes | None:
     """Decrypt the secret of a run, or return None if it is not the one that this instalment left."""
-    place, kept = _place(run, part, payload_digest), bytes(row.secret)
-    body, tag = kept[:-_TAG], kept[-_TAG:]
-    if len(body) < _NONCE or not hmac.compare_digest(tag, _tag(chain, place, body)):
+    context, ciphertext = _place(run, part, payload_digest), bytes(row.secret)
+    body, tag = ciphertext[:-_TAG], ciphertext[-_TAG:]
+    if len(body) < _NONCE or not hmac.compare_digest(tag, _tag(chain, context, body)):
         return None
-    return _mixed(chain, place, body[:_NONCE], body[_NONCE:])
+    return _mixed(chain, context, body[:_NONCE], body[_NONCE:])
 
 
 def _place(run: EntryRow, part: int, payload_digest: str) -> bytes:
     return run.mac + part.to_bytes(8, "big") + bytes.fromhex(payload_digest)
 
 
-def _mixed(chain: Chain, place: bytes, nonce: bytes, text: bytes) -> bytes:
+def _mixed(chain: Chain, context: bytes, nonce: bytes, text: bytes) -> bytes:
     """Combine bytes with the stream of this place and nonce: hides a secret, and reveals a hidden one."""
     key = chain.derived("run secrets: encryption")
-    stream = hashlib.shake_256(key + place + nonce).digest(len(text))
+    stream = hashlib.shake_256(key + context + nonce).digest(len(text))
     mixed = int.from_bytes(text, "big") ^ int.from_bytes(stream, "big")
     return mixed.to_bytes(len(text), "big")
 
 
-def _tag(chain: Chain, place: bytes, body: bytes) -> bytes:
+def _tag(chain: Chain, context: bytes, body: bytes) -> bytes:
     key = chain.derived("run secrets: authentication")
-    return hashlib.blake2b(place + body, digest_size=_TAG, key=key).digest()
+    return hashlib.blake2b(context + body, digest_size=_TAG, key=key).digest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,13 +399,13 @@ class LedgerRun:
         receipt = self.head.count
         with self._writer.hold(("run", receipt)), self._writer.store.hold_run(receipt):
             number, secret = self._claim()
-            drawn = self._compute(number, secret, compute)
-        if drawn is None:
+            instalment = self._compute(number, secret, compute)
+        if instalment is None:
             raise _refusals.release_failed(
                 f"instalment {number} failed after it was started; it is lost",
                 fix="draw the next instalment, and ask the curator to check the source and the log",
             )
-        return drawn
+        return instalment
 
     def _claim(self) -> tuple[int, bytes]:
         """Take the next instalment, durably, with the secret that the last stored one left."""
@@ -439,9 +439,9 @@ class LedgerRun:
 
     def _progress(self) -> RunProgress:
         with self._writer.reading() as reader:
-            found = run_progress(reader.entry_with_key, self.head.count, self._claimed)
-        self._claimed = found.claimed
-        return found
+            progress = run_progress(reader.entry_with_key, self.head.count, self._claimed)
+        self._claimed = progress.claimed
+        return progress
 
     def _stored(self, number: int) -> tuple[EntryRow, str]:
         """Return the entry that stores an instalment and the digest in it, proven by the chain."""
@@ -462,12 +462,14 @@ class LedgerRun:
     ) -> Instalment | None:
         """Compute and store; None stands for every failure alike, and no trace of the failure is kept."""
         try:
-            drawn, left = compute(number, secret)
-            payload = read_payload(drawn)
-            kept = keep_payload(self._writer.store, payload)
-            hidden = hide_secret(self._writer.chain, self._entry, number, kept.digest, _read_secret(left))
+            answer, secret_left = compute(number, secret)
+            payload = read_payload(answer)
+            storable = keep_payload(self._writer.store, payload)
+            hidden = hide_secret(
+                self._writer.chain, self._entry, number, storable.digest, _read_secret(secret_left)
+            )
             entry = self._writer.run(
-                partial(keep_instalment, head=self.head, number=number, kept=kept, secret=hidden)
+                partial(keep_instalment, head=self.head, number=number, payload=storable, secret=hidden)
             )
             return Instalment(number, payload, self.receipt, Head(entry.seq, entry.mac.hex()))
         except (KeyboardInterrupt, SystemExit, GeneratorExit):  # the caller's, whatever the data is
@@ -493,18 +495,18 @@ class LedgerRun:
         tacit.errors.TacitError: instalment 2 of run 2 has not been drawn yet
         ...
         """
-        wanted, receipt = Integer(1, self.instalments, instead=1).read("number", number), self.head.count
+        position, receipt = Integer(1, self.instalments, instead=1).read("number", number), self.head.count
         with self._writer.reading() as reader:
-            entry = reader.entry_with_key(instalment_key(receipt, wanted))
-            row = reader.release_of_receipt(receipt, wanted)
-            claim = reader.entry_with_key(claim_key(receipt, wanted))
+            entry = reader.entry_with_key(instalment_key(receipt, position))
+            row = reader.release_of_receipt(receipt, position)
+            claim = reader.entry_with_key(claim_key(receipt, position))
         if entry is None and row is None:
-            raise _not_there(receipt, wanted, claimed=claim is not None)
-        entry, _ = self._stored(wanted)
+            raise _not_there(receipt, position, claimed=claim is not None)
+        entry, _ = self._stored(position)
         if row is None or row.seq != entry.seq:
-            raise _refusals.tampered(f"instalment {wanted} of run {receipt} is not the one that was stored")
+            raise _refusals.tampered(f"instalment {position} of run {receipt} is not the one that was stored")
         return Instalment(
-            wanted,
+            position,
             self._log.checked_payload(row),
             self.receipt,
             Head(entry.seq, entry.mac.hex()),

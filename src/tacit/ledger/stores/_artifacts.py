@@ -93,9 +93,9 @@ class ArtifactFiles:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             try:
-                left = memoryview(payload)
-                while left:
-                    left = left[os.write(handle, left) :]
+                remaining = memoryview(payload)
+                while remaining:
+                    remaining = remaining[os.write(handle, remaining) :]
                 os.fsync(handle)
             finally:
                 os.close(handle)

@@ -160,8 +160,8 @@ class LedgerFile:
 def _take_lock(file: int) -> None:
     """Lock a file for this descriptor alone, with the kind of lock that SQLite's locks exclude."""
     if _NATIVE_LOCKS:
-        whole = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-        fcntl.fcntl(file, fcntl.F_OFD_SETLK, whole)
+        request = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, request)
     else:  # pragma: no cover - another kind of lock is the nearest sign
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
@@ -210,11 +210,11 @@ class RunLock:
     def hold(self, receipt: int) -> Iterator[None]:
         """Hold the lock of a run, or refuse after the waiting time."""
         with RunLock.threads.hold((str(self._path), receipt)):
-            held = self._take(receipt)
+            handle = self._take(receipt)
             try:
                 yield
             finally:
-                if held:
+                if handle:
                     with suppress(OSError):
                         fcntl.lockf(self._file, fcntl.LOCK_UN, 1, receipt)
 

@@ -60,9 +60,9 @@ class MemoryStore:
     def begin(self, keys: Sequence[str], guess: Tip | None, attempt: int) -> TransactionStart:  # noqa: ARG002
         """Start from the log's present end."""
         with self._lock:
-            known = {key: self._by_key[key] for key in keys if key in self._by_key}
-            last = self._entries[-1].body if self._entries else ""
-            return TransactionStart(self.tip(), known, self._sealed, last)
+            entries = {key: self._by_key[key] for key in keys if key in self._by_key}
+            body = self._entries[-1].body if self._entries else ""
+            return TransactionStart(self.tip(), entries, self._sealed, body)
 
     def transaction_reader(self) -> MemoryStore:
         """Read inside the transaction."""
@@ -181,9 +181,9 @@ class MemoryStore:
         late = takewhile(lambda number: number > id_, reversed(self._accounts))  # in the order of opening
         return [(number, self._accounts[number].name) for number in late][::-1]
 
-    def openings(self, after: int, last: int) -> list[EntryRow]:
+    def openings(self, after: int, end: int) -> list[EntryRow]:
         """Return the entries after one number, up to another, that opened an account."""
-        return [row for row in self._entries[after:last] if row.kind == "open"]
+        return [row for row in self._entries[after:end] if row.kind == "open"]
 
     def entry(self, number: int) -> EntryRow | None:
         """Find an entry by its number."""
@@ -197,15 +197,15 @@ class MemoryStore:
         """Return the entries that name a plan."""
         return list(self._by_plan.get(plan, ()))
 
-    def entries_between(self, after: int, last: int, account: int, most: int) -> list[EntryRow]:
-        """Return entries after one number up to another, of one account if it is not 0, at most ``most``."""
-        wanted = str(account)
+    def entries_between(self, after: int, end: int, account: int, max_rows: int) -> list[EntryRow]:
+        """Return at most ``max_rows`` entries after a number up to another, of one account if it is not 0."""
+        level = str(account)
         rows = (
             entry
-            for entry in self._entries[after:last]
-            if not account or entry.account == account or wanted in entry.levels.split(",")
+            for entry in self._entries[after:end]
+            if not account or entry.account == account or level in entry.levels.split(",")
         )
-        return list(islice(rows, most))
+        return list(islice(rows, max_rows))
 
     def entries(self) -> Iterator[EntryRow]:
         """Return the whole log in order."""
@@ -231,11 +231,11 @@ class MemoryStore:
         """Return the blocks of an account's partition that were charged; 0 stands for all accounts."""
         return iter([self._blocks[key] for key in sorted(self._blocks) if account in {0, key[0]}])
 
-    def bodies_with(self, account: int, text: str, after: int, last: int) -> Iterator[str]:
+    def bodies_with(self, account: int, text: str, after: int, end: int) -> Iterator[str]:
         """Return the bodies of some entries that charged an account and contain a text."""
-        wanted = str(account)
-        rows = self._entries[after:last]
-        return (row.body for row in rows if wanted in row.levels.split(",") and text in row.body)
+        level = str(account)
+        rows = self._entries[after:end]
+        return (row.body for row in rows if level in row.levels.split(",") and text in row.body)
 
     def runs_with_secrets(self) -> list[int]:
         """Return the numbers of the runs whose secret is stored."""
@@ -245,11 +245,10 @@ class MemoryStore:
         """Find the secret of a run."""
         return self._runs.get(receipt)
 
-    def changed_since(self, account: int, after: int, last: int) -> bool:
+    def changed_since(self, account: int, after: int, end: int) -> bool:
         """Whether an entry after one number, up to another, changed an account."""
         return any(
-            entry.kind not in {"claim", "release"}
-            for entry in self.entries_between(after, last, account, last)
+            entry.kind not in {"claim", "release"} for entry in self.entries_between(after, end, account, end)
         )
 
     def check(self) -> list[str]:

@@ -94,9 +94,9 @@ def _start_witness(store: SqliteStore, writer: Writer, path: Path) -> TacitError
     copy of the file alone, or somebody removed the witness. The record is written into the file itself, so
     that a copy without the write-ahead log holds it too.
     """
-    seen = writer.witness
+    witness = writer.witness
     recorded = store.has_witness()  # before the witness is read: another process may be starting it
-    if seen is not None and recorded and seen.head() is not None:
+    if witness is not None and recorded and witness.head() is not None:
         return None
     if recorded:
         return TacitError(
@@ -106,12 +106,12 @@ def _start_witness(store: SqliteStore, writer: Writer, path: Path) -> TacitError
             "totals are too low; name a new witness only if this is certainly the latest copy",
             fix=Either(Say(f"put {path} back"), Do("give-witness-file", path=str(path)), _refusals.CONTINUE),
         )
-    if seen is None or store.read_only:
+    if witness is None or store.read_only:
         return None
     with store.reading() as reader:
         tip = reader.tip()
     with suppress(OSError):  # not recorded then, so nothing is missed later
-        seen.start(Head(tip.seq, tip.mac.hex()), writer.contains)
+        witness.start(Head(tip.seq, tip.mac.hex()), writer.contains)
         store.record_witness()
     return None
 
@@ -121,20 +121,20 @@ def _open_server(
 ) -> Writer:
     store = PostgresStore(url, wait=wait)
     try:
-        there = create or store.identity() is not None
+        exists = create or store.identity() is not None
     except BaseException:
         store.close()
         raise
-    if not there:
+    if not exists:
         store.close()
         raise TacitError(
             "not-a-ledger",
             f"there is no ledger in {store.name}",
             fix=Do("open-ledger", path=store.name, create=True),
         )
-    named = os.environ.get(KEY_FILE_VARIABLE) if key is None else key
-    if witness is None and named is not None and not isinstance(named, bytes):
-        witness = f"{os.fspath(named)}.witness"
+    key_location = os.environ.get(KEY_FILE_VARIABLE) if key is None else key
+    if witness is None and key_location is not None and not isinstance(key_location, bytes):
+        witness = f"{os.fspath(key_location)}.witness"
     return _join(store, key, None, None if witness is None else Path(witness))
 
 
@@ -149,7 +149,7 @@ def _join(
 def _joined(
     store: Store, key: bytes | Location | None, key_default: Path | None, witness: Path | None
 ) -> Writer:
-    seen: Witness | None = None
+    witness_file: Witness | None = None
     try:
         began = witness is not None and _size(witness) > 0  # read before the store, as in `_open_file`
         identity = store.identity()
@@ -160,14 +160,14 @@ def _joined(
         _require_key(store, identity, chain)
         reads = isinstance(store, ReadOnlySqliteStore)
         if witness is not None and (not reads or _size(witness) > 0):
-            seen = Witness(witness, identity.ledger, write=not reads)
-        writer = Writer(store, chain, identity, seen)
+            witness_file = Witness(witness, identity.ledger, write=not reads)
+        writer = Writer(store, chain, identity, witness_file)
         if writer.refusal is None:
             store.upgrade(partial(accounts_to_seal, chain=chain, name=store.name))
     except BaseException:
         store.close()
-        if seen is not None:
-            seen.close_at_once()
+        if witness_file is not None:
+            witness_file.close_at_once()
         raise
     return writer
 

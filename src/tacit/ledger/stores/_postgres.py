@@ -111,18 +111,18 @@ class PostgresStore:
         try:
             if connection.execute("SELECT to_regclass('ledger_meta')").fetchone() == (None,):
                 return None
-            found = {str(k): str(v) for k, v in connection.execute("SELECT name, value FROM ledger_meta")}
+            meta = {str(k): str(v) for k, v in connection.execute("SELECT name, value FROM ledger_meta")}
         except self._psycopg.Error as error:
             self._fail(error)
-        if not {"ledger", "fingerprint", "version"} <= found.keys():
+        if not {"ledger", "fingerprint", "version"} <= meta.keys():
             raise _refusals.not_a_ledger(
                 self.name,
                 why="it holds tables of another program",
                 fix=Do("open-ledger", path="postgresql://user@host/another"),
             )
-        if int(found["version"]) > VERSION:
-            raise _refusals.newer(self.name, int(found["version"]), VERSION)
-        return LedgerIdentity(found["ledger"], found["fingerprint"])
+        if int(meta["version"]) > VERSION:
+            raise _refusals.newer(self.name, int(meta["version"]), VERSION)
+        return LedgerIdentity(meta["ledger"], meta["fingerprint"])
 
     def create(self, identity: LedgerIdentity) -> LedgerIdentity:
         """Create the tables, unless another process just did; return the identity that holds."""
@@ -130,9 +130,9 @@ class PostgresStore:
         try:
             with connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(%s, 0)", (POSTGRES_LOCK,))
-                found = self.identity()
-                if found is not None:
-                    return found
+                present = self.identity()
+                if present is not None:
+                    return present
                 connection.execute(POSTGRES_SCHEMA)
                 for name, value in (*identity._asdict().items(), ("version", str(VERSION))):
                     connection.execute("INSERT INTO ledger_meta VALUES (%s, %s)", (name, value))
@@ -167,26 +167,26 @@ class PostgresStore:
         if guess is not None and attempt == 0:
             return TransactionStart(guess, {}, None)
         connection = self._connection()
-        known: dict[str, EntryRow] = {}
+        entries: dict[str, EntryRow] = {}
         try:
             if attempt > _PATIENCE:
                 connection.execute("BEGIN")
                 connection.execute(_TAKE_LOCK)
-            last = connection.execute(_END, binary=True).fetchone()
+            end = connection.execute(_END, binary=True).fetchone()
             mark = connection.execute(_SEALED).fetchone()
             if keys:
                 sql = "SELECT * FROM ledger_entries WHERE idem = ANY(%s) AND idem <> ''"
-                for found in connection.execute(sql, (list(keys),), binary=True):
-                    row = EntryRow(*found)  # type: ignore[arg-type]
-                    known[row.key] = row
+                for entry_row in connection.execute(sql, (list(keys),), binary=True):
+                    row = EntryRow(*entry_row)  # type: ignore[arg-type]
+                    entries[row.key] = row
         except self._psycopg.Error as error:
             self.rollback()
             self._fail(error)
         return TransactionStart(
-            Tip(0, START) if last is None else Tip(last[0], last[1]),  # type: ignore[arg-type]
-            known,
+            Tip(0, START) if end is None else Tip(end[0], end[1]),  # type: ignore[arg-type]
+            entries,
             None if mark is None else str(mark[0]),
-            "" if last is None else str(last[2]),
+            "" if end is None else str(end[2]),
         )
 
     def transaction_reader(self) -> SqlReader:
@@ -195,12 +195,12 @@ class PostgresStore:
 
     def commit(self, start: TransactionStart, keys: Sequence[str], changes: StoreChanges) -> bool:
         """Compare, write everything in one round trip, and return when it is durable."""
-        written = {entry.key for entry in changes.entries}  # the unique index compares these
+        new_keys = {entry.key for entry in changes.entries}  # the unique index compares these
         seq, mac = start.tip
         batch = "\x1d".join(
             (
                 f"{seq} {mac.hex()}" if seq else "empty",
-                "\x1e".join(key for key in keys if key not in start.known and key not in written),
+                "\x1e".join(key for key in keys if key not in start.known and key not in new_keys),
                 _table((*entry[:-1], entry.mac.hex()) for entry in changes.entries),
                 _table(changes.accounts),
                 _table((*one[:5], one.payload.hex(), one.artifact, one.seq) for one in changes.releases),
@@ -236,8 +236,8 @@ class PostgresStore:
     def artifact(self, digest: str) -> bytes | None:
         """Return a long payload as it is stored, unchecked, or None if it is lost."""
         with self.reading() as reader:
-            found = next(reader.run("SELECT payload FROM ledger_artifacts WHERE sha256 = ?", (digest,)), None)
-        return None if found is None else bytes(found[0])  # type: ignore[call-overload]
+            row = next(reader.run("SELECT payload FROM ledger_artifacts WHERE sha256 = ?", (digest,)), None)
+        return None if row is None else bytes(row[0])  # type: ignore[call-overload]
 
     @contextmanager
     def hold_run(self, receipt: int) -> Iterator[None]:
@@ -295,8 +295,8 @@ class PostgresStore:
     def sealed(self) -> str | None:
         """Return why the store is sealed, or None."""
         with self.reading() as reader:
-            found = next(reader.run(_SEALED, ()), None)
-        return None if found is None else str(found[0])
+            row = next(reader.run(_SEALED, ()), None)
+        return None if row is None else str(row[0])
 
     def seal(self, why: str) -> None:
         """Mark the store so that nobody writes to it again; best effort, never raises."""

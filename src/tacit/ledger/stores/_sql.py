@@ -242,9 +242,9 @@ class SqlReader:
         rows = self._query("SELECT id, name FROM ledger_accounts WHERE id > ? ORDER BY id", (id_,))
         return [(int(str(number)), str(name)) for number, name in rows]
 
-    def openings(self, after: int, last: int) -> list[EntryRow]:
+    def openings(self, after: int, end: int) -> list[EntryRow]:
         """Return the entries after one number, up to another, that opened an account."""
-        return list(self._entries("WHERE seq > ? AND seq <= ? AND kind = 'open' ORDER BY seq", after, last))
+        return list(self._entries("WHERE seq > ? AND seq <= ? AND kind = 'open' ORDER BY seq", after, end))
 
     def _accounts(self, rest: str, *values: object) -> Iterator[AccountRow]:
         return (AccountRow(*row) for row in self._query(f"{_ACCOUNT} {rest}", values))  # type: ignore[arg-type]
@@ -261,14 +261,14 @@ class SqlReader:
         """Return the entries that name a plan."""
         return list(self._entries("WHERE plan = ? AND plan <> '' ORDER BY seq", plan))
 
-    def entries_between(self, after: int, last: int, account: int, most: int) -> list[EntryRow]:
-        """Return entries after one number up to another, of one account if it is not 0, at most ``most``."""
+    def entries_between(self, after: int, end: int, account: int, max_rows: int) -> list[EntryRow]:
+        """Return at most ``max_rows`` entries after a number up to another, of one account if it is not 0."""
         where = "WHERE seq > ? AND seq <= ?"
-        values: list[object] = [after, last]
+        values: list[object] = [after, end]
         if account:
             where += " AND (account = ? OR ',' || levels || ',' LIKE ?)"
             values += [account, f"%,{account},%"]
-        return list(self._entries(f"{where} ORDER BY seq LIMIT ?", *values, most))
+        return list(self._entries(f"{where} ORDER BY seq LIMIT ?", *values, max_rows))
 
     def entries(self) -> Iterator[EntryRow]:
         """Return the whole log in order."""
@@ -306,7 +306,7 @@ class SqlReader:
     def _blocks(self, rest: str, *values: object) -> Iterator[BlockRow]:
         return (BlockRow(*row) for row in self._query(f"{_BLOCK} {rest}", values))  # type: ignore[arg-type]
 
-    def bodies_with(self, account: int, text: str, after: int, last: int) -> Iterator[str]:
+    def bodies_with(self, account: int, text: str, after: int, end: int) -> Iterator[str]:
         """Return the bodies of some entries that charged an account and contain a text."""
         sql = (
             "SELECT body FROM ledger_entries WHERE seq > ? AND seq <= ? AND ',' || levels || ',' LIKE ? "
@@ -314,7 +314,7 @@ class SqlReader:
         )
         for special in "!%_":
             text = text.replace(special, "!" + special)
-        rows = self._query(sql, (after, last, f"%,{account},%", f"%{text}%"))
+        rows = self._query(sql, (after, end, f"%,{account},%", f"%{text}%"))
         return (str(body) for (body,) in rows)
 
     def runs_with_secrets(self) -> list[int]:
@@ -327,13 +327,13 @@ class SqlReader:
         rows = self._query("SELECT receipt, secret FROM ledger_runs WHERE receipt = ?", (receipt,))
         return next((RunRow(*row) for row in rows), None)  # type: ignore[arg-type]
 
-    def changed_since(self, account: int, after: int, last: int) -> bool:
+    def changed_since(self, account: int, after: int, end: int) -> bool:
         """Whether an entry after one number, up to another, changed an account."""
         sql = (
             "SELECT 1 FROM ledger_entries WHERE seq > ? AND seq <= ? AND kind NOT IN ('claim', 'release') "
             "AND (account = ? OR ',' || levels || ',' LIKE ?) LIMIT 1"
         )
-        return next(self._query(sql, (after, last, account, f"%,{account},%")), None) is not None
+        return next(self._query(sql, (after, end, account, f"%,{account},%")), None) is not None
 
     def check(self) -> list[str]:
         """Return what the store itself finds wrong; a store that can check its pages overrides this."""

@@ -243,22 +243,22 @@ class SqliteStore:
         try:
             if not self._number("SELECT count(*) FROM sqlite_schema WHERE name = 'ledger_meta'"):
                 return None
-            found = dict(self._write.execute("SELECT name, value FROM ledger_meta").fetchall())
+            meta = dict(self._write.execute("SELECT name, value FROM ledger_meta").fetchall())
         except sqlite3.Error as error:
             self._fail(error)
-        if not found:
+        if not meta:
             return None
-        if not {"ledger", "fingerprint"} <= found.keys():
+        if not {"ledger", "fingerprint"} <= meta.keys():
             raise _refusals.damaged(f"{self.name} does not say which ledger it is")
-        return LedgerIdentity(found["ledger"], found["fingerprint"])
+        return LedgerIdentity(meta["ledger"], meta["fingerprint"])
 
     def create(self, identity: LedgerIdentity) -> LedgerIdentity:
         """Create the tables, unless another process just did; return the identity that holds."""
         try:
             self._patiently(self._write, "BEGIN IMMEDIATE")
             try:
-                found = self.identity()
-                if found is None:
+                present = self.identity()
+                if present is None:
                     for statement in _statements(SQLITE_SCHEMA):
                         self._write.execute(statement)
                     facts = identity._asdict().items()
@@ -269,7 +269,7 @@ class SqliteStore:
                 self.rollback()
         except sqlite3.Error as error:
             self._fail(error, writing=True)
-        return found
+        return present
 
     def upgrade(self, check: Callable[[SqlReader], Sequence[AccountRow]]) -> None:
         """Bring an older schema up to date in one transaction, unless another process just did."""
@@ -317,14 +317,14 @@ class SqliteStore:
             if version > VERSION:  # another program has upgraded the file since it was opened
                 self.rollback()
                 raise _refusals.newer(self.name, version, VERSION)
-            known: dict[str, EntryRow] = {}
+            entries: dict[str, EntryRow] = {}
             for key in keys:
                 sql = "SELECT * FROM ledger_entries WHERE idem = ? AND idem <> ''"
-                found = self._write.execute(sql, (key,)).fetchone()
-                if found is not None:
-                    known[key] = EntryRow(*found)
-            tip, last = self.transaction_reader().end()
-            return TransactionStart(tip, known, self.sealed(), last)
+                row = self._write.execute(sql, (key,)).fetchone()
+                if row is not None:
+                    entries[key] = EntryRow(*row)
+            tip, body = self.transaction_reader().end()
+            return TransactionStart(tip, entries, self.sealed(), body)
         except sqlite3.Error as error:
             self.rollback()
             self._fail(error)
@@ -476,8 +476,8 @@ class SqliteReader(SqlReader):
 
     def check(self) -> list[str]:
         """Let SQLite compare every page and every index with its table."""
-        found = [str(line) for (line,) in self._run("PRAGMA integrity_check", ())]
-        return [] if found == ["ok"] else found
+        lines = [str(line) for (line,) in self._run("PRAGMA integrity_check", ())]
+        return [] if lines == ["ok"] else lines
 
 
 def _statements(script: str) -> list[str]:

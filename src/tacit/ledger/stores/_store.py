@@ -132,7 +132,7 @@ class StoreReader(Protocol):
     def names_after(self, id_: int) -> list[tuple[int, str]]:
         """Return number and name of every account that was opened after this one, in order."""
 
-    def openings(self, after: int, last: int) -> list[EntryRow]:
+    def openings(self, after: int, end: int) -> list[EntryRow]:
         """Return the entries after one number, up to another, that opened an account."""
 
     def entry(self, number: int) -> EntryRow | None:
@@ -144,8 +144,8 @@ class StoreReader(Protocol):
     def entries_of_plan(self, plan: str) -> list[EntryRow]:
         """Return the entries that name a plan."""
 
-    def entries_between(self, after: int, last: int, account: int, most: int) -> list[EntryRow]:
-        """Return entries after one number up to another, in order, but no more than ``most``.
+    def entries_between(self, after: int, end: int, account: int, max_rows: int) -> list[EntryRow]:
+        """Return entries after one number up to another, in order, but no more than ``max_rows``.
 
         If ``account`` is not 0, only those that charged or changed that account.
         """
@@ -168,7 +168,7 @@ class StoreReader(Protocol):
     def blocks(self, account: int) -> Iterator[BlockRow]:
         """Return the blocks of an account's partition that were charged; 0 stands for all accounts."""
 
-    def bodies_with(self, account: int, text: str, after: int, last: int) -> Iterator[str]:
+    def bodies_with(self, account: int, text: str, after: int, end: int) -> Iterator[str]:
         """Return the bodies of entries after one number, up to another, that charged an account.
 
         Only those that contain the text.
@@ -180,7 +180,7 @@ class StoreReader(Protocol):
     def run_secret(self, receipt: int) -> RunRow | None:
         """Find the secret of a run."""
 
-    def changed_since(self, account: int, after: int, last: int) -> bool:
+    def changed_since(self, account: int, after: int, end: int) -> bool:
         """Whether an entry after one number, up to another, changed an account: not a claim or a release."""
 
     def check(self) -> list[str]:

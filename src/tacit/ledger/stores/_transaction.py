@@ -91,12 +91,12 @@ class Transaction:
 
     def _require_growth(self, tip: Tip) -> None:
         """Refuse a store that lost an entry which this process has already seen in it."""
-        seen = self._cache.tip
-        if seen.seq == 0:
+        latest = self._cache.tip
+        if latest.seq == 0:
             return
-        row = self._reader.entry(seen.seq) if tip.seq > seen.seq else None
-        if row is None or row.mac != seen.mac:
-            raise _refusals.lacks(seen.seq, "this process has seen")
+        row = self._reader.entry(latest.seq) if tip.seq > latest.seq else None
+        if row is None or row.mac != latest.mac:
+            raise _refusals.lacks(latest.seq, "this process has seen")
 
     def account(self, name: str) -> Account:
         """Return an account by its name, or refuse the name."""
@@ -130,15 +130,15 @@ class Transaction:
         """
         cache = self._cache
         for row in self._reader.openings(cache.compared, self._start):
-            known = str(json.loads(row.body)["name"])
-            cache.opened.add(known)
-            cache.appearances.setdefault(appearance(known), known)
+            existing = str(json.loads(row.body)["name"])
+            cache.opened.add(existing)
+            cache.appearances.setdefault(appearance(existing), existing)
         cache.compared = max(cache.compared, self._start)
         if name in cache.opened:
             raise _refusals.tampered(f"account {name!r}, which the log opened, is missing")
-        wanted = appearance(name)
-        batch = (account.name for account in self.changed.values() if appearance(account.name) == wanted)
-        return cache.appearances.get(wanted) or next(batch, None)
+        look = appearance(name)
+        batch = (account.name for account in self.changed.values() if appearance(account.name) == look)
+        return cache.appearances.get(look) or next(batch, None)
 
     def account_numbered(self, id_: int) -> Account:
         """Return an account by its number."""
@@ -156,8 +156,8 @@ class Transaction:
 
     def accounts(self) -> list[Account]:
         """Return all accounts."""
-        known = [id_ for id_, _ in self._reader.names_after(0)]
-        return [self.account_numbered(id_) for id_ in [*known, *(self.changed.keys() - set(known))]]
+        ids = [id_ for id_, _ in self._reader.names_after(0)]
+        return [self.account_numbered(id_) for id_ in [*ids, *(self.changed.keys() - set(ids))]]
 
     def _checked(self, row: AccountRow) -> Account:
         """Read an account, but only if its seal is right and no later entry has changed it.
@@ -165,8 +165,8 @@ class Transaction:
         Whoever can write to the store, but has no key, can neither make a row of his own nor put an older
         one back: the log shows the entries that came after it.
         """
-        last = self._reader.entry(row.seq)
-        if last is None or sealed_account(self._chain, Tip(row.seq, last.mac), row).seal != row.seal:
+        entry = self._reader.entry(row.seq)
+        if entry is None or sealed_account(self._chain, Tip(row.seq, entry.mac), row).seal != row.seal:
             raise _refusals.tampered(
                 f"the stored total of account {row.name!r} was not written by the ledger"
             )
@@ -201,8 +201,8 @@ class Transaction:
         assert account.totals is not None  # noqa: S101 - the caller has checked
         sums, after = account.totals.empty, max(account.id, account.totals.since)
         if row is not None:
-            last = self._reader.entry(row.seq)
-            if last is None or sealed_block(self._chain, Tip(row.seq, last.mac), row) != row:
+            entry = self._reader.entry(row.seq)
+            if entry is None or sealed_block(self._chain, Tip(row.seq, entry.mac), row) != row:
                 raise _refusals.tampered(
                     f"the stored sums of block {name!r} of account {account.name!r} were not written by the "
                     "ledger"
@@ -239,8 +239,8 @@ class Transaction:
 
     def entry(self, number: int) -> EntryRow | None:
         """Find an entry by its number, in the store or in this batch."""
-        own = self.entries if number > self.tip.seq - len(self.entries) else ()
-        return next((row for row in own if row.seq == number), None) or self._reader.entry(number)
+        recent = self.entries if number > self.tip.seq - len(self.entries) else ()
+        return next((row for row in recent if row.seq == number), None) or self._reader.entry(number)
 
     def require_linked(self, row: EntryRow) -> None:
         """Refuse an entry of the store whose hash is wrong for what it says."""

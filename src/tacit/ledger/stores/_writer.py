@@ -90,7 +90,7 @@ class GroupCommit(Generic[T]):
             raise job.error
         return job.result
 
-    def _lead(self, own: Job[T]) -> None:
+    def _lead(self, first_job: Job[T]) -> None:
         batch: list[Job[T]] = []
         try:
             with self._mutex:
@@ -99,16 +99,16 @@ class GroupCommit(Generic[T]):
             self._run(batch)
         except BaseException as error:
             for job in batch:
-                if job is not own:
+                if job is not first_job:
                     job.error = job.error or (
                         copy(error) if isinstance(error, TacitError) else _interrupted()
                     )
             raise
         finally:
             with self._mutex:
-                self._hand_over(own)
+                self._hand_over(first_job)
             for job in batch:
-                if job is not own:
+                if job is not first_job:
                     job.woken.release()
 
     def _hand_over(self, leader: Job[T]) -> None:
@@ -157,19 +157,19 @@ class Writer:
         """Check in constant time that the store still contains the last entry that the witness has seen."""
         with self.store.reading() as reader:
             tip = reader.tip()
-            last, before = reader.entry(tip.seq), reader.entry(tip.seq - 1)
-            seen = self.witness.head() if self.witness is not None else None
-            there = reader.entry(seen.count) if seen is not None and seen.count else None
-        if last is not None and before is not None and self.chain.link(before.mac, *last[:-1]) != last.mac:
+            entry, before = reader.entry(tip.seq), reader.entry(tip.seq - 1)
+            head = self.witness.head() if self.witness is not None else None
+            witnessed = reader.entry(head.count) if head is not None and head.count else None
+        if entry is not None and before is not None and self.chain.link(before.mac, *entry[:-1]) != entry.mac:
             return _refusals.tampered(f"the last entry of {self.store.name} does not match the keyed chain")
-        if seen is not None and seen.count and (there is None or there.mac.hex() != seen.hash):
+        if head is not None and head.count and (witnessed is None or witnessed.mac.hex() != head.hash):
             return _refusals.rolled_back(
-                f"{self.store.name} ends at entry {tip.seq} and does not contain entry {seen.count}, "
+                f"{self.store.name} ends at entry {tip.seq} and does not contain entry {head.count}, "
                 "which its witness has seen"
             )
         self._cache.tip = tip
         try:
-            self._cache.latest = "" if last is None else latest_time(last.body)
+            self._cache.latest = "" if entry is None else latest_time(entry.body)
         except TacitError as refusal:
             return refusal
         return None
@@ -210,8 +210,8 @@ class Writer:
         """Wait until no other thread of this process draws the same plan for the same dataset."""
         self.ensure_open()
         cache = self._cache
-        known = cache.accounts.get(cache.names.get(account, 0))  # where an account stands never changes
-        return self._locks.hold((self._root_of(account) if known is None else known.root, plan))
+        cached = cache.accounts.get(cache.names.get(account, 0))  # where an account stands never changes
+        return self._locks.hold((self._root_of(account) if cached is None else cached.root, plan))
 
     def _root_of(self, name: str) -> int:
         """Read the number of the dataset's own account, for an account that is not known yet."""
@@ -270,8 +270,9 @@ class Writer:
         if self._sealed is not None:
             raise self._seal_refusal(self._sealed)
         witness = None if any(job.request.continues for job in jobs) else self.witness
-        moved = witness is not None and self._unproven(witness) is not None
-        guess = None if attempt or moved else self._cache.tip  # a witness that moved on says it is outdated
+        is_behind = witness is not None and self._unproven(witness) is not None
+        # a witness that moved on says that the guess is outdated
+        guess = None if attempt or is_behind else self._cache.tip
         start = self.store.begin(keys, guess, attempt)
         self._mark = start.sealed
         if self._mark is not None:
@@ -300,11 +301,11 @@ class Writer:
         has caught up with the log: where it cannot be written, nobody would notice an old copy later. What
         only follows from an earlier charge is not held up.
         """
-        seen = self._unproven(witness)
-        if seen is not None:
-            if not contains(self.store.transaction_reader(), seen):
-                raise _refusals.lacks(seen.count, f"the witness {witness.path} has seen")
-            if seen.count > tip.seq:
+        unproven = self._unproven(witness)
+        if unproven is not None:
+            if not contains(self.store.transaction_reader(), unproven):
+                raise _refusals.lacks(unproven.count, f"the witness {witness.path} has seen")
+            if unproven.count > tip.seq:
                 return False
             witness.prove()
         if charges and witness.count < tip.seq:

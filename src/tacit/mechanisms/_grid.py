@@ -51,20 +51,20 @@ def beyond_stored(x: NDArray[np.float64]) -> NDArray[np.float64]:
     bits = np.ascontiguousarray(x).view(np.int64)
     e = 1075 - (bits >> 52 & 0x7FF)
     digits = bits & _STORED
-    known = (e >= 1) & (e <= 63) & (digits != 0)
-    e = np.where(known, e, 1)
+    certain = (e >= 1) & (e <= 63) & (digits != 0)
+    e = np.where(certain, e, 1)
     m = (digits | _STORED + 1).view(np.uint64)
     mask = (np.left_shift(1, e) - 1).view(np.uint64)  # modulo 2^e; 2^63 wraps around to -2^63, and back
     places = _places(m, mask)
     ten = _TENS[places]
     above = m * ten & mask
     below = mask + _ONE - above
-    known &= (np.minimum(above, below) < ten >> _ONE) & (above != below)
+    certain &= (np.minimum(above, below) < ten >> _ONE) & (above != below)
     distance: NDArray[np.float64] = np.where(above < below, -above.astype(np.float64), below)
     distance /= ten.astype(np.float64)  # exact up to 10^22
     distance *= ((1023 - e) << 52).view(np.float64)  # 2^-e
     distance *= np.copysign(1.0, x)
-    distance[~known] = np.nan
+    distance[~certain] = np.nan
     return distance
 
 
@@ -82,8 +82,8 @@ def _places(m: NDArray[np.uint64], mask: NDArray[np.uint64]) -> NDArray[np.int64
             break
         top += too_few * min(4, _PLACES - tried)
     middle = top - 2
-    near = middle + 1 - 2 * enough(_TENS[middle])  # one place above the middle, or one below
-    return np.asarray(near + ~enough(_TENS[near]))
+    candidate = middle + 1 - 2 * enough(_TENS[middle])  # one place above the middle, or one below
+    return np.asarray(candidate + ~enough(_TENS[candidate]))
 
 
 LONGEST = 2**53  # steps in one noise scale: no draw comes near 64 bits
@@ -111,12 +111,12 @@ def default_grid(sensitivity: Fraction, scale: Fraction) -> tuple[Fraction, int]
     >>> default_grid(Fraction(3, 125), Fraction(1, 5))
     (Fraction(1, 8192000), 196608)
     """
-    wanted = max(1, math.ceil(FINE * sensitivity / scale))
+    refinement = max(1, math.ceil(FINE * sensitivity / scale))
     top, bottom = sensitivity.numerator, sensitivity.denominator
-    if top <= FINE and max(top, wanted) * scale <= LONGEST * sensitivity:
-        doublings = max(0, math.ceil(wanted / top) - 1).bit_length()
+    if top <= FINE and max(top, refinement) * scale <= LONGEST * sensitivity:
+        doublings = max(0, math.ceil(refinement / top) - 1).bit_length()
         return Fraction(1, bottom << doublings), top << doublings
-    steps = 1 << (wanted - 1).bit_length()
+    steps = 1 << (refinement - 1).bit_length()
     return sensitivity / steps, steps
 
 
@@ -125,10 +125,10 @@ def fine_grid(sensitivity: Fraction, size: int, *, scale: Fraction | None = None
 
     Where the noise scale would then have too many steps for 64 bits, rounding may cost up to a quarter.
     """
-    wanted = sensitivity / (FINE * size)
-    if scale is not None and scale > LONGEST * wanted:
-        wanted = scale / LONGEST
-        if 4 * size * wanted > sensitivity:
+    target = sensitivity / (FINE * size)
+    if scale is not None and scale > LONGEST * target:
+        target = scale / LONGEST
+        if 4 * size * target > sensitivity:
             raise bad_parameter(
                 "value",
                 "shorter for such a small epsilon",
@@ -136,7 +136,7 @@ def fine_grid(sensitivity: Fraction, size: int, *, scale: Fraction | None = None
                 why="the noise and the rounding together do not fit into 64 bits",
                 fix=Code("tc.mechanisms.DiscreteLaplace(...) for whole numbers"),
             )
-    down = wanted.denominator.bit_length() - wanted.numerator.bit_length() + 1  # 2^-down <= wanted
+    down = target.denominator.bit_length() - target.numerator.bit_length() + 1  # 2^-down <= target
     return Fraction(1, 1 << down) if down >= 0 else Fraction(1 << -down)
 
 
@@ -177,8 +177,8 @@ def _float_to_steps(x: float, grid: Fraction) -> int:
 
     The quotient is off by less than 2^-51 of itself, and the reading of x by 2^-53.
     """
-    near = grid.numerator / grid.denominator
-    quotient = x / near if near >= _NORMAL else math.inf
+    step = grid.numerator / grid.denominator
+    quotient = x / step if step >= _NORMAL else math.inf
     if -_SETTLED < quotient < _SETTLED:
         base = math.floor(quotient)
         part = quotient - base
@@ -241,10 +241,10 @@ def _move_to_readings(numbers: NDArray[np.float64], steps: NDArray[np.int64], gr
         if not len(far):
             continue
         x = x[far]
-        moved = beyond_stored(x) * float(1 / grid)
-        unknown = np.flatnonzero(np.isnan(moved))
-        moved[unknown] = 0.0
-        here[far] += np.rint(moved).astype(np.int64)
+        shift = beyond_stored(x) * float(1 / grid)
+        unknown = np.flatnonzero(np.isnan(shift))
+        shift[unknown] = 0.0
+        here[far] += np.rint(shift).astype(np.int64)
         here[far[unknown]] = [_floor(exact_float(one), grid) for one in x[unknown].tolist()]
 
 
@@ -255,12 +255,12 @@ def _block_to_steps(x: NDArray[np.float64], grid: Fraction, *, small: bool) -> N
     so that the reading can only change sides where the quotient is a half. On others the quotient is off by
     2^-51 of itself, the reading by 2^-53.
     """
-    near = float(grid)
+    step = float(grid)
     with np.errstate(over="ignore", under="ignore"):
-        quotient = x / near
+        quotient = x / step
         base = np.floor(quotient)
         part = quotient - base
-        if grid != near or math.frexp(near)[0] != 0.5:
+        if grid != step or math.frexp(step)[0] != 0.5:
             size = np.abs(quotient)
             hard = np.flatnonzero((size >= _SETTLED) | (np.abs(part - 0.5) <= size / _SETTLED))
         else:
@@ -285,16 +285,16 @@ def _largest(numbers: NDArray[np.generic]) -> Fraction:
 
 
 @overload
-def add(steps: int, drawn: int) -> int: ...
+def add(steps: int, noise: int) -> int: ...
 @overload
-def add(steps: NDArray[Any], drawn: NDArray[np.int64]) -> Array: ...
-def add(steps: int | NDArray[Any], drawn: int | NDArray[np.int64]) -> Steps:
+def add(steps: NDArray[Any], noise: NDArray[np.int64]) -> Array: ...
+def add(steps: int | NDArray[Any], noise: int | NDArray[np.int64]) -> Steps:
     """Add noise without wrapping around: in 64 bits where all fits, else in Python ints."""
     if isinstance(steps, int):
-        return steps + int(drawn)
-    if steps.dtype == np.int64 and isinstance(drawn, np.ndarray) and fits(steps, drawn):
-        return cast("NDArray[np.int64]", steps + drawn)
-    return cast("NDArray[np.object_]", steps.astype(object) + np.asarray(drawn).astype(object))
+        return steps + int(noise)
+    if steps.dtype == np.int64 and isinstance(noise, np.ndarray) and fits(steps, noise):
+        return cast("NDArray[np.int64]", steps + noise)
+    return cast("NDArray[np.object_]", steps.astype(object) + np.asarray(noise).astype(object))
 
 
 def fits(*arrays: NDArray[Any]) -> bool:

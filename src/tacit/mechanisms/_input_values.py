@@ -52,8 +52,8 @@ def exact(name: str, value: Number, *, zero: bool = False, negative: bool = Fals
     >>> exact("sensitivity", 0.1), exact("sensitivity", 2.0**65) == 2**65
     (Fraction(1, 10), True)
     """
-    read = rational(name, value, zero=zero, negative=negative)
-    return Fraction(exact_float(value)) if isinstance(value, float) else read
+    fraction = rational(name, value, zero=zero, negative=negative)
+    return Fraction(exact_float(value)) if isinstance(value, float) else fraction
 
 
 def exact_float(x: float) -> int | Fraction:
@@ -156,7 +156,7 @@ def _array(value: object) -> NDArray[Any]:
 
 
 def _read(
-    flat: list[Any], shape: tuple[int, ...], kinds: set[type], read: Callable[[object], Any]
+    flat: list[Any], shape: tuple[int, ...], kinds: set[type], read_entry: Callable[[object], Any]
 ) -> NDArray[Any]:
     """Read entries into an array: of 64-bit integers or floats where that changes none of them.
 
@@ -164,9 +164,9 @@ def _read(
     an integer from 2^53 on does not become a float below it.
     """
     if kinds <= _WHOLE_TYPES:
-        whole = packed(flat, np.int64)
-        return _objects([int(one) for one in flat], shape) if whole is None else whole.reshape(shape)
-    if kinds <= _REAL_TYPES and read is _one_number:
+        integers = packed(flat, np.int64)
+        return _objects([int(one) for one in flat], shape) if integers is None else integers.reshape(shape)
+    if kinds <= _REAL_TYPES and read_entry is _one_number:
         floats = packed(flat, np.float64)
         if floats is not None:
             low, high = floats.min(), floats.max()  # NaN, if there is one
@@ -174,7 +174,7 @@ def _read(
                 kinds.isdisjoint(_WHOLE_TYPES) and -math.inf < low <= high < math.inf
             ):
                 return floats.reshape(shape)
-    return _objects([read(one) for one in flat], shape)
+    return _objects([read_entry(one) for one in flat], shape)
 
 
 def types_of(flat: Sequence[Any]) -> set[type]:
@@ -235,44 +235,44 @@ def _objects(numbers: list[Any], shape: tuple[int, ...]) -> NDArray[np.object_]:
     return flat.reshape(shape)
 
 
-def _one_number(one: Any) -> int | Fraction:
+def _one_number(number: Any) -> int | Fraction:
     """Read one finite number."""
-    match one:
+    match number:
         case bool() | np.bool_() | np.timedelta64():
             raise _not_numbers()
-        case np.floating() if one.dtype.itemsize > 8:  # doubles would round it before the noise
+        case np.floating() if number.dtype.itemsize > 8:  # doubles would round it before the noise
             raise _not_numbers()
         case int() | np.integer():
-            return int(one)
+            return int(number)
         case Fraction():
-            return one
-        case float() | np.floating() if math.isfinite(one):
-            return exact_float(float(one))
-        case Decimal() if one.is_finite():
-            return _decimal(one)
-        case np.ndarray() if one.ndim == 0:
-            return _one_number(_array(one).item())
+            return number
+        case float() | np.floating() if math.isfinite(number):
+            return exact_float(float(number))
+        case Decimal() if number.is_finite():
+            return _decimal(number)
+        case np.ndarray() if number.ndim == 0:
+            return _one_number(_array(number).item())
         case _:
             raise _not_numbers()
 
 
-def _decimal(one: Decimal) -> int | Fraction:
+def _decimal(decimal: Decimal) -> int | Fraction:
     """Read a Decimal; beyond 1200 places it is zero, or 10^1200: no grid and no float is finer or larger.
 
     Every Decimal has a meaning: refusing small or large ones would separate them from their neighbours.
     """
-    if one.is_zero() or one.adjusted() < -_FAR:
+    if decimal.is_zero() or decimal.adjusted() < -_FAR:
         return 0
-    if one.adjusted() > _FAR:
-        return _FARTHEST if one > 0 else -_FARTHEST
-    return Fraction(one)
+    if decimal.adjusted() > _FAR:
+        return _FARTHEST if decimal > 0 else -_FARTHEST
+    return Fraction(decimal)
 
 
-def _one_integer(one: object) -> int:
-    if isinstance(one, int | np.integer) and not isinstance(one, bool | np.timedelta64):
-        return int(one)
-    if isinstance(one, np.ndarray) and one.ndim == 0:
-        return _one_integer(one.item())
+def _one_integer(number: object) -> int:
+    if isinstance(number, int | np.integer) and not isinstance(number, bool | np.timedelta64):
+        return int(number)
+    if isinstance(number, np.ndarray) and number.ndim == 0:
+        return _one_integer(number.item())
     raise _not_whole()
 
 

@@ -93,12 +93,12 @@ class Mechanism(ABC):
                 cls.__name__,
                 fix=Code("tc.mechanisms.Laplace"),
             )
-        named = inspect.signature(error_of).parameters
-        of = {name: parameters.pop(name) for name in list(parameters) if name in named}
+        arguments = inspect.signature(error_of).parameters
+        of = {name: parameters.pop(name) for name in list(parameters) if name in arguments}
 
         def error_at(epsilon: float) -> float:
-            made: Any = cls(epsilon=epsilon, **parameters)  # type: ignore[call-arg]
-            return float(made.error(confidence, **of))
+            mechanism: Any = cls(epsilon=epsilon, **parameters)  # type: ignore[call-arg]
+            return float(mechanism.error(confidence, **of))
 
         return _smallest(error_at, float(rational("error", error)))
 
@@ -106,19 +106,17 @@ class Mechanism(ABC):
         return f"<pre>{escape(repr(self))}</pre>"
 
 
-def _smallest(error_at: Callable[[float], float], wanted: float) -> float:
+def _smallest(error_at: Callable[[float], float], error: float) -> float:
     """Return the smallest epsilon with ``error_at(epsilon) <= wanted``; more epsilon means less error."""
     high = 1.0
-    while error_at(high) > wanted:
+    while error_at(high) > error:
         high *= 4
         if high > 1e6:
-            raise bad_parameter(
-                "error", "reachable with an epsilon below a million", wanted, fix=Set(error=1)
-            )
+            raise bad_parameter("error", "reachable with an epsilon below a million", error, fix=Set(error=1))
     low = high / 4
-    while low > 1e-12 and error_at(low) <= wanted:
+    while low > 1e-12 and error_at(low) <= error:
         high, low = low, low / 4
-    return first_number(lambda epsilon: error_at(epsilon) <= wanted, low, high, ratio=1 + 1e-6)
+    return first_number(lambda epsilon: error_at(epsilon) <= error, low, high, ratio=1 + 1e-6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,23 +166,23 @@ def confidence_level(confidence: Number) -> Fraction:
     return RealNumber(above=0, below=1, instead=0.95).read("confidence", confidence)
 
 
-def check_delta(given: str, delta: Number | None) -> None:
+def check_delta(promise: str, delta: Number | None) -> None:
     """Refuse a delta without an epsilon, an epsilon without a delta, and a delta outside (0, 1)."""
-    if given == "epsilon":
+    if promise == "epsilon":
         needed: Needed[Number] = Needed(1e-6, "together with epsilon")
         Delta(zero=False).read("delta", needed.read("delta", delta))
     else:
         Omitted("without epsilon").read("delta", delta)
 
 
-def exactly_one(**given: object) -> str:
+def exactly_one(**values: object) -> str:
     """Return the name of the one parameter that is not None; refuse none or several."""
-    first = next(iter(given))
+    example = next(iter(values))
     return parameters.exactly_one(
         "the mechanism",
         why="they have no default, and two of them could contradict each other",
-        fix=Set(**{first: 1 if "sensitivity" in first else 0.5}),
-        **given,
+        fix=Set(**{example: 1 if "sensitivity" in example else 0.5}),
+        **values,
     )
 
 
@@ -255,10 +253,10 @@ def half_width_of_sum(
         return each
     log = math.log(2 / float(1 - confidence))
     if isinstance(law, GaussianLaw):
-        together = float(law.sigma) * math.sqrt(2 * k * log)
+        bound = float(law.sigma) * math.sqrt(2 * k * log)
     else:
-        together = float(law.scale) * math.sqrt(8 * log) * max(math.sqrt(k), math.sqrt(log))
-    return min(each, math.ceil(together))
+        bound = float(law.scale) * math.sqrt(8 * log) * max(math.sqrt(k), math.sqrt(log))
+    return min(each, math.ceil(bound))
 
 
 #: Digits and sign of a number up to 10^47; sums of private numbers stay far below.

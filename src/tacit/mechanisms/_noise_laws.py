@@ -117,20 +117,20 @@ class TruncatedLaplaceLaw:
         A short reach is drawn uniformly and kept with chance exp(-|k| / scale), at least 1/e; a long one is
         drawn from the whole law, of which more than half lies within. Nothing depends on private numbers.
         """
-        drawn = np.empty(shape, dtype=np.int64)
-        flat = drawn.reshape(-1)
+        draws = np.empty(shape, dtype=np.int64)
+        flat = draws.reshape(-1)
         missing = np.arange(flat.size)
         while missing.size:
             if self.reach < self.scale:
                 tried = noise.uniform_below(2 * self.reach + 1, missing.size) - self.reach
                 coins = [abs(int(k)) / self.scale for k in tried]
-                kept = np.asarray(noise.bernoulli_exp(coins, missing.size))
+                accepted = np.asarray(noise.bernoulli_exp(coins, missing.size))
             else:
                 tried = noise.discrete_laplace(self.scale, missing.size)
-                kept = np.abs(tried) <= self.reach
+                accepted = np.abs(tried) <= self.reach
             flat[missing] = tried
-            missing = missing[~kept]
-        return drawn
+            missing = missing[~accepted]
+        return draws
 
     def exceedances(self, count: int, least: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Draw `count` numbers exactly; return positions and values of those from `least` >= 1 on."""
@@ -215,13 +215,13 @@ class GaussianLaw:
             return sigma * math.sqrt(2 * math.pi)
         return 1 + 2 * self._upper(1)
 
-    def _upper(self, first: int) -> float:
+    def _upper(self, start: int) -> float:
         """Return the sum over k >= first >= 1."""
         sigma = float(self.sigma)
         if sigma <= _SUM_UP_TO:
-            k = np.arange(first, first + int(40 * sigma) + 40, dtype=np.float64)
+            k = np.arange(start, start + int(40 * sigma) + 40, dtype=np.float64)
             return float(np.exp(-(k**2) / (2 * sigma**2)).sum())  # all positive: within a part in 10^14
-        x = first / sigma
+        x = start / sigma
         integral = sigma * math.sqrt(math.pi / 2) * math.erfc(x / math.sqrt(2))
         first_term = math.exp(-(x**2) / 2)  # Euler-Maclaurin with f' and f''' at the lower end
         return integral + first_term * (0.5 + x / (12 * sigma) + (3 * x - x**3) / (720 * sigma**3))

@@ -47,8 +47,8 @@ def cost_is_too_small(law: Mapping[str, Any], adjacency: Adjacency) -> bool:
     stated = Cost.from_json(law["cost"])
     if "noise" in law:
         return law["noise"]["cost"] != law["cost"] or cost_is_too_small(law["noise"], adjacency)
-    found = _costs(law, adjacency)
-    return bool(found) and not any(_covers(stated, one) for one in found)
+    costs = _costs(law, adjacency)
+    return bool(costs) and not any(_covers(stated, one) for one in costs)
 
 
 def _costs(law: Mapping[str, Any], adjacency: Adjacency) -> list[Cost]:
@@ -64,8 +64,8 @@ def _costs(law: Mapping[str, Any], adjacency: Adjacency) -> list[Cost]:
         case "residual-noise" if law["sets"] <= LISTED_SIGMAS:
             raise ValueError("so few sets are listed one by one")
         case "discrete-laplace":
-            scale, moved = read_fraction(law["scale"]), law["sensitivity"]
-            return [DiscreteLaplace(scale=scale, sensitivity=moved, adjacency=adjacency).cost]
+            scale, sensitivity = read_fraction(law["scale"]), law["sensitivity"]
+            return [DiscreteLaplace(scale=scale, sensitivity=sensitivity, adjacency=adjacency).cost]
         case "discrete-gaussian":
             sigma, squared = read_fraction(law["sigma"]), read_fraction(law["sensitivity_squared"])
             many = Cost.zcdp(squared / (2 * sigma**2), adjacency=adjacency)
@@ -75,12 +75,12 @@ def _costs(law: Mapping[str, Any], adjacency: Adjacency) -> list[Cost]:
     return []
 
 
-def _covers(stated: Cost, found: Cost) -> bool:
+def _covers(stated: Cost, cost: Cost) -> bool:
     """Whether a stated cost is the one that was found, or takes at least as much from every budget."""
-    if stated == found:
+    if stated == cost:
         return True
-    ours, theirs = stated.spend, found.spend
-    if stated.adjacency != found.adjacency or ours.delta < theirs.delta:
+    ours, theirs = stated.spend, cost.spend
+    if stated.adjacency != cost.adjacency or ours.delta < theirs.delta:
         return False
     pairs = ((ours.epsilon, theirs.epsilon), (ours.rho, theirs.rho))
     return all(a is None or (b is not None and a >= b * _ROUNDED) for a, b in pairs)

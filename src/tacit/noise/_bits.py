@@ -64,10 +64,10 @@ class _Stream(threading.local):
             cipher = self.cipher if self.cipher is not None and self.left > 0 else self.rekey()
             step = min(self.left, size - done)
             try:
-                written = cipher.update_into(_ZEROS[:step], view[done : done + step])
+                count = cipher.update_into(_ZEROS[:step], view[done : done + step])
             except Exception as error:
                 raise _failed() from error
-            if written != step:
+            if count != step:
                 raise _failed()
             self.left -= step
             done += step

@@ -101,11 +101,11 @@ class Strips:
         accepted = np.zeros(slow.size, np.bool_)
         accepted[body] = self._accept(out, slow[body], box[body], above[body])
         for i in np.flatnonzero(~body & (box < self.edges.size - 1)):
-            drawn = self._tail(int(box[i]) - self.base.size, int(above[i]))
-            if drawn is not None:
-                if not -(2**63) <= drawn < 2**63:
+            number = self._tail(int(box[i]) - self.base.size, int(above[i]))
+            if number is not None:
+                if not -(2**63) <= number < 2**63:
                     raise does_not_fit(name)
-                out[slow[i]], accepted[i] = drawn, True
+                out[slow[i]], accepted[i] = number, True
         return slow[~accepted]
 
     def _accept(
@@ -120,8 +120,8 @@ class Strips:
         margin = height * _SLACK + 2.0**-46
         accepted = gap > margin
         for i in np.flatnonzero(np.abs(gap) <= margin):
-            place = Place(int(inner[i]) + int(low[i]), int(f[i]) if self.real else None, 53)
-            energy = _Energy(self.rate, self.power, place)
+            point = Place(int(inner[i]) + int(low[i]), int(f[i]) if self.real else None, 53)
+            energy = _Energy(self.rate, self.power, point)
             excess = _Excess(self.per_weight * self.width, energy, int(cells[i]))
             accepted[i] = below(int(above[i]), _FINE, excess)
         out[slow] = self.base[h] ^ low
@@ -157,8 +157,8 @@ class Strips:
         a = self.reach + (0 if self.real else side)
         step = self.rate * (a + 1) ** self.power - self.rate * a**self.power
         x = a + geometric_one(1 / step)
-        place = Place(x, _bits.word() if self.real else None, 64)
-        energy = _Energy(self.rate, self.power, place, (x - a) * step)
+        point = Place(x, _bits.word() if self.real else None, 64)
+        energy = _Energy(self.rate, self.power, point, (x - a) * step)
         if not below(above, _FINE, _TailHeight(self.per_weight, energy, step)):
             return None
         if self.real:
@@ -177,8 +177,8 @@ class _Energy:
 
     def __call__(self, bits: int) -> tuple[Fraction, Fraction]:
         low, high = self.x.ends(bits)
-        least = self.rate * low**self.power - self.less
-        return least, least if high == low else self.rate * high**self.power - self.less
+        low_energy = self.rate * low**self.power - self.less
+        return low_energy, low_energy if high == low else self.rate * high**self.power - self.less
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,9 +211,9 @@ class _TailHeight:
         work = bits + 64 + 2 * small + large
         low, high = exp_minus_between(self.energy(work), work)
         low_g, high_g = exp_minus(self.step, work)
-        one = 1 << work
+        unit = 1 << work
         n, d = self.factor.numerator, self.factor.denominator
-        return (low * n << bits) // (d * (one - low_g)), (high * n << bits) // (d * (one - high_g)) + 1
+        return (low * n << bits) // (d * (unit - low_g)), (high * n << bits) // (d * (unit - high_g)) + 1
 
 
 @lru_cache(maxsize=16)
@@ -228,9 +228,9 @@ def strips(n: int, d: int, power: int, *, signed: bool, real: bool = False) -> S
     spread = 1 / _near(rate) if power == 1 else math.sqrt(0.5 / _near(rate))
     width = 1 << max(0, math.frexp(spread)[1] - 7)
     count = min(int((12 if power == 1 else 7) * spread), 2**62 - 1) // width + 1
-    first = np.arange(count, dtype=np.int64) * width
-    base = np.concatenate((first, ~first)) if signed else first
-    inner = np.concatenate((first, first + later)) if signed else first
+    starts = np.arange(count, dtype=np.int64) * width
+    base = np.concatenate((starts, ~starts)) if signed else starts
+    inner = np.concatenate((starts, starts + later)) if signed else starts
     top = width * _floats.exp_minus(_energy(rate, power, inner))
     bottom = width * _floats.exp_minus(_energy(rate, power, inner + (width - later)))
     tails = np.array([_tail_bound(rate, power, count * width + later * side) for side in range(1 + signed)])
@@ -257,8 +257,8 @@ def _near(rate: Fraction) -> float:
 
 
 def _energy(rate: Fraction, power: int, x: NDArray[np.int64]) -> NDArray[np.float64]:
-    near = x.astype(np.float64)
-    return near * _near(rate) * (near if power == 2 else 1.0)
+    floats = x.astype(np.float64)
+    return floats * _near(rate) * (floats if power == 2 else 1.0)
 
 
 def _tail_bound(rate: Fraction, power: int, a: int) -> float:

@@ -87,8 +87,8 @@ def bernoulli_exp(x: NumberOrArray, size: DrawShape = None) -> bool | NDArray[np
 
 def exp_coin(uniform: int, n: int, d: int) -> bool:
     """Turn a uniform word into True with probability exp(-n/d)."""
-    near = n / d if n < _floats.FAR * d else float(_floats.FAR)  # rounded once
-    return one_coin(uniform, _floats.exp_minus_one(near), lambda bits: exp_minus(Fraction(n, d), bits))
+    rate = n / d if n < _floats.FAR * d else float(_floats.FAR)  # rounded once
+    return one_coin(uniform, _floats.exp_minus_one(rate), lambda bits: exp_minus(Fraction(n, d), bits))
 
 
 def exp_coins(x: NDArray[np.float64], exact: Callable[[int], Fraction]) -> NDArray[np.bool_]:
@@ -99,23 +99,23 @@ def exp_coins(x: NDArray[np.float64], exact: Callable[[int], Fraction]) -> NDArr
     return each_coin(_floats.exp_minus(x), lambda i: lambda bits: exp_minus(exact(i), bits))
 
 
-def one_coin(uniform: int, near: float, bound: Callable[[int], IntegerInterval]) -> bool:
+def one_coin(uniform: int, chance: float, bound: Callable[[int], IntegerInterval]) -> bool:
     """Compare a uniform word, extended as needed, with a chance: in doubles, or exactly by `bound`."""
-    gap = uniform * 2.0**-64 - near
+    gap = uniform * 2.0**-64 - chance
     if gap < -_MARGIN:
         return True
     return gap <= _MARGIN and below(uniform, 64, bound)
 
 
 def each_coin(
-    near: NDArray[np.float64], bound: Callable[[int], Callable[[int], IntegerInterval]]
+    chances: NDArray[np.float64], bound: Callable[[int], Callable[[int], IntegerInterval]]
 ) -> NDArray[np.bool_]:
     """Compare one uniform number per element with its chance: in doubles if they can decide, else exactly."""
-    words = np.empty(near.size, np.uint64)
+    words = np.empty(chances.size, np.uint64)
     _bits.fill(words)
     words >>= np.uint64(11)
     gap = words * 2.0**-53
-    gap -= near
+    gap -= chances
     coins = gap < 0
     for i in np.flatnonzero(np.abs(gap) <= _MARGIN):
         coins[i] = below(int(words[i]), 53, bound(int(i)))
@@ -125,13 +125,13 @@ def each_coin(
 def alike_coins(bound: Callable[[int], IntegerInterval], count: int) -> NDArray[np.bool_]:
     """Compare 16 bits with the common chance; if they do not decide, 64 more; then exact arithmetic."""
     low, high = bound(16)
-    first = np.empty(count, np.uint16)
-    _bits.fill(first)
-    coins = first < low
-    unsure = np.flatnonzero(~coins & (first < high))
+    words = np.empty(count, np.uint16)
+    _bits.fill(words)
+    coins = words < low
+    unsure = np.flatnonzero(~coins & (words < high))
     if unsure.size:
         more = np.empty(unsure.size, np.uint64)
         _bits.fill(more)
         for where, digits in zip(unsure, more, strict=True):
-            coins[where] = below((int(first[where]) << 64) | int(digits), 80, bound)
+            coins[where] = below((int(words[where]) << 64) | int(digits), 80, bound)
     return coins

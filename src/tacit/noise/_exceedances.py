@@ -116,8 +116,8 @@ def gaussian_exceedances(sigma: Number, count: int, least: int) -> Exceedances:
         return _by_all(exact, draws, level)
     positions = successes(rate, draws)
     above = geometric(variance / level, positions.size)
-    kept = np.asarray(bernoulli_exp([Fraction(int(e) ** 2) / (2 * variance) for e in above], above.size))
-    return positions[kept], level + above[kept]
+    accepted = np.asarray(bernoulli_exp([Fraction(int(e) ** 2) / (2 * variance) for e in above], above.size))
+    return positions[accepted], level + above[accepted]
 
 
 def successes(rate: Callable[[int], IntegerInterval], count: int) -> NDArray[np.int64]:
@@ -127,9 +127,9 @@ def successes(rate: Callable[[int], IntegerInterval], count: int) -> NDArray[np.
     coin, so one coin decides that, and the digits below need one coin each.
     """
     digits = count.bit_length()
-    low, high, places, most = _words(rate, digits)
-    words = np.empty((min((most * count * 9 >> 67) + 16, _BLOCK), digits + 1), np.uint64)
-    found, at = [], -1
+    low, high, places, longest = _words(rate, digits)
+    words = np.empty((min((longest * count * 9 >> 67) + 16, _BLOCK), digits + 1), np.uint64)
+    hits, at = [], -1
     while True:
         _bits.fill(words)
         coins = words < low
@@ -139,9 +139,9 @@ def successes(rate: Callable[[int], IntegerInterval], count: int) -> NDArray[np.
         gaps = coins[: beyond[0] if beyond.size else len(coins), :digits] @ places
         positions = at + np.cumsum(gaps + 1)
         inside = positions < count
-        found.append(positions[inside])
+        hits.append(positions[inside])
         if beyond.size or not inside.all():
-            return np.concatenate(found)
+            return np.concatenate(hits)
         at = int(positions[-1])
 
 
@@ -164,15 +164,15 @@ def _at_the_edge(word: int, rate: Callable[[int], IntegerInterval], digits: int,
 def _chances(rate: Callable[[int], IntegerInterval], digits: int, bits: int) -> list[IntegerInterval]:
     """Return the intervals of the chances of all digits of a gap, and of a gap beyond them."""
     work = bits + 2 * digits + 16
-    one = 1 << work
-    least, most = rate(work)
-    low, high = max(one - most, 0), one - least  # of u^(2^i), squared from digit to digit
-    found = []
+    unit = 1 << work
+    lower, upper = rate(work)
+    low, high = max(unit - upper, 0), unit - lower  # of u^(2^i), squared from digit to digit
+    chances = []
     for _ in range(digits):
-        found.append(((low << bits) // (one + low), (high << bits) // (one + high) + 1))
+        chances.append(((low << bits) // (unit + low), (high << bits) // (unit + high) + 1))
         low, high = (low * low) >> work, ((high * high) >> work) + 1
-    found.append((low >> (work - bits), (high >> (work - bits)) + 1))
-    return found
+    chances.append((low >> (work - bits), (high >> (work - bits)) + 1))
+    return chances
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,12 +188,12 @@ class _LaplaceRate:
 
     def __call__(self, bits: int) -> IntegerInterval:
         work = bits + self.scale.numerator.bit_length() + 16
-        one = 1 << work
+        unit = 1 << work
         low, high = exp_minus(self.level / self.scale, work)
         low_a, high_a = exp_minus(1 / self.scale, work)
         low_cut, high_cut = (0, 0) if self.reach is None else exp_minus((self.reach + 1) / self.scale, work)
-        least = (max(low - high_cut, 0) << bits) // (one + high_a - 2 * low_cut)
-        return least, ((high - low_cut) << bits) // (one + low_a - 2 * high_cut) + 1
+        lower = (max(low - high_cut, 0) << bits) // (unit + high_a - 2 * low_cut)
+        return lower, ((high - low_cut) << bits) // (unit + low_a - 2 * high_cut) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,29 +210,29 @@ class _GaussianRate:
     def __call__(self, bits: int) -> IntegerInterval:
         variance = self.sigma * self.sigma
         work = bits + 3 * self.sigma.numerator.bit_length() + 16
-        one = 1 << work
+        unit = 1 << work
         low, high = exp_minus(self.level * self.level / (2 * variance), work)
         low_step, high_step = exp_minus(self.level / variance, work)
         low_mass, high_mass = gaussian_mass(self.sigma, work)
-        least = (low << (work + bits)) // (high_mass * (one - low_step))
-        return least, (high << (work + bits)) // (low_mass * (one - high_step)) + 1
+        lower = (low << (work + bits)) // (high_mass * (unit - low_step))
+        return lower, (high << (work + bits)) // (low_mass * (unit - high_step)) + 1
 
 
 def _by_all(sigma: Fraction, count: int, level: int) -> Exceedances:
     """Draw all numbers: where many of them reach the level."""
     positions, numbers = [], []
     for start in range(0, count, _WHOLE_BLOCK):
-        drawn = discrete_gaussian(sigma, min(_WHOLE_BLOCK, count - start))
-        kept = np.flatnonzero(drawn >= level)
-        positions.append(start + kept)
-        numbers.append(drawn[kept])
+        draws = discrete_gaussian(sigma, min(_WHOLE_BLOCK, count - start))
+        reached = np.flatnonzero(draws >= level)
+        positions.append(start + reached)
+        numbers.append(draws[reached])
     return (np.concatenate(positions), np.concatenate(numbers)) if positions else _nothing()
 
 
-def _read(name: str, width: Number, count: int, least: int) -> tuple[Fraction, int, int]:
+def _read(name: str, width: Number, count: int, threshold: int) -> tuple[Fraction, int, int]:
     exact = read_single(name, width, example=2)
     draws = Integer(0, _MOST, instead=1000).read("count", count)
-    level = whole("least", least, zero=False)
+    level = whole("least", threshold, zero=False)
     if level > _HIGHEST:
         raise does_not_fit("an exceedance")
     return exact, draws, level

@@ -44,8 +44,8 @@ def exp_minus(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     scaled = np.minimum(x, FAR)
     scaled *= _PARTS
-    whole = np.floor(scaled)
-    r = np.subtract(whole, scaled, out=scaled)
+    integer = np.floor(scaled)
+    r = np.subtract(integer, scaled, out=scaled)
     r /= _PARTS
     total = np.full_like(r, _EXP[0])
     for coefficient in _EXP[1:]:
@@ -53,19 +53,19 @@ def exp_minus(x: NDArray[np.float64]) -> NDArray[np.float64]:
         total += coefficient
     total *= r
     total += 1.0
-    total *= _exp_table()[whole.astype(np.int16)]
+    total *= _exp_table()[integer.astype(np.int16)]
     return total
 
 
 def exp_minus_one(x: float) -> float:
     """Approximate ``exp(-x)`` for one ``x >= 0``: the same steps and bound as `exp_minus`."""
     scaled = min(x, FAR) * _PARTS
-    whole = int(scaled)
-    r = (whole - scaled) / _PARTS
+    integer = int(scaled)
+    r = (integer - scaled) / _PARTS
     total = _EXP[0]
     for coefficient in _EXP[1:]:
         total = total * r + coefficient
-    return (total * r + 1.0) * _exp_list()[whole]
+    return (total * r + 1.0) * _exp_list()[integer]
 
 
 @cache
@@ -122,10 +122,10 @@ def minus_log_uniform(u: NDArray[np.uint64]) -> NDArray[np.float64]:
     v += 0.5
     v *= 2.0**-64
     total = -log(v)
-    near = np.flatnonzero(u > np.uint64(2**64 - 2**58))
-    if near.size:
-        rest = (~u[near]).astype(np.float64)
+    close = np.flatnonzero(u > np.uint64(2**64 - 2**58))
+    if close.size:
+        rest = (~u[close]).astype(np.float64)
         rest += 0.5
         rest *= 2.0**-64
-        total[near] = -_log_near_one(-rest)
+        total[close] = -_log_near_one(-rest)
     return total

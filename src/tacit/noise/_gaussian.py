@@ -56,16 +56,16 @@ def _many(sigmas: ExactArray) -> NDArray[np.int64]:
     out = np.empty(sigmas.near.size, np.int64)
     huge = sigmas.near > 2.0**56  # their proposals may need more than 64 bits, though their results rarely do
     for i in np.flatnonzero(huge):
-        drawn = _one(sigmas.exact(int(i)))
-        if not -(2**63) <= drawn < 2**63:
+        draw = _one(sigmas.exact(int(i)))
+        if not -(2**63) <= draw < 2**63:
             raise does_not_fit("discrete Gaussian noise")
-        out[i] = drawn
-    left = np.flatnonzero(~huge)
-    while left.size:
-        own = sigmas.at(left)
-        y, accepted = _propose(own)
-        out[left[accepted]] = y[accepted]
-        left = left[~accepted]
+        out[i] = draw
+    pending = np.flatnonzero(~huge)
+    while pending.size:
+        scales = sigmas.at(pending)
+        y, accepted = _propose(scales)
+        out[pending[accepted]] = y[accepted]
+        pending = pending[~accepted]
     return out
 
 
@@ -135,13 +135,13 @@ def _one_rounded(sigma: Fraction) -> int:
     """
     s = _shift(sigma, 3)
     spread = sigma * 2**s
-    near, t = float(spread), spread.numerator // spread.denominator + 1
-    scale, shift = Fraction(t), near / t * near
+    deviation, t = float(spread), spread.numerator // spread.denominator + 1
+    scale, shift = Fraction(t), deviation / t * deviation
     while True:
         j = _geometric.geometric_one(scale)
         coin, digits, sign = _bits.words(3)
         f = digits * 2.0**-64
-        z = (j + f - shift) / near
+        z = (j + f - shift) / deviation
         chance = _floats.exp_minus_one(0.5 * z * z + f / t)
         if one_coin(coin, chance, _coin(spread, t, Place(j, digits, 64))):
             floor = ~j if sign >> 63 else j
@@ -165,18 +165,18 @@ def _coin(spread: Fraction, t: int, y: Place) -> Callable[[int], IntegerInterval
 def _many_rounded(sigmas: ExactArray) -> NDArray[np.int64]:
     """Draw as `_one` does, for all elements at once; the shift makes every deviation at least 2."""
     out = np.empty(sigmas.near.size, np.int64)
-    wide = sigmas.near > 2.0**54  # proposals and shifts may need more than 64 bits
+    huge = sigmas.near > 2.0**54  # proposals and shifts may need more than 64 bits
     tiny = sigmas.near < 2.0**-50
-    for i in np.flatnonzero(wide | tiny):
-        drawn = _one_rounded(sigmas.exact(int(i)))
-        if not -(2**63) <= drawn < 2**63:
+    for i in np.flatnonzero(huge | tiny):
+        draw = _one_rounded(sigmas.exact(int(i)))
+        if not -(2**63) <= draw < 2**63:
             raise does_not_fit(_NAME)
-        out[i] = drawn
-    left = np.flatnonzero(~(wide | tiny))
-    while left.size:
-        proposed, accepted = _propose_rounded(sigmas.at(left))
-        out[left[accepted]] = proposed[accepted]
-        left = left[~accepted]
+        out[i] = draw
+    pending = np.flatnonzero(~(huge | tiny))
+    while pending.size:
+        proposed, accepted = _propose_rounded(sigmas.at(pending))
+        out[pending[accepted]] = proposed[accepted]
+        pending = pending[~accepted]
     return out
 
 
@@ -203,14 +203,14 @@ def _strips_rounded(sigma: Fraction, count: int) -> NDArray[np.int64]:
     """Draw floors of Y from the table of its law, and round."""
     s = _shift(sigma, _SPREAD)
     spread = 2 * (sigma * 2**s) ** 2
-    drawn = strips(spread.numerator, spread.denominator, 2, signed=True, real=True).draw(count, _NAME)
+    draws = strips(spread.numerator, spread.denominator, 2, signed=True, real=True).draw(count, _NAME)
     for start in range(0, count, _BLOCK):
-        part = drawn[start : start + _BLOCK]
+        part = draws[start : start + _BLOCK]
         part >>= np.int64(min(s - 1, 63))  # beyond 63 it is -1 or 0, as for 63
         odd = part & 1
         part >>= 1
         part += odd  # floor((n + 1) / 2), without an overflow
-    return drawn
+    return draws
 
 
 _ROUNDED = Sampler(_NAME, _one_rounded, _strips_rounded, _many_rounded)

@@ -32,18 +32,18 @@ def thresholds(n: int, d: int) -> tuple[int, ...]:
     """Return floor(2^64 / (1 + exp(2^i d / n))) for each digit i below 46 scales."""
     digits = (_REACH * n // d).bit_length()
     work = 128 + digits
-    one = 1 << work
+    unit = 1 << work
     low, high = exp_minus(Fraction(d, n), work)  # exp(-2^i d / n), squared from digit to digit
-    found = []
+    limits = []
     for i in range(digits):
-        first, last = (low << 64) // (one + low), (high << 64) // (one + high)
+        lower, upper = (low << 64) // (unit + low), (high << 64) // (unit + high)
         bits = 64
-        while first != last:
+        while lower != upper:
             bits += 64
-            first, last = (end >> (bits - 64) for end in logistic(Fraction(d << i, n), bits))
-        found.append(first)
+            lower, upper = (end >> (bits - 64) for end in logistic(Fraction(d << i, n), bits))
+        limits.append(lower)
         low, high = (low * low) >> work, ((high * high) >> work) + 1
-    return tuple(found)
+    return tuple(limits)
 
 
 def _is_set(i: int, scale: Fraction, digits: int, bits: int) -> bool:
@@ -55,30 +55,30 @@ def _is_set(i: int, scale: Fraction, digits: int, bits: int) -> bool:
 def _beyond(k: int, scale: Fraction, digits: int, bits: int) -> int:
     """Return how many whole multiples of 2^k fit into G, from the first bits of the first coin."""
     x = Fraction(scale.denominator << k, scale.numerator)
-    found = 0
+    number = 0
     while below(digits, bits, lambda p: exp_minus(x, p)):
-        found += 1
+        number += 1
         digits, bits = _bits.word(), 64
-    return found
+    return number
 
 
 def geometric_one(scale: Fraction) -> int:
     """Draw one G with P(G = k) proportional to exp(-k / scale), k >= 0, as a Python int of any size."""
     limits = thresholds(scale.numerator, scale.denominator)
-    last, *uniforms = _bits.words(len(limits) + 1)
-    return _assemble(scale, limits, uniforms, last)
+    final, *uniforms = _bits.words(len(limits) + 1)
+    return _assemble(scale, limits, uniforms, final)
 
 
-def _assemble(scale: Fraction, limits: tuple[int, ...], uniforms: list[int], last: int) -> int:
+def _assemble(scale: Fraction, limits: tuple[int, ...], uniforms: list[int], final: int) -> int:
     """Assemble a geometric number from one uniform word per digit and one for the part above all digits."""
-    drawn, digit = 0, 1
+    number, digit = 0, 1
     for uniform, limit in zip(uniforms, limits, strict=True):
         if uniform < limit or (uniform == limit and _is_set(digit.bit_length() - 1, scale, uniform, 64)):
-            drawn |= digit
+            number |= digit
         digit <<= 1
-    if last == 0:
-        drawn += _beyond(len(limits), scale, last, 64) << len(limits)
-    return drawn
+    if final == 0:
+        number += _beyond(len(limits), scale, final, 64) << len(limits)
+    return number
 
 
 def laplace_one(scale: Fraction) -> int:
@@ -92,10 +92,10 @@ def laplace_one(scale: Fraction) -> int:
 
 def laplace_from(scale: Fraction, limits: tuple[int, ...], words: list[int]) -> int:
     """Assemble a discrete Laplace number: one word for the sign, one for the part above, one per digit."""
-    sign, last, *uniforms = words
-    drawn = _assemble(scale, limits, uniforms, last)
+    sign, final, *uniforms = words
+    number = _assemble(scale, limits, uniforms, final)
     limit = limits[0] if limits else 0  # the sign has the same chance as digit 0
-    return ~drawn if sign < limit or (sign == limit and _is_set(0, scale, sign, 64)) else drawn
+    return ~number if sign < limit or (sign == limit and _is_set(0, scale, sign, 64)) else number
 
 
 def _coins(i: int, scales: ExactArray, rates: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -130,30 +130,30 @@ def geometric_many(scales: ExactArray) -> NDArray[np.int64]:
 def _geometric_block(scales: ExactArray) -> NDArray[np.int64]:
     rates = _rates(scales)
     top = int(_REACH * scales.near.max() * (1 + 2.0**-40)).bit_length()
-    drawn = np.zeros(rates.size, np.int64)
+    numbers = np.zeros(rates.size, np.int64)
     for i in range(top):
         coins = _coins(i, scales, rates)
         if i < 63:
-            drawn |= coins.astype(np.int64) << i
+            numbers |= coins.astype(np.int64) << i
         elif coins.any():
             raise does_not_fit("noise")
-    first = np.empty(rates.size, np.uint64)
-    _bits.fill(first)
-    for where in np.flatnonzero(first == 0):
+    words = np.empty(rates.size, np.uint64)
+    _bits.fill(words)
+    for where in np.flatnonzero(words == 0):
         beyond = _beyond(top, scales.exact(int(where)), 0, 64) << top
-        if beyond + int(drawn[where]) >= 2**63:
+        if beyond + int(numbers[where]) >= 2**63:
             raise does_not_fit("noise")
-        drawn[where] += beyond
-    return drawn
+        numbers[where] += beyond
+    return numbers
 
 
 def laplace_many(scales: ExactArray) -> NDArray[np.int64]:
     """Draw one discrete Laplace number per element, each with a scale of its own."""
-    drawn = geometric_many(scales)
-    out = np.empty_like(drawn)
+    numbers = geometric_many(scales)
+    out = np.empty_like(numbers)
     for start in range(0, out.size, _BLOCK):
         index = np.arange(start, min(start + _BLOCK, out.size))
-        own = scales.at(index)
-        negative = _coins(0, own, _rates(own))
-        out[index] = drawn[index] ^ -negative.astype(np.int64)
+        scale_part = scales.at(index)
+        negative = _coins(0, scale_part, _rates(scale_part))
+        out[index] = numbers[index] ^ -negative.astype(np.int64)
     return out

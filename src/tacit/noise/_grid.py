@@ -82,8 +82,8 @@ def _array(name: str, values: object) -> NDArray[Any]:
         raise _not_numbers(name, "a ragged sequence") from None
 
 
-def _not_numbers(name: str, shown: str) -> TacitError:
-    return bad_parameter(name, "a number or an array of numbers", shown, fix=Set(**{name: [0.5, 2]}))
+def _not_numbers(name: str, form: str) -> TacitError:
+    return bad_parameter(name, "a number or an array of numbers", form, fix=Set(**{name: [0.5, 2]}))
 
 
 def _floor(x: Fraction, step: Fraction) -> int:
@@ -121,21 +121,21 @@ def _quantise_floats(x: NDArray[np.float64], step: Fraction) -> NDArray[np.int64
 
 def _quantise_block(x: NDArray[np.float64], step: Fraction) -> NDArray[np.int64]:
     """Divide in doubles; where the quotient is close to a half, or large, decide exactly."""
-    near = float(step)
-    quotient = x / near
+    double = float(step)
+    quotient = x / double
     base = np.floor(quotient)
     part = quotient - base
     size = np.abs(quotient)
     up = part >= 0.5
-    if step == near and math.frexp(near)[0] == 0.5:  # a power of two: the quotient is exact
+    if step == double and math.frexp(double)[0] == 0.5:  # a power of two: the quotient is exact
         hard = np.flatnonzero(~(size < 2.0**62))
     else:  # the quotient has a relative error below 2^-51
         hard = np.flatnonzero(~(size < 2.0**50) | (np.abs(part - 0.5) <= size * 2.0**-50))
     base[hard] = 0.0
     out = base.astype(np.int64) + up
     if hard.size:
-        _, first, label = np.unique(x[hard], return_index=True, return_inverse=True)
-        settled = [_fit(_floor(Fraction(float(x[hard[i]])), step)) for i in first]
+        _, examples, label = np.unique(x[hard], return_index=True, return_inverse=True)
+        settled = [_fit(_floor(Fraction(float(x[hard[i]])), step)) for i in examples]
         out[hard] = np.array(settled, np.int64)[label]
     return out
 
@@ -162,10 +162,10 @@ def from_grid(k: int | Sequence[int] | NDArray[Any], grid: Number) -> float | ND
     step = rational("grid", grid)
     n, d = step.numerator, step.denominator
     values = _array("k", k)
-    whole = values.dtype.kind in "iu" or values.size == 0
+    integral = values.dtype.kind in "iu" or values.size == 0
     if values.dtype == object:
-        whole = all(isinstance(item, int) and not isinstance(item, bool) for item in values.flat)
-    if not whole:
+        integral = all(isinstance(item, int) and not isinstance(item, bool) for item in values.flat)
+    if not integral:
         raise bad_parameter("k", "a whole number or an array of them", values.dtype.name, fix=Set(k=3))
     if values.ndim == 0:
         return _nearest(int(k) * n, d)  # type: ignore[arg-type]

@@ -86,8 +86,8 @@ def exp_minus(x: Fraction, bits: int) -> IntegerInterval:
     work = bits + 2 * halvings + 16
     low_q = (n << work) // (d << halvings)
     high_q = low_q + 1
-    one = 1 << work
-    low_sum = high_sum = low_term = high_term = one
+    unit = 1 << work
+    low_sum = high_sum = low_term = high_term = unit
     j = 0
     while high_term > 1:
         j += 1
@@ -106,17 +106,17 @@ def exp_minus(x: Fraction, bits: int) -> IntegerInterval:
 
 def exp_minus_between(x: tuple[Fraction, Fraction], bits: int) -> IntegerInterval:
     """Return the interval of ``exp(-x)`` for an x between two rationals: it falls as x grows."""
-    least, most = x
-    low, high = exp_minus(least, bits)
-    return (low, high) if most == least else (exp_minus(most, bits)[0], high)
+    lower, upper = x
+    low, high = exp_minus(lower, bits)
+    return (low, high) if upper == lower else (exp_minus(upper, bits)[0], high)
 
 
 def logistic(x: Fraction, bits: int) -> IntegerInterval:
     """Return the interval of ``1 / (1 + exp(x))`` for a rational ``x >= 0``."""
     work = bits + 8
     low, high = exp_minus(x, work)
-    one = 1 << work
-    return (low << bits) // (one + low), (high << bits) // (one + high) + 1
+    unit = 1 << work
+    return (low << bits) // (unit + low), (high << bits) // (unit + high) + 1
 
 
 def minus_log(x: Fraction, bits: int) -> IntegerInterval:
@@ -189,10 +189,10 @@ def _theta(rate: tuple[Fraction, Fraction], bits: int) -> IntegerInterval:
     k = 0
     while True:
         k += 1
-        first, last = exp_minus_between((rate[0] * k * k, rate[1] * k * k), bits)
-        low += 2 * first
-        high += 2 * last
-        if last <= 1:
+        lower, upper = exp_minus_between((rate[0] * k * k, rate[1] * k * k), bits)
+        low += 2 * lower
+        high += 2 * upper
+        if upper <= 1:
             return low, high + 2
 
 

@@ -76,53 +76,53 @@ def ladder(
     >>> bool((abs(ladder(50, 10, size=1000)) <= 10).all())
     True
     """
-    exact, first, cap = _read(rate, width, most)
+    exact, start, cap = _read(rate, width, most)
     shape = read_size(size)
     if shape is None:
-        return _one(exact, first, cap)
-    return _many(exact, first, cap, math.prod(shape)).reshape(shape)
+        return _one(exact, start, cap)
+    return _many(exact, start, cap, math.prod(shape)).reshape(shape)
 
 
-def _read(rate: Number, width: int, most: int | None) -> tuple[Fraction, int, int | None]:
+def _read(rate: Number, width: int, max_width: int | None) -> tuple[Fraction, int, int | None]:
     """Read the parameters; the last result is by how much a rung may grow, None for without end."""
-    exact, first = read_rate(rate), count("width", width)
-    if most is None:
-        return exact, first, None
-    last = Integer(max(1, first), why="the largest width is not below the width").read("most", most)
-    return exact, first, last - first
+    exact, start = read_rate(rate), count("width", width)
+    if max_width is None:
+        return exact, start, None
+    cap = Integer(max(1, start), why="the largest width is not below the width").read("most", max_width)
+    return exact, start, cap - start
 
 
 def _one(rate: Fraction, width: int, growth: int | None) -> int:
     """Draw one number; the order of the pieces does not depend on what they turn out to be."""
     zero = below(_bits.word(), 64, lambda bits: _zero_chance(rate, width, growth, bits))
     inner = below(_bits.word(), 64, lambda bits: _inner_chance(rate, width, growth, bits))
-    near, extra, sign = geometric(1 / rate), geometric(1 / rate), _bits.word() & 1
+    base, extra, sign = geometric(1 / rate), geometric(1 / rate), _bits.word() & 1
     if zero:
         return 0
-    rung = 1 + near if inner else 2 + near + (extra if growth is None else extra % growth)
+    rung = 1 + base if inner else 2 + base + (extra if growth is None else extra % growth)
     grown = rung - 1 if growth is None else min(rung - 1, growth)
-    place = _end(rung - 1, width, growth) + 1 + one_below(width + grown)
-    return -place if sign else place
+    offset = _end(rung - 1, width, growth) + 1 + one_below(width + grown)
+    return -offset if sign else offset
 
 
 def _many(rate: Fraction, width: int, growth: int | None, number: int) -> NDArray[np.int64]:
     """Draw many numbers, by the same steps."""
     zero = alike_coins(lambda bits: _zero_chance(rate, width, growth, bits), number)
     inner = alike_coins(lambda bits: _inner_chance(rate, width, growth, bits), number)
-    near, extra = geometric(1 / rate, number), geometric(1 / rate, number)
+    base, extra = geometric(1 / rate, number), geometric(1 / rate, number)
     if growth is not None and growth < 2**63:
         extra %= max(growth, 1)  # a growth of 0 has no third part
-    furthest = 3 + int(near.max(initial=0)) + int(extra.max(initial=0))
+    furthest = 3 + int(base.max(initial=0)) + int(extra.max(initial=0))
     if _end(furthest, width, growth) >= 2**62:  # products below stay within 64 bits too
         raise does_not_fit("ladder noise")
-    rung = 1 + near + np.where(inner, 0, 1 + extra)
+    rung = 1 + base + np.where(inner, 0, 1 + extra)
     flat = rung if growth is None else np.minimum(rung, min(growth, furthest) + 1)  # rungs that still grow
     limit = width if growth is None else width + growth
     before = (flat - 1) * width + (flat - 1) * (flat - 2) // 2 + (rung - flat) * min(limit, 2**62)
-    place = before + 1 + uniform_below(width + flat - 1, number)
+    offset = before + 1 + uniform_below(width + flat - 1, number)
     signs = np.empty(number, np.uint8)
     _bits.fill(signs)
-    return np.where(zero, 0, np.where(signs & 1, -place, place))
+    return np.where(zero, 0, np.where(signs & 1, -offset, offset))
 
 
 def _end(rung: int, width: int, growth: int | None) -> int:
@@ -140,10 +140,10 @@ def _factors(rate: Fraction, growth: int | None, bits: int) -> _Factors:
     """Return a number of bits that is enough, and the intervals of q, 1 - q and 1 - q^growth at it."""
     small = max(0, rate.denominator.bit_length() - rate.numerator.bit_length())
     work = bits + 2 * small + 16
-    one = 1 << work
+    unit = 1 << work
     low, high = exp_minus(rate, work)
-    left = (0, 0) if growth is None else exp_minus(rate * growth, work)
-    return work, (low, high), (one - high, one - low), (one - left[1], one - left[0])
+    rest = (0, 0) if growth is None else exp_minus(rate * growth, work)
+    return work, (low, high), (unit - high, unit - low), (unit - rest[1], unit - rest[0])
 
 
 def _zero_chance(rate: Fraction, width: int, growth: int | None, bits: int) -> IntegerInterval:
@@ -198,11 +198,11 @@ def star_ladder(rate: Number, width: int, power: int, size: DrawShape = None) ->
     True
     """
     exact, degree = read_rate(rate), count("power", power, zero=False)
-    first = Integer(degree, why="the width is at least the power").read("width", width)
+    start = Integer(degree, why="the width is at least the power").read("width", width)
     shape = read_size(size)
     if shape is None:
-        return _one_star(exact, first, degree)
-    return _many_stars(exact, first, degree, math.prod(shape)).reshape(shape)
+        return _one_star(exact, start, degree)
+    return _many_stars(exact, start, degree, math.prod(shape)).reshape(shape)
 
 
 def _one_star(rate: Fraction, width: int, power: int) -> int:
@@ -213,29 +213,29 @@ def _one_star(rate: Fraction, width: int, power: int) -> int:
     if part == 0:
         return 0
     rung = part + sum(geometric(1 / rate) for _ in range(part))
-    place = _end_of_stars(rung - 1, width, power) + 1 + one_below(2 * math.comb(width + rung - 1, power))
-    return -place if _bits.word() & 1 else place
+    offset = _end_of_stars(rung - 1, width, power) + 1 + one_below(2 * math.comb(width + rung - 1, power))
+    return -offset if _bits.word() & 1 else offset
 
 
 def _many_stars(rate: Fraction, width: int, power: int, number: int) -> NDArray[np.int64]:
     """Draw many numbers, by the same steps."""
     part = np.full(number, power + 1)
-    for one in reversed(range(power + 1)):
-        part[alike_coins(_chance(rate, width, power, one), number)] = one
+    for index in reversed(range(power + 1)):
+        part[alike_coins(_chance(rate, width, power, index), number)] = index
     rung = part.astype(np.int64)
-    for one in range(1, power + 2):
-        rung += np.where(part >= one, geometric(1 / rate, number), 0)
-    last = int(rung.max(initial=0))
-    if last >= 2**62 or _end_of_stars(last, width, power) >= 2**62:
+    for index in range(1, power + 2):
+        rung += np.where(part >= index, geometric(1 / rate, number), 0)
+    top = int(rung.max(initial=0))
+    if top >= 2**62 or _end_of_stars(top, width, power) >= 2**62:
         raise does_not_fit("ladder noise")
     different, which = np.unique(rung, return_inverse=True)
-    ends = [_end_of_stars(max(one - 1, 0), width, power) for one in different.tolist()]
-    widths = [2 * math.comb(width + max(one - 1, 0), power) for one in different.tolist()]
-    place = np.array(ends, np.int64)[which] + 1
-    place += uniform_below(np.array(widths, np.int64)[which], number)
+    ends = [_end_of_stars(max(index - 1, 0), width, power) for index in different.tolist()]
+    widths = [2 * math.comb(width + max(index - 1, 0), power) for index in different.tolist()]
+    offset = np.array(ends, np.int64)[which] + 1
+    offset += uniform_below(np.array(widths, np.int64)[which], number)
     signs = np.empty(number, np.uint8)
     _bits.fill(signs)
-    return np.where(part == 0, 0, np.where(signs & 1, -place, place))
+    return np.where(part == 0, 0, np.where(signs & 1, -offset, offset))
 
 
 def _end_of_stars(rung: int, width: int, power: int) -> int:
@@ -275,7 +275,9 @@ def _chance(rate: Fraction, width: int, power: int, part: int) -> Callable[[int]
                 *(tuple(4 * one for one in term) for term in terms),
             ]
         low, high = (sum(term[end] for term in terms[1:]) for end in (0, 1))
-        own = terms[0]
-        return (own[0] << bits) // (own[0] + high), -(-(own[1] << bits) // (own[1] + low))
+        numerator = terms[0]
+        return (numerator[0] << bits) // (numerator[0] + high), -(
+            -(numerator[1] << bits) // (numerator[1] + low)
+        )
 
     return bound

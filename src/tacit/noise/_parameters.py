@@ -61,30 +61,30 @@ def read(
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
     if isinstance(value, np.ndarray) and value.dtype != object:
-        return _read_array(name, value, zero=zero, most=most)
+        return _read_array(name, value, zero=zero, limit=most)
     if isinstance(value, list | tuple | np.ndarray):
         try:
             items = np.array(value, dtype=object)
         except ValueError:
             raise bad_parameter(name, "a number or an array of numbers", value) from None
-        exact = [_one(name, item, zero=zero, most=most) for item in items.flat]
-        near = np.array([float(item) for item in exact], dtype=np.float64).reshape(items.shape)
+        exact = [_one(name, item, zero=zero, limit=most) for item in items.flat]
+        doubles = np.array([float(item) for item in exact], dtype=np.float64).reshape(items.shape)
         numbers: dict[Fraction, int] = {}
         labels = np.array([numbers.setdefault(item, len(numbers)) for item in exact], np.intp)
-        return ExactArray(near, exact.__getitem__, labels)
-    return _one(name, value, zero=zero, most=most)  # type: ignore[arg-type]
+        return ExactArray(doubles, exact.__getitem__, labels)
+    return _one(name, value, zero=zero, limit=most)  # type: ignore[arg-type]
 
 
 @lru_cache(maxsize=256, typed=True)
-def _plain(name: str, value: float, zero: bool, most: Fraction | None) -> Fraction:  # noqa: FBT001
+def _plain(name: str, value: float, zero: bool, limit: Fraction | None) -> Fraction:  # noqa: FBT001
     """Read a plain int or float, with a cache: callers draw at the same scale again and again."""
-    return _one(name, value, zero=zero, most=most)
+    return _one(name, value, zero=zero, limit=limit)
 
 
-def _one(name: str, value: Number, *, zero: bool, most: Fraction | None) -> Fraction:
+def _one(name: str, value: Number, *, zero: bool, limit: Fraction | None) -> Fraction:
     exact = rational(name, value, zero=zero)
-    if most is not None and exact > most:
-        raise _too_large(name, most, value)
+    if limit is not None and exact > limit:
+        raise _too_large(name, limit, value)
     return exact
 
 
@@ -104,27 +104,27 @@ def read_rate(rate: Number) -> Fraction:
     return exact
 
 
-def _too_large(name: str, most: Fraction, value: object) -> TacitError:
-    shown = "2^60" if most == LARGEST_SCALE else str(most)
-    return bad_parameter(name, f"at most {shown}", value, fix=Set(**{name: 1}))
+def _too_large(name: str, limit: Fraction, value: object) -> TacitError:
+    written_limit = "2^60" if limit == LARGEST_SCALE else str(limit)
+    return bad_parameter(name, f"at most {written_limit}", value, fix=Set(**{name: 1}))
 
 
-def _read_array(name: str, value: NDArray[Any], *, zero: bool, most: Fraction | None) -> ExactArray:
+def _read_array(name: str, value: NDArray[Any], *, zero: bool, limit: Fraction | None) -> ExactArray:
     """Check an array of doubles or whole numbers without a Python loop."""
     kind = value.dtype.kind
     if not (kind in "iu" or value.dtype == np.float64):
         fix = Code(f"{name}={name}.astype(float)")
         raise bad_parameter(name, "an array of 64-bit floats or whole numbers", value.dtype.name, fix=fix)
-    near = value.astype(np.float64)
-    wrong = ~np.isfinite(near) | (near < 0)
-    wrong |= (near < 2.0**-1022) & ~((near == 0) & zero)
-    if wrong.any():
-        _one(name, value[wrong][0].item(), zero=zero, most=most)  # raises the error for this value
-    if most is not None and near.size and near.max() >= float(most):
-        for item in np.unique(value[near >= float(most)]):
-            _one(name, item.item(), zero=zero, most=most)
+    doubles = value.astype(np.float64)
+    invalid = ~np.isfinite(doubles) | (doubles < 0)
+    invalid |= (doubles < 2.0**-1022) & ~((doubles == 0) & zero)
+    if invalid.any():
+        _one(name, value[invalid][0].item(), zero=zero, limit=limit)  # raises the error for this value
+    if limit is not None and doubles.size and doubles.max() >= float(limit):
+        for item in np.unique(value[doubles >= float(limit)]):
+            _one(name, item.item(), zero=zero, limit=limit)
     flat = value.flatten()  # a copy: the caller may change the array later
-    return ExactArray(near, lambda i: rational(name, flat[i].item(), zero=True), flat)
+    return ExactArray(doubles, lambda i: rational(name, flat[i].item(), zero=True), flat)
 
 
 def read_size(size: DrawShape) -> tuple[int, ...] | None:
@@ -142,10 +142,10 @@ def spread(
     name: str, values: ExactArray, shape: tuple[int, ...] | None
 ) -> tuple[ExactArray, tuple[int, ...]]:
     """Spread one parameter per element over the requested shape by NumPy's broadcasting rule, flat."""
-    own = values.near.shape
-    if shape is None or shape == own:
-        return ExactArray(values.near.ravel(), values.exact, values.labels), own
-    index = broadcast(name, np.arange(values.near.size).reshape(own), shape).ravel()
+    shape_of_values = values.near.shape
+    if shape is None or shape == shape_of_values:
+        return ExactArray(values.near.ravel(), values.exact, values.labels), shape_of_values
+    index = broadcast(name, np.arange(values.near.size).reshape(shape_of_values), shape).ravel()
     return values.at(index), shape
 
 
@@ -199,13 +199,13 @@ class Sampler:
 
     def _each(self, values: ExactArray) -> NDArray[np.int64]:
         """Draw scales that occur often by their tables, and all others together, element by element."""
-        _, first, label, counts = np.unique(
+        _, examples, label, counts = np.unique(
             values.labels, return_index=True, return_inverse=True, return_counts=True
         )
         often = counts >= _WORTH_A_TABLE
         out = np.empty(values.near.size, np.int64)
         for group in np.flatnonzero(often):
-            out[label == group] = self.bulk(values.exact(int(first[group])), int(counts[group]))
+            out[label == group] = self.bulk(values.exact(int(examples[group])), int(counts[group]))
         rest = np.flatnonzero(~often[label])
         if rest.size:
             out[rest] = self.many(values.at(rest))

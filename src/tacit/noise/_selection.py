@@ -58,8 +58,8 @@ def _gaps(scores: Sequence[int] | NDArray[Any], scale: Fraction) -> _Gaps:
         best = max(items)
         return _Gaps(np.array([best - item for item in items], dtype=object), scale)
     if items.dtype.kind == "i":
-        wide = items.astype(np.int64, copy=False).view(np.uint64)
-        return _Gaps(np.uint64(int(items.max()) % 2**64) - wide, scale)  # exact: below 2^64, and modulo 2^64
+        words = items.astype(np.int64, copy=False).view(np.uint64)
+        return _Gaps(np.uint64(int(items.max()) % 2**64) - words, scale)  # exact: below 2^64, and modulo 2^64
     if items.dtype.kind == "u":
         return _Gaps(items.max().astype(np.uint64) - items.astype(np.uint64), scale)
     raise _bad_scores(f"the type {items.dtype.name}")
@@ -67,18 +67,18 @@ def _gaps(scores: Sequence[int] | NDArray[Any], scale: Fraction) -> _Gaps:
 
 def _whole(scores: Sequence[int] | NDArray[Any]) -> NDArray[Any]:
     """Read a sequence of whole numbers, as 64-bit integers if they fit."""
-    whole = []
+    integers = []
     try:
         for item in scores:
             if not isinstance(item, int | np.integer) or isinstance(item, bool):
                 raise _bad_scores(f"one of type {type(item).__name__}")
-            whole.append(int(item))
+            integers.append(int(item))
     except TypeError:
         raise _bad_scores(f"the type {type(scores).__name__}") from None
     try:
-        return np.array(whole, np.int64)
+        return np.array(integers, np.int64)
     except OverflowError:
-        return np.array(whole, dtype=object)
+        return np.array(integers, dtype=object)
 
 
 def _bad_scores(got: str) -> TacitError:
@@ -131,12 +131,12 @@ def select(
     value = read("scale", scale)
     shape = read_size(size)
     if isinstance(value, Fraction):
-        drawn = _select(_gaps(scores, value), 1 if shape is None else math.prod(shape))
-        return int(drawn[0]) if shape is None else drawn.reshape(shape)
+        choices = _select(_gaps(scores, value), 1 if shape is None else math.prod(shape))
+        return int(choices[0]) if shape is None else choices.reshape(shape)
     values, shape = spread("scale", value, shape)
     out = np.empty(values.near.size, np.int64)
-    _, first, label = np.unique(values.labels, return_index=True, return_inverse=True)
-    for group, start in enumerate(first):
+    _, examples, label = np.unique(values.labels, return_index=True, return_inverse=True)
+    for group, start in enumerate(examples):
         mine = np.flatnonzero(label == group)
         out[mine] = _select(_gaps(scores, values.exact(int(start))), mine.size)
     return out.reshape(shape)
@@ -149,18 +149,18 @@ def _select(gaps: _Gaps, count: int) -> NDArray[np.int64]:
     tickets = _tickets(gaps, bits)
     ends = np.cumsum(tickets)
     total = int(ends[-1])
-    drawn = np.empty(count, np.int64)
-    left = np.arange(drawn.size)
-    while left.size:
-        ticket = uniform_below(total, size=left.size)
+    choices = np.empty(count, np.int64)
+    pending = np.arange(choices.size)
+    while pending.size:
+        ticket = uniform_below(total, size=pending.size)
         chosen = np.searchsorted(ends, ticket, side="right")
         above = ticket - ends[chosen] + tickets[chosen]  # the ticket's place among its candidate's
         won = above < tickets[chosen] - 3 - (tickets[chosen] >> 38)  # certainly under the weight
         for i in np.flatnonzero(~won):
             won[i] = below(int(above[i]), 0, functools.partial(_weight, gaps.exact(int(chosen[i])), bits))
-        drawn[left[won]] = chosen[won]
-        left = left[~won]
-    return drawn
+        choices[pending[won]] = chosen[won]
+        pending = pending[~won]
+    return choices
 
 
 def _tickets(gaps: _Gaps, bits: int) -> NDArray[np.int64]:
@@ -209,8 +209,8 @@ def select_top(scores: Sequence[int] | NDArray[Any], k: int, scale: Number = 1) 
     """
     gaps = _gaps(scores, read_single("scale", scale))
     n = len(gaps.gap)
-    wanted = Integer(0, n, f"there are {n:,} scores", instead=n).read("k", k)
-    if wanted == 0:
+    number = Integer(0, n, f"there are {n:,} scores", instead=n).read("k", k)
+    if number == 0:
         return np.empty(0, np.int64)
     uniform = np.empty(n, np.uint64)
     _bits.fill(uniform)
@@ -219,10 +219,10 @@ def select_top(scores: Sequence[int] | NDArray[Any], k: int, scale: Number = 1) 
         part = slice(start, start + _BLOCK)
         early[part], late[part] = _arrival(uniform[part], gaps.near(start, start + _BLOCK))
     # drop every candidate that certainly arrives after k others
-    last = np.partition(late, wanted - 1)[wanted - 1]
-    racers = np.flatnonzero(early <= last)
+    cutoff = np.partition(late, number - 1)[number - 1]
+    racers = np.flatnonzero(early <= cutoff)
     order = racers[np.argsort(early[racers], kind="stable")]
-    return _settle(order, early, late, gaps, uniform)[:wanted].astype(np.int64)
+    return _settle(order, early, late, gaps, uniform)[:number].astype(np.int64)
 
 
 def _arrival(
@@ -234,10 +234,10 @@ def _arrival(
     thin = np.flatnonzero(
         (uniform < 2**44) | (uniform > 2**64 - 2**44)
     )  # 64 bits determine these only roughly
-    known = np.minimum(uniform[thin], ~uniform[thin]).astype(np.float64)
-    slack[thin] += 4.0 / np.maximum(known, 1.0)
+    uniforms = np.minimum(uniform[thin], ~uniform[thin]).astype(np.float64)
+    slack[thin] += 4.0 / np.maximum(uniforms, 1.0)
     early, late = middle - slack, middle + slack
-    thin = thin[known < 4]
+    thin = thin[uniforms < 4]
     early[thin], late[thin] = -np.inf, np.inf
     late[gap == 2.0**500] = np.inf
     return early, late
@@ -255,9 +255,9 @@ class _Racer:
 
     def time(self, bits: int) -> tuple[int, int | None]:
         """Return the interval of -log U; the upper end is None while U may be 0."""
-        one = 1 << self.bits
-        low = minus_log(Fraction(self.digits + 1, one), bits)[0]
-        return low, minus_log(Fraction(self.digits, one), bits)[1] if self.digits else None
+        unit = 1 << self.bits
+        low = minus_log(Fraction(self.digits + 1, unit), bits)[0]
+        return low, minus_log(Fraction(self.digits, unit), bits)[1] if self.digits else None
 
 
 def _before(a: _Racer, b: _Racer) -> int:
@@ -287,10 +287,10 @@ def _settle(
 ) -> NDArray[np.intp]:
     """Put racers whose bounds overlap into their exact order; `order` is sorted by `early`."""
     reached = np.maximum.accumulate(late[order])
-    apart = early[order][1:] > reached[:-1]  # the order across these places is certain
-    if apart.all():
+    certain = early[order][1:] > reached[:-1]  # the order across these places is certain
+    if certain.all():
         return order
-    cuts = np.concatenate(([0], np.flatnonzero(apart) + 1, [order.size]))
+    cuts = np.concatenate(([0], np.flatnonzero(certain) + 1, [order.size]))
     for start, end in itertools.pairwise(cuts.tolist()):
         if end - start > 1:
             racers = [_Racer(int(i), gaps.exact(int(i)), int(uniform[i])) for i in order[start:end]]

@@ -70,14 +70,14 @@ def uniform_below(n: int | Sequence[int] | NDArray[Any], size: DrawShape = None)
 def _limits(n: Sequence[int] | NDArray[Any]) -> NDArray[np.uint64]:
     items = n if isinstance(n, np.ndarray) else np.array(n, dtype=object)
     if items.dtype == object:
-        whole = [count("n", item, zero=False) for item in items.flat]
-        if whole and max(whole) > 2**63:
+        integers = [count("n", item, zero=False) for item in items.flat]
+        if integers and max(integers) > 2**63:
             raise does_not_fit("uniform numbers")
-        return np.array(whole, np.uint64).reshape(items.shape)
+        return np.array(integers, np.uint64).reshape(items.shape)
     integral = items.dtype.kind in "iu"
     if not integral or (items.size and items.min() < 1):
-        shown = int(items.min()) if integral else items.dtype.name
-        raise bad_parameter("n", "positive whole numbers", shown, fix=Set(n=10))
+        form = int(items.min()) if integral else items.dtype.name
+        raise bad_parameter("n", "positive whole numbers", form, fix=Set(n=10))
     if items.size and int(items.max()) > 2**63:
         raise does_not_fit("uniform numbers")
     return items.astype(np.uint64)
@@ -89,12 +89,12 @@ def one_below(limit: int) -> int:
     if bits == 0:
         return 0
     while True:
-        drawn = 0
+        number = 0
         for word in _bits.words(-(-bits // 64)):
-            drawn = (drawn << 64) | word
-        drawn >>= -bits % 64
-        if drawn < limit:
-            return drawn
+            number = (number << 64) | word
+        number >>= -bits % 64
+        if number < limit:
+            return number
 
 
 def _below(limits: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -103,13 +103,13 @@ def _below(limits: NDArray[np.uint64]) -> NDArray[np.int64]:
     for shift in (1, 2, 4, 8, 16, 32):
         masks |= masks >> np.uint64(shift)
     out = np.empty(limits.size, np.uint64)
-    left = np.arange(limits.size)
-    while left.size:
-        fresh = np.empty(left.size, np.uint64)
+    pending = np.arange(limits.size)
+    while pending.size:
+        fresh = np.empty(pending.size, np.uint64)
         _bits.fill(fresh)
-        fresh &= masks[left]
-        out[left] = fresh
-        left = left[fresh >= limits[left]]
+        fresh &= masks[pending]
+        out[pending] = fresh
+        pending = pending[fresh >= limits[pending]]
     return out.astype(np.int64)
 
 
@@ -125,11 +125,11 @@ def _below_short(limit: int, size: int) -> NDArray[np.int64]:
         part = out[start : start + _BLOCK]
         product = _products(part.size, limit)
         part[:] = product >> np.uint64(32)
-        left = np.flatnonzero(product.astype(np.uint32) < uneven) if uneven else _NONE
-        while left.size:
-            product = _products(left.size, limit)
-            part[left] = product >> np.uint64(32)
-            left = left[product.astype(np.uint32) < uneven]
+        pending = np.flatnonzero(product.astype(np.uint32) < uneven) if uneven else _NONE
+        while pending.size:
+            product = _products(pending.size, limit)
+            part[pending] = product >> np.uint64(32)
+            pending = pending[product.astype(np.uint32) < uneven]
     return out
 
 

@@ -63,8 +63,8 @@ class Workload:
         n = self.cells
         if self.kind == "given":
             v = np.zeros((n, n))
-            for first, end, weight in self.given:
-                v[first:end, first:end] += weight
+            for start, end, weight in self.given:
+                v[start:end, start:end] += weight
             return np.asarray(v + np.eye(n) * (_SINGLE * v.trace() / n))
         at = np.arange(n)
         after = n - np.maximum.outer(at, at).astype(np.float64)
@@ -81,11 +81,11 @@ class Workload:
         """Return the questions, one for each line: first cell and the cell after the last one."""
         n = self.cells
         if self.kind == "given":
-            return np.array([[first, end] for first, end, _ in self.given])
+            return np.array([[start, end] for start, end, _ in self.given])
         if self.kind == "prefixes":
             return np.stack([np.zeros(n, np.int64), np.arange(1, n + 1)], axis=1)
-        first, last = np.triu_indices(n)
-        return np.stack([first, last + 1], axis=1)
+        start, final = np.triu_indices(n)
+        return np.stack([start, final + 1], axis=1)
 
 
 MOST_CELLS = 1024
@@ -143,12 +143,12 @@ def factorise(workload: NDArray[np.float64], gap: float = _GAP) -> Factorisation
         powers, vectors = np.linalg.eigh(half[:, None] * workload * half)
         roots = np.sqrt(np.maximum(powers, 0.0))
         diagonal = (vectors**2) @ roots
-        total, most = roots.sum(), (diagonal / v).max()
-        upper, lower = float(total * most), float(total**2 / v.sum())
+        total, largest = roots.sum(), (diagonal / v).max()
+        upper, lower = float(total * largest), float(total**2 / v.sum())
         if best is None or upper < best.upper:
             root = (vectors * roots) @ vectors.T
             best = Factorisation(
-                root / (half[:, None] * half) / most, upper, max(lower, getattr(best, "lower", 0))
+                root / (half[:, None] * half) / largest, upper, max(lower, getattr(best, "lower", 0))
             )
         if best.upper <= lower * (1 + gap):
             break
@@ -175,12 +175,12 @@ def whole_factor(best: Factorisation, workload: NDArray[np.float64]) -> tuple[ND
     real = np.linalg.cholesky(best.gram).T
     scale = _LEAST_SCALE
     while True:
-        whole = np.rint(scale * real)
-        gram = whole.T @ whole
+        matrix = np.rint(scale * real)
+        gram = matrix.T @ matrix
         inverse = np.linalg.inv(gram)
         lost = math.sqrt(gram.diagonal().max() * float((workload * inverse).sum()) / best.upper) - 1
         if lost < _MOST_LOST or scale >= _MOST_SCALE:
-            return whole.astype(np.int64), scale, lost
+            return matrix.astype(np.int64), scale, lost
         scale *= 2
 
 
@@ -245,8 +245,8 @@ class RangeStrategy:
     @cached_property
     def move_squared(self) -> int:
         """The largest squared distance of two columns: one row that goes from one cell to another."""
-        own = self.gram.diagonal()
-        return int((own[:, None] + own - 2 * self.gram).max())
+        diagonal = self.gram.diagonal()
+        return int((diagonal[:, None] + diagonal - 2 * self.gram).max())
 
     @cached_property
     def move_sum(self) -> int:
@@ -305,13 +305,13 @@ class RangeStrategy:
         unpacking = zlib.decompressobj()
         packed = base64.b64decode(document["triangle"], validate=True)
         try:
-            held = unpacking.decompress(packed, size)
+            matrix_bytes = unpacking.decompress(packed, size)
         except zlib.error as error:
             raise ValueError("not a strategy") from error
-        if len(held) != size:
+        if len(matrix_bytes) != size:
             raise ValueError("not a strategy")
         matrix = np.zeros((n, n), np.int64)
-        matrix[np.triu_indices(n)] = np.frombuffer(held, "<i4")
+        matrix[np.triu_indices(n)] = np.frombuffer(matrix_bytes, "<i4")
         if (matrix.diagonal() == 0).any():
             raise ValueError("not a strategy")
         return cls(matrix, scale=int(document["scale"]), lost=float(document["lost"]))

@@ -87,24 +87,24 @@ class ResidualSets:
     @classmethod
     def of(cls, sizes: Sequence[int], tables: Sequence[ColumnSet]) -> ResidualSets:
         """Find the subsets of the wanted tables, or refuse more than can be planned."""
-        wanted = tuple(tuple(sorted(one)) for one in tables)
-        if sum(2 ** len(one) for one in wanted) > _MOST_PARTS:
+        columns = tuple(tuple(sorted(one)) for one in tables)
+        if sum(2 ** len(one) for one in columns) > _MOST_PARTS:
             raise bad_parameter(
-                "tables", "fewer, or tables of fewer columns", f"{len(wanted):,} tables",
+                "tables", "fewer, or tables of fewer columns", f"{len(columns):,} tables",
                 fix="ask for tables of at most two or three columns",
             )  # fmt: skip
         n = np.asarray(sizes, np.float64)
-        at, keys, ratios = _parts(n, wanted)
-        known, place = np.unique(keys, return_inverse=True)
-        sets = [_decoded(int(key), len(n) + 1) for key in known.tolist()]
+        at, keys, ratios = _parts(n, columns)
+        codes, index = np.unique(keys, return_inverse=True)
+        sets = [_decoded(int(key), len(n) + 1) for key in codes.tolist()]
         shares = np.array([math.prod(1 - 1 / n[i] for i in one) for one in sets])
         order = sorted((i for i in range(len(sets)) if shares[i] > 0), key=lambda i: (len(sets[i]), sets[i]))
         rank = np.full(len(sets), -1)
         rank[order] = np.arange(len(order))
-        kept = rank[place] >= 0
+        nonempty = rank[index] >= 0
         return cls(
-            tuple(int(one) for one in sizes), wanted, tuple(sets[i] for i in order), shares[order],
-            at[kept], rank[place][kept], ratios[kept],
+            tuple(int(one) for one in sizes), columns, tuple(sets[i] for i in order), shares[order],
+            at[nonempty], rank[index][nonempty], ratios[nonempty],
         )  # fmt: skip
 
     @property
@@ -151,9 +151,9 @@ class ResidualSets:
         attention = np.full(count, 1 / count)
         best, largest, bound = np.empty(0), math.inf, 0.0
         for _ in range(_ROUNDS):
-            squares, least = self._best(attention * each)
+            squares, rho = self._best(attention * each)
             variances = self.variances(squares) * each
-            bound = max(bound, least)
+            bound = max(bound, rho)
             worst = float(variances.max())
             if worst < largest:
                 best, largest = squares, worst
@@ -187,17 +187,17 @@ def replace_cost(sizes: Sequence[int], sets: Sequence[ColumnSet], squares: _Numb
     True
     """
     n, d = np.asarray(sizes, np.float64), len(sizes)
-    shares = np.array([math.prod(1 - 1 / n[i] for i in one) for one in sets])
+    shares = np.array([math.prod(1 - 1 / n[i] for i in columns) for columns in sets])
     slack = (len(sets) + 64) * 2.0**-50 * float((shares / squares).sum())
     if d > _EXACT_COLUMNS:
-        moves = [i for i, one in enumerate(sets) if one and shares[i] > 0]
+        moves = [i for i, columns in enumerate(sets) if columns and shares[i] > 0]
         lowest = np.array([min(n[j] for j in sets[i]) for i in moves])
         return float((shares[moves] * (1 + 1 / (lowest - 1)) / squares[moves]).sum()) + slack
     differ = (np.arange(2**d)[:, None] >> np.arange(d)) & 1 == 1
     factors = np.where(differ, -1 / n, 1 - 1 / n)
     total = np.zeros(2**d)
-    for one, share, square in zip(sets, shares, squares, strict=True):
-        total += (share - np.prod(factors[:, list(one)], axis=1)) / square
+    for columns, share, square in zip(sets, shares, squares, strict=True):
+        total += (share - np.prod(factors[:, list(columns)], axis=1)) / square
     return float(total.max()) + slack
 
 
@@ -226,8 +226,8 @@ def _parts(
 
 
 def _decoded(key: int, base: int) -> ColumnSet:
-    found = []
+    columns = []
     while key:
         key, digit = divmod(key, base)
-        found.append(digit - 1)
-    return tuple(found)
+        columns.append(digit - 1)
+    return tuple(columns)

@@ -80,12 +80,12 @@ def _rounded(real: NDArray[np.float64], scale: int) -> tuple[int, ...]:
 def inverse_series(coefficients: tuple[int, ...], days: int) -> NDArray[np.float64]:
     """Return the first coefficients of 1/c(x): the day's estimate is this series over the released rows."""
     c = np.zeros(days)
-    kept = min(days, len(coefficients))
-    c[:kept] = coefficients[:kept]
+    terms = min(days, len(coefficients))
+    c[:terms] = coefficients[:terms]
     inverse = np.zeros(days)
     inverse[0] = 1 / c[0]
     for k in range(1, days):
-        reach = min(k, kept - 1)
+        reach = min(k, terms - 1)
         inverse[k] = -(c[1 : reach + 1] @ inverse[k - reach : k][::-1]) / c[0]
     return inverse
 
@@ -129,10 +129,10 @@ def column_norm_squared(
         raise bad_parameter("coefficients", "numbers that never rise", "some that rise", fix=Set(bands=1))
     if days is None or most_days == 1:
         return sum(c * c for c in coefficients)
-    together = np.zeros(days + len(coefficients), dtype=object)
+    column_sum = np.zeros(days + len(coefficients), dtype=object)
     for day in range(0, min(days, most_days * apart), apart):
-        together[day : day + len(coefficients)] += np.array(coefficients, dtype=object)
-    return int((together[:days] ** 2).sum())
+        column_sum[day : day + len(coefficients)] += np.array(coefficients, dtype=object)
+    return int((column_sum[:days] ** 2).sum())
 
 
 _SCALE = 1 << 12  # the first coefficient
@@ -160,7 +160,7 @@ def band_coefficients(steps: int, bands: int) -> tuple[int, ...]:
     from scipy.optimize import minimize
 
     start = np.array([(k - 0.5) / k for k in range(1, b)])  # the ratios of (1 - x)^(-1/2)
-    found = minimize(
+    optimum = minimize(
         _loss,
         start,
         args=(n,),
@@ -169,7 +169,7 @@ def band_coefficients(steps: int, bands: int) -> tuple[int, ...]:
         bounds=[(1e-6, 1.0)] * (b - 1),
         options={"maxiter": _OFTEN},
     )
-    return _rounded(np.cumprod([1.0, *found.x]), _SCALE)
+    return _rounded(np.cumprod([1.0, *optimum.x]), _SCALE)
 
 
 def _loss(ratios: NDArray[np.float64], n: int) -> tuple[float, NDArray[np.float64]]:
@@ -205,10 +205,10 @@ def _inverse(c: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     while len(d) < n:
         k = min(2 * len(d), n)
         size = fft.next_fast_len(3 * k, real=True)
-        known = fft.rfft(d, size)
-        error = -fft.irfft(fft.rfft(c[:k], size) * known, size)[:k]
+        transform = fft.rfft(d, size)
+        error = -fft.irfft(fft.rfft(c[:k], size) * transform, size)[:k]
         error[0] += 2
-        d = fft.irfft(fft.rfft(error, size) * known, size)[:k]
+        d = fft.irfft(fft.rfft(error, size) * transform, size)[:k]
     return d
 
 

@@ -38,8 +38,8 @@ def nonnegative_counts(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     falling = -np.sort(-counts)
     lowered = (np.cumsum(falling) - total) / np.arange(1, len(counts) + 1)
     above = np.flatnonzero(falling > lowered)
-    last = above[-1] if len(above) else 0  # none where the total is smaller than what rounding lost
-    return np.asarray(np.maximum(counts - lowered[last], 0.0))
+    lift = above[-1] if len(above) else 0  # none where the total is smaller than what rounding lost
+    return np.asarray(np.maximum(counts - lowered[lift], 0.0))
 
 
 def whole_counts(counts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -163,11 +163,11 @@ def variances_of(parents: NDArray[np.int64], variances: NDArray[np.float64]) -> 
     [0.724138, 0.724138, 0.724138, 0.62069, 0.62069, 0.517241, 0.482759, 0.586207]
     """
     tree = _Tree(parents, variances)
-    found = tree.variance.copy()
+    estimate_variances = tree.variance.copy()
     for level in tree.levels[1:]:
         d = tree.down[level]
-        found[level] = tree.variance[level] * (1 - d) + d**2 * found[parents[level]]
-    return found
+        estimate_variances[level] = tree.variance[level] * (1 - d) + d**2 * estimate_variances[parents[level]]
+    return estimate_variances
 
 
 def alike(parents: NDArray[np.int64], variances: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -243,8 +243,8 @@ def _shares(
         np.maximum.at(each, at, errors / top)
         return float(np.log(top) + np.log((each**_SHARP).sum()) / _SHARP)
 
-    found = minimize(largest, np.zeros(count), method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-5})
-    real = np.exp(found.x - found.x.max())
+    optimum = minimize(largest, np.zeros(count), method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-5})
+    real = np.exp(optimum.x - optimum.x.max())
     parts = np.maximum(_nearest_whole(real / real.sum() * _PARTS, _PARTS), 1)
     parts[parts.argmax()] -= parts.sum() - _PARTS
     return tuple(Fraction(int(part), _PARTS) for part in parts)
@@ -264,18 +264,18 @@ def whole_down(estimates: NDArray[np.float64], parents: NDArray[np.int64]) -> ND
     [4, 0, 2, 6]
     """
     levels = _Tree(parents, np.ones(len(parents))).levels
-    made = np.zeros(len(estimates), dtype=np.int64)
+    counts = np.zeros(len(estimates), dtype=np.int64)
     top = levels[0]
-    made[top] = np.maximum(np.rint(estimates[top]), 0).astype(np.int64)
+    counts[top] = np.maximum(np.rint(estimates[top]), 0).astype(np.int64)
     for level in levels[1:]:
         order = level[np.argsort(parents[level], kind="stable")]
         for family in np.split(order, np.flatnonzero(np.diff(parents[order])) + 1):
-            total, own = int(made[parents[family[0]]]), estimates[family]
+            total, children = int(counts[parents[family[0]]]), estimates[family]
             if not total:
                 continue
-            moved = nonnegative_counts(own + (total - own.sum()) / len(family))
-            made[family] = _nearest_whole(moved, total)
-    return made
+            adjusted = nonnegative_counts(children + (total - children.sum()) / len(family))
+            counts[family] = _nearest_whole(adjusted, total)
+    return counts
 
 
 def _nearest_whole(real: NDArray[np.float64], total: int) -> NDArray[np.int64]:

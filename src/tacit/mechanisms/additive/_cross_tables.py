@@ -52,15 +52,17 @@ def residual(table: NDArray[Any]) -> NDArray[Any]:
     >>> residual(np.array([3, 1, 0])).tolist(), residual(np.array([[1, 0], [0, 0]])).tolist()
     ([5, -1, -4], [[1, -1], [-1, 1]])
     """
-    made = np.asarray(table)
+    residuals = np.asarray(table)
     largest = (
-        int(np.abs(made).max(initial=0)) if made.dtype != object else max(map(abs, made.flat), default=0)
+        int(np.abs(residuals).max(initial=0))
+        if residuals.dtype != object
+        else max(map(abs, residuals.flat), default=0)
     )
-    if made.dtype == object or largest * math.prod(2 * n for n in made.shape) >= _SAFE:
-        made = made.astype(object)
-    for axis, n in enumerate(made.shape):
-        made = n * made - made.sum(axis=axis, keepdims=True)
-    return made
+    if residuals.dtype == object or largest * math.prod(2 * n for n in residuals.shape) >= _SAFE:
+        residuals = residuals.astype(object)
+    for axis, n in enumerate(residuals.shape):
+        residuals = n * residuals - residuals.sum(axis=axis, keepdims=True)
+    return residuals
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -109,9 +111,11 @@ class ResidualNoise(Mechanism):
         adjacency: Adjacency = "add/remove",
     ) -> None:
         shape = tuple(count("sizes", n, zero=False) for n in sizes)
-        for one in sigmas:
-            if any(not 0 <= i < len(shape) for i in one) or list(one) != sorted(set(one)):
-                raise bad_parameter("sigmas", "given for rising numbers of columns", one, fix=Set(sigmas={}))
+        for columns in sigmas:
+            if any(not 0 <= i < len(shape) for i in columns) or list(columns) != sorted(set(columns)):
+                raise bad_parameter(
+                    "sigmas", "given for rising numbers of columns", columns, fix=Set(sigmas={})
+                )
         spreads = tuple(rational("sigma", value) for value in sigmas.values())
         for spread in spreads:
             check_width(spread, power=56)
@@ -145,19 +149,19 @@ class ResidualNoise(Mechanism):
         rows, adjacency
             See the class.
         """
-        wanted = rational("rho", rho)
+        budget = rational("rho", rho)
         per_row = plan.rho(squares)
         if adjacency == "replace":
             per_row = max(per_row, plan.replaced(squares))
-        factor, more = rows * math.sqrt(per_row / float(wanted)) * (1 + 1e-9), 1e-6
+        factor, more = rows * math.sqrt(per_row / float(budget)) * (1 + 1e-9), 1e-6
         while True:
             sigmas = {
                 one: _short(factor * math.sqrt(square) * math.prod(plan.sizes[i] for i in one))
                 for one, square in zip(plan.sets, squares.tolist(), strict=True)
             }
-            made = cls(plan.sizes, sigmas, rows=rows, adjacency=adjacency)
-            if made.rho <= wanted:
-                return made
+            noise = cls(plan.sizes, sigmas, rows=rows, adjacency=adjacency)
+            if noise.rho <= budget:
+                return noise
             factor, more = factor * (1 + more), 2 * more  # of a tiny rho, the steps of the cost count
 
     @property
@@ -170,15 +174,15 @@ class ResidualNoise(Mechanism):
     def rho(self) -> Fraction:
         """What one release costs: an upper bound, a whole number of 2^-96."""
         total = 0
-        for one, sigma in zip(self.sets, self.sigmas, strict=True):
-            norm = self.rows**2 * self.norm(one) * sigma.denominator**2 * _STEPS
+        for columns, sigma in zip(self.sets, self.sigmas, strict=True):
+            norm = self.rows**2 * self.norm(columns) * sigma.denominator**2 * _STEPS
             total += -(-norm // (2 * sigma.numerator**2))
-        added = Fraction(total, _STEPS)
+        rounded = Fraction(total, _STEPS)
         if self.adjacency == "add/remove":
-            return added
+            return rounded
         largest = replace_cost(self.sizes, self.sets, self.squares) * (1 + _FLOATS)
         replaced = Fraction(largest) * self.rows**2
-        return max(added, Fraction(math.ceil(replaced * _STEPS), _STEPS))
+        return max(rounded, Fraction(math.ceil(replaced * _STEPS), _STEPS))
 
     def norm(self, one: ColumnSet) -> int:
         """Return the squared norm of what one row adds to the residual of a set."""
@@ -194,51 +198,51 @@ class ResidualNoise(Mechanism):
     def residuals(self, tables: Sequence[Any]) -> list[NDArray[Any]]:
         """Return the exact residuals of the tables of all sets, in their order."""
         shapes = [tuple(self.sizes[i] for i in one) for one in self.sets]
-        given = [np.asarray(table) for table in tables]
-        if [table.shape for table in given] != shapes or any(
-            table.dtype.kind not in "iuO" for table in given
+        arrays = [np.asarray(table) for table in tables]
+        if [table.shape for table in arrays] != shapes or any(
+            table.dtype.kind not in "iuO" for table in arrays
         ):
             raise wrong_input(
                 "one table of whole numbers for each set of columns", tables,
                 fix="give the tables of noise.sets, in this order",
             )  # fmt: skip
-        return [residual(table) for table in given]
+        return [residual(table) for table in arrays]
 
     def release(self, value: Any) -> list[NDArray[Any]]:
         """Return the noisy residuals, for the exact tables of all sets in their order."""
-        made = []
+        noisy = []
         for exact, sigma in zip(self.residuals(value), self.sigmas, strict=True):
-            drawn = GaussianLaw(sigma).draws(exact.shape)
-            wide = exact.dtype == object or not fits(exact, drawn)
-            made.append(exact.astype(object) + drawn.astype(object) if wide else exact + drawn)
-        return made
+            draws = GaussianLaw(sigma).draws(exact.shape)
+            big = exact.dtype == object or not fits(exact, draws)
+            noisy.append(exact.astype(object) + draws.astype(object) if big else exact + draws)
+        return noisy
 
     def release_many(self, value: Any, count: int) -> NDArray[Any]:
         """Return `count` independent outputs, one line of all numbers for each: for auditors only."""
         parts = []
         for exact, sigma in zip(self.residuals(value), self.sigmas, strict=True):
-            drawn = GaussianLaw(sigma).draws((count, exact.size))
-            parts.append(exact.reshape(-1).astype(object if exact.dtype == object else np.int64) + drawn)
+            draws = GaussianLaw(sigma).draws((count, exact.size))
+            parts.append(exact.reshape(-1).astype(object if exact.dtype == object else np.int64) + draws)
         return np.concatenate(parts, axis=1)
 
     @property
     def worst_pair(self) -> tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]:
         """No rows, and k equal rows; under replace, k equal rows and k rows that differ in all columns."""
         empty = [np.zeros([self.sizes[i] for i in one], np.int64) for one in self.sets]
-        first, last = [table.copy() for table in empty], [table.copy() for table in empty]
-        for some, others in zip(first, last, strict=True):
+        tables, neighbours = [table.copy() for table in empty], [table.copy() for table in empty]
+        for some, others in zip(tables, neighbours, strict=True):
             some[(0,) * some.ndim] = self.rows
             others[(-1,) * others.ndim] = self.rows
-        return (empty, first) if self.adjacency == "add/remove" else (last, first)
+        return (empty, tables) if self.adjacency == "add/remove" else (neighbours, tables)
 
     def to_json(self) -> dict[str, Any]:
         """Return sizes, rows, the exact sigma of each set (of very many their digest) and the cost."""
-        listed = [[list(one), str(sigma)] for one, sigma in zip(self.sets, self.sigmas, strict=True)]
-        written = json.dumps(listed, separators=(",", ":")).encode()
+        pairs = [[list(one), str(sigma)] for one, sigma in zip(self.sets, self.sigmas, strict=True)]
+        text = json.dumps(pairs, separators=(",", ":")).encode()
         noise: dict[str, Any] = (
-            {"sigmas": listed}
-            if len(listed) <= LISTED_SIGMAS
-            else {"sets": len(listed), "sigmas_sha256": hashlib.sha256(written).hexdigest()}
+            {"sigmas": pairs}
+            if len(pairs) <= LISTED_SIGMAS
+            else {"sets": len(pairs), "sigmas_sha256": hashlib.sha256(text).hexdigest()}
         )
         return {
             "mechanism": "residual-noise",
@@ -256,8 +260,8 @@ class ResidualNoise(Mechanism):
         >>> ResidualNoise((2, 3), {(): 4, (0,): 6}).describe()
         'discrete Gaussian noise on 2 residuals, sigma 4 to 6'
         """
-        least, most = (figure(one * unit) for one in (min(self.sigmas), max(self.sigmas)))
-        return f"discrete Gaussian noise on {len(self.sets):,} residuals, sigma {least} to {most}"
+        smallest, largest = (figure(one * unit) for one in (min(self.sigmas), max(self.sigmas)))
+        return f"discrete Gaussian noise on {len(self.sets):,} residuals, sigma {smallest} to {largest}"
 
     def __repr__(self) -> str:
         return f"ResidualNoise({self.describe()}; rho {float(self.rho):.6g})"
@@ -313,8 +317,8 @@ class TableCandidate:
         """
         if table.shape != self.estimate.shape or table.size > _MOST_CELLS:
             raise ValueError("the estimate has another shape, or the table has too many cells")
-        held = np.clip(table, -_MOST, _MOST) - np.clip(self.estimate, -_MOST, _MOST)
-        return self.weight * (int(np.abs(held).sum()) - self.allowance)
+        difference = np.clip(table, -_MOST, _MOST) - np.clip(self.estimate, -_MOST, _MOST)
+        return self.weight * (int(np.abs(difference).sum()) - self.allowance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -445,16 +449,16 @@ class AdaptiveTables(Mechanism):
 
         A noisy table is ``["table", columns, sigma, cells]``, a choice ``["choice", columns, epsilon]``.
         """
-        made: list[list[Any]] = []
-        left = self.rho
-        while (step := value.next_step(left)) is not None:
-            left -= self.rho_of(step)
-            if left < 0:
-                raise bad_parameter("a step", "within the rho that is left", show(left))
-            made.append(
+        releases: list[list[Any]] = []
+        remaining = self.rho
+        while (step := value.next_step(remaining)) is not None:
+            remaining -= self.rho_of(step)
+            if remaining < 0:
+                raise bad_parameter("a step", "within the rho that is left", show(remaining))
+            releases.append(
                 self._measured(step, value) if isinstance(step, MeasureTable) else self._chosen(step, value)
             )
-        return made
+        return releases
 
     def _measured(self, step: MeasureTable, value: TableSteps) -> list[Any]:
         law = DiscreteGaussian(sigma=step.sigma, sensitivity_squared=self.moved_squared)

@@ -131,14 +131,14 @@ class GridNoise(Mechanism):
             Whether all `size` errors stay within the half-width at once.
         """
         level = confidence_level(confidence)
-        wanted = count("size", size, zero=False)
-        grid, law = self.lattice(wanted)
+        numbers = count("size", size, zero=False)
+        grid, law = self.lattice(numbers)
         if together:
-            level = 1 - (1 - level) / wanted
+            level = 1 - (1 - level) / numbers
         half = (law.half_width(level) + self._rounding) * grid
         if grid != self.grid and self._own_grid:  # rounded to it afterwards, or many single numbers
-            alone = self.lattice()[1].half_width(level) + self._rounding
-            half = max(half + self.grid / 2, alone * self.grid)
+            single = self.lattice()[1].half_width(level) + self._rounding
+            half = max(half + self.grid / 2, single * self.grid)
         return float(half) if self._rounding == 0 else math.nextafter(float(half), math.inf)
 
     @property
@@ -159,8 +159,8 @@ class GridNoise(Mechanism):
     def interval(self, released: object, confidence: Number) -> Interval[Any]:
         """Return the range that holds the true value with at least this confidence over the noise."""
         values = np.asarray(released, dtype=np.float64)
-        together = 1 if self._size == 1 else max(1, values.size)  # with size=1 these are many single releases
-        half = self.error(confidence, size=together)
+        entries = 1 if self._size == 1 else max(1, values.size)  # with size=1 these are many single releases
+        half = self.error(confidence, size=entries)
         # floats round: the released number once, the end once; whole numbers below 2^53 never
         rounded = 2 * np.spacing(np.abs(values) + half) * ((self._rounding != 0) | (np.abs(values) >= 2**52))
         low, high = values - half - rounded, values + half + rounded
@@ -175,8 +175,8 @@ class GridNoise(Mechanism):
         """
         grid, law = self.lattice()
         steps_a, steps_b = to_steps(_one(a), grid), to_steps(_one(b), grid)
-        seen = _one(output) / grid
-        return law.loss(float(seen - steps_a), float(seen - steps_b))
+        steps = _one(output) / grid
+        return law.loss(float(steps - steps_a), float(steps - steps_b))
 
     @property
     def worst_pair(self) -> tuple[float, float]:
@@ -292,29 +292,29 @@ class Laplace(GridNoise):
         size: int | None = None,
         adjacency: Adjacency = "add/remove",
     ) -> None:
-        moved = exact("sensitivity", sensitivity)
+        movement = exact("sensitivity", sensitivity)
         if exactly_one(epsilon=epsilon, scale=scale) == "epsilon":
             spent = rational("epsilon", epsilon)  # type: ignore[arg-type]
         else:
-            spent = moved / rational("scale", scale)  # type: ignore[arg-type]
-        together = None if size is None else count("size", size, zero=False)
+            spent = movement / rational("scale", scale)  # type: ignore[arg-type]
+        entries = None if size is None else count("size", size, zero=False)
         if grid is None:
-            step, steps = default_grid(moved, moved / spent)
+            step, steps = default_grid(movement, movement / spent)
         else:
             step = exact("grid", grid)
-            steps = math.ceil(moved / step + (0 if together in {None, 1} else together))
+            steps = math.ceil(movement / step + (0 if entries in {None, 1} else entries))
         for name, value in (
-            ("sensitivity", moved),
+            ("sensitivity", movement),
             ("epsilon", spent),
             ("grid", step),
             ("_steps", steps),
             ("_own_grid", grid is not None),
-            ("_size", together),
+            ("_size", entries),
             ("_law", LaplaceLaw(steps / spent)),
             ("_cost", laplace_cost(spent, steps, read_adjacency(adjacency))),
         ):
             object.__setattr__(self, name, value)
-        self._check_size(moved / spent)
+        self._check_size(movement / spent)
 
     @property
     def scale(self) -> Fraction:
@@ -389,8 +389,8 @@ class LaplaceTextbook:
 
     def privacy_loss(self, output: Number, a: Number, b: Number) -> float:
         """Return the log-ratio of the densities at `output`: (|y - b| - |y - a|) / scale."""
-        y, one, two = (rational("value", v, zero=True, negative=True) for v in (output, a, b))
-        return float((abs(y - two) - abs(y - one)) * self.epsilon / self.sensitivity)
+        y, from_a, from_b = (rational("value", v, zero=True, negative=True) for v in (output, a, b))
+        return float((abs(y - from_b) - abs(y - from_a)) * self.epsilon / self.sensitivity)
 
 
 _PAD = 1 + Fraction(1, FINE)  # the lattice law needs a millionth more noise than the continuous law
@@ -466,27 +466,29 @@ class Gaussian(GridNoise):
         size: int | None = None,
         adjacency: Adjacency = "add/remove",
     ) -> None:
-        moved = exact("sensitivity", sensitivity)
-        given = exactly_one(epsilon=epsilon, rho=rho, sigma=sigma)
-        check_delta(given, delta)
+        movement = exact("sensitivity", sensitivity)
+        promise = exactly_one(epsilon=epsilon, rho=rho, sigma=sigma)
+        check_delta(promise, delta)
         Choice(("analytic", "classic")).read("calibration", calibration)
-        together = None if size is None else count("size", size, zero=False)
-        charge = _Charge(moved, read_adjacency(adjacency), *_own_lattice(moved, grid, together), together)
-        match given:
+        entries = None if size is None else count("size", size, zero=False)
+        charge = _Charge(movement, read_adjacency(adjacency), *_own_lattice(movement, grid, entries), entries)
+        match promise:
             case "sigma":
                 spread = rational("sigma", sigma)  # type: ignore[arg-type]
             case "rho":
-                spread = moved * square_root_up(1 / (2 * rational("rho", rho)))  # type: ignore[arg-type]
+                spread = movement * square_root_up(1 / (2 * rational("rho", rho)))  # type: ignore[arg-type]
             case _:
                 spread = charge.calibrated(epsilon, delta, calibration)  # type: ignore[arg-type]
-        step, steps = (charge.grid, charge.steps) if charge.grid is not None else default_grid(moved, spread)
+        step, steps = (
+            (charge.grid, charge.steps) if charge.grid is not None else default_grid(movement, spread)
+        )
         for name, value in (
-            ("sensitivity", moved),
+            ("sensitivity", movement),
             ("sigma", spread),
             ("grid", step),
             ("_own_grid", grid is not None),
-            ("_size", together),
-            ("_law", _law(steps, spread, moved)),
+            ("_size", entries),
+            ("_law", _law(steps, spread, movement)),
             ("_cost", charge(spread)),
         ):
             object.__setattr__(self, name, value)
@@ -507,18 +509,18 @@ class Gaussian(GridNoise):
         )
 
 
-def _law(steps: int, spread: Fraction, moved: Fraction) -> GaussianLaw:
-    """Return the law in grid steps that hides a move of `moved`, which is at most so many steps."""
-    return GaussianLaw(steps * spread / moved * _PAD)
+def _law(steps: int, spread: Fraction, movement: Fraction) -> GaussianLaw:
+    """Return the law in grid steps that hides a move of `movement`, which is at most so many steps."""
+    return GaussianLaw(steps * spread / movement * _PAD)
 
 
-def _own_lattice(moved: Fraction, grid: Number | None, together: int | None) -> tuple[Fraction | None, int]:
+def _own_lattice(movement: Fraction, grid: Number | None, entries: int | None) -> tuple[Fraction | None, int]:
     """Return a grid of the user's own and the sensitivity in its steps; None and 0 where there is none."""
     if grid is None:
         return None, 0
     step = exact("grid", grid)
-    slack = 0 if together is None or together == 1 else math.isqrt(together - 1) + 1
-    return step, math.ceil(moved / step) + slack
+    slack = 0 if entries is None or entries == 1 else math.isqrt(entries - 1) + 1
+    return step, math.ceil(movement / step) + slack
 
 
 @dataclass(frozen=True, slots=True)
@@ -549,8 +551,8 @@ class _Charge:
 
         if calibration == "analytic":
             target = Budget(epsilon=epsilon, delta=delta)
-            found = calibrate(lambda s: self(self.moved * rational("sigma", s)), target)
-            return self.moved * rational("sigma", found)
+            multiple = calibrate(lambda s: self(self.moved * rational("sigma", s)), target)
+            return self.moved * rational("sigma", multiple)
         unit = textbook.gaussian_sigma(epsilon, delta=delta, sensitivity=1)
         spread = self.moved * rational("sigma", unit)
         if self(spread).delta(epsilon=epsilon) > delta:

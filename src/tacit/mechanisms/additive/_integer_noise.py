@@ -59,8 +59,8 @@ class IntegerNoise(GridNoise, IntegerMechanism):
         integers = read_integers(value)
         if isinstance(integers, int):
             return integers + self._law.draw()
-        drawn = self.lattice(integers.size)[1].draws(integers.shape)
-        return _sum(integers, drawn, in_64_bits=in_64_bits(value) and integers.dtype == np.int64)
+        draws = self.lattice(integers.size)[1].draws(integers.shape)
+        return _sum(integers, draws, in_64_bits=in_64_bits(value) and integers.dtype == np.int64)
 
     def release_many(self, value: object, count: int) -> NDArray[Any]:
         """Return `count` independent outputs on the same value, each at the full cost: for auditors only."""
@@ -89,17 +89,17 @@ class IntegerNoise(GridNoise, IntegerMechanism):
         return 0, int(self.sensitivity)
 
 
-def _sum(integers: NDArray[Any], drawn: NDArray[np.int64], *, in_64_bits: bool) -> NDArray[Any]:
+def _sum(integers: NDArray[Any], noise: NDArray[np.int64], *, in_64_bits: bool) -> NDArray[Any]:
     """Add the noise; sums in 64 bits stop at the ends of their range, others are Python ints."""
-    if integers.dtype == np.int64 and fits(integers, drawn):
-        total = integers + drawn
+    if integers.dtype == np.int64 and fits(integers, noise):
+        total = integers + noise
         return np.asarray(total if in_64_bits else total.astype(object))
     if not in_64_bits:
-        return cast("NDArray[np.object_]", integers.astype(object) + drawn.astype(object))
-    return saturated_sum(integers, drawn)
+        return cast("NDArray[np.object_]", integers.astype(object) + noise.astype(object))
+    return saturated_sum(integers, noise)
 
 
-def saturated_sum(integers: NDArray[np.int64], drawn: NDArray[np.int64]) -> NDArray[np.int64]:
+def saturated_sum(integers: NDArray[np.int64], noise: NDArray[np.int64]) -> NDArray[np.int64]:
     """Add 64-bit integers; a sum beyond 64 bits becomes the nearest number that fits.
 
     Examples
@@ -108,10 +108,10 @@ def saturated_sum(integers: NDArray[np.int64], drawn: NDArray[np.int64]) -> NDAr
     True
     """
     with np.errstate(over="ignore"):
-        total = integers + drawn
-    wrapped = ((integers ^ total) & (drawn ^ total)) < 0  # both have one sign and the sum has the other
+        total = integers + noise
+    wrapped = ((integers ^ total) & (noise ^ total)) < 0  # both have one sign and the sum has the other
     ends = np.iinfo(np.int64)
-    return np.where(wrapped, np.where(drawn < 0, ends.min, ends.max), total)
+    return np.where(wrapped, np.where(noise < 0, ends.min, ends.max), total)
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -158,16 +158,16 @@ class DiscreteLaplace(IntegerNoise):
         sensitivity: int,
         adjacency: Adjacency = "add/remove",
     ) -> None:
-        given = exactly_one(epsilon=epsilon, scale=scale)
-        moved = Fraction(count("sensitivity", sensitivity, zero=False))
-        read = rational(given, epsilon if given == "epsilon" else scale)  # type: ignore[arg-type]
-        spent = read if given == "epsilon" else moved / read
-        self._check_size(moved / spent)
-        object.__setattr__(self, "sensitivity", moved)
+        promise = exactly_one(epsilon=epsilon, scale=scale)
+        movement = Fraction(count("sensitivity", sensitivity, zero=False))
+        parameter = rational(promise, epsilon if promise == "epsilon" else scale)  # type: ignore[arg-type]
+        spent = parameter if promise == "epsilon" else movement / parameter
+        self._check_size(movement / spent)
+        object.__setattr__(self, "sensitivity", movement)
         object.__setattr__(self, "epsilon", spent)
         object.__setattr__(self, "adjacency", read_adjacency(adjacency))
-        object.__setattr__(self, "scale", moved / spent)
-        object.__setattr__(self, "_law", LaplaceLaw(moved / spent))
+        object.__setattr__(self, "scale", movement / spent)
+        object.__setattr__(self, "_law", LaplaceLaw(movement / spent))
 
     @property
     def cost(self) -> Cost:
@@ -260,13 +260,13 @@ class DiscreteGaussian(IntegerNoise):
     ) -> None:
         if size is not None and count("size", size, fix=Set(size=None)) != 1:
             raise bad_parameter("size", "1 or None (any number of counts)", size, fix=Set(size=None))
-        moved, squared = _read_move(sensitivity, sensitivity_squared)
-        if size == 1 and moved.denominator != 1:
+        movement, squared = _read_move(sensitivity, sensitivity_squared)
+        if size == 1 and movement.denominator != 1:
             raise bad_parameter(
                 "sensitivity", "a whole number for a single count", sensitivity, fix=Set(sensitivity=1)
             )
         for name, value in (
-            ("sensitivity", moved),
+            ("sensitivity", movement),
             ("sensitivity_squared", squared),
             ("size", size),
             ("adjacency", read_adjacency(adjacency)),
@@ -283,9 +283,9 @@ class DiscreteGaussian(IntegerNoise):
         """Return the sigma for the one promise that is given."""
         from tacit.accounting import Budget, calibrate
 
-        given = exactly_one(epsilon=epsilon, rho=rho, sigma=sigma)
-        check_delta(given, delta)
-        match given:
+        promise = exactly_one(epsilon=epsilon, rho=rho, sigma=sigma)
+        check_delta(promise, delta)
+        match promise:
             case "sigma":
                 return rational("sigma", sigma)  # type: ignore[arg-type]
             case "rho":
@@ -298,8 +298,8 @@ class DiscreteGaussian(IntegerNoise):
         from tacit.accounting import Cost
 
         if self.size == 1:
-            moved = int(self.sensitivity)
-            return Cost.discrete_gaussian(sigma=sigma, sensitivity=moved, adjacency=self.adjacency)
+            movement = int(self.sensitivity)
+            return Cost.discrete_gaussian(sigma=sigma, sensitivity=movement, adjacency=self.adjacency)
         return Cost.zcdp(self.sensitivity_squared / (2 * sigma**2), adjacency=self.adjacency)
 
     @property
@@ -358,10 +358,10 @@ class DiscreteGaussian(IntegerNoise):
 def _read_move(sensitivity: Number | None, squared: int | None) -> tuple[Fraction, Fraction]:
     """Return the L2 sensitivity (rounded up where only its square is given) and its exact square."""
     if exactly_one(sensitivity=sensitivity, sensitivity_squared=squared) == "sensitivity":
-        moved = rational("sensitivity", sensitivity)  # type: ignore[arg-type]
-        return moved, moved**2
-    whole = Fraction(count("sensitivity_squared", squared, zero=False))  # type: ignore[arg-type]
-    return square_root_up(whole), whole
+        movement = rational("sensitivity", sensitivity)  # type: ignore[arg-type]
+        return movement, movement**2
+    square = Fraction(count("sensitivity_squared", squared, zero=False))  # type: ignore[arg-type]
+    return square_root_up(square), square
 
 
 _SLACK = 1e-11  # the relative error of erfc and its argument, always added to tails
@@ -437,8 +437,8 @@ class RoundedGaussianLaw:
         if sigma > 1e4 and z < 100:  # a narrow cell: its density, with the second derivative
             curved = 1 + (z * z - 1) / (24 * sigma**2)
             return -z * z / 2 - math.log(sigma * math.sqrt(2 * math.pi)) + math.log(curved)
-        near, far = (float(log_ndtr(-(steps + end) / sigma)) for end in (-0.5, 0.5))
-        return near + math.log(-math.expm1(far - near))
+        upper, lower = (float(log_ndtr(-(steps + end) / sigma)) for end in (-0.5, 0.5))
+        return upper + math.log(-math.expm1(lower - upper))
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -499,9 +499,9 @@ class RoundedGaussian(IntegerNoise):
         """Return the sigma for the one promise that is given."""
         from tacit.accounting import Budget, sigma_for
 
-        given = exactly_one(epsilon=epsilon, rho=rho, sigma=sigma)
-        check_delta(given, delta)
-        match given:
+        promise = exactly_one(epsilon=epsilon, rho=rho, sigma=sigma)
+        check_delta(promise, delta)
+        match promise:
             case "sigma":
                 return rational("sigma", sigma)  # type: ignore[arg-type]
             case "rho":

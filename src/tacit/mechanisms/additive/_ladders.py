@@ -68,9 +68,9 @@ class WidthNoise(IntegerMechanism):
     def release_many(self, value: object, count: int) -> NDArray[Any]:
         """Return `count` independent outputs on the same pair, each at the full cost: for auditors only."""
         exact, width = read_pair(value)
-        drawn = self.law(width).draws(count)
+        draws = self.law(width).draws(count)
         fits = -(2**62) < exact < 2**62
-        return drawn + exact if fits else np.asarray(drawn.astype(object) + exact)
+        return draws + exact if fits else np.asarray(draws.astype(object) + exact)
 
     def half_width(self, confidence: Number, *, copies: int = 1, width: int | None = None) -> int:
         """Return how far an output may lie from the truth where the local sensitivity is at most `width`.
@@ -120,10 +120,10 @@ def read_pair(value: object) -> tuple[int, int]:
     raise _not_a_pair()
 
 
-def _one_integer(one: object) -> int:
-    read = None if isinstance(one, list | tuple) else read_integers(one)
-    if isinstance(read, int):
-        return read
+def _one_integer(number: object) -> int:
+    integer = None if isinstance(number, list | tuple) else read_integers(number)
+    if isinstance(integer, int):
+        return integer
     raise _not_a_pair()
 
 
@@ -208,8 +208,8 @@ class RungLaw(ABC):
     def _beyond(self, steps: int) -> Decimal:
         """Return the weight of all integers farther than `steps` from zero."""
         rung = self.rung(steps)
-        left = self.end(rung) - steps
-        return self._above(rung) + 2 * left * (-decimal(self.rate) * rung).exp()
+        rest = self.end(rung) - steps
+        return self._above(rung) + 2 * rest * (-decimal(self.rate) * rung).exp()
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,20 +250,20 @@ class LadderLaw(RungLaw):
         return digits_for(self.rate, self.width)
 
 
-def _one_side(rate: Fraction, width: int, most: int | None) -> Decimal:
+def _one_side(rate: Fraction, width: int, cap: int | None) -> Decimal:
     """Return sum over j >= 1 of q^j min(width + j - 1, most) = u (width + u (1 - q^(most - width)))."""
     q = (-decimal(rate)).exp()
     u = q / (1 - q)
-    cut = Decimal(0) if most is None else (-decimal(rate) * (most - width)).exp()
+    cut = Decimal(0) if cap is None else (-decimal(rate) * (cap - width)).exp()
     return u * (width + u * (1 - cut))
 
 
 @lru_cache(maxsize=1024)
-def largest_rate(epsilon: Fraction, floor: int, most: int | None) -> Fraction:
+def largest_rate(epsilon: Fraction, floor: int, cap: int | None) -> Fraction:
     """Return the largest rate r on a fine grid with r + ln(Z(floor + 1) / Z(floor)) <= epsilon, certified.
 
     Half of epsilon always holds (docs/proofs/graphs.md), so the search starts there. Where all widths are
-    `most`, the normaliser does not move, and the rate is epsilon.
+    `cap`, the normaliser does not move, and the rate is epsilon.
 
     Examples
     --------
@@ -273,9 +273,9 @@ def largest_rate(epsilon: Fraction, floor: int, most: int | None) -> Fraction:
     >>> largest_rate(Fraction(1, 3), 7, 7)
     Fraction(1, 3)
     """
-    if floor == most:
+    if floor == cap:
         return epsilon
-    return search_rate(epsilon, lambda rate: _spent(rate, floor, most))
+    return search_rate(epsilon, lambda rate: _spent(rate, floor, cap))
 
 
 def search_rate(epsilon: Fraction, spent: Callable[[Fraction], Fraction]) -> Fraction:
@@ -287,14 +287,14 @@ def search_rate(epsilon: Fraction, spent: Callable[[Fraction], Fraction]) -> Fra
     return Fraction(beyond - 1, 1 << shift)
 
 
-def _spent(rate: Fraction, floor: int, most: int | None) -> Fraction:
+def _spent(rate: Fraction, floor: int, cap: int | None) -> Fraction:
     """Return r + ln(Z(floor + 1) / Z(floor)), rounded up: the epsilon of a rate.
 
     The decimal operations are correctly rounded, and 1 - q, which loses digits, has its own in reserve. The
     slack covers all of them many times over.
     """
     with localcontext(digits_for(rate, floor)):
-        ratio = (1 + 2 * _one_side(rate, floor + 1, most)) / (1 + 2 * _one_side(rate, floor, most))
+        ratio = (1 + 2 * _one_side(rate, floor + 1, cap)) / (1 + 2 * _one_side(rate, floor, cap))
         return rate + Fraction(ratio.ln() + RATE_SLACK * decimal(rate))
 
 
@@ -363,19 +363,19 @@ class LadderNoise(WidthNoise):
         adjacency: Adjacency = "add/remove",
     ) -> None:
         spent = rational("epsilon", epsilon)
-        last = None if most is None else count("most", most, zero=False)
-        first = self.default_floor(spent, last) if floor is None else count("floor", floor)
-        if last is not None:
-            Integer(0, last, f"the largest width is {last:,}", instead=last).read("floor", first)
+        cap = None if most is None else count("most", most, zero=False)
+        lowest = self.default_floor(spent, cap) if floor is None else count("floor", floor)
+        if cap is not None:
+            Integer(0, cap, f"the largest width is {cap:,}", instead=cap).read("floor", lowest)
         check_width(2 / spent, power=56)  # a rate is at least half of epsilon
         if spent * SMALLEST_SCALE > 1:
             raise out_of_range(1 / spent)
         for name, value in (
             ("epsilon", spent),
-            ("floor", first),
-            ("most", last),
+            ("floor", lowest),
+            ("most", cap),
             ("adjacency", read_adjacency(adjacency)),
-            ("rate", largest_rate(spent, first, last)),
+            ("rate", largest_rate(spent, lowest, cap)),
         ):
             object.__setattr__(self, name, value)
 
@@ -389,9 +389,9 @@ class LadderNoise(WidthNoise):
         (10, 32, 20)
         """
         spent = rational("epsilon", epsilon)
-        least = math.isqrt(100 * spent.denominator // spent.numerator)
-        wanted = least if least * least * spent >= 100 else least + 1
-        return wanted if most is None else min(wanted, count("most", most, zero=False))
+        root = math.isqrt(100 * spent.denominator // spent.numerator)
+        floor = root if root * root * spent >= 100 else root + 1
+        return floor if most is None else min(floor, count("most", most, zero=False))
 
     @property
     def scale(self) -> Fraction:
@@ -528,20 +528,20 @@ class StarLadder(WidthNoise):
         adjacency: Adjacency = "add/remove",
     ) -> None:
         spent, edges = rational("epsilon", epsilon), Integer(2, instead=3).read("stars", stars)
-        last = None if most is None else count("most", most, zero=False)
+        cap = None if most is None else count("most", most, zero=False)
         usual = (edges - 1) * LadderNoise.default_floor(spent)
-        lowest = Integer(edges - 1, last, instead=last or usual)
-        first = lowest.read("floor", min(usual, last or usual) if floor is None else floor)
+        lowest = Integer(edges - 1, cap, instead=cap or usual)
+        start = lowest.read("floor", min(usual, cap or usual) if floor is None else floor)
         check_width(2 / spent, power=56)  # a rate is at least half of epsilon
         if spent * SMALLEST_SCALE > 1:
             raise out_of_range(1 / spent)
         for name, value in (
             ("epsilon", spent),
             ("stars", edges),
-            ("floor", first),
-            ("most", last),
+            ("floor", start),
+            ("most", cap),
             ("adjacency", read_adjacency(adjacency)),
-            ("rate", _largest_rate(spent, first, edges - 1, last)),
+            ("rate", _largest_rate(spent, start, edges - 1, cap)),
         ):
             object.__setattr__(self, name, value)
 
@@ -574,8 +574,8 @@ class StarLadder(WidthNoise):
 
     def describe(self, unit: Fraction = Fraction(1)) -> str:
         """Return the law in a few words."""
-        least = figure(2 * math.comb(self.floor, self.stars - 1) * unit)
-        return f"ladder of steps of at least {least}, rate {float(self.rate):.4g}"
+        smallest = figure(2 * math.comb(self.floor, self.stars - 1) * unit)
+        return f"ladder of steps of at least {smallest}, rate {float(self.rate):.4g}"
 
     def __repr__(self) -> str:
         cap = "" if self.most is None else f", most={self.most}"
@@ -597,14 +597,14 @@ def _digits(rate: Fraction, width: int, power: int) -> Context:
 
 
 @lru_cache(maxsize=1024)
-def _largest_rate(epsilon: Fraction, floor: int, power: int, most: int | None) -> Fraction:
+def _largest_rate(epsilon: Fraction, floor: int, power: int, cap: int | None) -> Fraction:
     """Return the largest rate on a fine grid whose cost, rounded up, is within epsilon."""
-    if floor == most:
+    if floor == cap:
         return epsilon
-    return search_rate(epsilon, lambda rate: _epsilon_of_stars(rate, floor, power, most))
+    return search_rate(epsilon, lambda rate: _epsilon_of_stars(rate, floor, power, cap))
 
 
-def _epsilon_of_stars(rate: Fraction, floor: int, power: int, most: int | None) -> Fraction:
+def _epsilon_of_stars(rate: Fraction, floor: int, power: int, cap: int | None) -> Fraction:
     """Return r + ln of the largest Z(A + 1) / Z(A) over A from the floor on, rounded up.
 
     With S(p) for the sums above, Z(A + 1) / Z(A) = 1 + 4 S(p-1) / (1 + 4 S(p)) <= 1 + S(p-1) / S(p), and this
@@ -613,11 +613,11 @@ def _epsilon_of_stars(rate: Fraction, floor: int, power: int, most: int | None) 
     """
     with localcontext(_digits(rate, floor, power)):
         largest, width = Decimal(0), floor
-        while most is None or width < most:
-            above, own = (_sum_of_binomials(rate, width, p) for p in (power - 1, power))
-            if above <= largest * own:
+        while cap is None or width < cap:
+            above, exact = (_sum_of_binomials(rate, width, p) for p in (power - 1, power))
+            if above <= largest * exact:
                 break
-            last = width == floor + _STEPS
-            largest = max(largest, above / own if last else 4 * above / (1 + 4 * own))
+            final = width == floor + _STEPS
+            largest = max(largest, above / exact if final else 4 * above / (1 + 4 * exact))
             width += 1
         return rate + Fraction((1 + largest).ln() + RATE_SLACK * decimal(rate))

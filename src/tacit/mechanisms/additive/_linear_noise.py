@@ -73,8 +73,8 @@ class LinearNoise:
 
     def tail(self, at: ArrayLike, weights: ArrayLike, normal: ArrayLike = 0.0) -> NDArray[np.float64]:
         """Return ``P(|N(0, normal^2) + sum_i weights_i noise_i| > at)``; weights run along the last axis."""
-        each, own = self._terms(weights)
-        return linear_tail(at, each, np.hypot(own, normal))
+        each, deviations = self._terms(weights)
+        return linear_tail(at, each, np.hypot(deviations, normal))
 
     def half_width(
         self, failing: float, weights: ArrayLike, times: ArrayLike | None = None
@@ -103,10 +103,10 @@ _FAILING = RealNumber(above=0, below=1, instead=0.05)
 
 
 def _weights(weights: ArrayLike) -> NDArray[np.float64]:
-    read = np.asarray(weights, dtype=np.float64)
-    if not read.ndim:
+    array = np.asarray(weights, dtype=np.float64)
+    if not array.ndim:
         raise wrong_input("a list of numbers", weights, name="weights", fix=Set(weights=[0.5, 0.5]))
-    return read
+    return array
 
 
 def linear_tail(
@@ -212,19 +212,19 @@ def _apart(a: NDArray[np.float64]) -> NDArray[np.float64]:
     k = a.shape[-1]
     if k < 2:
         return a
-    least = _APART[k]
+    distance = _APART[k]
     a = -np.sort(-a, axis=-1)
     a = np.maximum(a, 1e-6 * a[..., :1] * (1 - 0.1 * np.arange(k)))
-    tight = a[..., 1:] > a[..., :-1] * (1 - 3 * least)
+    tight = a[..., 1:] > a[..., :-1] * (1 - 3 * distance)
     if not tight.any():
         return a
     rank = np.zeros_like(a)  # within a cluster of weights that nearly agree, and that of its last one
     for j in range(1, k):
         rank[..., j] = np.where(tight[..., j - 1], rank[..., j - 1] + 1, 0)
-    last = rank.copy()
+    group = rank.copy()
     for j in range(k - 2, -1, -1):
-        last[..., j] = np.where(tight[..., j], last[..., j + 1], rank[..., j])
-    return np.asarray(a * (1 + least * (last / 2 - rank)))
+        group[..., j] = np.where(tight[..., j], group[..., j + 1], rank[..., j])
+    return np.asarray(a * (1 + distance * (group / 2 - rank)))
 
 
 def _shares(a: NDArray[np.float64], used: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
@@ -268,10 +268,10 @@ def _inverted(
     t = np.minimum(t, _FARTHEST)[..., None]
     p = np.ones(t.shape[:-1])
     step = np.pi / _FARTHEST
-    together = max(1, min(_NODES, _AT_ONCE // max(a.size, 1)))
+    block = max(1, min(_NODES, _AT_ONCE // max(a.size, 1)))
     plain = bool((times == 1).all())
-    for first in range(0, _NODES, together):
-        w = (np.arange(first, min(first + together, _NODES)) + 0.5) * step
+    for start in range(0, _NODES, block):
+        w = (np.arange(start, min(start + block, _NODES)) + 0.5) * step
         falls = np.exp(-((s[..., None] * w) ** 2) / 2)
         for j in range(a.shape[-1]):  # one weight at a time stays in the processor's cache
             each = 1 + (a[..., j, None] * w) ** 2

@@ -116,9 +116,9 @@ class MeasurementNoise:
             np.bincount(self.parents[some][self.parents[some] >= 0], minlength=size)
             for some in (inside, np.arange(self.regions))
         )
-        whole = (has == all_of) & (has > 0)
+        complete = (has == all_of) & (has > 0)
         up = self.parents[touched]
-        return np.concatenate([touched[(up < 0) | ~whole[up]], np.flatnonzero(whole)])
+        return np.concatenate([touched[(up < 0) | ~complete[up]], np.flatnonzero(complete)])
 
     def weights(self, regions: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the weight of each measurement in the sum of some regions' counts."""
@@ -142,8 +142,8 @@ class MeasurementNoise:
             kinds = kinds.reshape(-1)[: self.regions]
         else:
             kinds = alike(self.parents, self.variances)[: self.regions]
-        _, first, place = np.unique(kinds, return_index=True, return_inverse=True)
-        return self.half_widths([[i] for i in first.tolist()], failing)[place]
+        _, examples, index = np.unique(kinds, return_index=True, return_inverse=True)
+        return self.half_widths([[i] for i in examples.tolist()], failing)[index]
 
     def to_json(self) -> dict[str, Any]:
         """Return the noise as JSON: runs of equal scales."""
@@ -160,24 +160,24 @@ class MeasurementNoise:
         """Read the noise back; raises ``ValueError`` where it is not one."""
         laplace, normal = (_from_runs(document[name]) for name in ("laplace", "normal"))
         parents = document.get("parents")
-        read = None if parents is None else np.array([int(one) for one in parents], dtype=np.int64)
+        tree = None if parents is None else np.array([int(one) for one in parents], dtype=np.int64)
         regions = int(document["regions"])
-        sizes = {len(laplace), len(normal)} | (set() if read is None else {len(read)})
-        if len(sizes) != 1 or not 0 < regions <= len(laplace) or (read is None and regions != len(laplace)):
+        sizes = {len(laplace), len(normal)} | (set() if tree is None else {len(tree)})
+        if len(sizes) != 1 or not 0 < regions <= len(laplace) or (tree is None and regions != len(laplace)):
             raise ValueError("not the noise of a surface")
-        if read is not None:
+        if tree is not None:
             # regions are leaves, and a parent stands after its children, so none is its own ancestor
-            above = read >= 0
-            inner = read[above]
+            above = tree >= 0
+            inner = tree[above]
             if (
-                (inner >= len(read)).any()
+                (inner >= len(tree)).any()
                 or (inner < regions).any()
                 or (inner <= np.flatnonzero(above)).any()
             ):
                 raise ValueError("not the noise of a surface")
         if ((laplace > 0) & (normal > 0)).any():
             raise ValueError("not the noise of a surface")
-        return cls(laplace, normal, regions, read, document.get("direct") is True)
+        return cls(laplace, normal, regions, tree, document.get("direct") is True)
 
 
 def half_widths_of(
@@ -189,18 +189,18 @@ def half_widths_of(
     half-width is rounded up; elsewhere half of the largest weight is added (docs/proofs/maps.md, section 6).
     """
     RealNumber(above=0, below=1, instead=0.05).read("failing", failing)
-    made: dict[tuple[Any, ...], float] = {}
-    found = np.empty(len(sums))
+    cache: dict[tuple[Any, ...], float] = {}
+    half_widths = np.empty(len(sums))
     for i, parts in enumerate(sums):
         key = _key(parts)
-        if key is None or key not in made:
+        if key is None or key not in cache:
             value = _half_width(parts, failing)
             if key is not None:
-                made[key] = value
+                cache[key] = value
         else:
-            value = made[key]
-        found[i] = value
-    return found
+            value = cache[key]
+        half_widths[i] = value
+    return half_widths
 
 
 def _key(parts: Sequence[tuple[MeasurementNoise, Any]]) -> tuple[Any, ...] | None:
@@ -341,22 +341,22 @@ class StrategyNoise(IntegerMechanism):
         grouped: bool = False,
         adjacency: Adjacency = "add/remove",
     ) -> None:
-        most, relation = count("rows", rows, zero=False), read_adjacency(adjacency)
-        made: DiscreteGaussian | DiscreteLaplace
+        max_rows, relation = count("rows", rows, zero=False), read_adjacency(adjacency)
+        noise: DiscreteGaussian | DiscreteLaplace
         if exactly_one(rho=rho, epsilon=epsilon) == "rho" or delta:
             squared = strategy.column_squared
             if relation == "replace":
                 squared = max(squared, strategy.move_squared, 2 * squared if grouped else 0)
             limit = {"rho": rho} if epsilon is None else {"epsilon": epsilon, "delta": delta}
-            made = DiscreteGaussian(**limit, sensitivity_squared=most**2 * squared, adjacency=relation)
+            noise = DiscreteGaussian(**limit, sensitivity_squared=max_rows**2 * squared, adjacency=relation)
         else:
-            moved = strategy.column_sum
+            movement = strategy.column_sum
             if relation == "replace":
-                moved = max(moved, strategy.move_sum, 2 * moved if grouped else 0)
-            made = DiscreteLaplace(epsilon=epsilon, sensitivity=most * moved, adjacency=relation)
+                movement = max(movement, strategy.move_sum, 2 * movement if grouped else 0)
+            noise = DiscreteLaplace(epsilon=epsilon, sensitivity=max_rows * movement, adjacency=relation)
         for name, value in (
-            ("strategy", strategy), ("rows", most), ("grouped", bool(grouped)), ("adjacency", relation),
-            ("noise", made),
+            ("strategy", strategy), ("rows", max_rows), ("grouped", bool(grouped)), ("adjacency", relation),
+            ("noise", noise),
         ):  # fmt: skip
             object.__setattr__(self, name, value)
 
@@ -382,11 +382,11 @@ class StrategyNoise(IntegerMechanism):
         cells = self.strategy.cells
         if counts.ndim == 0 or counts.shape[-1] != cells:
             raise wrong_input(f"the counts of {cells} cells", counts, fix="count every cell")
-        whole = self.strategy.matrix.T
-        most = max(abs(int(counts.max(initial=0))), abs(int(counts.min(initial=0))))
-        if most * int(np.abs(whole).max()) * cells < _ROOM:
-            return np.asarray(counts.astype(np.int64) @ whole)
-        return np.asarray(counts.astype(object) @ whole.astype(object))
+        matrix = self.strategy.matrix.T
+        largest = max(abs(int(counts.max(initial=0))), abs(int(counts.min(initial=0))))
+        if largest * int(np.abs(matrix).max()) * cells < _ROOM:
+            return np.asarray(counts.astype(np.int64) @ matrix)
+        return np.asarray(counts.astype(object) @ matrix.astype(object))
 
     def release(self, value: object) -> Any:
         """Return the noisy sums of the counts of cells; groups, if any, run along the first axis."""
@@ -410,9 +410,9 @@ class StrategyNoise(IntegerMechanism):
         gaussian = isinstance(self.noise, DiscreteGaussian)
         matrix = self.strategy.matrix
         norms = (matrix**2).sum(axis=0) if gaussian else np.abs(matrix).sum(axis=0)
-        moved = [0] * self.strategy.cells
-        moved[int(norms.argmax())] = self.rows
-        return [0] * self.strategy.cells, moved
+        neighbour = [0] * self.strategy.cells
+        neighbour[int(norms.argmax())] = self.rows
+        return [0] * self.strategy.cells, neighbour
 
     def to_json(self) -> dict[str, Any]:
         """Return the fingerprint of the sums, the exact noise and the cost."""
@@ -450,21 +450,21 @@ def weighted_half_widths(law: LinearNoise, weights: ArrayLike, failing: float) -
     """
     w = np.abs(np.atleast_1d(np.asarray(weights, dtype=np.float64)))
     lines = w.reshape(-1, w.shape[-1])
-    found = np.empty(len(lines))
+    half_widths = np.empty(len(lines))
     step = max(1, _AT_ONCE // max(1, lines.shape[1]))
-    for first in range(0, len(lines), step):
-        part = lines[first : first + step]
+    for start in range(0, len(lines), step):
+        part = lines[start : start + step]
         normal = law.normal * np.sqrt((part**2).sum(axis=1))
         largest = part.max(axis=1, initial=0.0)
         if law.laplace:
             part = -np.sort(-part, axis=1)
             rest = np.sqrt(2 * (part[:, _MAX_TERMS:] ** 2).sum(axis=1)) * law.laplace[0]
-            own = part[:, :_MAX_TERMS] * law.laplace[0]
-            widths = linear_half_width(failing, own, np.hypot(normal, rest))
+            laplace = part[:, :_MAX_TERMS] * law.laplace[0]
+            widths = linear_half_width(failing, laplace, np.hypot(normal, rest))
         else:
             widths = linear_half_width(failing, np.zeros((len(part), 1)), normal)
-        found[first : first + step] = np.where(largest > 0, widths + largest / 2, 0.0)
-    return found.reshape(w.shape[:-1])
+        half_widths[start : start + step] = np.where(largest > 0, widths + largest / 2, 0.0)
+    return half_widths.reshape(w.shape[:-1])
 
 
 _SLACK = 1e-9  # relative; far above the rounding errors of the sums below
@@ -512,7 +512,7 @@ def chance_above(noise: DiscreteGaussian | DiscreteLaplace, weights: ArrayLike, 
 def _laplace_exponent(scale: float, w: NDArray[np.float64], height: float) -> float:
     """Return the smallest logarithm of Chernoff's bound that a search finds; every tilt gives a bound."""
     rate = 1 / scale
-    near, far = 0.0, rate / float(w.max()) * (1 - 1e-9)
+    low, high = 0.0, rate / float(w.max()) * (1 - 1e-9)
 
     def exponent(tilt: float) -> float:
         # ln of (cosh a - 1) / (cosh a - cosh s), written with sines: no figures cancel
@@ -521,12 +521,12 @@ def _laplace_exponent(scale: float, w: NDArray[np.float64], height: float) -> fl
         return float(terms.sum()) - tilt * height
 
     for _ in range(_ROUNDS):
-        third = (far - near) / 3
-        if exponent(near + third) < exponent(far - third):
-            far -= third
+        third = (high - low) / 3
+        if exponent(low + third) < exponent(high - third):
+            high -= third
         else:
-            near += third
-    return exponent((near + far) / 2)
+            low += third
+    return exponent((low + high) / 2)
 
 
 def _log_sine(x: NDArray[np.float64]) -> NDArray[np.float64]:

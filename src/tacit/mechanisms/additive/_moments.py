@@ -73,9 +73,9 @@ class Moments:
 
     def sum(self) -> _Ends:
         """Return the sum of the values: linear in the parts, so the interval is exact for their box."""
-        last = len(self.parts) - 1
+        degree = len(self.parts) - 1
         rates = [
-            (self.low + Fraction(i, last) * (self.high - self.low)) / self.weight for i in range(last + 1)
+            (self.low + Fraction(i, degree) * (self.high - self.low)) / self.weight for i in range(degree + 1)
         ]
         value = sum(
             (rate * Fraction(part) for rate, part in zip(rates, self.parts, strict=True)), Fraction(0)
@@ -86,8 +86,8 @@ class Moments:
     def mean(self) -> _Ends:
         """Return the mean of the values."""
         low, width = float(self.low), float(self.high - self.low)
-        value, least, most = self._share()
-        return low + width * value, low + width * least, low + width * most
+        value, lowest, highest = self._share()
+        return low + width * value, low + width * lowest, low + width * highest
 
     def variance(self, *, sample: bool = False) -> _Ends:
         """Return the variance, of the rows themselves or (`sample`) of what they are a sample of.
@@ -96,24 +96,28 @@ class Moments:
         narrower bounds taken. A sample's is n/(n-1) times it.
         """
         down, up = self._ends()
-        mean, first, last = self._share()
+        mean, low_mean, high_mean = self._share()
         low_square = _ratio((up[0] + up[1], down[2]), 0.0)
         high_square = _ratio((down[0] + down[1], up[2]), 1.0)
-        trough = min(first * (1 - first), last * (1 - last))
-        peak = 0.25 if first <= 0.5 <= last else max(first * (1 - first), last * (1 - last))
+        trough = min(low_mean * (1 - low_mean), high_mean * (1 - high_mean))
+        peak = (
+            0.25
+            if low_mean <= 0.5 <= high_mean
+            else max(low_mean * (1 - low_mean), high_mean * (1 - high_mean))
+        )
         low_middle = _ratio((up[0] + up[2], down[1]), 0.0) / 2
         high_middle = _ratio((down[0] + down[2], up[1]), 1.0) / 2
-        low = max(low_square - last**2, trough - high_middle, 0.0)
-        high = min(high_square - first**2, peak - low_middle, 0.25)
+        low = max(low_square - high_mean**2, trough - high_middle, 0.0)
+        high = min(high_square - low_mean**2, peak - low_middle, 0.25)
         value = _ratio((self.parts[0] + self.parts[1], self.parts[2]), 0.125) - mean**2
         value = min(max(value, 0.0), 0.25)
-        most = grow = 1.0
+        factor = grow = 1.0
         if sample:
             count, fewest = sum(self.parts) / self.weight, sum(down) / self.weight
             grow = count / (count - 1) if count >= 2 else 1.0
-            most = fewest / (fewest - 1) if fewest >= 2 else 2.0
+            factor = fewest / (fewest - 1) if fewest >= 2 else 2.0
         square = float(self.high - self.low) ** 2
-        return value * grow * square, min(low, value) * square, max(high, value) * most * square
+        return value * grow * square, min(low, value) * square, max(high, value) * factor * square
 
     def std(self, *, sample: bool = False) -> _Ends:
         """Return the standard deviation."""
@@ -204,9 +208,9 @@ def variance_sets(parts: _Array, noise: LinearNoise, failing: float, *, sample: 
 
 def _in_blocks(parts: _Array, sets: Callable[[_Array], _Sets]) -> _Sets:
     """Work through the lines in blocks of bounded size."""
-    found = [sets(parts[i : i + _AT_ONCE]) for i in range(0, len(parts), _AT_ONCE)]
+    blocks = [sets(parts[i : i + _AT_ONCE]) for i in range(0, len(parts), _AT_ONCE)]
     empty = np.empty(0)
-    return tuple(np.concatenate([block[i] for block in found]) if found else empty for i in range(3))  # type: ignore[return-value]
+    return tuple(np.concatenate([block[i] for block in blocks]) if blocks else empty for i in range(3))  # type: ignore[return-value]
 
 
 def _mean_sets(parts: _Array, noise: LinearNoise, failing: float, *, shifted: bool = False) -> _Sets:
@@ -219,8 +223,8 @@ def _mean_sets(parts: _Array, noise: LinearNoise, failing: float, *, shifted: bo
         return noise.tail(total[:, None] - m * rows[:, None] - rest, at - m[..., None])
 
     rest = (total - value * rows)[:, None] if shifted else np.zeros((len(parts), 1))
-    near = _near(noise, np.sqrt(((at - value[:, None]) ** 2).sum(axis=-1)), rows, failing)
-    *ends, empty = passing_hull(p, value, (np.zeros_like(value), np.ones_like(value)), near, failing)
+    scale = _near(noise, np.sqrt(((at - value[:, None]) ** 2).sum(axis=-1)), rows, failing)
+    *ends, empty = passing_hull(p, value, (np.zeros_like(value), np.ones_like(value)), scale, failing)
     if empty.any() and not shifted:
         _, ends[0][empty], ends[1][empty] = _mean_sets(parts[empty], noise, failing, shifted=True)
     return value, ends[0], ends[1]
@@ -235,19 +239,19 @@ def _variance_sets(
     profiled: bool,
     shifted: bool = False,
 ) -> _Sets:
-    rows, first, second = parts.sum(axis=-1), parts[:, 1] / 2 + parts[:, 2], parts[:, 2]
+    rows, sums, squares = parts.sum(axis=-1), parts[:, 1] / 2 + parts[:, 2], parts[:, 2]
     at_rest = failing * (1 - _FOR_MEAN) if profiled else failing
     mean, low, high = (
         _mean_sets(parts, noise, failing * _FOR_MEAN)
         if profiled
-        else (np.where(rows > 0, np.clip(first / np.where(rows > 0, rows, 1.0), 0.0, 1.0), 0.5),) * 3
+        else (np.where(rows > 0, np.clip(sums / np.where(rows > 0, rows, 1.0), 0.0, 1.0), 0.5),) * 3
     )
     share = np.linspace(0.0, 1.0, _MEANS) if profiled else np.zeros(1)
     means = low[:, None] + (high - low)[:, None] * share  # (lines, means)
     fewest = np.maximum(rows - 1.5 * noise.scale * np.log(1 / (failing * _FOR_MEAN)), 2.0)
     grown = fewest / (fewest - 1) if sample else np.ones_like(rows)
-    most = grown[:, None] * (means * (1 - means) if profiled else np.full_like(means, 0.25))
-    around = second[:, None] - 2 * means * first[:, None] + means**2 * rows[:, None]
+    largest = grown[:, None] * (means * (1 - means) if profiled else np.full_like(means, 0.25))
+    around = squares[:, None] - 2 * means * sums[:, None] + means**2 * rows[:, None]
 
     def p(v: _Array) -> _Array:
         best = np.zeros_like(v)
@@ -255,24 +259,24 @@ def _variance_sets(
             m, square = means[:, i, None], means[:, i, None] ** 2 - v
             weights = np.stack([square, square - m, square - 2 * m + 1], axis=-1)
             at = around[:, i, None] - v * rows[:, None] + (v if sample else 0.0) - rest[:, i, None]
-            best = np.maximum(best, np.where(v <= most[:, i, None], noise.tail(at, weights), 0.0))
+            best = np.maximum(best, np.where(v <= largest[:, i, None], noise.tail(at, weights), 0.0))
         return best
 
-    known = rows > 0
-    divided = np.where(known, rows, 1.0)
-    value = np.where(known, np.clip(second / divided, 0.0, 1.0), 0.125) - mean**2
+    positive = rows > 0
+    divided = np.where(positive, rows, 1.0)
+    value = np.where(positive, np.clip(squares / divided, 0.0, 1.0), 0.125) - mean**2
     value = np.clip(value, 0.0, 0.25)
     if sample:
         some = np.maximum(rows, 2.0)
         value *= np.where(rows >= 1.5, some / (some - 1), 1.0)
-    top = np.maximum(most.max(axis=1), value)
+    top = np.maximum(largest.max(axis=1), value)
     rest = np.zeros_like(means)
     if shifted:
         rest = around - value[:, None] * (rows[:, None] - (1.0 if sample else 0.0))
     square = mean**2 - value
     norm = np.sqrt(square**2 + (square - mean) ** 2 + (square - 2 * mean + 1) ** 2)
-    near = _near(noise, norm, rows, failing)
-    *ends, empty = passing_hull(p, value, (np.zeros_like(value), top), near, at_rest)
+    scale = _near(noise, norm, rows, failing)
+    *ends, empty = passing_hull(p, value, (np.zeros_like(value), top), scale, at_rest)
     if empty.any() and not shifted:
         _, ends[0][empty], ends[1][empty] = _variance_sets(
             parts[empty], noise, failing, sample=sample, profiled=profiled, shifted=True
@@ -282,15 +286,15 @@ def _variance_sets(
 
 def _near(noise: LinearNoise, norm: _Array, rows: _Array, failing: float) -> _Array:
     """Guess the half-width of a set, from the norm of the weights: a start for the search."""
-    wide = np.maximum(norm, 1e-3) * noise.scale * np.log(1 / failing)
-    return np.asarray(wide / np.maximum(rows, 1e-9))
+    width = np.maximum(norm, 1e-3) * noise.scale * np.log(1 / failing)
+    return np.asarray(width / np.maximum(rows, 1e-9))
 
 
 def passing_hull(
     p: Callable[[_Array], _Array],
     value: _Array,
     within: tuple[_Array, _Array],
-    near: _Array,
+    scale: _Array,
     failing: float,
 ) -> tuple[_Array, _Array, NDArray[np.bool_]]:
     """Return the hull of {x in the range: p(x) >= failing} and the value; also where nothing passes."""
@@ -300,20 +304,20 @@ def passing_hull(
 
     def level(x: _Array) -> _Array:
         """Return ln p/failing at distances x from the value, (lines, sides, distances)."""
-        asked = (value[:, None, None] + sign * x).reshape(len(value), -1)
-        return np.log(np.maximum(p(asked), _LEAST) / failing).reshape(x.shape)
+        values = (value[:, None, None] + sign * x).reshape(len(value), -1)
+        return np.log(np.maximum(p(values), _LEAST) / failing).reshape(x.shape)
 
-    wide = np.broadcast_to(near[:, None, None] * _NEAR, (len(value), 2, len(_NEAR)))
-    steps = np.sort(np.minimum(np.concatenate([wide, reach * _FAR], axis=-1), reach), axis=-1)
+    distances = np.broadcast_to(scale[:, None, None] * _NEAR, (len(value), 2, len(_NEAR)))
+    steps = np.sort(np.minimum(np.concatenate([distances, reach * _FAR], axis=-1), reach), axis=-1)
     steps = np.concatenate([np.zeros_like(reach), steps], axis=-1)
     levels = level(steps)
     passed = levels >= 0
-    most = steps.shape[-1] - 1
-    last = (most - np.argmax(passed[..., ::-1], axis=-1))[..., None]
-    after = np.minimum(last + 1, most)
-    ends = np.take_along_axis(steps, last, -1), np.take_along_axis(steps, after, -1)
-    heights = np.take_along_axis(levels, last, -1), np.take_along_axis(levels, after, -1)
-    found = root_between(level, ends, heights, steps=_REFINED)
-    found = np.where(passed.any(axis=-1, keepdims=True), found, 0.0)
-    hull = np.where(found >= reach, side[..., None], value[:, None, None] + sign * found)[..., 0]
+    end = steps.shape[-1] - 1
+    farthest = (end - np.argmax(passed[..., ::-1], axis=-1))[..., None]
+    after = np.minimum(farthest + 1, end)
+    ends = np.take_along_axis(steps, farthest, -1), np.take_along_axis(steps, after, -1)
+    heights = np.take_along_axis(levels, farthest, -1), np.take_along_axis(levels, after, -1)
+    roots = root_between(level, ends, heights, steps=_REFINED)
+    roots = np.where(passed.any(axis=-1, keepdims=True), roots, 0.0)
+    hull = np.where(roots >= reach, side[..., None], value[:, None, None] + sign * roots)[..., 0]
     return hull[:, 0], hull[:, 1], np.asarray(~passed.any(axis=(1, 2)))

@@ -131,14 +131,14 @@ class StreamNoise(Mechanism):
         memory
             What the last call returned; empty at first. It holds true numbers of past days.
         """
-        held: dict[str, Any] = json.loads(memory) if memory else {"days": 0, "past": None}
+        state: dict[str, Any] = json.loads(memory) if memory else {"days": 0, "past": None}
         new = [np.asarray(one, dtype=object) for one in _DAYS.read("value", value)]
-        if held["days"] + len(new) > self.days:
+        if state["days"] + len(new) > self.days:
             raise bad_parameter(
                 "value", f"the days that are left of {self.days}", f"{len(new)} days", fix=Set(days=self.days)
             )
-        rows, past = self.sums(new, held["past"])
-        memory = fixed_width({"days": held["days"] + len(new), "past": past})
+        rows, past = self.sums(new, state["past"])
+        memory = fixed_width({"days": state["days"] + len(new), "past": past})
         return (self.noise.release(whole(rows)).tolist() if rows else []), memory
 
     def noise_on(self, window: int | None, day: int, through: int) -> LinearNoise:
@@ -147,9 +147,9 @@ class StreamNoise(Mechanism):
         if isinstance(self.noise, DiscreteGaussian):
             return LinearNoise(normal=float(self.scale) * float(np.sqrt((w**2).sum())))
         scale = float(self.scale)
-        own, rest = w[:_LARGEST], w[_LARGEST:]
+        largest, rest = w[:_LARGEST], w[_LARGEST:]
         return LinearNoise(
-            tuple(scale * one for one in own.tolist() if one > 0),
+            tuple(scale * one for one in largest.tolist() if one > 0),
             scale * math.sqrt(2 * float((rest**2).sum())),
         )
 
@@ -161,9 +161,9 @@ class StreamNoise(Mechanism):
     def worst_pair(self) -> tuple[list[int], list[int]]:
         """No days with anything in them, and one unit in its first days, as close as it may come."""
         days = min(self.days, (self.most_days - 1) * self.apart + 1)
-        moved = [self._one_day if day % self.apart == 0 else 0 for day in range(days)]
+        neighbour = [self._one_day if day % self.apart == 0 else 0 for day in range(days)]
         rest = [0] * (self.days - days)
-        return [0] * self.days, moved + rest
+        return [0] * self.days, neighbour + rest
 
     @property
     @abstractmethod
@@ -173,18 +173,18 @@ class StreamNoise(Mechanism):
 
 def whole(rows: list[Any]) -> NDArray[Any]:
     """Return exact rows as an array of 64-bit integers where they fit, else of Python integers."""
-    made = np.array(rows, dtype=object)
-    if made.size == 0 or max(abs(int(made.max())), abs(int(made.min()))) < _ROOM:
-        return made.astype(np.int64)
-    return made
+    array = np.array(rows, dtype=object)
+    if array.size == 0 or max(abs(int(array.max())), abs(int(array.min()))) < _ROOM:
+        return array.astype(np.int64)
+    return array
 
 
 def read_days(days: object, most_days: object, apart: object) -> tuple[int, int, int]:
     """Read the horizon, and in how many of its days one unit can be; no more than fit into it."""
     horizon = count("days", days, zero=False)  # type: ignore[arg-type]
     gap = count("apart", apart, zero=False)  # type: ignore[arg-type]
-    most = count("most_days", most_days, zero=False)  # type: ignore[arg-type]
-    return horizon, min(most, -(-horizon // gap)), gap
+    max_days = count("most_days", most_days, zero=False)  # type: ignore[arg-type]
+    return horizon, min(max_days, -(-horizon // gap)), gap
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -235,17 +235,17 @@ class TreeNoise(StreamNoise):
         most_days: int = 1,
         apart: int = 1,
     ) -> None:
-        horizon, most, gap = read_days(days, most_days, apart)
+        horizon, max_days, gap = read_days(days, most_days, apart)
         base = Integer(2, instead=8).read("branching", branching)
         height, width = 1, base
         while width <= horizon:
             height, width = height + 1, width * base
         height = height if levels is None else min(height, count("levels", levels, zero=False))
         move = count("sensitivity", sensitivity, zero=False)
-        noise = DiscreteLaplace(epsilon=epsilon, sensitivity=move * most * height)
+        noise = DiscreteLaplace(epsilon=epsilon, sensitivity=move * max_days * height)
         for name, value in (
-            ("days", horizon), ("branching", base), ("levels", height), ("most_days", most), ("apart", gap),
-            ("noise", noise), ("_move", move),
+            ("days", horizon), ("branching", base), ("levels", height), ("most_days", max_days),
+            ("apart", gap), ("noise", noise), ("_move", move),
         ):  # fmt: skip
             object.__setattr__(self, name, value)
 
@@ -255,37 +255,37 @@ class TreeNoise(StreamNoise):
 
     def sums(self, values: list[Any], memory: Any) -> tuple[list[Any], Any]:
         """Return the blocks that the new days complete; the memory is the sums of incomplete blocks."""
-        seen, open_sums = (0, [0] * self.levels) if memory is None else memory
-        held = [np.asarray(one, dtype=object) for one in open_sums]
+        day, open_sums = (0, [0] * self.levels) if memory is None else memory
+        blocks = [np.asarray(one, dtype=object) for one in open_sums]
         rows = []
         for value in values:
-            seen += 1
-            held = [one + np.asarray(value, dtype=object) for one in held]
+            day += 1
+            blocks = [one + np.asarray(value, dtype=object) for one in blocks]
             for level in range(self.levels):
-                if seen % self.branching**level == 0:
-                    rows.append(held[level])
-                    held[level] = held[level] * 0
-        return rows, [seen, [np.asarray(one, dtype=object).tolist() for one in held]]
+                if day % self.branching**level == 0:
+                    rows.append(blocks[level])
+                    blocks[level] = blocks[level] * 0
+        return rows, [day, [np.asarray(one, dtype=object).tolist() for one in blocks]]
 
     def estimate(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the days, by least squares over all complete blocks."""
         days = next(n for n in range(self.days + 1) if self.rows(n) == len(rows))
-        found, at = [], 0
+        estimates, at = [], 0
         for inverse in self._inverses(days):
             part = rows[at : at + inverse.shape[1]]
-            found.append(np.tensordot(inverse, part, axes=1))
+            estimates.append(np.tensordot(inverse, part, axes=1))
             at += inverse.shape[1]
-        return np.concatenate(found) if found else rows[:0]
+        return np.concatenate(estimates) if estimates else rows[:0]
 
     def weights(self, window: int | None, day: int, through: int) -> NDArray[np.float64]:
         """Return what each complete block adds to the sum of a window of days."""
-        asked = np.zeros(through)
-        asked[0 if window is None else max(0, day - window) : day] = 1.0
-        found, at = [], 0
+        window_days = np.zeros(through)
+        window_days[0 if window is None else max(0, day - window) : day] = 1.0
+        weights, at = [], 0
         for inverse in self._inverses(through):
-            found.append(asked[at : at + inverse.shape[0]] @ inverse)
+            weights.append(window_days[at : at + inverse.shape[0]] @ inverse)
             at += inverse.shape[0]
-        return np.concatenate(found)
+        return np.concatenate(weights)
 
     def _inverses(self, days: int) -> list[NDArray[np.float64]]:
         """Return the least-squares inverse of each block of the highest level, the last one incomplete."""
@@ -302,34 +302,34 @@ class TreeNoise(StreamNoise):
         """
         if window is not None:
             Integer(1).read("window", window)
-        own = [1.0]
+        variances = [1.0]
         for _ in range(1, self.levels):
-            own.append(1 / (1 + 1 / (self.branching * own[-1])))
+            variances.append(1 / (1 + 1 / (self.branching * variances[-1])))
         t = np.arange(1, self.days + 1)
-        left = t.copy() if window is None else np.minimum(window, t)
+        rest = t.copy() if window is None else np.minimum(window, t)
         total = 0.0
-        for level, variance in enumerate(own):
+        for level, variance in enumerate(variances):
             size = self.branching**level
             blocks = t // size if level + 1 == self.levels else t // size % self.branching
-            whole = np.minimum(blocks, left // size)
-            left -= whole * size
-            total += variance * float(whole.sum())
-            cut = np.where(blocks > whole, left, 0)  # what is left ends a tree of this level
+            complete = np.minimum(blocks, rest // size)
+            rest -= complete * size
+            total += variance * float(complete.sum())
+            cut = np.where(blocks > complete, rest, 0)  # what is left ends a tree of this level
             for days, often in enumerate(np.bincount(cut)[1:], start=1):
-                total += float(often) * self._end(level, days, own)[0] if often else 0.0
-            left -= cut
+                total += float(often) * self._end(level, days, variances)[0] if often else 0.0
+            rest -= cut
         return self._deviation() * math.sqrt(total / self.days)
 
-    def _end(self, level: int, days: int, own: list[float]) -> tuple[float, float]:
+    def _end(self, level: int, days: int, variances: list[float]) -> tuple[float, float]:
         """Return the variance of the last days of a complete tree, and their covariance with its total."""
         if level == 0 or days == self.branching**level:
-            return own[level], own[level]
-        below = own[level - 1]
-        whole, rest = divmod(days, self.branching ** (level - 1))
-        part, shared = self._end(level - 1, rest, own) if rest else (0.0, 0.0)
-        both = whole * below + shared  # with the sum of the parts; then the tree's own noise is used
+            return variances[level], variances[level]
+        below = variances[level - 1]
+        complete, rest = divmod(days, self.branching ** (level - 1))
+        part, shared = self._end(level - 1, rest, variances) if rest else (0.0, 0.0)
+        total = complete * below + shared  # with the sum of the parts; then the tree's own noise is used
         scale = self.branching * below + 1
-        return whole * below + part - both**2 / scale, both / scale
+        return complete * below + part - total**2 / scale, total / scale
 
     @property
     def _one_day(self) -> int:
@@ -436,25 +436,25 @@ class ToeplitzNoise(StreamNoise):
         inverse_bands: int | None = None,
         coefficient: int | None = None,
     ) -> None:
-        horizon, most, gap = read_days(days, most_days, apart)
+        horizon, max_days, gap = read_days(days, most_days, apart)
         dial = Probability(instead=0.35).read("power", power)
         for name, number in (("bands", bands), ("inverse_bands", inverse_bands)):
             if number is not None:
                 Integer(1).read(name, number)
-        first = count("coefficient", coefficient or (_SCALE if dial else 1), zero=False)
-        coefficients = dial_coefficients(horizon, float(dial), first, bands, inverse_bands)
+        scale = count("coefficient", coefficient or (_SCALE if dial else 1), zero=False)
+        coefficients = dial_coefficients(horizon, float(dial), scale, bands, inverse_bands)
         gaussian = exactly_one(rho=rho, epsilon=epsilon) == "rho"
-        made: DiscreteGaussian | DiscreteLaplace
+        noise: DiscreteGaussian | DiscreteLaplace
         if gaussian:
             move = count("sensitivity_squared", sensitivity_squared, zero=False)  # type: ignore[arg-type]
-            together = move * column_norm_squared(coefficients, horizon, most, gap)
-            made = DiscreteGaussian(rho=rho, sensitivity_squared=together)
+            norm_squared = move * column_norm_squared(coefficients, horizon, max_days, gap)
+            noise = DiscreteGaussian(rho=rho, sensitivity_squared=norm_squared)
         else:
             move = count("sensitivity", sensitivity, zero=False)  # type: ignore[arg-type]
-            made = DiscreteLaplace(epsilon=epsilon, sensitivity=move * most * sum(coefficients))
+            noise = DiscreteLaplace(epsilon=epsilon, sensitivity=move * max_days * sum(coefficients))
         for name, value in (
-            ("days", horizon), ("power", dial), ("most_days", most), ("apart", gap), ("bands", bands),
-            ("inverse_bands", inverse_bands), ("coefficients", coefficients), ("noise", made),
+            ("days", horizon), ("power", dial), ("most_days", max_days), ("apart", gap), ("bands", bands),
+            ("inverse_bands", inverse_bands), ("coefficients", coefficients), ("noise", noise),
             ("_move", move),
         ):  # fmt: skip
             object.__setattr__(self, name, value)
@@ -470,8 +470,8 @@ class ToeplitzNoise(StreamNoise):
         for value in values:
             past = [*past, np.asarray(value, dtype=object)][-reach:]
             rows.append(sum(c * x for c, x in zip(self.coefficients, reversed(past), strict=False)))
-        kept = past[-(reach - 1) :] if reach > 1 else []
-        return rows, [one.tolist() for one in kept]
+        tail = past[-(reach - 1) :] if reach > 1 else []
+        return rows, [one.tolist() for one in tail]
 
     def estimate(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return C^-1 y, one day after another."""
@@ -479,8 +479,8 @@ class ToeplitzNoise(StreamNoise):
         days = np.zeros_like(rows, dtype=np.float64)
         for t in range(len(rows)):
             reach = min(t, len(c) - 1)
-            known = np.tensordot(c[1 : reach + 1], days[t - reach : t][::-1], axes=1) if reach else 0.0
-            days[t] = (rows[t] - known) / c[0]
+            earlier = np.tensordot(c[1 : reach + 1], days[t - reach : t][::-1], axes=1) if reach else 0.0
+            days[t] = (rows[t] - earlier) / c[0]
         return days
 
     def weights(self, window: int | None, day: int, through: int) -> NDArray[np.float64]:
@@ -518,9 +518,9 @@ class ToeplitzNoise(StreamNoise):
             word = "sigma" if law == "Gaussian" else "scale"
             size = figure(self.scale / self.coefficients[0] * unit)
             return f"discrete {law} noise on each day, {word} {size}"
-        kept = f", {self.bands} bands" if self.bands else ""
-        kept += f", {self.inverse_bands} bands of the inverse" if self.inverse_bands else ""
-        return f"Toeplitz dial {float(self.power):g}{kept}, discrete {law} noise"
+        bands = f", {self.bands} bands" if self.bands else ""
+        bands += f", {self.inverse_bands} bands of the inverse" if self.inverse_bands else ""
+        return f"Toeplitz dial {float(self.power):g}{bands}, discrete {law} noise"
 
     def __repr__(self) -> str:
         return f"ToeplitzNoise({self.describe()}; {self.days} days)"

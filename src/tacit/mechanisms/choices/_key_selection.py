@@ -73,22 +73,24 @@ class KeysBySize(Generic[K]):
 
     def below(self, threshold: int) -> list[tuple[int, int]]:
         """Return how many keys have how many units, by size; refuse a size that reaches the threshold."""
-        made = [(count("a size", n, zero=False), count("a number of keys", k)) for n, k in self.sizes.items()]
-        if any(n >= threshold for n, _ in made):
+        pairs = [
+            (count("a size", n, zero=False), count("a number of keys", k)) for n, k in self.sizes.items()
+        ]
+        if any(n >= threshold for n, _ in pairs):
             raise bad_parameter(
                 "sizes",
                 f"numbers of units below the threshold, {threshold}",
                 "a larger one",
                 fix=Set(sizes={1: 250}),
             )
-        return sorted(made)
+        return sorted(pairs)
 
     def found(self, chosen: Ranks) -> dict[int, Sequence[K]]:
         """Return the keys at the chosen ranks; refuse anything but one new key for each rank."""
-        asked = {units: ranks for units, ranks in chosen.items() if len(ranks)}
-        found = self.find(asked) if asked else {}
-        keys = {units: found.get(units, ()) for units in asked}
-        if any(len(keys[units]) != len(ranks) for units, ranks in asked.items()) or not _differ(
+        requests = {units: ranks for units, ranks in chosen.items() if len(ranks)}
+        names = self.find(requests) if requests else {}
+        keys = {units: names.get(units, ()) for units in requests}
+        if any(len(keys[units]) != len(ranks) for units, ranks in requests.items()) or not _differ(
             [self.large, *keys.values()]
         ):
             raise TacitError(
@@ -102,8 +104,8 @@ class KeysBySize(Generic[K]):
 
 def _differ(parts: Iterable[Iterable[Hashable]]) -> bool:
     """Return whether no key occurs twice."""
-    listed = [key for part in parts for key in part]
-    return len(set(listed)) == len(listed)
+    keys = [key for part in parts for key in part]
+    return len(set(keys)) == len(keys)
 
 
 _DIGITS = 60  # of the decimal arithmetic behind the reach; half of them are certain
@@ -176,16 +178,16 @@ class KeySelection(IntegerMechanism):
         groups: int,
         adjacency: Adjacency = "add/remove",
     ) -> None:
-        given = exactly_one(epsilon=epsilon, rho=rho)
-        spent = rational(given, epsilon if rho is None else rho)  # type: ignore[arg-type]
+        promise = exactly_one(epsilon=epsilon, rho=rho)
+        spent = rational(promise, epsilon if rho is None else rho)  # type: ignore[arg-type]
         missed = RealNumber(above=0, below=1, instead=1e-6).read("delta", delta)
-        reach, near = count("groups", groups, zero=False), read_adjacency(adjacency)
+        reach, relation = count("groups", groups, zero=False), read_adjacency(adjacency)
         for name, value in (
             ("epsilon", spent if rho is None else None),
             ("rho", None if rho is None else spent),
             ("delta", missed),
             ("groups", reach),
-            ("adjacency", near),
+            ("adjacency", relation),
         ):
             object.__setattr__(self, name, value)
         law, threshold = (_best if rho is None else _gaussian)(spent, missed, self.sensitivity)
@@ -230,9 +232,9 @@ class KeySelection(IntegerMechanism):
         if isinstance(value, KeysBySize):
             return [self._by_size(value) for _ in range(count)]
         present = _present(value)
-        drawn = [tuple(noise) for noise in self.law.draws((count, len(present))).tolist()]
-        made = {noise: self._shown(present, noise) for noise in set(drawn)}
-        return [made[noise].copy() for noise in drawn]
+        draws = [tuple(noise) for noise in self.law.draws((count, len(present))).tolist()]
+        answers = {noise: self._shown(present, noise) for noise in set(draws)}
+        return [answers[noise].copy() for noise in draws]
 
     def _shown(self, present: dict[_Key, int], noise: Iterable[int]) -> dict[_Key, int]:
         noisy = {key: n + k for (key, n), k in zip(present.items(), noise, strict=True)}
@@ -240,12 +242,12 @@ class KeySelection(IntegerMechanism):
 
     def _by_size(self, keys: KeysBySize[_Key]) -> dict[_Key, int]:
         """Draw the noise of small keys only where it lifts them to the threshold, and ask for those keys."""
-        drawn = {n: self.law.exceedances(k, self.threshold - n) for n, k in keys.below(self.threshold)}
+        exceedances = {n: self.law.exceedances(k, self.threshold - n) for n, k in keys.below(self.threshold)}
         present = _present(keys.large)
         lifted = self._shown(present, self.law.draws(len(present)).tolist())
-        found = keys.found({n: ranks.tolist() for n, (ranks, _) in drawn.items()})
-        for n, some in found.items():
-            lifted.update((key, n + k) for key, k in zip(some, drawn[n][1].tolist(), strict=True))
+        names = keys.found({n: ranks.tolist() for n, (ranks, _) in exceedances.items()})
+        for n, some in names.items():
+            lifted.update((key, n + k) for key, k in zip(some, exceedances[n][1].tolist(), strict=True))
         return _in_order(lifted)
 
     def half_width(self, confidence: Number, *, copies: int = 1) -> int:
@@ -296,24 +298,24 @@ def _present(value: Mapping[_Key, int]) -> dict[_Key, int]:
     return {key: units for key, one in value.items() if (units := _units(one)) > 0}
 
 
-def _units(one: object) -> int:
-    number = read_integers(one)
+def _units(units: object) -> int:
+    number = read_integers(units)
     if not isinstance(number, int):
         raise wrong_input("a whole number of units for each key", number, fix=Code('{"A": 12}'))
     return number
 
 
-def _in_order(shown: dict[_Key, int]) -> dict[_Key, int]:
+def _in_order(groups: dict[_Key, int]) -> dict[_Key, int]:
     """Sort by the keys themselves, None last, or by how they are written if they have no order.
 
     Sets and NaN can be compared but have no order: sorting would keep a trace of how they were stored.
     """
     try:
-        written = any(map(_without_order, shown))
-        order = sorted(shown, key=_as_written if written else _missing_last)
+        unordered = any(map(_without_order, groups))
+        order = sorted(groups, key=_as_written if unordered else _missing_last)
     except TypeError:
-        order = sorted(shown, key=_as_written)
-    return {key: shown[key] for key in order}
+        order = sorted(groups, key=_as_written)
+    return {key: groups[key] for key in order}
 
 
 def _without_order(key: object) -> bool:
@@ -335,30 +337,32 @@ def _missing_last(key: object) -> list[tuple[bool, Any]]:
 
 
 @lru_cache(maxsize=1024)
-def _best(epsilon: Fraction, delta: Fraction, moved: int) -> tuple[TruncatedLaplaceLaw | GaussianLaw, int]:
+def _best(epsilon: Fraction, delta: Fraction, movement: int) -> tuple[TruncatedLaplaceLaw | GaussianLaw, int]:
     """Return the law and the threshold for (epsilon, delta), by public numbers alone."""
     from tacit.accounting import rho_cap
 
-    cut, threshold = _truncated(epsilon, delta, moved)
+    cut, threshold = _truncated(epsilon, delta, movement)
     rho = rho_cap(epsilon, delta / 2)
-    if moved < _SEVERAL or rho * 2**111 < moved or delta < 2 * _LEAST * moved:  # sigma above 2^55, odd delta
+    if (
+        movement < _SEVERAL or rho * 2**111 < movement or delta < 2 * _LEAST * movement
+    ):  # sigma above 2^55, odd delta
         return cut, threshold
-    whole, lower = _gaussian(rho, delta / 2, moved)
+    gaussian, lower = _gaussian(rho, delta / 2, movement)
     if lower >= threshold:
         return cut, threshold
     level = Fraction(95, 100)
-    narrow = whole.half_width(level) <= _WIDER * cut.half_width(level)
-    return (whole, lower) if narrow else (cut, threshold)
+    narrow = gaussian.half_width(level) <= _WIDER * cut.half_width(level)
+    return (gaussian, lower) if narrow else (cut, threshold)
 
 
 @lru_cache(maxsize=1024)
-def _truncated(epsilon: Fraction, delta: Fraction, moved: int) -> tuple[TruncatedLaplaceLaw, int]:
+def _truncated(epsilon: Fraction, delta: Fraction, movement: int) -> tuple[TruncatedLaplaceLaw, int]:
     """Return the law with the smallest reach that holds, and the threshold, which lies one above it."""
-    check_width(moved / epsilon, power=56)
+    check_width(movement / epsilon, power=56)
     with localcontext() as context:
         context.prec = _DIGITS
-        per_step = Decimal(epsilon.numerator) / Decimal(epsilon.denominator) / moved
-        allowed = Decimal(delta.numerator) / Decimal(delta.denominator) / moved
+        per_step = Decimal(epsilon.numerator) / Decimal(epsilon.denominator) / movement
+        allowed = Decimal(delta.numerator) / Decimal(delta.denominator) / movement
         a = (-per_step).exp()
         guess = ((1 - a + 2 * allowed * a) / (allowed * (1 + a))).ln() / per_step
         reach = max(1, int(guess) - 1)
@@ -366,7 +370,7 @@ def _truncated(epsilon: Fraction, delta: Fraction, moved: int) -> tuple[Truncate
         reach += 1
     while reach > 1 and _holds(reach - 1, per_step, allowed):
         reach -= 1
-    return TruncatedLaplaceLaw(moved / epsilon, reach), 1 + reach
+    return TruncatedLaplaceLaw(movement / epsilon, reach), 1 + reach
 
 
 def _holds(reach: int, per_step: Decimal, allowed: Decimal) -> bool:
@@ -375,16 +379,16 @@ def _holds(reach: int, per_step: Decimal, allowed: Decimal) -> bool:
     with localcontext() as context:
         context.prec, context.rounding = _DIGITS, ROUND_CEILING
         a = (-per_step).exp()
-        left = (-per_step * reach).exp() * (1 - a + 2 * allowed * a) * (1 + slack)
+        bound = (-per_step * reach).exp() * (1 - a + 2 * allowed * a) * (1 + slack)
         context.rounding = ROUND_FLOOR
-        return left <= allowed * (1 + a) * (1 - slack)
+        return bound <= allowed * (1 + a) * (1 - slack)
 
 
 @lru_cache(maxsize=1024)
-def _gaussian(rho: Fraction, delta: Fraction, moved: int) -> tuple[GaussianLaw, int]:
+def _gaussian(rho: Fraction, delta: Fraction, movement: int) -> tuple[GaussianLaw, int]:
     """Return the law for rho and 1 + t, t the smallest number with P(noise >= t) <= delta/moved."""
-    if delta < _LEAST * moved:
+    if delta < _LEAST * movement:
         raise bad_parameter("delta", "at least 10^-280 for each key", float(delta), fix=Set(delta=1e-6))
-    law = GaussianLaw(square_root_up(Fraction(moved) / (2 * rho)))
+    law = GaussianLaw(square_root_up(Fraction(movement) / (2 * rho)))
     check_width(law.sigma, power=56)
-    return law, 2 + law.reaches(2 * delta / moved)  # P(noise >= t) is half of P(|noise| > t - 1)
+    return law, 2 + law.reaches(2 * delta / movement)  # P(noise >= t) is half of P(|noise| > t - 1)

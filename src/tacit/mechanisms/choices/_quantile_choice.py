@@ -42,10 +42,12 @@ def balance(below: NDArray[Any], up_to: NDArray[Any], rows: NDArray[Any], level:
     the level scores 0, the best: no more than a/m of the rows lie below it, and no more than the rest above.
     Rows that share a value are one candidate's own, and count neither below nor above it.
     """
-    part, whole = level.numerator, level.denominator
-    if whole * int(rows.max(initial=0)) >= 2**61:
+    part, denominator = level.numerator, level.denominator
+    if denominator * int(rows.max(initial=0)) >= 2**61:
         below, up_to, rows = below.astype(object), up_to.astype(object), rows.astype(object)
-    return np.asarray(-np.maximum(0, np.maximum(whole * below - part * rows, part * rows - whole * up_to)))
+    return np.asarray(
+        -np.maximum(0, np.maximum(denominator * below - part * rows, part * rows - denominator * up_to))
+    )
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -96,12 +98,12 @@ class QuantileChoice(IntegerMechanism):
         method: Literal["exponential", "permute-and-flip"] = "exponential",
     ) -> None:
         Choice(tuple(_METHODS)).read("method", method)  # fmt: skip
-        share, most = read_share("level", level), count("rows", rows, zero=False)
-        moved = most * max(share.numerator, share.denominator - share.numerator)
+        share, max_rows = read_share("level", level), count("rows", rows, zero=False)
+        movement = max_rows * max(share.numerator, share.denominator - share.numerator)
         for name, value in (
             ("level", share),
-            ("rows", most),
-            ("choice", _METHODS[method](epsilon, sensitivity=moved, adjacency=adjacency, grid=1)),
+            ("rows", max_rows),
+            ("choice", _METHODS[method](epsilon, sensitivity=movement, adjacency=adjacency, grid=1)),
         ):
             object.__setattr__(self, name, value)
         check_width(self.scale, power=56)
@@ -249,15 +251,15 @@ class QuantileBracket(IntegerMechanism):
         confidence: Number = Fraction(95, 100),
         adjacency: Adjacency = "add/remove",
     ) -> None:
-        share, most = read_share("level", level), count("rows", rows, zero=False)
-        moved = most * max(share.numerator, share.denominator - share.numerator)
+        share, max_rows = read_share("level", level), count("rows", rows, zero=False)
+        movement = max_rows * max(share.numerator, share.denominator - share.numerator)
         half = rational("epsilon", epsilon) / 2
         for name, value in (
             ("level", share),
-            ("rows", most),
+            ("rows", max_rows),
             ("candidates", count("candidates", candidates, zero=False)),
             ("confidence", confidence_level(confidence)),
-            ("each", Exponential(half, sensitivity=moved, adjacency=adjacency, grid=1)),
+            ("each", Exponential(half, sensitivity=movement, adjacency=adjacency, grid=1)),
         ):
             object.__setattr__(self, name, value)
         check_width(self.scale * 100, power=56)
@@ -298,8 +300,8 @@ class QuantileBracket(IntegerMechanism):
         if counts.ndim not in {1, 2} or counts.shape[-1] != self.candidates:
             must_be = f"numbers of rows, one column for each of {self.candidates} candidates"
             raise wrong_input(must_be, counts, fix=Code(repr([0] * min(self.candidates, 3))))
-        part, whole = self.level.numerator, self.level.denominator
-        if whole * float(np.abs(counts).sum(dtype=np.float64)) + self.margin >= 2**61:
+        part, denominator = self.level.numerator, self.level.denominator
+        if denominator * float(np.abs(counts).sum(dtype=np.float64)) + self.margin >= 2**61:
             counts = counts.astype(object)
         up_to = np.cumsum(counts, axis=-1)
         aim = part * up_to[..., -1:]

@@ -81,20 +81,20 @@ class Selection(IntegerMechanism):
         adjacency: Adjacency = "add/remove",
         grid: Number | None = None,
     ) -> None:
-        spent, moved = rational("epsilon", epsilon), exact("sensitivity", sensitivity)
-        near = read_adjacency(adjacency)
-        one_way = read_monotone(monotone, near)
+        spent, movement = rational("epsilon", epsilon), exact("sensitivity", sensitivity)
+        relation = read_adjacency(adjacency)
+        one_way = read_monotone(monotone, relation)
         factor = 1 if one_way else 2
         if grid is None:
-            step, steps = default_grid(moved, factor * moved / spent)
+            step, steps = default_grid(movement, factor * movement / spent)
         else:
             step = exact("grid", grid)
-            steps = -(-moved // step)
+            steps = -(-movement // step)
         for name, value in (
             ("epsilon", spent),
-            ("sensitivity", moved),
+            ("sensitivity", movement),
             ("monotone", one_way),
-            ("adjacency", near),
+            ("adjacency", relation),
             ("lattice", Scale(step, steps, LaplaceLaw(factor * steps / spent).scale)),
         ):
             object.__setattr__(self, name, value)
@@ -170,12 +170,12 @@ class Selection(IntegerMechanism):
         """Return ln P(output | scores a) / P(output | scores b)."""
         _, steps_a = self.read(a)
         _, steps_b = self.read(b)
-        place = count("output", output)
-        if len(steps_a) != len(steps_b) or place >= len(steps_a):
+        index = count("output", output)
+        if len(steps_a) != len(steps_b) or index >= len(steps_a):
             raise bad_parameter(
                 "output", "the index of a candidate in both lists of scores", output, fix=Set(output=0)
             )
-        return float(np.log(self._chances(steps_a)[place]) - np.log(self._chances(steps_b)[place]))
+        return float(np.log(self._chances(steps_a)[index]) - np.log(self._chances(steps_b)[index]))
 
     def error(self, confidence: Number, *, candidates: int) -> float:
         """Return how far below the best the chosen score may lie, with at least this confidence.
@@ -362,12 +362,12 @@ class Exponential(Selection):
     @property
     def worst_pair(self) -> tuple[list[float], list[float]]:
         """Two candidates, the first rare: its odds move by nearly exp(epsilon)."""
-        moved = self.sensitivity
+        movement = self.sensitivity
         rare = max(Fraction(1), 4 - self.epsilon)
-        behind = rare * (1 if self.monotone else 2) * moved / self.epsilon
+        behind = rare * (1 if self.monotone else 2) * movement / self.epsilon
         if self.monotone:
-            return [0.0, float(behind)], [0.0, float(behind + moved)]
-        return [0.0, float(behind)], [-float(moved), float(behind + moved)]
+            return [0.0, float(behind)], [0.0, float(behind + movement)]
+        return [0.0, float(behind)], [-float(movement), float(behind + movement)]
 
 
 class PermuteAndFlip(Selection):
@@ -411,19 +411,19 @@ class PermuteAndFlip(Selection):
     def _pick(self, steps: NDArray[Any], size: int | None) -> int | NDArray[np.int64]:
         gap = steps.max() - steps
         if size is None:
-            taken = np.flatnonzero(np.asarray(noise.geometric(self.lattice.scale, len(gap))) >= gap)
-            return int(taken[int(noise.uniform_below(len(taken)))])
+            candidates = np.flatnonzero(np.asarray(noise.geometric(self.lattice.scale, len(gap))) >= gap)
+            return int(candidates[int(noise.uniform_below(len(candidates)))])
         coins = np.asarray(noise.geometric(self.lattice.scale, (size, len(gap)))) >= gap
-        place = np.asarray(noise.uniform_below(coins.sum(axis=1)))
-        return np.asarray(np.argmax(np.cumsum(coins, axis=1) > place[:, None], axis=1), dtype=np.int64)
+        index = np.asarray(noise.uniform_below(coins.sum(axis=1)))
+        return np.asarray(np.argmax(np.cumsum(coins, axis=1) > index[:, None], axis=1), dtype=np.int64)
 
     def _chances(self, steps: NDArray[Any]) -> NDArray[np.float64]:
         """P(r) = p_r times the integral of prod_{j != r} (1 - p_j x) over [0, 1], by exact quadrature."""
-        taken = np.exp(-gaps(steps, self.lattice.scale))
-        nodes, weights = np.polynomial.legendre.leggauss(min(len(taken) // 2 + 1, 400))
+        odds = np.exp(-gaps(steps, self.lattice.scale))
+        nodes, weights = np.polynomial.legendre.leggauss(min(len(odds) // 2 + 1, 400))
         x, w = (nodes + 1) / 2, weights / 2
-        missed = 1 - np.outer(taken, x)  # every entry is positive, since x < 1
-        chances = taken * ((missed.prod(axis=0) / missed) @ w)
+        missed = 1 - np.outer(odds, x)  # every entry is positive, since x < 1
+        chances = odds * ((missed.prod(axis=0) / missed) @ w)
         return np.asarray(chances / chances.sum())
 
     def _best_chance(self, steps: NDArray[Any]) -> float:
@@ -434,18 +434,18 @@ class PermuteAndFlip(Selection):
         """
         gap = gaps(steps, self.lattice.scale)
         each, times = np.unique(gap[gap < 60], return_counts=True)
-        taken = np.exp(-each)
+        odds = np.exp(-each)
         best = int(times[0])
         if best == len(gap):
             return 1.0
-        times = times - (taken == 1)  # one of those that tie is the one that wins
-        pieces = math.ceil(math.log2(float((times * taken).sum()) + 2)) + 42
+        times = times - (odds == 1)  # one of those that tie is the one that wins
+        pieces = math.ceil(math.log2(float((times * odds).sum()) + 2)) + 42
         ends = np.concatenate([[0.0], 2.0 ** -np.arange(pieces, -1, -1)])
         nodes, weights = np.polynomial.legendre.leggauss(32)
         x = ends[:-1, None] + np.diff(ends)[:, None] * (nodes + 1) / 2
-        logs = sum(n * np.log1p(-p * x) for n, p in zip(times.tolist(), taken.tolist(), strict=True))
-        found = best * float((np.exp(logs) @ weights * np.diff(ends) / 2).sum())
-        return min(1.0, found)
+        logs = sum(n * np.log1p(-p * x) for n, p in zip(times.tolist(), odds.tolist(), strict=True))
+        integral = best * float((np.exp(logs) @ weights * np.diff(ends) / 2).sum())
+        return min(1.0, integral)
 
     def _worse_than(self, steps: int, candidates: int) -> float:
         # one best and the others just too far: the best wins if it comes before all others that are taken
@@ -458,8 +458,8 @@ class PermuteAndFlip(Selection):
     @property
     def worst_pair(self) -> tuple[list[float], list[float]]:
         """Two candidates that tie, and the same with one ahead by all that a neighbour can do."""
-        moved = float(self.sensitivity)
-        return ([0.0, 0.0], [0.0, moved]) if self.monotone else ([0.0, 0.0], [-moved, moved])
+        movement = float(self.sensitivity)
+        return ([0.0, 0.0], [0.0, movement]) if self.monotone else ([0.0, 0.0], [-movement, movement])
 
 
 _EXACT_UP_TO = 512  # scales, in steps, up to which probabilities are summed on the lattice itself
@@ -504,11 +504,11 @@ class NoisyMax(Selection):
 
     def _pick(self, steps: NDArray[Any], size: int | None) -> int | NDArray[np.int64]:
         shape = (1 if size is None else size, len(steps))
-        drawn = np.asarray(LaplaceLaw(self.lattice.scale).draws(shape))
-        noisy = np.asarray(add(np.broadcast_to(steps, shape), drawn))
+        noises = np.asarray(LaplaceLaw(self.lattice.scale).draws(shape))
+        noisy = np.asarray(add(np.broadcast_to(steps, shape), noises))
         best = noisy == noisy.max(axis=1)[:, None]
-        place = np.asarray(noise.uniform_below(best.sum(axis=1)))  # ties: the first in a random order
-        chosen = np.asarray(np.argmax(np.cumsum(best, axis=1) > place[:, None], axis=1), dtype=np.int64)
+        index = np.asarray(noise.uniform_below(best.sum(axis=1)))  # ties: the first in a random order
+        chosen = np.asarray(np.argmax(np.cumsum(best, axis=1) > index[:, None], axis=1), dtype=np.int64)
         return int(chosen[0]) if size is None else chosen
 
     def _chances(self, steps: NDArray[Any]) -> NDArray[np.float64]:
@@ -546,12 +546,12 @@ class NoisyMax(Selection):
     @property
     def worst_pair(self) -> tuple[list[float], list[float]]:
         """Two candidates, the first behind: the farther, the closer to epsilon (and the rarer)."""
-        moved = self.sensitivity
+        movement = self.sensitivity
         rare = max(Fraction(1), 4 - self.epsilon)
-        behind = rare * (1 if self.monotone else 2) * moved / self.epsilon
+        behind = rare * (1 if self.monotone else 2) * movement / self.epsilon
         if self.monotone:
-            return [0.0, float(behind)], [0.0, float(behind + moved)]
-        return [0.0, float(behind)], [-float(moved), float(behind + moved)]
+            return [0.0, float(behind)], [0.0, float(behind + movement)]
+        return [0.0, float(behind)], [-float(movement), float(behind + movement)]
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -638,15 +638,15 @@ class TopK(IntegerMechanism):
         steps, scale = shortened(steps, self.each.lattice.scale)
         if self.method == "one-shot":
             return [int(place) for place in noise.select_top(steps, self.k, scale)]
-        left = list(range(len(steps)))
-        return [left.pop(int(noise.select(steps[left], scale))) for _ in range(self.k)]
+        candidates = list(range(len(steps)))
+        return [candidates.pop(int(noise.select(steps[candidates], scale))) for _ in range(self.k)]
 
     def release_many(self, value: object, count: int) -> NDArray[np.int64]:
         """Return `count` independent rankings (as indices), each at the full cost: for auditors only."""
         _, steps = self.each.read(value)
         groups = steps if steps.ndim == 2 else steps[None]
-        drawn = np.array([[self._pick(row) for row in groups] for _ in range(count)], dtype=np.int64)
-        return drawn if steps.ndim == 2 else drawn[:, 0]
+        choices = np.array([[self._pick(row) for row in groups] for _ in range(count)], dtype=np.int64)
+        return choices if steps.ndim == 2 else choices[:, 0]
 
     def error(self, confidence: Number, *, candidates: int) -> float:
         """Return how far below the best left each choice may lie, all k together, with this confidence."""

@@ -120,33 +120,33 @@ class SparseVector(Mechanism):
         grid: Number | None = None,
         value_epsilon: Number | None = None,
     ) -> None:
-        spent, moved, most = (
+        spent, movement, max_answers = (
             rational("epsilon", epsilon),
             exact("sensitivity", sensitivity),
             count("c", c, zero=False),
         )
-        near = read_adjacency(adjacency)
-        one_way = read_monotone(monotone, near)
-        factor = (1 if one_way else 2) * most
+        relation = read_adjacency(adjacency)
+        one_way = read_monotone(monotone, relation)
+        factor = (1 if one_way else 2) * max_answers
         # e1 : e2 = 1 : factor^(2/3) has the least error; any positive split is valid
-        first = spent / (1 + Fraction(round(factor ** (2 / 3) * 1000), 1000))
+        threshold_epsilon = spent / (1 + Fraction(round(factor ** (2 / 3) * 1000), 1000))
         if grid is None:
-            step, steps = default_grid(moved, moved / first)
+            step, steps = default_grid(movement, movement / threshold_epsilon)
         else:
             step = exact("grid", grid)
-            steps = -(-moved // step)
-        laws = LaplaceLaw(steps / first), LaplaceLaw(factor * steps / (spent - first))
+            steps = -(-movement // step)
+        laws = LaplaceLaw(steps / threshold_epsilon), LaplaceLaw(factor * steps / (spent - threshold_epsilon))
         values = None
         if value_epsilon is not None:
-            each = rational("value_epsilon", value_epsilon) / most
-            values = Laplace(epsilon=each, sensitivity=moved, grid=grid, adjacency=near)
+            each = rational("value_epsilon", value_epsilon) / max_answers
+            values = Laplace(epsilon=each, sensitivity=movement, grid=grid, adjacency=relation)
         for name, value in (
             ("epsilon", spent),
             ("threshold", exact("threshold", threshold, zero=True, negative=True)),
-            ("c", most),
-            ("sensitivity", moved),
+            ("c", max_answers),
+            ("sensitivity", movement),
             ("monotone", one_way),
-            ("adjacency", near),
+            ("adjacency", relation),
             ("grid", step),
             ("_laws", laws),
             ("values", values),
@@ -173,10 +173,10 @@ class SparseVector(Mechanism):
         numbers = _sequence(value if isinstance(value, np.ndarray) else _NUMBERS.read("value", value))
         run = self.start()  # only now: every value is read before any noise is drawn
         answers: list[Any] = []
-        for one in numbers.tolist():
+        for number in numbers.tolist():
             if run.stopped:
                 break
-            answers.append(run.ask(one))
+            answers.append(run.ask(number))
         return answers
 
     def release_many(self, value: object, count: int) -> NDArray[np.float64]:
@@ -192,8 +192,8 @@ class SparseVector(Mechanism):
         before: NDArray[np.int64] = np.cumsum(above, axis=1) - above
         rows = np.where(before < self.c, above.astype(np.float64), -1.0)
         if self.values is not None:
-            shown = np.stack([self.values.release_many(one, count) for one in numbers.tolist()], axis=1)
-            rows = np.column_stack([rows, np.where(rows == 1, shown, 0.0)])
+            columns = np.stack([self.values.release_many(one, count) for one in numbers.tolist()], axis=1)
+            rows = np.column_stack([rows, np.where(rows == 1, columns, 0.0)])
         return rows
 
     def release_next(self, value: Any, memory: bytes) -> tuple[list[int], bytes]:
@@ -208,11 +208,11 @@ class SparseVector(Mechanism):
         """
         Omitted("in a run that is stored").read("value_epsilon", self.values and self.values.epsilon)
         numbers = [read_numbers(one) for one in value]
-        held = json.loads(memory) if memory else None
-        run = SparseVectorRun(self, held)
+        state = json.loads(memory) if memory else None
+        run = SparseVectorRun(self, state)
         answers = [-1 if run.stopped else int(run.ask(one)) for one in numbers]
-        kept = {"bar": run._bar, "left": run._left}  # noqa: SLF001 - one class in two parts
-        return answers, fixed_width(kept)
+        secrets = {"bar": run._bar, "left": run._left}  # noqa: SLF001 - one class in two parts
+        return answers, fixed_width(secrets)
 
     def to_json(self) -> dict[str, Any]:
         """Return the mechanism's name, its exact parameters and its cost as JSON data."""
@@ -262,8 +262,8 @@ class SparseVector(Mechanism):
         reach = bar.half_width(1 - Fraction(1, 10**15))
         chance = 0.0
         for k in range(-reach, reach + 1):
-            least = gap + k  # a yes is noise >= least
-            yes = answer.exceeds(least - 1) / 2 if least > 0 else 1 - answer.exceeds(-least) / 2
+            shortfall = gap + k  # a yes is noise of at least this
+            yes = answer.exceeds(shortfall - 1) / 2 if shortfall > 0 else 1 - answer.exceeds(-shortfall) / 2
             some = -math.expm1(queries * math.log1p(-yes)) if yes < 1 else 1.0
             chance += (bar.exceeds(abs(k) - 1) - bar.exceeds(abs(k))) / (2 if k else 1) * some
         return min(1.0, chance + (1e-15 if upper else 0.0))
@@ -285,9 +285,9 @@ class SparseVector(Mechanism):
     @property
     def worst_pair(self) -> tuple[list[float], list[float]]:
         """Many answers that move one way and one that moves the other."""
-        bar, moved = float(self.threshold), float(self.sensitivity)
-        other = 0.0 if self.monotone else moved
-        return [bar] * 8 + [bar + other] * self.c, [bar + moved] * 8 + [bar] * self.c
+        bar, movement = float(self.threshold), float(self.sensitivity)
+        other = 0.0 if self.monotone else movement
+        return [bar] * 8 + [bar + other] * self.c, [bar + movement] * 8 + [bar] * self.c
 
     def __repr__(self) -> str:
         extra = "" if self.values is None else f", values for {show(self.c * self.values.epsilon)} more"
@@ -306,10 +306,10 @@ class SparseVectorRun:
 
     __slots__ = ("_bar", "_left", "_mechanism", "_process", "_turn")
 
-    def __init__(self, mechanism: SparseVector, held: dict[str, int] | None = None) -> None:
+    def __init__(self, mechanism: SparseVector, state: dict[str, int] | None = None) -> None:
         self._mechanism = mechanism
-        self._left = mechanism.c if held is None else held["left"]
-        self._bar = held["bar"] if held is not None else _noisy_bar(mechanism)
+        self._left = mechanism.c if state is None else state["left"]
+        self._bar = state["bar"] if state is not None else _noisy_bar(mechanism)
         self._process = (os.getpid(), _process)
         self._turn = threading.Lock()
 
@@ -434,15 +434,16 @@ class SplittingTree(IntegerMechanism):
         adjacency: Adjacency = "add/remove",
     ) -> None:
         levels = Integer(1, DEEPEST, instead=8).read("depth", depth)
-        moved = count("sensitivity", sensitivity, zero=False)
+        movement = count("sensitivity", sensitivity, zero=False)
         spent = rational("epsilon", epsilon)
-        scale = Fraction(7 * moved, 3) / spent
+        scale = Fraction(7 * movement, 3) / spent
         check_width(scale, power=50)
         if scale < SMALLEST_SCALE:
             raise out_of_range(scale)
         for name, value in (
-            ("epsilon", spent), ("depth", levels), ("sensitivity", moved), ("theta", count("theta", theta)),
-            ("adjacency", read_adjacency(adjacency)), ("scale", scale), ("decay", decay_of(scale)),
+            ("epsilon", spent), ("depth", levels), ("sensitivity", movement),
+            ("theta", count("theta", theta)), ("adjacency", read_adjacency(adjacency)),
+            ("scale", scale), ("decay", decay_of(scale)),
         ):  # fmt: skip
             object.__setattr__(self, name, value)
 
@@ -517,8 +518,8 @@ class SplittingTree(IntegerMechanism):
         if finest.shape != (2**self.depth, 2**self.depth):
             must_be = f"a square of 2^{self.depth} rows and columns"
             raise wrong_input(must_be, finest, name="counts", fix=Set(depth=8))
-        most = _MOST >> (2 * self.depth)
-        levels = [np.clip(finest, 0, most).astype(np.int64)]
+        cap = _MOST >> (2 * self.depth)
+        levels = [np.clip(finest, 0, cap).astype(np.int64)]
         for _ in range(self.depth):
             levels.append(levels[-1].reshape(len(levels[-1]) // 2, 2, -1, 2).sum(axis=(1, 3)))
         return levels[::-1]
@@ -530,10 +531,10 @@ class SplittingTree(IntegerMechanism):
     @property
     def worst_pair(self) -> tuple[list[list[int]], list[list[int]]]:
         """All points in one cell, so many that the decisions on its path cost the price, and fewer."""
-        most = max(self.theta + 1 + (self.depth - 2) * self.decay, self.sensitivity)
+        peak = max(self.theta + 1 + (self.depth - 2) * self.decay, self.sensitivity)
         size = 2**self.depth
         grids = []
-        for points in (most, most - self.sensitivity):
+        for points in (peak, peak - self.sensitivity):
             grid = [[0] * size for _ in range(size)]
             grid[0][0] = points
             grids.append(grid)

@@ -62,10 +62,10 @@ def _along_rows(matrix: NDArray[np.int64]) -> None:
     half = 1
     while half < rows:
         pairs = matrix.reshape(rows // (2 * half), 2, half * columns)
-        first, second = pairs[:, 0], pairs[:, 1]
-        difference = first - second
-        first += second
-        second[:] = difference
+        sums, differences = pairs[:, 0], pairs[:, 1]
+        difference = sums - differences
+        sums += differences
+        differences[:] = difference
         half *= 2
 
 
@@ -122,8 +122,8 @@ class LinearHashing(SupportRandomizer):
         bits: int | None = None,
         odds: int | None = None,
     ) -> None:
-        favour, actual, asked = read_odds(epsilon, odds)
-        answers = read_list_size(size, most=_MOST_ANSWERS)
+        favour, actual, request = read_odds(epsilon, odds)
+        answers = read_list_size(size, max_size=_MOST_ANSWERS)
         chosen = _best_bits(favour) if bits is None else bits
         Integer(1, _MOST_BITS, instead=2).read("bits", chosen)
         for name, value in (
@@ -131,7 +131,7 @@ class LinearHashing(SupportRandomizer):
             ("bits", chosen),
             ("odds", favour),
             ("epsilon", actual),
-            ("asked", asked),
+            ("asked", request),
         ):
             object.__setattr__(self, name, value)
 
@@ -179,9 +179,9 @@ class LinearHashing(SupportRandomizer):
     def probability(self, report: object, *, truth: int) -> Fraction:
         """Return P(answer given truth and seed), exactly; the seed itself does not depend on the truth."""
         reports = self.read_reports([report])
-        place = int(read_answers(truth, self.size)[0])
+        answer = int(read_answers(truth, self.size)[0])
         p = self.p
-        return p if self.supported(reports, place)[0] else (1 - p) / (2**self.bits - 1)
+        return p if self.supported(reports, answer)[0] else (1 - p) / (2**self.bits - 1)
 
     def seeds_for(self, invitations: Iterable[object], *, label: str = "") -> NDArray[Any]:
         """Return the public seed of each invitation: its words are cut from SHA-256.
@@ -323,11 +323,11 @@ class LinearHashing(SupportRandomizer):
 def _hashes(seeds: NDArray[Any], answers: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the hashes: bit j is the parity of word j AND the code of the answer, which is answer + 1."""
     codes = (answers + 1).astype(seeds.dtype)
-    found = np.zeros(codes.size, np.int64)
+    hashes = np.zeros(codes.size, np.int64)
     for j in range(seeds.shape[1]):
         parity = np.bitwise_count(seeds[:, j] & codes) & np.uint8(1)
-        found |= parity.astype(np.int64) << j
-    return found
+        hashes |= parity.astype(np.int64) << j
+    return hashes
 
 
 @lru_cache(maxsize=1024)

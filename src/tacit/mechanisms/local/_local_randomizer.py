@@ -46,11 +46,11 @@ def read_odds(epsilon: Number | None, odds: int | None) -> tuple[int, Fraction, 
         if actual > _MOST_EPSILON:
             raise bad_parameter("odds", f"at most exp({_MOST_EPSILON}) times {UNIT_ODDS}", "more")
         return odds, actual, actual
-    asked = RealNumber(
+    request = RealNumber(
         above=0, most=_MOST_EPSILON, instead=1, why="such a report would nearly always be the true answer"
     ).read("epsilon", epsilon)
-    made = largest_odds(asked)
-    if made == UNIT_ODDS:
+    favour = largest_odds(request)
+    if favour == UNIT_ODDS:
         raise bad_parameter(
             "epsilon",
             "at least 1e-9 for a report",
@@ -58,7 +58,7 @@ def read_odds(epsilon: Number | None, odds: int | None) -> tuple[int, Fraction, 
             why="the odds are whole numbers to 2^32; below this epsilon they would be 1 : 1",
             fix=Set(epsilon=0.1),
         )
-    return made, min(asked, log_up(Fraction(made, UNIT_ODDS))), asked
+    return favour, min(request, log_up(Fraction(favour, UNIT_ODDS))), request
 
 
 def largest_odds(epsilon: Fraction) -> int:
@@ -73,10 +73,12 @@ def largest_odds(epsilon: Fraction) -> int:
     while True:
         with localcontext() as context:
             context.prec = digits
-            near = (Decimal(epsilon.numerator) / Decimal(epsilon.denominator)).exp() * UNIT_ODDS
-            spread = near.scaleb(8 - digits)  # far above the rounding of quotient, exponential and product
-            low = (near - spread).to_integral_value(ROUND_FLOOR)
-            if low == (near + spread).to_integral_value(ROUND_FLOOR):
+            estimate = (Decimal(epsilon.numerator) / Decimal(epsilon.denominator)).exp() * UNIT_ODDS
+            spread = estimate.scaleb(
+                8 - digits
+            )  # far above the rounding of quotient, exponential and product
+            low = (estimate - spread).to_integral_value(ROUND_FLOOR)
+            if low == (estimate + spread).to_integral_value(ROUND_FLOOR):
                 return int(low)
         digits *= 2
 
@@ -294,8 +296,8 @@ def _of_one_type(array: NDArray[Any]) -> NDArray[Any]:
         return array.astype(np.bool_)
     if any(issubclass(kind, bool | np.bool_ | str | bytes) for kind in kinds):
         raise unknown_answer()
-    whole = all(issubclass(kind, int | np.integer) for kind in kinds)
-    return array.astype(np.int64 if whole else np.float64)
+    integral = all(issubclass(kind, int | np.integer) for kind in kinds)
+    return array.astype(np.int64 if integral else np.float64)
 
 
 def unknown_answer() -> TacitError:
@@ -308,11 +310,11 @@ def unknown_answer() -> TacitError:
     )
 
 
-def bad_report(what: str) -> TacitError:
+def bad_report(sentence: str) -> TacitError:
     """Build the refusal of a report that this randomizer cannot have drawn."""
     return TacitError(
         "bad-report",
-        what,
+        sentence,
         why="a report that the randomizer cannot draw would move the estimates further than any honest one",
         fix=Code("randomizer.release(answers)"),
     )

@@ -85,22 +85,22 @@ class Memo(LocalRandomizer):
         odds: int | None = None,
         once_odds: int | None = None,
     ) -> None:
-        whole, one = read_odds(epsilon, odds), read_odds(once, once_odds)
-        if one[0] >= whole[0]:
+        permanent, repeated = read_odds(epsilon, odds), read_odds(once, once_odds)
+        if repeated[0] >= permanent[0]:
             raise bad_parameter(
                 "once",
                 "below epsilon",
-                float(one[2]),
+                float(repeated[2]),
                 why="a report cannot say more about the answer than the permanent randomized answer does",
                 fix=Set(epsilon=2, once=1),
             )
         for name, value in (
             ("size", read_list_size(size)),
-            ("odds", whole[0]),
-            ("once_odds", one[0]),
-            ("epsilon", whole[1]),
-            ("asked", whole[2]),
-            ("once", one[1]),
+            ("odds", permanent[0]),
+            ("once_odds", repeated[0]),
+            ("epsilon", permanent[1]),
+            ("asked", permanent[2]),
+            ("once", repeated[1]),
         ):
             object.__setattr__(self, name, value)
 
@@ -150,13 +150,13 @@ class Memo(LocalRandomizer):
 
     def permanent(self, truth: object) -> Any:
         """Draw the permanent answer, once for each different true answer; it stays on the device."""
-        drawn = respond(read_answers(truth, self.size), self.size, self.kept)
-        return drawn if several(truth) else int(drawn[0])
+        answers = respond(read_answers(truth, self.size), self.size, self.kept)
+        return answers if several(truth) else int(answers[0])
 
     def report(self, permanent: object) -> Any:
         """Draw a report from the permanent answer, afresh for every repetition."""
-        drawn = respond(read_answers(permanent, self.size), self.size, self.repeated)
-        return drawn if several(permanent) else int(drawn[0])
+        reports = respond(read_answers(permanent, self.size), self.size, self.repeated)
+        return reports if several(permanent) else int(reports[0])
 
     def release(self, value: object) -> Any:
         """Draw a permanent answer and one report of it; return the report."""
@@ -193,8 +193,8 @@ class Memo(LocalRandomizer):
             return float(self.epsilon)
         same, other = self.repeated, (1 - self.repeated) / (self.size - 1)
         odds = (same / other) ** t  # all reports name one answer: no other sequence has a larger loss
-        kept, lost = self.kept, (1 - self.kept) / (self.size - 1)
-        ratio = (kept * odds + (1 - kept)) / (kept + lost * (odds + self.size - 2))
+        truth, lie = self.kept, (1 - self.kept) / (self.size - 1)
+        ratio = (truth * odds + (1 - truth)) / (truth + lie * (odds + self.size - 2))
         return float(min(self.epsilon, log_up(ratio)))
 
     def _loss_of_changes(self, t: int, values: int) -> float:
@@ -203,17 +203,17 @@ class Memo(LocalRandomizer):
         A sequence of reports has at most the probability r^t P + s^t (1 - P), and at least s^t times the
         larger of 1 and K^values rho^(t/size), with K = size (P Q^(size-1))^(1/size) and rho = r/s.
         """
-        kept, lost = float(self.kept), float((1 - self.kept) / (self.size - 1))
+        truth, lie = float(self.kept), float((1 - self.kept) / (self.size - 1))
         step = float(log_up(self.repeated * (self.size - 1) / (1 - self.repeated)))
-        most = t * step + math.log(kept + (1 - kept) * math.exp(-t * step))
-        part = math.log(self.size) + (math.log(kept) + (self.size - 1) * math.log(lost)) / self.size
-        return (most - max(0.0, values * part + t * step / self.size)) * (1 + 1e-9)
+        bound = t * step + math.log(truth + (1 - truth) * math.exp(-t * step))
+        part = math.log(self.size) + (math.log(truth) + (self.size - 1) * math.log(lie)) / self.size
+        return (bound - max(0.0, values * part + t * step / self.size)) * (1 + 1e-9)
 
     @property
     def change_shown(self) -> float:
         """The chance that a changed answer changes the permanent answer: a memo does not hide changes."""
-        kept, lost = self.kept, (1 - self.kept) / (self.size - 1)
-        return float(1 - 2 * kept * lost - (self.size - 2) * lost**2)
+        truth, lie = self.kept, (1 - self.kept) / (self.size - 1)
+        return float(1 - 2 * truth * lie - (self.size - 2) * lie**2)
 
     @property
     def worst_pair(self) -> tuple[int, int]:
@@ -227,6 +227,6 @@ class Memo(LocalRandomizer):
 @lru_cache(maxsize=1024)
 def _chances(odds: int, once_odds: int, size: int) -> tuple[Fraction, Fraction]:
     """Return the chance that the permanent answer is true, and that a report is the permanent answer."""
-    kept, once = (Fraction(one, one + (size - 1) * UNIT_ODDS) for one in (odds, once_odds))
-    other = (1 - kept) / (size - 1)
-    return kept, (once - other) / (kept - other)
+    truth, once = (Fraction(one, one + (size - 1) * UNIT_ODDS) for one in (odds, once_odds))
+    other = (1 - truth) / (size - 1)
+    return truth, (once - other) / (truth - other)

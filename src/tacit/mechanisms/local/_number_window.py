@@ -98,7 +98,7 @@ class NumberWindow(LocalRandomizer):
         expected: Number | Literal["usual", "any"] = "usual",
         odds: int | None = None,
     ) -> None:
-        favour, actual, asked = read_odds(epsilon, odds)
+        favour, actual, request = read_odds(epsilon, odds)
         m = Integer(1, _MOST_STEPS, instead=1000).read("steps", steps)
         Flag().read("duchi", duchi)
         if half_width is None:
@@ -111,7 +111,7 @@ class NumberWindow(LocalRandomizer):
             ("duchi", mixed),
             ("odds", favour),
             ("epsilon", actual),
-            ("asked", asked),
+            ("asked", request),
         ):
             object.__setattr__(self, name, value)
 
@@ -130,10 +130,10 @@ class NumberWindow(LocalRandomizer):
     def from_json(cls, document: Mapping[str, Any]) -> NumberWindow:
         """Rebuild the randomizer that `to_json` describes."""
         odds, width = int(document["odds"]), document["half_width"]
-        made = cls(odds=odds, steps=document["steps"], half_width=width or 0, duchi=document["duchi"])
+        window = cls(odds=odds, steps=document["steps"], half_width=width or 0, duchi=document["duchi"])
         if width is None:
-            object.__setattr__(made, "half_width", None)
-        return made
+            object.__setattr__(window, "half_width", None)
+        return window
 
     def describe(self) -> str:
         """Return a short phrase for people."""
@@ -184,19 +184,19 @@ class NumberWindow(LocalRandomizer):
         """Return one report, a whole number, or an array of reports for an array of numbers."""
         truths = read_answers(value, 2 * self.steps + 1, lowest=-self.steps)
         chance = self.window_chance
-        drawn = self._window(truths) if chance else np.empty(truths.size, np.int64)
+        reports = self._window(truths) if chance else np.empty(truths.size, np.int64)
         if chance < 1:
             coined = ~noise.bernoulli(chance, truths.size)
-            drawn[coined] = self._coin(truths[coined])
-        return drawn if several(value) else int(drawn[0])
+            reports[coined] = self._coin(truths[coined])
+        return reports if several(value) else int(reports[0])
 
     def _window(self, truths: NDArray[np.int64]) -> NDArray[np.int64]:
         """Draw from the part of the weight A - B around the truth, or else from the part B everywhere."""
         h = self.half_width or 0
-        near = noise.bernoulli(self._near, truths.size)
+        inside = noise.bernoulli(self._near, truths.size)
         around = truths - h + noise.uniform_below(2 * h + 1, truths.size)
         anywhere = noise.uniform_below(2 * self.reach + 1, truths.size) - self.reach
-        return np.where(near, around, anywhere)
+        return np.where(inside, around, anywhere)
 
     def _coin(self, truths: NDArray[np.int64]) -> NDArray[np.int64]:
         """Draw the side of the coin: with chance (A-B)/(A+B) by the number itself, else by a fair coin."""
@@ -219,8 +219,8 @@ class NumberWindow(LocalRandomizer):
             return np.empty(0, np.int64)
         if array.ndim != 1 or array.dtype.kind not in "iu":
             raise bad_report("a report of a number is not a whole number")
-        most = self.reach + (self.window_chance < 1)
-        if array.min() < -most or array.max() > most or (self.half_width is None and not array.all()):
+        largest = self.reach + (self.window_chance < 1)
+        if array.min() < -largest or array.max() > largest or (self.half_width is None and not array.all()):
             raise bad_report("a report of a number lies outside what can be drawn")
         return array.astype(np.int64)
 
@@ -295,8 +295,8 @@ def _best(
 
     if expected not in ("usual", "any"):
         square = _read_expected(expected) ** 2
-        own = window(square)
-        return (None, True) if duchi and coin(square) <= own[0] else own[1:]
+        single = window(square)
+        return (None, True) if duchi and coin(square) <= single[0] else single[1:]
     if not duchi:
         return window(Fraction(1) if expected == "any" else _MIDDLE)[1:]
     mixed = _lowest(flat, m)
@@ -324,6 +324,6 @@ def _read_expected(expected: object) -> Fraction:
     return RealNumber(least=0, most=1, why='or "usual" or "any"').read("expected", expected)
 
 
-def _lowest(of: Callable[[int], Fraction], most: int) -> int:
+def _lowest(of: Callable[[int], Fraction], high: int) -> int:
     """Return where a function of 0 .. most that falls and then rises is smallest."""
-    return first_integer(lambda h: of(h) <= of(h + 1), -1, most)
+    return first_integer(lambda h: of(h) <= of(h + 1), -1, high)

@@ -236,11 +236,11 @@ class RandomizedResponse(Mechanism):
         covers at least as often as stated.
         """
         level = confidence_level(confidence)
-        wanted = self.categories[-1] if category is None else category
+        label = self.categories[-1] if category is None else category
         several = isinstance(answers, list | tuple) or getattr(answers, "ndim", 0) > 0
         places = self._places(answers if several else [answers])
         Listed("answers", "[True, False]").read("answers", places)
-        hits = int(np.count_nonzero(places == self._place(wanted)))
+        hits = int(np.count_nonzero(places == self._place(label)))
         low, high = _clopper_pearson(hits, places.size, float(1 - level) / 2)
         p = self._truth
         q = (1 - p) / (len(self.categories) - 1)

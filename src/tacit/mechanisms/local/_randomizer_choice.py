@@ -68,8 +68,8 @@ def compare(randomizer: SupportRandomizer) -> str:
     """Say how a randomizer compares with the other kind and with plain randomized response."""
     odds, size = randomizer.odds, randomizer.size  # type: ignore[attr-defined]
     subset, hashing = SubsetSelection(odds=odds, size=size), LinearHashing(odds=odds, size=size)
-    own = _variance(randomizer)
-    lines = [f"{randomizer.describe()}: variance {own:.4g}/n for a rare answer"]
+    variance = _variance(randomizer)
+    lines = [f"{randomizer.describe()}: variance {variance:.4g}/n for a rare answer"]
     if isinstance(randomizer, LinearHashing) and subset.subset > _MOST_NAMED:
         lines.append(f"subset selection would name {subset.subset:,} answers in each report")
     others: list[SupportRandomizer] = [subset, hashing, SubsetSelection(odds=odds, size=size, subset=1)]
@@ -181,8 +181,10 @@ class QuestionSample(Mechanism):
         value
             The true answers to all questions, in their order, each as its randomizer takes it.
         """
-        asked = len(self.parts)
-        answers = Listed(f"{asked:,} answers", "[...]", least=asked, most=asked).read("value", value)
+        questions = len(self.parts)
+        answers = Listed(f"{questions:,} answers", "[...]", least=questions, most=questions).read(
+            "value", value
+        )
         which = int(self.draw(1)[0])
         return which, self.parts[which].release(answers[which])
 

@@ -141,10 +141,10 @@ def open_chance(name: str, value: Number | str) -> Fraction:
 
 def two_chances(p1: Number | str, p2: Number | str) -> tuple[Fraction, Fraction]:
     """Read the probabilities of two groups, which must differ."""
-    first, second = open_chance("p1", p1), open_chance("p2", p2)
-    if first == second:
+    chance, other = open_chance("p1", p1), open_chance("p2", p2)
+    if chance == other:
         raise bad_parameter("p1 and p2", "different", p1, fix=Set(p1="1/6", p2="5/6"))
-    return first, second
+    return chance, other
 
 
 def wilson(rate: float, n: int, z: float) -> tuple[float, float]:
@@ -412,11 +412,11 @@ class Design(LocalRandomizer):
         """Return one answer, or an array of answers: 0 is no and 1 is yes, or the number of red cards."""
         _ = self.epsilon  # a design without one releases nothing
         truths = read_answers(value, 2)
-        drawn = np.empty(truths.size, np.int64)
+        reports = np.empty(truths.size, np.int64)
         for truth, row in enumerate((self.no, self.yes)):
             where = truths == truth
-            drawn[where] = _draw(row, int(np.count_nonzero(where)))
-        return drawn if several(value) else int(drawn[0])
+            reports[where] = _draw(row, int(np.count_nonzero(where)))
+        return reports if several(value) else int(reports[0])
 
     def release_many(self, value: object, count: int) -> NDArray[np.int64]:
         """Return `count` independent answers of one truth: for auditors only."""
@@ -489,12 +489,12 @@ class Design(LocalRandomizer):
 
 def _draw(row: tuple[Fraction, ...], size: int) -> NDArray[np.int64]:
     """Draw answers with these probabilities, exactly: one coin for each answer against the later ones."""
-    drawn = np.full(size, len(row) - 1, np.int64)
-    left = np.arange(size)
+    answers = np.full(size, len(row) - 1, np.int64)
+    rows = np.arange(size)
     rest = Fraction(1)
     for answer, (chance, _) in enumerate(pairwise(row)):
-        hit = noise.bernoulli(chance / rest if rest else Fraction(0), left.size)
-        drawn[left[hit]] = answer
-        left = left[~hit]
+        hit = noise.bernoulli(chance / rest if rest else Fraction(0), rows.size)
+        answers[rows[hit]] = answer
+        rows = rows[~hit]
         rest -= chance
-    return drawn
+    return answers

@@ -45,17 +45,17 @@ def subsets(truths: NDArray[np.int64], size: int, subset: int, *, with_truth: bo
     answer. This is one-to-one onto the answers other than the truth.
     """
     out = np.empty((truths.size, subset), np.int32)
-    drawn = subset - with_truth
-    sparse = drawn * (drawn - 1) <= size
-    step = max(1, _CELLS // (drawn + 1 if sparse else size))
+    rest = subset - with_truth
+    sparse = rest * (rest - 1) <= size
+    step = max(1, _CELLS // (rest + 1 if sparse else size))
     for start in range(0, truths.size, step):
         part, truth = out[start : start + step], truths[start : start + step, None].astype(np.int32)
-        others = part[:, :drawn]
-        if drawn:
+        others = part[:, :rest]
+        if rest:
             (_by_rejection if sparse else _by_floyd)(others, size - 1)
             np.copyto(others, size - 1, where=others == truth)
         if with_truth:
-            part[:, drawn:] = truth
+            part[:, rest:] = truth
         part.sort(axis=1)
     return out
 
@@ -63,12 +63,12 @@ def subsets(truths: NDArray[np.int64], size: int, subset: int, *, with_truth: bo
 def _by_rejection(out: NDArray[np.int32], below: int) -> None:
     """Draw with replacement; rows with a repeated answer are drawn again, so that all sets are alike."""
     rows, subset = len(out), out.shape[1]
-    left = np.arange(rows)
-    while left.size:
-        drawn = noise.uniform_below(below, (left.size, subset)).astype(np.int32)
-        drawn.sort(axis=1)
-        out[left] = drawn
-        left = left[(drawn[:, 1:] == drawn[:, :-1]).any(axis=1)]
+    pending = np.arange(rows)
+    while pending.size:
+        draws = noise.uniform_below(below, (pending.size, subset)).astype(np.int32)
+        draws.sort(axis=1)
+        out[pending] = draws
+        pending = pending[(draws[:, 1:] == draws[:, :-1]).any(axis=1)]
 
 
 def _by_floyd(out: NDArray[np.int32], below: int) -> None:
@@ -80,13 +80,13 @@ def _by_floyd(out: NDArray[np.int32], below: int) -> None:
     rows, subset = len(out), out.shape[1]
     member = np.zeros(rows * below, np.bool_)
     base = np.arange(rows) * below
-    for place, top in enumerate(range(below - subset, below)):
-        drawn = noise.uniform_below(top + 1, rows)
-        cell = base + drawn
-        np.copyto(drawn, top, where=member.take(cell))
-        np.add(base, drawn, out=cell)
+    for column, top in enumerate(range(below - subset, below)):
+        draws = noise.uniform_below(top + 1, rows)
+        cell = base + draws
+        np.copyto(draws, top, where=member.take(cell))
+        np.add(base, draws, out=cell)
         member[cell] = True
-        out[:, place] = drawn
+        out[:, column] = draws
 
 
 _BLOCK = 1 << 21
@@ -138,7 +138,7 @@ class SubsetSelection(SupportRandomizer):
         subset: int | None = None,
         odds: int | None = None,
     ) -> None:
-        favour, actual, asked = read_odds(epsilon, odds)
+        favour, actual, request = read_odds(epsilon, odds)
         answers = read_list_size(size)
         why = f"there are {answers:,} answers, and a set of all of them says nothing"
         chosen = (
@@ -151,7 +151,7 @@ class SubsetSelection(SupportRandomizer):
             ("subset", chosen),
             ("odds", favour),
             ("epsilon", actual),
-            ("asked", asked),
+            ("asked", request),
         ):
             object.__setattr__(self, name, value)
 
@@ -200,25 +200,25 @@ class SubsetSelection(SupportRandomizer):
     def probability(self, report: object, *, truth: int) -> Fraction:
         """Return P(report given truth), exactly."""
         [row] = self.read_reports([report])
-        place = int(read_answers(truth, self.size)[0])
+        answer = int(read_answers(truth, self.size)[0])
         favoured = math.comb(self.size - 1, self.subset - 1) * self.odds
         others = math.comb(self.size - 1, self.subset) * UNIT_ODDS
-        return Fraction(self.odds if place in row else UNIT_ODDS, favoured + others)
+        return Fraction(self.odds if answer in row else UNIT_ODDS, favoured + others)
 
     def release(self, value: object) -> Any:
         """Return one report as a list of answers, or an array with a row for each of many respondents."""
         truths = read_answers(value, self.size)
-        drawn = self._draw(truths)
-        return drawn if several(value) else drawn[0].tolist()
+        reports = self._draw(truths)
+        return reports if several(value) else reports[0].tolist()
 
     def _draw(self, truths: NDArray[np.int64]) -> NDArray[np.int32]:
         if self.subset == 1:
             return respond(truths, self.size, self.p).astype(np.int32)[:, None]
         honest = noise.bernoulli(self.p, truths.size)
         out = np.empty((truths.size, self.subset), np.int32)
-        for held in (True, False):
-            rows = np.flatnonzero(honest == held)
-            out[rows] = subsets(truths[rows], self.size, self.subset, with_truth=held)
+        for with_truth in (True, False):
+            rows = np.flatnonzero(honest == with_truth)
+            out[rows] = subsets(truths[rows], self.size, self.subset, with_truth=with_truth)
         return out
 
     def read_reports(self, reports: object) -> NDArray[np.int64]:
@@ -246,10 +246,10 @@ class SubsetSelection(SupportRandomizer):
     def supports(self, reports: object) -> NDArray[np.int64]:
         """Return for each answer how many reports name it."""
         flat = self.read_reports(reports).ravel()
-        found = np.zeros(self.size, np.int64)
+        supports = np.zeros(self.size, np.int64)
         for start in range(0, flat.size, _BLOCK):
-            found += np.bincount(flat[start : start + _BLOCK], minlength=self.size)
-        return found
+            supports += np.bincount(flat[start : start + _BLOCK], minlength=self.size)
+        return supports
 
     def supported(self, reports: NDArray[Any], answer: int) -> NDArray[np.bool_]:
         """Return for each report whether it names one answer."""
@@ -265,16 +265,16 @@ class SubsetSelection(SupportRandomizer):
         )
 
 
-def read_list_size(size: int, *, most: int = _MOST_ANSWERS) -> int:
+def read_list_size(size: int, *, max_size: int = _MOST_ANSWERS) -> int:
     """Read the number of answers of a list."""
-    return Integer(2, most, instead=2).read("size", size)
+    return Integer(2, max_size, instead=2).read("size", size)
 
 
 @lru_cache(maxsize=1024)
 def _chances(odds: int, size: int, subset: int) -> tuple[Fraction, Fraction]:
     """Return p and q; q counts sets with the truth and the other answer, and sets with the other alone."""
-    held, bare = subset * odds, (size - subset) * UNIT_ODDS
-    p = Fraction(held, held + bare)
+    truthful, bare = subset * odds, (size - subset) * UNIT_ODDS
+    p = Fraction(truthful, truthful + bare)
     return p, (p * (subset - 1) + (1 - p) * subset) / (size - 1)
 
 

@@ -393,7 +393,7 @@ class Histogram(Noised):
         edges: Sequence[Number] | None = None,
         adjacency: Adjacency = "add/remove",
     ) -> None:
-        near = read_adjacency(adjacency)
+        relation = read_adjacency(adjacency)
         labels, cuts = None, None
         if exactly_one(categories=categories, edges=edges) == "categories":
             labels = tuple(
@@ -406,9 +406,14 @@ class Histogram(Noised):
             )
             Listed("cut points", "[0, 18, 65, 120]", least=2, rising=True).read("edges", cuts)
         pure = delta is None and rho is None
-        moved = 1 if near == "add/remove" else 2 if pure else square_root_up(Fraction(2))
-        added = counting_noise(moved, epsilon=epsilon, delta=delta, rho=rho, adjacency=near)
-        for name, value in (("categories", labels), ("edges", cuts), ("adjacency", near), ("noise", added)):
+        movement = 1 if relation == "add/remove" else 2 if pure else square_root_up(Fraction(2))
+        noise = counting_noise(movement, epsilon=epsilon, delta=delta, rho=rho, adjacency=relation)
+        for name, value in (
+            ("categories", labels),
+            ("edges", cuts),
+            ("adjacency", relation),
+            ("noise", noise),
+        ):
             object.__setattr__(self, name, value)
 
     @property
@@ -419,16 +424,16 @@ class Histogram(Noised):
     def exact(self, value: Any) -> NDArray[np.int64]:
         """Return the exact counts: private."""
         if self.categories is not None:
-            place = {label: cell for cell, label in enumerate(self.categories)}
+            index = {label: cell for cell, label in enumerate(self.categories)}
             rows = value.tolist() if isinstance(value, np.ndarray) else collected(value)
-            found = np.array([_cell(place, one) for one in rows], dtype=np.int64)
+            cells = np.array([_cell(index, one) for one in rows], dtype=np.int64)
         else:
             numbers = rows_of(value)
             cuts = np.array([float(edge) for edge in self.edges or ()])
-            found = np.searchsorted(cuts, numbers, side="right") - 1
-            found = np.where(numbers == cuts[-1], len(cuts) - 2, found)
-            found = np.where(np.isnan(numbers) | (numbers > cuts[-1]), -1, found)
-        return np.bincount(found[found >= 0], minlength=self.cells).astype(np.int64)
+            cells = np.searchsorted(cuts, numbers, side="right") - 1
+            cells = np.where(numbers == cuts[-1], len(cuts) - 2, cells)
+            cells = np.where(np.isnan(numbers) | (numbers > cuts[-1]), -1, cells)
+        return np.bincount(cells[cells >= 0], minlength=self.cells).astype(np.int64)
 
     def release(self, value: Any) -> NDArray[np.int64]:
         """Return the noisy count of every cell; negative counts are not an error (see `truncate`)."""
@@ -441,8 +446,8 @@ class Histogram(Noised):
     @property
     def worst_pair(self) -> tuple[list[Any], list[Any]]:
         """Nobody and one person; or one person in one cell and in another."""
-        first, last = self._example(0), self._example(self.cells - 1)
-        return ([], [first]) if self.adjacency == "add/remove" else ([first], [last])
+        low, high = self._example(0), self._example(self.cells - 1)
+        return ([], [low]) if self.adjacency == "add/remove" else ([low], [high])
 
     def _example(self, cell: int) -> Any:
         return self.categories[cell] if self.categories is not None else float((self.edges or ())[cell])
@@ -451,9 +456,9 @@ class Histogram(Noised):
         return f"Histogram({self.cells} cells, {self.adjacency}; {self.noise!r})"
 
 
-def _cell(place: dict[Any, int], one: Any) -> int:
+def _cell(index: dict[Any, int], row: Any) -> int:
     """Return the cell of a row, or -1: whatever a row raises when it is looked up, it is in no cell."""
     try:
-        return place.get(one, -1)
+        return index.get(row, -1)
     except Exception:  # noqa: BLE001 - nothing may raise on a row
         return -1

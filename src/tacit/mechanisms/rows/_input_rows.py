@@ -85,27 +85,27 @@ def _entries(values: Any) -> NDArray[Any]:
         if numbers is not None:  # else an int is beyond 64 bits, or beyond the largest float
             return numbers
     entries = np.empty(len(items), dtype=object)
-    for place, item in enumerate(items):
-        entries[place] = item
+    for index, item in enumerate(items):
+        entries[index] = item
     return entries
 
 
-def _as_float(one: Any) -> float:
-    if one is None or isinstance(one, str | bytes | complex | np.ma.MaskedArray):
+def _as_float(entry: Any) -> float:
+    if entry is None or isinstance(entry, str | bytes | complex | np.ma.MaskedArray):
         return math.nan
-    if isinstance(one, np.ndarray):
-        return _as_float(one.item()) if one.ndim == 0 else math.nan
+    if isinstance(entry, np.ndarray):
+        return _as_float(entry.item()) if entry.ndim == 0 else math.nan
     try:
-        return float(one)
+        return float(entry)
     except OverflowError:
-        return _infinite(one)
+        return _infinite(entry)
     except Exception:  # noqa: BLE001 - an error would reveal the row
         return math.nan
 
 
-def _infinite(one: Any) -> float:
+def _infinite(entry: Any) -> float:
     try:
-        return math.inf if one > 0 else -math.inf
+        return math.inf if entry > 0 else -math.inf
     except Exception:  # noqa: BLE001 - as above
         return math.nan
 

@@ -91,14 +91,16 @@ def halve(
     )
 
 
-def read_candidates(candidates: Sequence[Number] | NDArray[Any], least: int = 1) -> tuple[float, ...]:
+def read_candidates(
+    candidates: Sequence[Number] | NDArray[Any], min_candidates: int = 1
+) -> tuple[float, ...]:
     """Read public candidates: different finite numbers, kept in increasing order."""
-    listed = candidates.tolist() if isinstance(candidates, np.ndarray) else list(candidates)
+    values = candidates.tolist() if isinstance(candidates, np.ndarray) else list(candidates)
     example = Set(candidates=range(60, 261))
     numbers = sorted(
-        float(rational("a candidate", one, zero=True, negative=True, fix=example)) for one in listed
+        float(rational("a candidate", one, zero=True, negative=True, fix=example)) for one in values
     )
-    Listed("numbers", "range(60, 261)", least=least, different=True).read("candidates", numbers)
+    Listed("numbers", "range(60, 261)", least=min_candidates, different=True).read("candidates", numbers)
     return tuple(numbers)
 
 
@@ -157,14 +159,14 @@ class Quantile(RowMechanism):
         candidates: Sequence[Number] | NDArray[Any],
         adjacency: Adjacency = "add/remove",
     ) -> None:
-        share, near = read_share("q", q), read_adjacency(adjacency)
-        below, whole = share.numerator, share.denominator
-        moved = max(below, whole - below) if near == "add/remove" else whole
+        share, relation = read_share("q", q), read_adjacency(adjacency)
+        below, denominator = share.numerator, share.denominator
+        movement = max(below, denominator - below) if relation == "add/remove" else denominator
         for name, value in (
             ("q", share),
             ("candidates", read_candidates(candidates)),
-            ("adjacency", near),
-            ("choice", Exponential(epsilon, sensitivity=moved, adjacency=near, grid=1)),
+            ("adjacency", relation),
+            ("choice", Exponential(epsilon, sensitivity=movement, adjacency=relation, grid=1)),
         ):
             object.__setattr__(self, name, value)
 
@@ -258,8 +260,8 @@ class Quantiles(RowMechanism):
             ("each", rational("epsilon", epsilon) / depths),
         ):
             object.__setattr__(self, name, value)
-        for one in self._top.every():
-            self._choice(one.level)  # refuses an epsilon that is too small
+        for halving in self._top.every():
+            self._choice(halving.level)  # refuses an epsilon that is too small
 
     @property
     def _top(self) -> Halving:
@@ -272,9 +274,9 @@ class Quantiles(RowMechanism):
 
     def _choice(self, level: Fraction) -> Exponential:
         """Return the choice of one quantile at a level of its part, by rows times the level's denominator."""
-        moved = max(level.numerator, level.denominator - level.numerator)
+        movement = max(level.numerator, level.denominator - level.numerator)
         times = 1 if self.adjacency == "add/remove" else 2
-        return Exponential(self.each, sensitivity=times * moved, adjacency=self.adjacency, grid=1)
+        return Exponential(self.each, sensitivity=times * movement, adjacency=self.adjacency, grid=1)
 
     @property
     def cost(self) -> Cost:
@@ -298,18 +300,18 @@ class Quantiles(RowMechanism):
         shares = sorted(set(self.qs))
         chosen = [0] * len(shares)
         self._divide(self._top, below, 0, len(below) - 1, chosen)
-        found = dict(zip(shares, chosen, strict=True))
-        return [self.candidates[min(found[q] // places, len(counts) - 1)] for q in self.qs]
+        quantiles = dict(zip(shares, chosen, strict=True))
+        return [self.candidates[min(quantiles[q] // places, len(counts) - 1)] for q in self.qs]
 
     def _divide(
-        self, one: Halving, below: NDArray[np.int64], start: int, end: int, chosen: list[int]
+        self, halving: Halving, below: NDArray[np.int64], start: int, end: int, chosen: list[int]
     ) -> None:
         """Choose where to divide the rows between two places, then divide both sides."""
         inside = below[start : end + 1] - below[start]
-        scores = balance(inside, inside, inside[-1:], one.level)
-        cut = start + int(self._choice(one.level).release(scores))
-        chosen[one.place] = cut
-        for side, (low, high) in ((one.left, (start, cut)), (one.right, (cut, end))):
+        scores = balance(inside, inside, inside[-1:], halving.level)
+        cut = start + int(self._choice(halving.level).release(scores))
+        chosen[halving.place] = cut
+        for side, (low, high) in ((halving.left, (start, cut)), (halving.right, (cut, end))):
             if side is not None:
                 self._divide(side, below, low, high, chosen)
 
@@ -327,11 +329,11 @@ class Quantiles(RowMechanism):
         level = rational("confidence", confidence)
         every = self._top.every()
         among = len(self.candidates) * self._places + 1
-        own = 1 - (1 - level) / len(every)
-        worst = [0.0] * (1 + max(one.depth for one in every))
-        for one in every:
-            steps = self._choice(one.level).half_width(own, candidates=among)
-            worst[one.depth] = max(worst[one.depth], steps / one.level.denominator)
+        each_level = 1 - (1 - level) / len(every)
+        worst = [0.0] * (1 + max(halving.depth for halving in every))
+        for halving in every:
+            steps = self._choice(halving.level).half_width(each_level, candidates=among)
+            worst[halving.depth] = max(worst[halving.depth], steps / halving.level.denominator)
         return sum(worst)
 
     @property
@@ -391,20 +393,20 @@ class Bounds(RowMechanism):
         candidates: Sequence[Number] | NDArray[Any] | None = None,
         adjacency: Adjacency = "add/remove",
     ) -> None:
-        share, near = (
+        share, relation = (
             RealNumber(above=0, below=0.5, instead=0.01).read("tail", tail),
             read_adjacency(adjacency),
         )
         if candidates is None:
             powers = [2.0**k for k in range(-10, 41)]
             candidates = [*(-p for p in powers), 0.0, *powers]
-        points = read_candidates(candidates, least=2)
-        moved = 1 if near == "add/remove" else 2
+        points = read_candidates(candidates, min_candidates=2)
+        movement = 1 if relation == "add/remove" else 2
         for name, value in (
             ("tail", share),
             ("candidates", points),
-            ("adjacency", near),
-            ("noise", DiscreteLaplace(epsilon=epsilon, sensitivity=moved, adjacency=near)),
+            ("adjacency", relation),
+            ("noise", DiscreteLaplace(epsilon=epsilon, sensitivity=movement, adjacency=relation)),
         ):
             object.__setattr__(self, name, value)
 
@@ -422,14 +424,14 @@ class Bounds(RowMechanism):
     def release(self, value: Any) -> tuple[float, float]:
         """Return two candidates low < high: the widest range where there are too few rows."""
         noisy = np.asarray(self.noise.release(self.exact(value)), dtype=np.float64)
-        kept = np.where(noisy > self.error(1 - _STRAY), noisy, 0.0)
+        counts = np.where(noisy > self.error(1 - _STRAY), noisy, 0.0)
         top = len(self.candidates) - 1
-        if not kept.any():
+        if not counts.any():
             return self.candidates[0], self.candidates[top]
-        sums = np.cumsum(kept) / kept.sum()
-        first = int(np.searchsorted(sums, float(self.tail), side="right"))
-        last = int(np.searchsorted(sums, 1 - float(self.tail), side="left"))
-        low, high = max(0, first - 1), min(top, last)
+        sums = np.cumsum(counts) / counts.sum()
+        start = int(np.searchsorted(sums, float(self.tail), side="right"))
+        end = int(np.searchsorted(sums, 1 - float(self.tail), side="left"))
+        low, high = max(0, start - 1), min(top, end)
         if low >= high:
             low, high = (high - 1, high) if high > 0 else (0, 1)
         return self.candidates[low], self.candidates[high]

@@ -183,10 +183,10 @@ class Clipped(Noised):
         adjacency: Adjacency | None = None,
     ) -> None:
         span = self._span(bounds, missing)
-        size, near = public_size(n, adjacency)
-        moved = self._moved(span, size)
-        added = noise_for(sensitivity=moved, epsilon=epsilon, delta=delta, rho=rho, adjacency=near)
-        for name, value in (("range", span), ("n", size), ("adjacency", near), ("noise", added)):
+        size, relation = public_size(n, adjacency)
+        movement = self._moved(span, size)
+        noise = noise_for(sensitivity=movement, epsilon=epsilon, delta=delta, rho=rho, adjacency=relation)
+        for name, value in (("range", span), ("n", size), ("adjacency", relation), ("noise", noise)):
             object.__setattr__(self, name, value)
 
     @staticmethod
@@ -267,8 +267,8 @@ class Subsampled(RowMechanism):
     def release(self, value: Any) -> Any:
         """Draw the sample and release the mechanism's output on it (divide sums by q yourself)."""
         rows = collected(value)
-        kept = np.flatnonzero(np.asarray(noise.bernoulli(self.q, len(rows))))
-        return self.mechanism.release(taken(rows, kept))
+        sample = np.flatnonzero(np.asarray(noise.bernoulli(self.q, len(rows))))
+        return self.mechanism.release(taken(rows, sample))
 
     @property
     def worst_pair(self) -> tuple[object, object]:

@@ -89,17 +89,17 @@ class BandedRun:
         self.groups = groups
         self.rate = rate
         self.sigma = sigma
-        held: dict[str, Any] = json.loads(memory) if memory else {}
-        self.taken: int = held.get("taken", 0)
-        self.past: list[list[NDArray[Any]]] = [[_array(one) for one in row] for row in held.get("past", [])]
-        self._secret: str = held.get("secret", "" if held or names is None else sampling_secret())
+        state: dict[str, Any] = json.loads(memory) if memory else {}
+        self.taken: int = state.get("taken", 0)
+        self.past: list[list[NDArray[Any]]] = [[_array(one) for one in row] for row in state.get("past", [])]
+        self._secret: str = state.get("secret", "" if state or names is None else sampling_secret())
         if self._secret:
             self.group_of = np.array([self._group(name) for name in names or ()], dtype=np.int64)
-        elif held:
-            self.group_of = _array(held["groups"])[:units]
+        elif state:
+            self.group_of = _array(state["groups"])[:units]
         else:
-            drawn = np.asarray(noise.uniform_below(groups, units))
-            self.group_of = drawn.astype(np.min_scalar_type(groups - 1))
+            group_numbers = np.asarray(noise.uniform_below(groups, units))
+            self.group_of = group_numbers.astype(np.min_scalar_type(groups - 1))
 
     def _group(self, name: bytes) -> int:
         """Return the group of a name: to whoever does not know the secret, it is uniform and independent."""
@@ -136,14 +136,14 @@ class BandedRun:
         if sums.dtype.kind not in "iu":
             raise TypeError(f"sums must be whole numbers, not {sums.dtype}: their sensitivity is exact")
         sums = sums.astype(np.int64)
-        drawn = np.asarray(noise.rounded_gaussian(self.sigma, sums.shape))
+        fresh = np.asarray(noise.rounded_gaussian(self.sigma, sums.shape))
         with np.errstate(over="ignore"):
-            row = self.coefficients[0] * sums + drawn
+            row = self.coefficients[0] * sums + fresh
             for c, (earlier, _) in zip(self.coefficients[1:], self.past, strict=False):
                 row += c * earlier
         estimate = row.astype(np.float64)
-        for c, (_, known) in zip(self.coefficients[1:], self.past, strict=False):
-            estimate -= c * known
+        for c, (_, earlier_estimate) in zip(self.coefficients[1:], self.past, strict=False):
+            estimate -= c * earlier_estimate
         estimate /= self.coefficients[0]
         self.remember([sums, estimate])
         return estimate
@@ -163,8 +163,8 @@ class BandedRun:
 
     def remember(self, values: list[Any]) -> None:
         """Keep what the next steps need from this one, and count the step."""
-        kept = len(self.coefficients) - 1
-        self.past = [values, *self.past][:kept]
+        reach = len(self.coefficients) - 1
+        self.past = [values, *self.past][:reach]
         self.taken += 1
 
     def memory(self) -> bytes:
@@ -174,16 +174,16 @@ class BandedRun:
         """
         past = [[_document(one) for one in row] for row in self.past]
         groups = {"secret": self._secret} if self._secret else {"groups": _document(self.group_of)}
-        held = {"taken": self.taken, "past": past, **groups}
-        return json.dumps(held).encode()
+        state = {"taken": self.taken, "past": past, **groups}
+        return json.dumps(state).encode()
 
 
 def _document(array: Any) -> dict[str, Any]:
-    made = np.ascontiguousarray(array.cpu() if hasattr(array, "cpu") else array)
-    little = made.astype(made.dtype.newbyteorder("<"), copy=False)
+    contiguous = np.ascontiguousarray(array.cpu() if hasattr(array, "cpu") else array)
+    little = contiguous.astype(contiguous.dtype.newbyteorder("<"), copy=False)
     return {
         "type": little.dtype.str,
-        "shape": list(made.shape),
+        "shape": list(contiguous.shape),
         "bytes": b64encode(little.tobytes()).decode(),
     }
 
@@ -246,13 +246,13 @@ class BandedSteps(SampledSteps):
         parts: int = 1,
     ) -> None:
         SampledSteps.__init__(self, sigma=sigma, sensitivity=sensitivity, rate=rate, steps=steps)
-        made = band_coefficients(steps, bands)
-        number = count("groups", len(made) if groups is None else groups, zero=False)
-        check_groups(number, len(made), self.rate)
-        object.__setattr__(self, "coefficients", made)
+        coefficients = band_coefficients(steps, bands)
+        number = count("groups", len(coefficients) if groups is None else groups, zero=False)
+        check_groups(number, len(coefficients), self.rate)
+        object.__setattr__(self, "coefficients", coefficients)
         object.__setattr__(self, "groups", number)
-        most = Integer(1, self.steps, f"there are {self.steps:,} steps", instead=1)
-        object.__setattr__(self, "parts", most.read("parts", parts))
+        instalments = Integer(1, self.steps, f"there are {self.steps:,} steps", instead=1)
+        object.__setattr__(self, "parts", instalments.read("parts", parts))
 
     @classmethod
     def calibrated(  # type: ignore[override]
@@ -286,13 +286,15 @@ class BandedSteps(SampledSteps):
         >>> made.cost.epsilon(delta=1e-6) <= 1
         True
         """
-        share, made = rational("rate", rate), band_coefficients(steps, bands)
-        number = count("groups", len(made) if groups is None else groups, zero=False)
-        check_groups(number, len(made), share)
+        share, coefficients = rational("rate", rate), band_coefficients(steps, bands)
+        number = count("groups", len(coefficients) if groups is None else groups, zero=False)
+        check_groups(number, len(coefficients), share)
         multiple = noise_multiple(epsilon, delta, rho, rate=number * share, steps=-(-steps // number))
-        moved = square_root_up(Fraction(column_norm_squared(made))) * rational("sensitivity", sensitivity)
+        movement = square_root_up(Fraction(column_norm_squared(coefficients))) * rational(
+            "sensitivity", sensitivity
+        )
         return cls(
-            sigma=multiple * moved,
+            sigma=multiple * movement,
             sensitivity=sensitivity,
             rate=rate,
             steps=steps,
@@ -316,8 +318,8 @@ class BandedSteps(SampledSteps):
         """The cost of all steps."""
         from tacit.accounting import Cost
 
-        one = Cost.gaussian(sigma=self.sigma, sensitivity=self.moved)
-        return -(-self.steps // self.groups) * one.sampled(self.groups * self.rate)
+        each = Cost.gaussian(sigma=self.sigma, sensitivity=self.moved)
+        return -(-self.steps // self.groups) * each.sampled(self.groups * self.rate)
 
     def start(self, units: int, memory: bytes = b"", names: Sequence[bytes] | None = None) -> BandedRun:
         """Return the state of a run over so many units, new or from its memory."""

@@ -65,13 +65,13 @@ class BestRun:
             "runs", runs
         )
         [(law, _)] = Cost.best_of(Cost.pure(1), runs=mean).parts  # refuses a mean of 1 or less
-        for name, held in (
+        for name, attribute in (
             ("one", one),
             ("candidates", count("candidates", candidates, zero=False)),
             ("runs", mean),
             ("gamma", law.parameter),  # type: ignore[union-attr]
         ):
-            object.__setattr__(self, name, held)
+            object.__setattr__(self, name, attribute)
 
     @property
     def cost(self) -> Cost:
@@ -84,10 +84,10 @@ class BestRun:
         """Draw the number of runs, run, and return the place and the result of the best; earlier ones win."""
         best: tuple[int, list[Any]] | None = None
         for _ in range(self.draw_runs()):
-            place = int(noise.uniform_below(self.candidates))
-            score, result = value.run(place)
+            candidate = int(noise.uniform_below(self.candidates))
+            score, result = value.run(candidate)
             if best is None or score > best[0]:
-                best = (score, [place, result])
+                best = (score, [candidate, result])
         assert best is not None  # noqa: S101 - there is at least one run
         return best[1]
 

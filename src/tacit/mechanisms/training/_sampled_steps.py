@@ -92,19 +92,19 @@ def choose_bands(
     1
     """
     share, n = rational("rate", rate), count("steps", steps, zero=False)
-    most = max(1, int(1 / share))
+    max_groups = max(1, int(1 / share))
 
-    def error(bands: int, groups: int, together: Number) -> tuple[float, float]:
-        multiple = float(noise_multiple(epsilon, delta, rho, rate=together, steps=-(-n // groups)))
+    def error(bands: int, groups: int, group_rate: Number) -> tuple[float, float]:
+        multiple = float(noise_multiple(epsilon, delta, rho, rate=group_rate, steps=-(-n // groups)))
         c = band_coefficients(n, bands)
         return multiple, multiple * math.sqrt(column_norm_squared(c)) * totals_error(c, n)
 
-    start = (1, 1, share) if rho is None else (1, most, 1)
+    start = (1, 1, share) if rho is None else (1, max_groups, 1)
     multiple, independent = error(*start)
     tried = [BandChoice(1, 1, multiple, independent, 1.0)] if sampled else []
     bands = 2 if sampled else 1
-    while bands <= min(most, n, count("most_bands", most_bands, zero=False)):
-        groups = bands if sampled else most
+    while bands <= min(max_groups, n, count("most_bands", most_bands, zero=False)):
+        groups = bands if sampled else max_groups
         multiple, predicted = error(bands, groups, groups * share if sampled else 1)
         tried.append(BandChoice(bands, groups, multiple, predicted, predicted / independent))
         if len(tried) > 3 and min(one.error for one in tried[:-2]) < 0.95 * min(tried[-2].error, predicted):
@@ -174,8 +174,8 @@ class RecordedSums:
 
     def result(self) -> list[float]:
         """Return the noisy sums, and forget them: the next release starts anew."""
-        seen, self.noisy = self.noisy, []
-        return seen
+        sums, self.noisy = self.noisy, []
+        return sums
 
 
 def whole_sums(exact: Any) -> NDArray[np.int64]:
@@ -288,8 +288,8 @@ class SampledSteps(Mechanism):
         """The cost of all steps."""
         from tacit.accounting import Cost
 
-        one = Cost.gaussian(sigma=self.sigma, sensitivity=self.sensitivity)
-        return self.steps * one.sampled(self.rate)
+        each = Cost.gaussian(sigma=self.sigma, sensitivity=self.sensitivity)
+        return self.steps * each.sampled(self.rate)
 
     def release(self, value: StepSums) -> Any:  # type: ignore[override]
         """Take the steps, and return the result."""
@@ -305,9 +305,9 @@ class SampledSteps(Mechanism):
 
     def noisy(self, exact: Any) -> Any:
         """Return whole numbers with rounded Gaussian noise, in 64 bits: beyond, the nearest that fits."""
-        whole = whole_sums(exact)
-        drawn = np.asarray(noise.rounded_gaussian(self.sigma, whole.shape))
-        return saturated_sum(whole, drawn)
+        sums = whole_sums(exact)
+        draws = np.asarray(noise.rounded_gaussian(self.sigma, sums.shape))
+        return saturated_sum(sums, draws)
 
     @property
     def spread(self) -> float:
@@ -398,9 +398,9 @@ class SharedSteps(Mechanism):
         dimension: int,
         assumes: str = "",
     ) -> None:
-        alone = SampledSteps(sigma=sigma, sensitivity=sensitivity, rate=rate, steps=steps)
+        steps_of_one = SampledSteps(sigma=sigma, sensitivity=sensitivity, rate=rate, steps=steps)
         for name in ("sigma", "sensitivity", "rate", "steps"):
-            object.__setattr__(self, name, getattr(alone, name))
+            object.__setattr__(self, name, getattr(steps_of_one, name))
         object.__setattr__(self, "shares", count("shares", shares, zero=False))
         object.__setattr__(self, "dimension", count("dimension", dimension, zero=False))
         object.__setattr__(self, "assumes", str(assumes))
@@ -410,10 +410,10 @@ class SharedSteps(Mechanism):
         """The cost of all steps, for an observer of the sums."""
         from tacit.accounting import Cost
 
-        one = Cost.gaussian_shares(
+        each = Cost.gaussian_shares(
             sigma=self.sigma, sensitivity=self.sensitivity, dimension=self.dimension, shares=self.shares
         )
-        return self.steps * one.sampled(self.rate)
+        return self.steps * each.sampled(self.rate)
 
     def release(self, value: StepSums) -> Any:  # type: ignore[override]
         """Take the steps, and return the result."""
@@ -426,12 +426,12 @@ class SharedSteps(Mechanism):
 
     def noisy(self, exact: Any) -> Any:
         """Return whole numbers with one share of discrete Gaussian noise, modulo 2^64 as all sums of them."""
-        held = np.asarray(exact)
-        whole = held.view(np.int64) if held.dtype == np.uint64 else whole_sums(held)  # modulo 2^64
-        if whole.size != self.dimension:
+        array = np.asarray(exact)
+        sums = array.view(np.int64) if array.dtype == np.uint64 else whole_sums(array)  # modulo 2^64
+        if sums.size != self.dimension:
             raise RuntimeError("the cost was stated for another number of sums")
         with np.errstate(over="ignore"):
-            return whole + noise.discrete_gaussian(self.sigma, whole.shape)
+            return sums + noise.discrete_gaussian(self.sigma, sums.shape)
 
     @property
     def worst_pair(self) -> tuple[object, object]:

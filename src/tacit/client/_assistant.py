@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from tacit.core import Fact, Plan, Release
     from tacit.tables import TableDataset
 
-_MOST_LINES = 1_000
-_MOST_KEYS = 200
+_MAX_LINES = 1_000
+_MAX_KEYS = 200
 _INSTRUCTIONS: Final = (
     "Tacit answers questions about protected data with noise, so that no single person can be recognised. "
     "Every answer costs privacy budget, which does not come back. First describe the dataset, then price the "
@@ -120,7 +120,7 @@ class AssistantTools:
         return {
             "answers": [
                 {name: one[name] for name in wanted if name in one}
-                for one in self._connection.answers(dataset)[:_MOST_LINES]
+                for one in self._connection.answers(dataset)[:_MAX_LINES]
             ]
         }
 
@@ -204,8 +204,8 @@ def _fact(fact: Fact | None) -> dict[str, Any]:
         "kind": fact.kind or fact.stored,
         "names the unit": fact.unit,
         "bounds": None if fact.bounds is None else [float(bound) for bound in fact.bounds],
-        "keys": None if keys is None else list(keys[:_MOST_KEYS]),
-        "more keys": 0 if keys is None else max(0, len(keys) - _MOST_KEYS),
+        "keys": None if keys is None else list(keys[:_MAX_KEYS]),
+        "more keys": 0 if keys is None else max(0, len(keys) - _MAX_KEYS),
         "never null": fact.never_null,
     }
     return {name: value for name, value in told.items() if value}
@@ -241,8 +241,8 @@ def _answer(release: Release[Any]) -> dict[str, Any]:
         return {"kind": content.kind, "text": content.text(release.marks)}
     lines = list(content)
     return {
-        "lines": lines[:_MOST_LINES],
-        "lines_not_shown": max(0, len(lines) - _MOST_LINES),
+        "lines": lines[:_MAX_LINES],
+        "lines_not_shown": max(0, len(lines) - _MAX_LINES),
         "confidence": content.confidence,
         "intervals_cover": "the noise; not rows that limits drop or values that bounds clip",
         "notes": dict(content.notes),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tacit.tables import TableDataset
 
 _PAGE = 100
-_MOST_PAGES = 1000
+_MAX_PAGES = 1000
 
 
 def connect(
@@ -305,7 +305,7 @@ class Connection:
     def _pages(self, path: str, field: str) -> Iterator[Mapping[str, Any]]:
         """Read a list page by page."""
         after: str | None = None
-        for _ in range(_MOST_PAGES):
+        for _ in range(_MAX_PAGES):
             page = self._calls.get(path, after=after, limit=_PAGE)
             found = page.get(field)
             if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):

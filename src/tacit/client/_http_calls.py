@@ -161,7 +161,7 @@ def _from_file(path: Path) -> str:
         ) from None
 
 
-_MOST_WORDS = 2_000
+_MAX_WORDS = 2_000
 
 
 def refusal_of(problem: Mapping[str, Any], status: int, address: ServiceAddress) -> TacitError:
@@ -190,7 +190,7 @@ def _fix(problem: Mapping[str, Any]) -> Fix:
 
 
 def _words(given: object) -> str:
-    return given[:_MOST_WORDS] if isinstance(given, str) else ""
+    return given[:_MAX_WORDS] if isinstance(given, str) else ""
 
 
 def unreachable(address: ServiceAddress, error: Exception) -> TacitError:
@@ -224,7 +224,7 @@ def not_from_a_service(address: ServiceAddress, why: str) -> TacitError:
 
 
 API: Final = "/api/v1"
-_MOST_BYTES = 64 * 2**20
+_MAX_BYTES = 64 * 2**20
 #: Seconds between attempts. After the last one, the failure is reported.
 _PAUSES: Final = (0.2, 0.5, 1.0, 2.0)
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 30.0
@@ -354,11 +354,11 @@ class HttpCalls:
         try:
             connection.request(method, self.address.path + API + path, body=data, headers=dict(headers))
             reply = connection.getresponse()
-            raw = reply.read(_MOST_BYTES + 1)
+            raw = reply.read(_MAX_BYTES + 1)
         except BaseException:
             connection.close()
             raise
-        if reply.will_close or len(raw) > _MOST_BYTES:
+        if reply.will_close or len(raw) > _MAX_BYTES:
             connection.close()
         else:
             self._kept = connection
@@ -382,7 +382,7 @@ class HttpCalls:
     def _read(self, status: int, raw: bytes, reply: http.client.HTTPResponse) -> ServiceReply:
         if 300 <= status < 400:  # a redirect could carry the token to another host, so it is not followed
             raise not_from_a_service(self.address, "it sends the question on to another address")
-        if len(raw) > _MOST_BYTES:
+        if len(raw) > _MAX_BYTES:
             raise not_from_a_service(self.address, "its answer is too large")
         try:
             document = json.loads(raw, parse_constant=_no_constant)

@@ -91,7 +91,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     headers = _HEADERS | (_ONLY_TLS if settings.over_tls else {})
     counters = CounterNames(route_templates())
     larger = {
-        one.path.rpartition("/")[2]: one.most for one in all_operations() if one.most > _bodies.MOST_BYTES
+        one.path.rpartition("/")[2]: one.most for one in all_operations() if one.most > _bodies.MAX_BYTES
     }
     app.add_middleware(
         Edge, headers=headers, hosts=settings.hosts, counters=counters, refuse=_refusing(service),
@@ -215,7 +215,7 @@ async def _given(
         check_form(call, call.header("x-csrf-token"))
     if not raw and operation.body is None:
         return {}, {}
-    if len(raw) > _bodies.MOST_BYTES:  # it takes a while: others are served meanwhile
+    if len(raw) > _bodies.MAX_BYTES:  # it takes a while: others are served meanwhile
         return await call.in_thread(_bodies.read_json, raw, operation.most), {}
     return _bodies.read_json(raw), {}
 

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 
 #: The most bytes of a body.
-MOST_BYTES: Final = 64 * 1024
+MAX_BYTES: Final = 64 * 1024
 #: The most bytes of a question, and of the certificate of its answer: both hold the keys of its groups.
-MOST_QUESTION: Final = 1024 * 1024
+MAX_QUESTION: Final = 1024 * 1024
 #: What reading a document of somebody else's may raise.
 UNREADABLE: Final = (
     LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError,
@@ -103,7 +103,7 @@ class Body(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
 
-def read_json(raw: bytes, most: int = MOST_BYTES) -> Any:
+def read_json(raw: bytes, most: int = MAX_BYTES) -> Any:
     """Read JSON strictly: exact decimals, no NaN, no doubled field, no lone surrogate, limited depth."""
     if len(raw) > most:
         raise body_too_large(most)
@@ -124,7 +124,7 @@ def read_json(raw: bytes, most: int = MOST_BYTES) -> Any:
     return found
 
 
-def read_document(value: object, must: str = "JSON", most: int = MOST_BYTES) -> object:
+def read_document(value: object, must: str = "JSON", most: int = MAX_BYTES) -> object:
     """Read a field that holds a JSON document: as JSON itself, or as the text of a form.
 
     Parameters
@@ -144,12 +144,12 @@ def read_document(value: object, must: str = "JSON", most: int = MOST_BYTES) -> 
         raise ValueError(f"must be {must}: {refusal.why or refusal.what}") from None
 
 
-def json_field(must: str, most: int = MOST_BYTES) -> BeforeValidator:
+def json_field(must: str, most: int = MAX_BYTES) -> BeforeValidator:
     """Return how a field that holds a JSON document is read; see `read_document`."""
     return BeforeValidator(lambda value: read_document(value, must, most))
 
 
-def read_form(raw: bytes, most: int = MOST_BYTES) -> dict[str, str]:
+def read_form(raw: bytes, most: int = MAX_BYTES) -> dict[str, str]:
     """Read a form as fields with one text each; repeated fields are joined by line ends."""
     if len(raw) > most:
         raise body_too_large(most)
@@ -300,13 +300,13 @@ MaybeDataset = Annotated[str, StringConstraints(pattern=r"^([a-z0-9][a-z0-9_-]{0
 
 
 _USUAL = 50
-_MOST = 200
+_MAX_ENTRIES = 200
 _CURSOR = re.compile(r"[A-Za-z0-9_]{0,40}", re.ASCII)
 
 
 def limit_of(call: ServiceCall) -> int:
     """Return how many entries were asked for."""
-    limit: int = read_typed(Integer(1, _MOST), "limit", call.query.get("limit") or str(_USUAL))
+    limit: int = read_typed(Integer(1, _MAX_ENTRIES), "limit", call.query.get("limit") or str(_USUAL))
     return limit
 
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 from tacit.errors import TacitError
-from tacit.service._bodies import MOST_BYTES
+from tacit.service._bodies import MAX_BYTES
 from tacit.service._refusals import form_expired, not_found, not_permitted, not_signed_in
 from tacit.service._times import new_secret
 
@@ -339,7 +339,7 @@ class Operation:
     form: Callable[[ServiceCall, Mapping[str, str]], Mapping[str, Any]] | None = None
     summary: str = ""
     api: bool = True
-    most: int = MOST_BYTES
+    most: int = MAX_BYTES
 
     def __post_init__(self) -> None:
         if not isinstance(self.rule, Rule):

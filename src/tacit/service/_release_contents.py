@@ -213,10 +213,10 @@ def _real(value: object) -> float:
     return math.inf if value in {None, "inf"} else float(_exact(value))
 
 
-_MOST_LINES: Final = 500  # of a page; downloads have all
-_MOST_TABLES: Final = 40  # of a page
-_MOST_TEXT: Final = 20_000
-_MOST_PANELS: Final = 24  # of a chart
+_MAX_LINES: Final = 500  # of a page; downloads have all
+_MAX_TABLES: Final = 40  # of a page
+_MAX_TEXT: Final = 20_000
+_MAX_PANELS: Final = 24  # of a chart
 
 
 def kind_words(kind: str) -> str:
@@ -239,9 +239,7 @@ def lines_of(document: Mapping[str, Any]) -> AnswerTable | None:
 def text_of(document: Mapping[str, Any]) -> str:
     """Return how a release of another kind than tables shows itself in a terminal; of a table, nothing."""
     release = Release.from_json(document)
-    return (
-        "" if isinstance(release.content, AnswerTable) else release.content.text(release.marks)[:_MOST_TEXT]
-    )
+    return "" if isinstance(release.content, AnswerTable) else release.content.text(release.marks)[:_MAX_TEXT]
 
 
 def chart_of(document: Mapping[str, Any]) -> PageChart | None:
@@ -252,7 +250,7 @@ def chart_of(document: Mapping[str, Any]) -> PageChart | None:
 def answer_chart(content: Mapping[str, Any]) -> PageChart | None:
     """Draw an answer that has no certificate, and list its lines beside it."""
     answer = AnswerTable.from_json(content)
-    drawn, lines = _chart(answer.figures()), _page_lines(answer, _MOST_LINES)
+    drawn, lines = _chart(answer.figures()), _page_lines(answer, _MAX_LINES)
     if drawn is None:
         return None
     rows = tuple(map(tuple, lines["rows"]))
@@ -264,9 +262,7 @@ def _chart(figures: tuple[Figure, ...]) -> PageChart | None:
         return None
     whole = together(figures, f"{len(figures)} figures")
     summary = "; ".join(dict.fromkeys(line for one in figures for line in one.words))
-    return PageChart(
-        replace(whole, panels=whole.panels[:_MOST_PANELS]), f"{summary[:1].upper()}{summary[1:]}"
-    )
+    return PageChart(replace(whole, panels=whole.panels[:_MAX_PANELS]), f"{summary[:1].upper()}{summary[1:]}")
 
 
 def value_tables(document: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -275,9 +271,9 @@ def value_tables(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     A page has a few hundred lines. The last table says how many lines it leaves out, or that more follow.
     """
     shown: list[dict[str, Any]] = []
-    room = _MOST_LINES
+    room = _MAX_LINES
     for caption, lines in Release.from_json(document).content.answer_tables():
-        if room <= 0 or len(shown) == _MOST_TABLES:
+        if room <= 0 or len(shown) == _MAX_TABLES:
             shown[-1]["tables"] = True
             break
         shown.append({"caption": _headed(caption), **_page_lines(lines, room), "tables": False})

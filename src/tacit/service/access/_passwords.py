@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from tacit.service._operations import ServiceCall
 
 
-LEAST_CHARACTERS: Final = 12
-_MOST_CHARACTERS = 1024
+MIN_CHARACTERS: Final = 12
+_MAX_CHARACTERS = 1024
 _AT_A_TIME = 2
-_MOST_WAITING = 40
+_MAX_WAITING = 40
 _KEPT_FREE = 20  # more places, for browsers that are known
 
 T = TypeVar("T")
@@ -62,12 +62,12 @@ async def hash_password(password: str) -> str:
     There are no rules beyond the length: rules about digits and marks make people choose worse passwords.
     """
     plain = _written(password)
-    if len(plain) < LEAST_CHARACTERS:
+    if len(plain) < MIN_CHARACTERS:
         raise TacitError(
             "bad-parameter",
-            f"the password has fewer than {LEAST_CHARACTERS} characters",
+            f"the password has fewer than {MIN_CHARACTERS} characters",
             why="short passwords can be guessed",
-            fix=f"choose at least {LEAST_CHARACTERS} characters, for instance four or five ordinary words",
+            fix=f"choose at least {MIN_CHARACTERS} characters, for instance four or five ordinary words",
         )
     return await _in_thread(lambda: _HASHER.hash(plain))
 
@@ -84,7 +84,7 @@ async def check_password(stored: str, password: str) -> bool:
 
 def check_queue(*, known: bool) -> None:
     """Refuse a try for which the queue has no place; one that is refused here is not counted as wrong."""
-    if _waiting >= _MOST_WAITING + (_KEPT_FREE if known else 0):
+    if _waiting >= _MAX_WAITING + (_KEPT_FREE if known else 0):
         raise TacitError(
             "too-many-requests", "too many people are signing in right now", fix="try again shortly"
         )
@@ -105,8 +105,8 @@ def _matches(stored: str, plain: str) -> bool:
 def _written(password: str) -> str:
     """Return a password the same for every keyboard and system; a very long one is cut off as a refusal."""
     plain = unicodedata.normalize("NFKC", password)
-    if len(plain) > _MOST_CHARACTERS:
-        raise TacitError("bad-parameter", f"the password has more than {_MOST_CHARACTERS} characters")
+    if len(plain) > _MAX_CHARACTERS:
+        raise TacitError("bad-parameter", f"the password has more than {_MAX_CHARACTERS} characters")
     return plain
 
 
@@ -132,7 +132,7 @@ _FORGOTTEN = 86_400.0
 _FREE = 5
 _FREE_ADDRESS = 30
 #: How many counts are kept; the oldest go first.
-MOST_COUNTS: Final = 100_000
+MAX_COUNTS: Final = 100_000
 _tries = 0
 
 
@@ -220,5 +220,5 @@ def _forget_old(change: Change) -> None:
         change.run(
             "DELETE FROM attempts WHERE subject IN"
             " (SELECT subject FROM attempts ORDER BY seen DESC LIMIT 1000000 OFFSET ?)",
-            MOST_COUNTS,
+            MAX_COUNTS,
         )

@@ -75,7 +75,7 @@ def _grants(rows: list[ServiceRow]) -> dict[str, frozenset[str]]:
 DEVICE_COOKIE: Final = "tacit_device"
 _HOURS = 12
 _DEVICE_DAYS = 180
-_MOST_DEVICES = 10
+_MAX_DEVICES = 10
 
 
 def start_session(call: ServiceCall, change: Change, person: str) -> None:
@@ -130,6 +130,6 @@ def _remember_browser(call: ServiceCall, change: Change, person: str) -> None:
     change.run(
         "DELETE FROM devices WHERE person = ? AND digest NOT IN"
         " (SELECT digest FROM devices WHERE person = ? ORDER BY created DESC LIMIT ?)",
-        person, person, _MOST_DEVICES,
+        person, person, _MAX_DEVICES,
     )  # fmt: skip
     call.cookies[DEVICE_COOKIE] = (secret, _DEVICE_DAYS * 86_400)

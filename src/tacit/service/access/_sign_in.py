@@ -22,7 +22,7 @@ from tacit.service.access import _passwords
 from tacit.service.access._grants import give_role
 from tacit.service.access._oidc import sign_on_name
 from tacit.service.access._passwords import (
-    LEAST_CHARACTERS,
+    MIN_CHARACTERS,
     check_password,
     check_queue,
     hash_password,
@@ -268,7 +268,7 @@ def _welcome_page(call: ServiceCall, written: Mapping[str, str] | None = None) -
     written = written or {}
     return {
         "first": not has_admin(call.service.database),
-        "least": LEAST_CHARACTERS,
+        "least": MIN_CHARACTERS,
         **{field: written.get(field, "")[:200] for field in ("code", "name", "shown", "owner")},
     }
 
@@ -305,7 +305,7 @@ def _take_name(change: Change, person: str, name: str, shown: str) -> None:
 def _password_page(call: ServiceCall, _: Mapping[str, str] | None = None) -> dict[str, Any]:
     if call.person.token:
         raise not_permitted("a token cannot change the password")
-    return {"least": LEAST_CHARACTERS}
+    return {"least": MIN_CHARACTERS}
 
 
 async def _change_password(call: ServiceCall) -> Answer:

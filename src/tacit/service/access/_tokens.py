@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from tacit.service._operations import Caller
 
 PREFIX = "tct_"
-_MOST_DAYS = 400
-_MOST_TOKENS = 100
+_MAX_DAYS = 400
+_MAX_TOKENS = 100
 #: The roles of which one is needed for a use; everybody may read.
 _ROLES_OF_USE: Final = {
     "plan": {"analyst"},
@@ -51,7 +51,7 @@ def _day(given: str) -> str:
         raise ValueError("must be a day such as 2030-12-31") from None
 
 
-class TokenWish(Body):
+class TokenRequest(Body):
     """A new token: what it is for, its uses, its dataset (empty for all), and its last day (UTC)."""
 
     label: DisplayName
@@ -65,7 +65,7 @@ def tokens_of(database: Database, person: str) -> list[dict[str, Any]]:
     rows = database.rows(
         _SELECT + " WHERE person = ? AND revoked = 0 AND expires > ?"
         " ORDER BY created DESC, id LIMIT ?",
-        person, now_text(), _MOST_TOKENS,
+        person, now_text(), _MAX_TOKENS,
     )  # fmt: skip
     return [_shown(row) for row in rows]
 
@@ -89,7 +89,7 @@ def _list(call: ServiceCall) -> dict[str, Any]:
 
 def _form(call: ServiceCall, written: Mapping[str, str]) -> dict[str, Any]:
     """Return what the form for a new token offers."""
-    last = datetime.now(UTC).date() + timedelta(days=_MOST_DAYS)
+    last = datetime.now(UTC).date() + timedelta(days=_MAX_DAYS)
     usual = datetime.now(UTC).date() + timedelta(days=90)
     return {
         "scopes": [
@@ -110,9 +110,9 @@ def _is_of_use(caller: Caller, scope: str) -> bool:
 
 def _make(call: ServiceCall) -> Answer:
     """Make a token and show it once."""
-    body: TokenWish = call.body
+    body: TokenRequest = call.body
     caller, service = call.person, call.service
-    _check_wish(call, body)
+    _check_request(call, body)
     secret, token = new_secret(PREFIX), new_id("t")
     expires = f"{date.fromisoformat(body.until) + timedelta(days=1)}T00:00:00.000000Z"
     with service.database.change() as change:
@@ -128,15 +128,15 @@ def _make(call: ServiceCall) -> Answer:
     return Answer({"token": _shown(row), "secret": secret}, 201)
 
 
-def _check_wish(call: ServiceCall, body: TokenWish) -> None:
+def _check_request(call: ServiceCall, body: TokenRequest) -> None:
     caller = call.person
     today = datetime.now(UTC).date()
     if not body.label:
         raise field_missing("label", "say what the token is for")
-    if not today <= date.fromisoformat(body.until) <= today + timedelta(days=_MOST_DAYS):
+    if not today <= date.fromisoformat(body.until) <= today + timedelta(days=_MAX_DAYS):
         raise TacitError(
             "bad-parameter",
-            f"the last day of a token is today or at most {_MOST_DAYS} days later",
+            f"the last day of a token is today or at most {_MAX_DAYS} days later",
             why="a token that nobody remembers should end by itself",
         )
     if not set(body.scopes) <= caller.scopes or (caller.only and body.dataset != caller.only):
@@ -154,11 +154,11 @@ def _check_room(change: Change, call: ServiceCall, expires: str) -> None:
             raise not_permitted("a token cannot make a token that lasts longer than itself")
     working = change.rows(
         "SELECT id FROM tokens WHERE person = ? AND revoked = 0 AND expires > ? LIMIT ?",
-        caller.id, now_text(), _MOST_TOKENS,
+        caller.id, now_text(), _MAX_TOKENS,
     )  # fmt: skip
-    if len(working) >= _MOST_TOKENS:
+    if len(working) >= _MAX_TOKENS:
         raise TacitError(
-            "bad-parameter", f"you have {_MOST_TOKENS} tokens already", fix="withdraw those you do not need"
+            "bad-parameter", f"you have {_MAX_TOKENS} tokens already", fix="withdraw those you do not need"
         )
 
 
@@ -211,7 +211,7 @@ def _shown(row: ServiceRow) -> dict[str, Any]:
 OPERATIONS = (
     Operation("GET", "/tokens", _SIGNED_IN, _list, page="access/tokens.html", summary="List your tokens"),
     Operation(
-        "POST", "/tokens", _SIGNED_IN, _make, TokenWish, "access/token.html", _form,
+        "POST", "/tokens", _SIGNED_IN, _make, TokenRequest, "access/token.html", _form,
         summary="Make a token; it is shown once",
     ),
     Operation("POST", "/tokens/{token}/withdraw", _SIGNED_IN, _withdraw, summary="Withdraw a token"),

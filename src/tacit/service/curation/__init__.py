@@ -190,7 +190,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Operation(
         "POST", "/datasets/{dataset}/registered-releases", _CURATES, _publications.register_release,
         body=_publications.ReleaseRegistered, page="curation/registered.html",
-        form=_publications.registered_again, most=_publications.MOST_RELEASE,
+        form=_publications.registered_again, most=_publications.MAX_RELEASE,
         summary="Register a release that was made elsewhere with the library, with its certificate",
     ),
     Operation(

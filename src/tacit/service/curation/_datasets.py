@@ -291,7 +291,7 @@ def dataset_again(call: ServiceCall, written: Mapping[str, str]) -> dict[str, An
     return {**show_dataset(call), "written": written}
 
 
-_MOST_SERIES = 200  # of a page
+_MAX_SERIES = 200  # of a page
 
 
 class DaysTaken(Body):
@@ -372,7 +372,7 @@ def _series(call: ServiceCall, opened: OpenDataset) -> list[dict[str, Any]]:
         "SELECT r.id, r.plan, r.account, r.person, q.ask FROM releases r JOIN queries q ON q.id = r.query"
         " WHERE r.dataset = ? AND r.shown_from <= ? AND (r.person = ? OR 1 = ?)"
         " ORDER BY r.position DESC LIMIT ?",
-        opened.name, now(), call.person.id, int(oversees), _MOST_SERIES,
+        opened.name, now(), call.person.id, int(oversees), _MAX_SERIES,
     )  # fmt: skip
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for row in rows:

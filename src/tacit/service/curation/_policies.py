@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _EXACT: TypeAdapter[Fraction] = TypeAdapter(ExactNumber)
-_MOST_TICKS = 100_000
+_MAX_TICKS = 100_000
 _STREAM_TICKS = 40  # a tenth of them is enough to write down the intervals of a year
 
 
@@ -70,7 +70,7 @@ _Declared = Annotated[dict[str, Any], BeforeValidator(_plain), WithJsonSchema({"
 _Bounds = Annotated[list[SignedNumber], Field(min_length=2, max_length=2)]
 _Keys = Annotated[list[PublicKey], Field(min_length=1, max_length=10_000)]
 _Count = Annotated[int, Field(ge=1, le=10**9)]
-_Ticks = Annotated[int, Field(ge=1, le=_MOST_TICKS)]
+_Ticks = Annotated[int, Field(ge=1, le=_MAX_TICKS)]
 _Type = Literal["number", "text", "boolean", "date"]
 
 

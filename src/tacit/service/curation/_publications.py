@@ -246,7 +246,7 @@ def publish_again(call: ServiceCall, written: Mapping[str, str]) -> dict[str, An
 
 
 #: The most bytes of a body with a release.
-MOST_RELEASE: Final = 2 * 1024 * 1024
+MAX_RELEASE: Final = 2 * 1024 * 1024
 #: Messages between the parties of a protocol, which are no results.
 _MESSAGES = frozenset({"client-model", "federated-round", "survey-report"})
 
@@ -256,7 +256,7 @@ class ReleaseRegistered(Body):
 
     release: Annotated[
         dict[str, Any],
-        json_field("the text of a file that release.save wrote", MOST_RELEASE),
+        json_field("the text of a file that release.save wrote", MAX_RELEASE),
         WithJsonSchema({"type": "object"}),
     ]
     note: Sentence = ""

@@ -60,7 +60,7 @@ from tacit.service.curation._roles import (
     roles_now,
     seen_dataset,
 )
-from tacit.service.plans import AskBody, read_ask, shelf_of
+from tacit.service.plans import AskBody, plan_cache, read_ask
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -176,7 +176,7 @@ def roles_given(database: Database, people: list[str], dataset: str) -> list[dic
 
 
 _PAGE = 50
-_MOST_OPEN = 50  # requests of one person and dataset that nobody has decided
+_MAX_OPEN = 50  # requests of one person and dataset that nobody has decided
 _STATES = ("open", "approving", "approved", "declined", "withdrawn")
 _OF_DATASETS = frozenset({"growth", "refresh"})
 _WHAT_MOVES = {
@@ -238,12 +238,12 @@ def _check_open(change: Change, person: str, dataset: str) -> None:
     """Refuse one open request too many: an inbox is for people to read."""
     rows = change.rows(
         "SELECT id FROM requests WHERE state = 'open' AND asked_by = ? AND dataset = ? LIMIT ?",
-        person, dataset, _MOST_OPEN,
+        person, dataset, _MAX_OPEN,
     )  # fmt: skip
-    if len(rows) >= _MOST_OPEN:
+    if len(rows) >= _MAX_OPEN:
         raise TacitError(
             "too-many-requests",
-            f"{_MOST_OPEN} of your requests for this dataset wait for a decision",
+            f"{_MAX_OPEN} of your requests for this dataset wait for a decision",
             fix="wait until some are decided, or withdraw some",
         )
 
@@ -266,7 +266,7 @@ def _document(call: ServiceCall, given: RequestMade) -> dict[str, Any]:
     if given.ask is None:
         raise field_missing("ask", "send the question in the field ask")
     ask = read_ask(read_body(AskBody, {**given.ask, "dataset": given.dataset}))
-    kept = shelf_of(call.service).plan(call.service.dataset(given.dataset), ask, call.person.id)
+    kept = plan_cache(call.service).plan(call.service.dataset(given.dataset), ask, call.person.id)
     budget = plan_budget(kept.plan)
     card = {name: one for name, one in kept.document.items() if name != "document"}
     return {**purpose, "ask": ask, "plan": kept.hash, "card": card, "budget": budget_text(budget)}
@@ -610,7 +610,7 @@ def _earlier(asked: str, given: str) -> str:
 
 def _check_plan(service: Service, dataset: str, document: dict[str, Any]) -> None:
     """Refuse a plan that is another one under the present policy, or costs something else."""
-    kept = shelf_of(service).plan(service.dataset(dataset), document["ask"])
+    kept = plan_cache(service).plan(service.dataset(dataset), document["ask"])
     if kept.hash != document["plan"] or budget_text(plan_budget(kept.plan)) != document["budget"]:
         raise TacitError(
             "plan-differs",

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from tacit.errors import TacitError
-from tacit.service._bodies import MOST_BYTES
+from tacit.service._bodies import MAX_BYTES
 from tacit.service._refusals import body_too_large
 from tacit.service._times import new_id
 
@@ -184,7 +184,7 @@ class Edge:
                     fix="the operator lists the names of the service in its settings: hosts",
                 )
             if name == b"content-length":
-                most = self._larger.get(scope["path"].rpartition("/")[2], MOST_BYTES)
+                most = self._larger.get(scope["path"].rpartition("/")[2], MAX_BYTES)
                 if not value.isdigit() or int(value[:20]) > most:
                     raise body_too_large(most)
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from tacit.service.plans._ask_page import ASK_OPERATIONS, SANDBOX_OPERATIONS, accounts_of
 from tacit.service.plans._asks import (
-    MOST_KEYS,
-    MOST_SQL,
+    MAX_KEYS,
+    MAX_SQL,
     AskBody,
     ask_document,
     digest_of_ask,
@@ -27,8 +27,8 @@ from tacit.service.plans._cards import (
     account_part,
     card_of,
     own_account,
+    plan_cache,
     public_part,
-    shelf_of,
 )
 from tacit.service.plans._ledger_checks import CERTIFICATE_OPERATIONS, LEDGER_OPERATIONS, ledger_state
 
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from tacit.service._operations import Operation
 
 __all__ = [
-    "MOST_KEYS",
-    "MOST_SQL",
+    "MAX_KEYS",
+    "MAX_SQL",
     "OPERATIONS",
     "AskBody",
     "account_part",
@@ -47,10 +47,10 @@ __all__ = [
     "digest_of_ask",
     "ledger_state",
     "own_account",
+    "plan_cache",
     "plan_of",
     "public_part",
     "read_ask",
-    "shelf_of",
 ]
 
 OPERATIONS: tuple[Operation, ...] = (

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from tacit.accounting import Budget
 from tacit.errors import TacitError
 from tacit.fixes import ACTIONS, Choose, Do, Either, Fix, Set
-from tacit.service._bodies import MOST_QUESTION, DatasetName, Words
+from tacit.service._bodies import MAX_QUESTION, DatasetName, Words
 from tacit.service._kinds import methods_of
 from tacit.service._operations import Answer, Download, Operation
 from tacit.service._refusals import problem_of, status_of
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from tacit.tables import TableDataset
 
 
-_MOST_KEYS = 40  # shown of one column
+_MAX_KEYS = 40  # shown of one column
 _RESERVED = frozenset(
     (
         "ALL", "AND", "AS", "ASC", "BY", "CASE", "CAST", "DESC", "DISTINCT", "ELSE", "END", "EXCEPT", "FALSE",
@@ -110,8 +110,8 @@ def _column(name: str, fact: Fact | None) -> dict[str, Any]:
         "sql": sql_word(name),
         "kind": kind or "unknown",
         "bounds": bounds,
-        "keys": [_short(key) for key in keys[:_MOST_KEYS]],
-        "more_keys": max(0, len(keys) - _MOST_KEYS),
+        "keys": [_short(key) for key in keys[:_MAX_KEYS]],
+        "more_keys": max(0, len(keys) - _MAX_KEYS),
         "is_unit": fact is not None and fact.unit,
     }
 
@@ -329,7 +329,7 @@ ASK_OPERATIONS = (
     ),
     Operation(
         "POST", "/datasets/{dataset}/ask", MAY_PLAN, _post_page, body=AskPageBody, page="plans/ask.html",
-        form=_page_again, most=MOST_QUESTION,
+        form=_page_again, most=MAX_QUESTION,
         summary="The page of a question with its card; nothing is charged",
     ),
 )  # fmt: skip
@@ -472,7 +472,7 @@ SANDBOX_OPERATIONS = (
     ),
     Operation(
         "POST", "/datasets/{dataset}/sandbox", MAY_PLAN, _post_sandbox, body=SandboxBody,
-        page="plans/sandbox.html", form=_sandbox_again, most=MOST_QUESTION,
+        page="plans/sandbox.html", form=_sandbox_again, most=MAX_QUESTION,
         summary="Rehearse a question on invented rows: free, at once, nothing is charged or recorded",
     ),
 )  # fmt: skip

@@ -24,7 +24,7 @@ from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema
 from tacit.errors import TacitError
 from tacit.exact import count
 from tacit.service._bodies import (
-    MOST_QUESTION,
+    MAX_QUESTION,
     Body,
     DatasetName,
     ExactNumber,
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
 
 
 #: The most bytes of a question in SQL.
-MOST_SQL: Final = 16 * 1024
+MAX_SQL: Final = 16 * 1024
 #: The most keys that a question brings along, in all its columns together.
-MOST_KEYS: Final = 10_000
-_MOST_TOKENS = 2_500  # words and signs of a question: planning takes time for each
+MAX_KEYS: Final = 10_000
+_MAX_TOKENS = 2_500  # words and signs of a question: planning takes time for each
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _LIMITS = ("rows", "groups", "per_group", "joined")
-_MOST_LIMIT = 10**9
+_MAX_LIMIT = 10**9
 _NUMBERS = ("epsilon", "delta", "rho", "within", "confidence")
 
 
@@ -57,7 +57,7 @@ def _keys(value: object) -> object:
     if not isinstance(value, str):
         return value
     if value.lstrip().startswith("{"):
-        return read_document(value, most=MOST_QUESTION)
+        return read_document(value, most=MAX_QUESTION)
     found: dict[str, object] = {}
     for line in value.splitlines():
         column, colon, listed = line.partition(":")
@@ -78,7 +78,7 @@ def _key(text: str) -> object:
 _AskNumber = Annotated[ExactNumber | None, BeforeValidator(empty_as_none)]
 _Object = Annotated[
     dict[str, Any] | None,
-    json_field("JSON", MOST_QUESTION),
+    json_field("JSON", MAX_QUESTION),
     BeforeValidator(empty_as_none),  # runs first
     WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "null"}]}),
 ]
@@ -89,7 +89,7 @@ class AskBody(Body):
 
     dataset: DatasetName
     sql: Annotated[
-        Annotated[str, StringConstraints(max_length=MOST_SQL, pattern=r"^[^\x00]*$")] | None,
+        Annotated[str, StringConstraints(max_length=MAX_SQL, pattern=r"^[^\x00]*$")] | None,
         BeforeValidator(empty_as_none),
     ] = None
     plan: _Object = None
@@ -145,16 +145,16 @@ def ask_document(given: AskBody) -> dict[str, Any]:
 
 def _check_size(sql: str) -> None:
     """Refuse text that takes too long to plan, before it is read as SQL."""
-    if len(sql.encode("utf-8", "replace")) > MOST_SQL:
+    if len(sql.encode("utf-8", "replace")) > MAX_SQL:
         raise TacitError(
             "question-too-large",
-            f"the SQL is larger than {MOST_SQL // 1024} KiB",
+            f"the SQL is larger than {MAX_SQL // 1024} KiB",
             fix="ask in smaller parts",
         )
-    if len(_TOKEN.findall(sql)) > _MOST_TOKENS:
+    if len(_TOKEN.findall(sql)) > _MAX_TOKENS:
         raise TacitError(
             "question-too-large",
-            f"the SQL has more than {_MOST_TOKENS:,} words and signs",
+            f"the SQL has more than {_MAX_TOKENS:,} words and signs",
             fix="ask in smaller parts",
         )
 
@@ -174,10 +174,10 @@ def _check_keys(keys: dict[str, Any] | None) -> None:
                 fix='send keys as {"ward": ["A", "B"]}',
             )  # fmt: skip
         groups, total = groups * max(len(listed), 1), total + len(listed)
-    if max(groups, total) > MOST_KEYS:
+    if max(groups, total) > MAX_KEYS:
         raise TacitError(
             "question-too-large",
-            f"a question may bring at most {MOST_KEYS:,} keys",
+            f"a question may bring at most {MAX_KEYS:,} keys",
             why="with several columns, every combination of their keys is a group",
             fix="group by fewer columns, or ask in smaller parts",
         )
@@ -186,7 +186,7 @@ def _check_keys(keys: dict[str, Any] | None) -> None:
 def _check_limits(limits: dict[str, Any] | None) -> None:
     """Check the names of limits and that they are whole numbers; the dataset decides which it allows."""
     for name, value in (limits or {}).items():
-        whole = value is None or (type(value) is int and 0 < value <= _MOST_LIMIT)
+        whole = value is None or (type(value) is int and 0 < value <= _MAX_LIMIT)
         if name not in _LIMITS or not whole:
             raise TacitError(
                 "bad-parameter",
@@ -220,11 +220,11 @@ def digest_of_ask(document: dict[str, Any]) -> str:
     return hashlib.sha256(ask_key(document).encode()).hexdigest()
 
 
-_MOST_TABLES: Final = 500  # cross tables in one document
-_MOST_CELLS: Final = 200_000  # of all cross tables in one document
-_MOST_RANGE_CELLS: Final = 200  # of all ordered columns in one document
-_MOST_CHOICES: Final = 2_000  # tables among which synthetic rows choose
-_MOST_SIZE: Final = 200_000  # cells of a model
+_MAX_TABLES: Final = 500  # cross tables in one document
+_MAX_CELLS: Final = 200_000  # of all cross tables in one document
+_MAX_RANGE_CELLS: Final = 200  # of all ordered columns in one document
+_MAX_CHOICES: Final = 2_000  # tables among which synthetic rows choose
+_MAX_SIZE: Final = 200_000  # cells of a model
 
 
 def range_cells(document: Mapping[str, Any]) -> int:
@@ -243,19 +243,17 @@ def range_cells(document: Mapping[str, Any]) -> int:
             case {"asks": "synthesize", "columns": list(listed)}:
                 choices += _choices(request, len(listed))
                 size = request.get("size")
-                if isinstance(size, int) and size > _MOST_SIZE:
-                    raise _too_large(f"a model of more than {_MOST_SIZE:,} cells", f"size={_MOST_SIZE}")
-    if tables > _MOST_TABLES:
+                if isinstance(size, int) and size > _MAX_SIZE:
+                    raise _too_large(f"a model of more than {_MAX_SIZE:,} cells", f"size={_MAX_SIZE}")
+    if tables > _MAX_TABLES:
+        raise _too_large(f"more than {_MAX_TABLES} cross tables", "ask for fewer tables, or in smaller parts")
+    if cells > _MAX_CELLS:
+        raise _too_large(f"more than {_MAX_CELLS:,} cells", "use fewer bins, or fewer tables")
+    if choices > _MAX_CHOICES:
         raise _too_large(
-            f"more than {_MOST_TABLES} cross tables", "ask for fewer tables, or in smaller parts"
+            f"synthetic rows that choose among more than {_MAX_CHOICES:,} tables", "use fewer columns"
         )
-    if cells > _MOST_CELLS:
-        raise _too_large(f"more than {_MOST_CELLS:,} cells", "use fewer bins, or fewer tables")
-    if choices > _MOST_CHOICES:
-        raise _too_large(
-            f"synthetic rows that choose among more than {_MOST_CHOICES:,} tables", "use fewer columns"
-        )
-    return max(2, _MOST_RANGE_CELLS // max(1, columns))
+    return max(2, _MAX_RANGE_CELLS // max(1, columns))
 
 
 def _requests(document: Mapping[str, Any]) -> Iterator[Any]:
@@ -290,7 +288,7 @@ def _cells(request: Mapping[str, Any], tables: list[Any]) -> int:
 
 def _choices(request: Mapping[str, Any], columns: int) -> int:
     """Return among how many tables a method chooses: those of up to ``up_to`` columns; a tree has pairs."""
-    if columns > _MOST_CHOICES:
+    if columns > _MAX_CHOICES:
         return columns
     wide = request.get("up_to")
     most = 2 if request.get("method") == "mst" else wide if isinstance(wide, int) and wide > 0 else 3
@@ -306,7 +304,7 @@ def _too_large(what: str, fix: str) -> TacitError:
     )
 
 
-_MOST_COLUMNS = 64
+_MAX_COLUMNS = 64
 _DECIMAL = re.compile(r"-?[0-9]{1,60}(\.[0-9]{1,60})?(E[+-]?[0-9]{1,3})?", re.ASCII)  # as `_asks` writes them
 _TOTALS = ("epsilon", "delta", "rho", "within", "confidence")
 
@@ -355,7 +353,7 @@ def _plan_of_document(dataset: Any, document: Mapping[str, Any]) -> Plan[Any]:
             _check_groups(question.get("keys"))
         case {"request": {"batch": list(members)}}:
             _check_columns([column for member in members for column in _columns_of(member)])
-    with at_most_groups(MOST_KEYS), at_most_cells(range_cells(document)):
+    with at_most_groups(MAX_KEYS), at_most_cells(range_cells(document)):
         plan: Plan[Any] = dataset.plan_from(document)
     return plan
 
@@ -380,7 +378,7 @@ def _plan_of_sql(dataset: Any, ask: Mapping[str, Any]) -> Plan[Any]:
     from tacit.tables import at_most_groups
 
     keys = ask.get("keys")
-    with at_most_groups(MOST_KEYS):
+    with at_most_groups(MAX_KEYS):
         query = dataset.sql(
             ask["sql"], keys=None if keys is None else _float_keys(keys), limits=ask.get("limits")
         )
@@ -401,20 +399,20 @@ def _columns_of(member: Any) -> Sequence[Any]:
 
 def _check_columns(aggregates: Sized) -> None:
     """Refuse very many columns: each takes time to plan."""
-    if len(aggregates) > _MOST_COLUMNS:
+    if len(aggregates) > _MAX_COLUMNS:
         raise TacitError(
             "question-too-large",
-            f"the question asks for more than {_MOST_COLUMNS} columns",
+            f"the question asks for more than {_MAX_COLUMNS} columns",
             fix="ask in smaller parts",
         )
 
 
 def _check_groups(keys: object) -> None:
     """Refuse a plan that lists more groups than a question in SQL may have."""
-    if isinstance(keys, list) and len(keys) > MOST_KEYS:
+    if isinstance(keys, list) and len(keys) > MAX_KEYS:
         raise TacitError(
             "question-too-large",
-            f"a question may have at most {MOST_KEYS:,} public groups",
+            f"a question may have at most {MAX_KEYS:,} public groups",
             why="with several columns, every combination of their keys is a group",
             fix="group by fewer columns, or ask in smaller parts",
         )

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from tacit.core import members_of, odds_factor, plan_meaning
 from tacit.errors import TacitError
-from tacit.service._bodies import MOST_QUESTION
+from tacit.service._bodies import MAX_QUESTION
 from tacit.service._operations import Download, Operation, needs
 from tacit.service.plans._asks import AskBody, ask_key, digest_of_ask, plan_of, read_ask
 
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 
 V = TypeVar("V")
-_MOST_PLANS: Final = 512
-_MOST_BYTES: Final = 32 * 1024 * 1024  # of all cards together
-_MOST_FACTS: Final = 8192  # what accounts have and what is stored, of a few words each
-_MOST_HASHES: Final = 65_536
+_MAX_PLANS: Final = 512
+_MAX_BYTES: Final = 32 * 1024 * 1024  # of all cards together
+_MAX_FACTS: Final = 8192  # what accounts have and what is stored, of a few words each
+_MAX_HASHES: Final = 65_536
 _MANY = 10**6
 
 
@@ -97,7 +97,7 @@ class Recent(Generic[V]):
                 self._kept.popitem(last=False)
 
 
-class PlanShelf:
+class PlanCache:
     """The plans of a worker that were made last, by dataset, policy, question and parameters.
 
     Guarantee: nothing in it depends on who asked. Where a policy does not say which answers are stored, each
@@ -106,10 +106,10 @@ class PlanShelf:
     """
 
     def __init__(self) -> None:
-        self._plans: Recent[KeptPlan] = Recent(_MOST_PLANS)
-        self._hashes: Recent[str] = Recent(_MOST_HASHES)
-        self._facts: Recent[tuple[Head, Any]] = Recent(_MOST_FACTS)
-        self.own: Recent[OwnPart] = Recent(4 * _MOST_PLANS)
+        self._plans: Recent[KeptPlan] = Recent(_MAX_PLANS)
+        self._hashes: Recent[str] = Recent(_MAX_HASHES)
+        self._facts: Recent[tuple[Head, Any]] = Recent(_MAX_FACTS)
+        self.own: Recent[OwnPart] = Recent(4 * _MAX_PLANS)
 
     def at(self, head: Head, key: tuple[object, ...], find: Callable[[], V]) -> V:
         """Return what the ledger says at this end of its log; it is asked again when there is a new entry."""
@@ -147,7 +147,7 @@ class PlanShelf:
             written = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
             found = KeptPlan(plan, plan.hash, plan.cost, document, written.encode("utf-8"))
             self._hashes.keep(key, found.hash)
-            if len(found.written) * _MOST_PLANS <= _MOST_BYTES:
+            if len(found.written) * _MAX_PLANS <= _MAX_BYTES:
                 self._plans.keep(key, found)
         return found
 
@@ -157,11 +157,11 @@ def _shelf_key(opened: OpenDataset, ask: dict[str, Any], person: str) -> tuple[s
     return "" if opened.policy.get("shows_stored") else person, opened.name, opened.number, ask_key(ask)
 
 
-def shelf_of(service: Service) -> PlanShelf:
-    """Return the shelf of a service in this process."""
-    found: PlanShelf | None = getattr(service, "plan_shelf", None)
+def plan_cache(service: Service) -> PlanCache:
+    """Return the cache of a service in this process."""
+    found: PlanCache | None = getattr(service, "plan_shelf", None)
     if found is None:
-        found = service.plan_shelf = PlanShelf()  # type: ignore[attr-defined]
+        found = service.plan_shelf = PlanCache()  # type: ignore[attr-defined]
     return found
 
 
@@ -221,12 +221,12 @@ def account_part(
     ledger = service.ledger
     if ledger.refusal is not None:
         return {"account": None, "fits": False, "would_fit": None, "stored": None, "answer_in_s": None}
-    shelf, head = shelf_of(service), ledger.head
+    cache, head = plan_cache(service), ledger.head
     key = (kept.hash, opened.name, opened.number, account)
-    found = shelf.own.get(key)
+    found = cache.own.get(key)
     if found is None or found.head != head:
         found = _own_part(service, opened, kept, account, head)
-        shelf.own.keep(key, found)
+        cache.own.keep(key, found)
     if found.expires is not None and found.expires < datetime.now(UTC):
         past = {**found.document["account"], "words": "the last day of your allotment has passed"}
         return {**found.document, "fits": found.is_paid, "account": past}
@@ -236,13 +236,13 @@ def account_part(
 def _own_part(
     service: Service, opened: OpenDataset, kept: KeptPlan, account: str | None, head: Head
 ) -> OwnPart:
-    ledger, shelf = service.ledger, shelf_of(service)
-    paid, exists = _stored(ledger, opened, kept, account, shelf, head)
-    dataset = shelf.at(head, ("account", opened.name), lambda: ledger.account(opened.name))
-    mine = None if account is None else shelf.at(head, ("account", account), lambda: ledger.account(account))
+    ledger, cache = service.ledger, plan_cache(service)
+    paid, exists = _stored(ledger, opened, kept, account, cache, head)
+    dataset = cache.at(head, ("account", opened.name), lambda: ledger.account(opened.name))
+    mine = None if account is None else cache.at(head, ("account", account), lambda: ledger.account(account))
     yours = None if mine is None else _afterwards(mine, kept.cost, free=paid)
     free = paid or exists is True
-    whole = shelf.at(
+    whole = cache.at(
         head, ("after", opened.name, kept.hash, free), lambda: _afterwards(dataset, kept.cost, free=free)
     )
     known = [whole] if yours is None else [yours, whole]
@@ -256,7 +256,7 @@ def _own_part(
             "yours_after": None if yours is None else yours.left,
             "dataset_after": whole.left,
             "yours_now": None if mine is None else str(mine.filter.remaining),
-            "dataset_now": shelf.at(head, ("now", opened.name), lambda: str(dataset.filter.remaining)),
+            "dataset_now": cache.at(head, ("now", opened.name), lambda: str(dataset.filter.remaining)),
             "more": more,
             "words": _more_words(more, fits=fits, has_account=mine is not None, frozen=frozen),
         },
@@ -295,7 +295,7 @@ def card_bytes(kept: KeptPlan, own: dict[str, Any]) -> bytes:
 
 
 def _stored(
-    ledger: Ledger, opened: OpenDataset, kept: KeptPlan, account: str | None, shelf: PlanShelf, head: Head
+    ledger: Ledger, opened: OpenDataset, kept: KeptPlan, account: str | None, cache: PlanCache, head: Head
 ) -> tuple[bool, bool | None]:
     """Return whether the account has paid for the stored answer, and whether there is one (None: not shown).
 
@@ -303,7 +303,7 @@ def _stored(
     """
     version, shows = opened.dataset.version, bool(opened.policy.get("shows_stored"))
     is_run = kept.plan.instalments is not None
-    exists = shows and shelf.at(
+    exists = shows and cache.at(
         head,
         ("stored", opened.name, version, kept.hash),
         lambda: (
@@ -400,7 +400,7 @@ def planned(call: ServiceCall, body: AskBody) -> tuple[OpenDataset, KeptPlan, di
     MAY_PLAN.check(call.caller, body.dataset)
     ask = read_ask(body)
     opened = call.service.dataset(body.dataset)
-    kept = shelf_of(call.service).plan(opened, ask, call.person.id)
+    kept = plan_cache(call.service).plan(opened, ask, call.person.id)
     row = own_account(call.service.database, call.person.id, body.dataset, body.account, kept.hash)
     own = account_part(call.service, opened, kept, None if row is None else str(row["name"]))
     if not (own["stored"] or {}).get("paid"):
@@ -424,7 +424,7 @@ def _post_plan(call: ServiceCall) -> Any:
 CARD_OPERATIONS = (
     Operation(
         "POST", "/plans", needs("analyst", scope="plan"), _post_plan, body=AskBody, page="plans/card.html",
-        most=MOST_QUESTION,
+        most=MAX_QUESTION,
         summary="Show the price, the meaning and the expected error of a question; nothing is charged",
     ),
 )  # fmt: skip

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 _MAY_READ = needs("auditor", "curator", "owner", scope="audit")
-_MOST = 200  # entries of a page
+_MAX_ENTRIES = 200  # entries of a page
 _STEP = 2_000  # entries that one request looks at
 _VERIFYING = asyncio.Semaphore(1)  # a check of the whole log is long: one at a time in a process
 
@@ -75,7 +75,7 @@ def _get_head(call: ServiceCall) -> dict[str, Any]:
 
 def _get_entries(call: ServiceCall) -> dict[str, Any]:
     after = read_typed(Integer(0, 10**18 - 1), "after", call.query.get("after", "0"))
-    limit = read_typed(Integer(0, _MOST), "limit", call.query.get("limit", "50"))
+    limit = read_typed(Integer(0, _MAX_ENTRIES), "limit", call.query.get("limit", "50"))
     found, upto = _visible(call.service.ledger, call.person, after, max(limit, 1))
     more = upto < call.service.ledger.head.count
     return {
@@ -225,9 +225,9 @@ LEDGER_OPERATIONS = (
 )  # fmt: skip
 
 
-_MOST_MEMBERS = 50
+_MAX_MEMBERS = 50
 #: The most bytes of a body with a release.
-MOST_RELEASE: Final = 2 * 1024 * 1024
+MAX_RELEASE: Final = 2 * 1024 * 1024
 _UNKNOWN = "the ledger has no entry with this number and this hash"
 
 
@@ -236,7 +236,7 @@ class CertificateBody(Body):
 
     certificate: Annotated[
         dict[str, Any],
-        json_field("the JSON of a certificate or of a release", MOST_RELEASE),
+        json_field("the JSON of a certificate or of a release", MAX_RELEASE),
         WithJsonSchema({"type": "object"}),
     ]
 
@@ -278,7 +278,7 @@ def _read(fields: Mapping[str, Any]) -> Certificate:
     """Read a certificate; what cannot be one is refused, and nothing of it is repeated."""
     try:
         certificate = Certificate(_floats(fields))
-        if len(certificate.members) > _MOST_MEMBERS or any(
+        if len(certificate.members) > _MAX_MEMBERS or any(
             "members" in m.fields for m in _several(certificate)
         ):
             raise TypeError
@@ -357,7 +357,7 @@ CERTIFICATE_OPERATIONS = (
     ),
     Operation(
         "POST", "/certificates/check", SIGNED_IN, _post_check, body=CertificateBody,
-        page="plans/certificate.html", form=_certificate_again, most=MOST_RELEASE,
+        page="plans/certificate.html", form=_certificate_again, most=MAX_RELEASE,
         summary="Compare a certificate with the ledger; nothing is changed",
     ),
 )  # fmt: skip

@@ -32,7 +32,7 @@ _CELL: Final = 0.0008  # for each candidate of a quantile in each group
 _PRIVATE_GROUPS: Final = 1000  # nobody outside may know how many there are
 _OPERATOR: Final = 0.5  # for each operator of an expression, read for every row
 _PIECE: Final = 0.05  # for each further text of which the operator's longest text is joined
-_MOST_PIECES: Final = 8_192  # a text has at most 65,536 characters
+_MAX_PIECES: Final = 8_192  # a text has at most 65,536 characters
 _KEPT: Final = 0.25  # more for each text of which a column of a subquery is joined
 _ALONE: Final = 6.0  # more for a statistic that needs a statement of its own
 _ARGUMENT: Final = 0.05  # for each argument of an operator, such as the constants of IN
@@ -193,7 +193,7 @@ def _expression_work(node: Any, columns: Mapping[str, int]) -> tuple[float, int]
         case {"node": "Call", "op": op, "args": args}:
             inner = [_expression_work(one, columns) for one in args]
             sizes = [pieces for _, pieces in inner]
-            longest = min(_MOST_PIECES, sum(sizes) if op == "concat" else max(sizes, default=1))
+            longest = min(_MAX_PIECES, sum(sizes) if op == "concat" else max(sizes, default=1))
             own = _OPERATOR + _ARGUMENT * len(args) + _PIECE * (longest - 1) + _text_work(op)
             return sum(work for work, _ in inner) + own, longest
     return 0.0, 1
@@ -209,7 +209,7 @@ def _text_work(op: str) -> float:
     return _READS_TEXT if "text" in operator.takes else 0.0
 
 
-_MOST_LAG: Final = 10_000
+_MAX_LAG: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +266,7 @@ def too_much_work(settings: ServiceSettings, lag: int, work: float) -> TacitErro
 
 def _raise_lag(settings: ServiceSettings, work: float) -> str:
     """Return the smallest lag with which the question would be admitted, as advice to the curator."""
-    for lag in range(2, _MOST_LAG):
+    for lag in range(2, _MAX_LAG):
         if WorkLimits.of(settings, lag).share >= work:
             return f"; or ask the curator to raise the lag of the dataset to {lag}"
     return ""

@@ -18,7 +18,7 @@ from pydantic import StringConstraints
 from tacit.errors import TacitError
 from tacit.fixes import Either, Say
 from tacit.service._bodies import (
-    MOST_QUESTION,
+    MAX_QUESTION,
     Words,
 )
 from tacit.service._kinds import day_asked
@@ -26,7 +26,7 @@ from tacit.service._operations import Answer, Events, Operation, needs
 from tacit.service._refusals import not_found, problem_of
 from tacit.service._times import new_id, now_text
 from tacit.service.access import SESSION_COOKIE, cursor_of, identify
-from tacit.service.plans import AskBody, digest_of_ask, own_account, read_ask, shelf_of
+from tacit.service.plans import AskBody, digest_of_ask, own_account, plan_cache, read_ask
 from tacit.service.runner._admission import check_work, lag_of
 from tacit.service.runner._arrivals import check_came_in
 from tacit.service.runner._clock import boundary_after, now
@@ -183,7 +183,7 @@ def _card(call: ServiceCall, row: ServiceRow) -> dict[str, Any] | None:
     """Return the card of a question's plan; None if it would be another plan under the policy of today."""
     try:
         opened = call.service.dataset(row["dataset"])
-        kept = shelf_of(call.service).plan(opened, json.loads(row["ask"]), str(row["person"]))
+        kept = plan_cache(call.service).plan(opened, json.loads(row["ask"]), str(row["person"]))
     except TacitError:
         return None
     return kept.document if kept.hash == row["plan"] else None
@@ -296,7 +296,7 @@ def _check_level(level: Account, plan: Plan[Any]) -> None:
 
 #: Who may ask questions of a dataset.
 MAY_ASK = needs("analyst", on="dataset", scope="ask")
-_MOST_WAITING = 200  # of one person and dataset
+_MAX_WAITING = 200  # of one person and dataset
 
 
 class QueryBody(AskBody):
@@ -317,7 +317,7 @@ def post_query(call: ServiceCall) -> Any:
     service, person = call.service, call.person.id
     ask = read_ask(given)
     opened = service.dataset(given.dataset)
-    name, day = shelf_of(service).hash(service, opened, ask, person), day_asked(ask)
+    name, day = plan_cache(service).hash(service, opened, ask, person), day_asked(ask)
     series = digest_of_ask(ask) if day else ""
     key = read_key(call, given)
     known = _known(service.database, person, given.dataset, key) if key else None
@@ -327,7 +327,7 @@ def post_query(call: ServiceCall) -> Any:
     paid = stored_answer(call, str(account["name"]), name, series)
     if paid is not None:
         return paid
-    plan = shelf_of(service).plan(opened, ask, person).plan
+    plan = plan_cache(service).plan(opened, ask, person).plan
     if plan.hash != name:  # another version of Tacit planned it before
         account = paying_account(service.database, person, given.dataset, given.account, plan.hash)
         paid = stored_answer(call, str(account["name"]), plan.hash, series)
@@ -429,10 +429,10 @@ def _check_waiting(change: Change, person: str, dataset: str) -> None:
     waiting = change.rows(
         "SELECT id FROM queries WHERE state = 'waiting' AND dataset = ? AND person = ?", dataset, person
     )
-    if len(waiting) >= _MOST_WAITING:
+    if len(waiting) >= _MAX_WAITING:
         raise TacitError(
             "too-many-requests",
-            f"you have {_MOST_WAITING} questions waiting for this dataset",
+            f"you have {_MAX_WAITING} questions waiting for this dataset",
             fix="wait until some are answered, or cancel some",
         )
 
@@ -458,7 +458,7 @@ _MAY_READ = needs("analyst", "curator", "auditor")
 _PAGE = 50
 _CURSOR = re.compile(r"([qr]_[a-z2-7]{16})?", re.ASCII)
 _LONGEST = 300.0  # seconds of one stream of events
-_MOST_STREAMS = 20  # of one person in one process
+_MAX_STREAMS = 20  # of one person in one process
 #: What a page of each table needs; the document of a release is long, and a question may be.
 _LISTED = {
     "queries": "id, dataset, person, account, plan, purpose, state, created, answer_at, release, position,"
@@ -486,10 +486,10 @@ def get_query(call: ServiceCall) -> Answer:
 def get_events(call: ServiceCall) -> Events:
     """Return the changes of a query's state as events; they come at boundaries, and the last is ``done``."""
     query_row(call)  # refuses before the stream begins
-    if _streams[call.person.id] >= _MOST_STREAMS:
+    if _streams[call.person.id] >= _MAX_STREAMS:
         raise TacitError(
             "too-many-requests",
-            f"you follow {_MOST_STREAMS} questions at once already",
+            f"you follow {_MAX_STREAMS} questions at once already",
             fix="end one of the streams, or ask for the state of the query now and then",
         )
     return Events(_counted(call))
@@ -596,7 +596,7 @@ def read_page(call: ServiceCall, table: str, more: str = "", *values: object) ->
 
 QUERY_OPERATIONS = (
     Operation(
-        "POST", "/queries", needs("analyst", scope="ask"), post_query, body=QueryBody, most=MOST_QUESTION,
+        "POST", "/queries", needs("analyst", scope="ask"), post_query, body=QueryBody, most=MAX_QUESTION,
         summary="Ask a question that an allotment pays for; a stored answer comes at once",
     ),
     Operation(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tacit.service._operations import ServiceCall
 
 
-_MOST_WORDS = 10_000
+_MAX_WORDS = 10_000
 _WORDS: dict[str, dict[str, Any]] = {}
 _COVERS = "the noise; not what limits and bounds drop or clip"
 _ALSO = {  # kinds whose intervals cover more, or that have several kinds of answers
@@ -77,7 +77,7 @@ def release_words(database: Database, releases: Sequence[str]) -> dict[str, dict
     A release never changes and may be long, so what a process has read of one is kept.
     """
     missing = [one for one in releases if one not in _WORDS]
-    if len(_WORDS) + len(missing) > _MOST_WORDS:
+    if len(_WORDS) + len(missing) > _MAX_WORDS:
         _WORDS.clear()
         missing = list(releases)
     for release in missing:

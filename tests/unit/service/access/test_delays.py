@@ -184,7 +184,7 @@ def test_a_full_queue_refuses_strangers_only_and_counts_nothing(house, clock, qu
     own = Browser(house.app)
     own.sign_in("ana", RIGHT)
     own.form("/me", "/sign-out")
-    monkeypatch.setattr(_passwords, "_waiting", _passwords._MOST_WAITING)
+    monkeypatch.setattr(_passwords, "_waiting", _passwords._MAX_WAITING)
     assert Browser(house.app).sign_in("ana", RIGHT).status_code == 429
     assert house.service.database.rows("SELECT * FROM attempts WHERE failures > 0") == []
     assert own.sign_in("ana", RIGHT).status_code == 303
@@ -234,7 +234,7 @@ def test_counts_are_forgotten_after_a_day(house, clock, quick):
 
 
 def test_the_counts_have_an_upper_limit(house, monkeypatch):
-    monkeypatch.setattr(_delays, "MOST_COUNTS", 50)
+    monkeypatch.setattr(_delays, "MAX_COUNTS", 50)
     with house.service.database.change() as change:
         for n in range(600):
             _delays.count_try(change, [f"name:{n}"])

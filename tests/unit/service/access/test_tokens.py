@@ -187,7 +187,7 @@ def test_a_token_in_the_address_is_ignored(house, ana):
 def test_tokens_are_limited_in_number(house, ana):
     from tacit.service.access import _tokens
 
-    for _ in range(_tokens._MOST_TOKENS - 1):
+    for _ in range(_tokens._MAX_TOKENS - 1):
         assert make(house, ana).status_code == 201
     assert make(house, ana).status_code == 400
 

@@ -8,7 +8,7 @@ import pytest
 
 import tacit as tc
 from tacit.core import AnswerTable, Cells, Certificate, Release
-from tacit.service.curation._publications import MOST_RELEASE
+from tacit.service.curation._publications import MAX_RELEASE
 from unit.service.curation.test_pages import HOSTILE, Browser
 
 PLACE = "/api/v1/datasets/visits/registered-releases"
@@ -239,7 +239,7 @@ def test_the_body_has_its_own_limit(house, visits):
     document = fitted().to_json()
     large = {**document, "marks": ["x" * 1_000_000]}
     assert send(house, visits["cora"], large).status_code == 201
-    too_large = send(house, visits["cora"], {**document, "marks": ["x" * MOST_RELEASE]})
+    too_large = send(house, visits["cora"], {**document, "marks": ["x" * MAX_RELEASE]})
     assert (too_large.status_code, too_large.json()["code"]) == (413, "body-too-large")
     other = house.call("POST", "/api/v1/datasets", visits["cora"], json={"about": "x" * 70_000})
     assert other.status_code == 413

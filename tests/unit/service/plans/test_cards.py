@@ -126,10 +126,10 @@ def test_where_a_policy_hides_what_others_asked_nobody_gains_time_by_it(ward, mo
     monkeypatch.setattr(_cards, "plan_of", counted)
     opened = ward.service.dataset("visits")
     opened = replace(opened, policy={**opened.policy, "shows_stored": not hides})
-    ask, shelf = {"dataset": "visits", "sql": SQL, "epsilon": "1/2"}, _cards.PlanShelf()
+    ask, cache = {"dataset": "visits", "sql": SQL, "epsilon": "1/2"}, _cards.PlanCache()
     for person in ("ana", "ana", "ben"):
-        shelf.plan(opened, ask, person)
-        shelf.hash(ward.service, opened, ask, person)
+        cache.plan(opened, ask, person)
+        cache.hash(ward.service, opened, ask, person)
     assert len(planned) == (2 if hides else 1)
 
 

@@ -20,7 +20,7 @@ from tacit.core import Release
 from tacit.service import ListedSource
 from tacit.service._service import Service
 from tacit.service._times import now_text
-from tacit.service.plans import plan_of, shelf_of
+from tacit.service.plans import plan_cache, plan_of
 from tacit.service.runner import _dataset_process, start_process
 from tacit.service.runner._dataset_process import open_policy
 from unit.service.conftest import Drawing
@@ -366,7 +366,7 @@ def test_workers_open_no_source(place, monkeypatch):
     worker = Service(place.service.settings)
     try:
         for dataset, _, ask in ASKS:
-            kept = shelf_of(worker).plan(
+            kept = plan_cache(worker).plan(
                 worker.dataset(dataset), {"dataset": dataset, **ask, "epsilon": "1/2"}
             )
             assert kept.document["plan"] == kept.hash

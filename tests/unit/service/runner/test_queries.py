@@ -308,7 +308,7 @@ def test_the_next_page_of_a_list_is_of_the_same_dataset(ward, monkeypatch):
 
 
 def test_nobody_waits_with_more_than_two_hundred_questions(ward, monkeypatch):
-    monkeypatch.setattr("tacit.service.runner._queries._MOST_WAITING", 3)
+    monkeypatch.setattr("tacit.service.runner._queries._MAX_WAITING", 3)
     codes = [ward.ask(epsilon=f"1/{i + 10}").status_code for i in range(4)]
     assert codes == [202, 202, 202, 429]
 

@@ -17,8 +17,8 @@ from tacit.service import ListedSource
 from tacit.service._service import Service
 from tacit.service._times import now_text
 from tacit.service.curation._wizard import _START, given_policy, state_of_policy
-from tacit.service.plans import plan_of, shelf_of
-from tacit.service.plans._cards import PlanShelf
+from tacit.service.plans import plan_cache, plan_of
+from tacit.service.plans._cards import PlanCache
 from tacit.service.runner import _arrivals as day_files
 from tacit.service.runner import now
 from tacit.service.runner._clock import TimedRun
@@ -518,7 +518,7 @@ def test_a_worker_without_rows_makes_the_plan_of_the_process_with_rows(place):
         opened = worker.dataset("flu")
         mine = plan_of(opened.dataset, asked)
         assert opened.dataset._folder.days() == []
-        assert shelf_of(worker).plan(opened, asked).hash == mine.hash
+        assert plan_cache(worker).plan(opened, asked).hash == mine.hash
     finally:
         worker.close()
     drawn(place, 2)
@@ -737,14 +737,14 @@ def test_a_retry_is_known_although_another_version_of_tacit_planned_the_question
     with place.service.database.change() as change:
         change.run("UPDATE queries SET plan = 'older'")
         change.run("UPDATE releases SET plan = 'older'")
-    place.service.plan_shelf = PlanShelf()
+    place.service.plan_shelf = PlanCache()
     asked = ask(place, 1, "ben", key="k")
     assert asked.status_code == 202, asked.text
     assert ask(place, 1, "ben", key="k").json()["query"] == asked.json()["query"]
     place.drawing.answer()
     query = place.get(f"/queries/{asked.json()['query']}", "ben").json()
     assert ask(place, 1, "ben").json()["release"] == query["release"]
-    place.service.plan_shelf = PlanShelf()
+    place.service.plan_shelf = PlanCache()
     assert ask(place, 1, "ben").json()["release"] == query["release"]
 
 

@@ -7,7 +7,7 @@ The package needs the extra ``service``. ``tacit serve`` runs it. In reading ord
 - `_operations`: what can be done, by which rule
 - `_bodies`: what is read from a request
 - `_refusals`: what is refused, and in which words
-- `_rendering`, `_release_contents`: pages, and what they show of a release
+- `_rendering`: pages, and what they show of a release
 - `_kinds`: the kinds of datasets and their questions
 - `_database`, `_times`: where the service remembers, and how it writes times and names
 - `_app`: the application that serves all operations

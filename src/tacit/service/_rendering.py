@@ -1,25 +1,315 @@
-"""Pages from templates: always escaped, and an unknown name in a template is an error."""
+"""Pages from templates, and what they show of a release of any kind.
+
+Templates are always escaped, and an unknown name in a template is an error. A release is shown as lines with
+intervals where it has them, else in its own words.
+
+Beside releases, pages have charts of the burn-down of a budget, of odds and of attacks. Each chart has the
+words and the table of what it shows. `tacit.show` draws it.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from tacit.service import _release_contents
-from tacit.service._release_contents import answer_chart, chart_of
+from tacit.core import AnswerTable, Release, content_named, joined, shown_cell, visible
 from tacit.service._times import read_moment, shown_moment
-from tacit.show import shown
+from tacit.show import RED, Chart, ChartAxis, ChartSeries, Figure, days_of, meter_svg, shown, together
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tacit.service._operations import ServiceCall
+
+
+@dataclass(frozen=True, slots=True)
+class PageChart:
+    """A figure with its table; in a template, it writes itself as SVG.
+
+    Attributes
+    ----------
+    figure
+        What is drawn.
+    summary
+        One sentence with its main facts.
+    header, rows, numeric
+        The same facts as a table, and which of its columns hold numbers.
+    """
+
+    figure: Figure
+    summary: str
+    header: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    numeric: tuple[int, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What the chart shows."""
+        return self.figure.title
+
+    def __html__(self) -> str:
+        """Let a template write the drawing as it is: it escapes by itself."""
+        return self.figure.svg()
+
+    def file(self) -> str:
+        """Return the drawing as a file of its own."""
+        return f'<?xml version="1.0" encoding="UTF-8"?>\n{self.figure.svg(file=True)}\n'
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetBar:
+    """How much of a budget is spent: a bar and its words."""
+
+    share: float
+    title: str
+    summary: str
+
+    def __html__(self) -> str:
+        """Let a template write the drawing as it is: it escapes by itself."""
+        return str(meter_svg(self.share, self.title, self.summary))
+
+
+def burn_down_chart(points: Sequence[Mapping[str, Any]], budget: object, unit: str = "epsilon") -> PageChart:
+    """Show what is left of a budget over time, as steps.
+
+    Parameters
+    ----------
+    points
+        Mappings with ``at`` (ISO text or seconds since 1970) and ``spent`` (a number, or an exact text such
+        as ``"1/2"``), in the order of time.
+    budget
+        The whole budget, in the same form as ``spent``.
+    unit
+        What is counted.
+
+    Examples
+    --------
+    >>> chart = burn_down_chart([{"at": "2026-01-05T10:00:00Z", "spent": "1/2"}], 2)
+    >>> chart.summary
+    '1.5 of 2 epsilon are left.'
+    """
+    whole = _real(budget)
+    moments = [days_of(read_moment(point["at"])) for point in points]
+    left = [max(0.0, whole - _real(point["spent"])) for point in points]
+    now = left[-1] if left else whole
+    summary = f"{shown(now)} of {shown(whole)} {unit} {'is' if now == 1 else 'are'} left."
+    room = max((moments[-1] - moments[0]) / 25, 1 / 24) if moments else 1.0
+    start, end = (moments[0] - room, moments[-1] + room) if moments else (0.0, 1.0)
+    heights = [whole, *left]
+    steps = ChartSeries("steps", [start, *moments, end], heights, [0.0] * len(heights), heights)
+    axis = ChartAxis(kind="dates") if points else ChartAxis(ticks=((-1.0, ""),))
+    figure = Figure(
+        f"What is left of the budget ({unit})", (Chart((steps,), axis, ChartAxis(unit)),), (summary,)
+    )
+    rows = tuple(
+        (shown_moment(point["at"]), shown(_real(point["spent"])), shown(rest))
+        for point, rest in zip(points, left, strict=True)
+    )
+    return PageChart(figure, summary, ("when", "spent", "left"), rows, (1, 2))
+
+
+def odds_chart(beliefs: Sequence[Mapping[str, Any]]) -> PageChart:
+    """Show what an attacker believed before, and the range of what the attacker can believe afterwards.
+
+    Parameters
+    ----------
+    beliefs
+        Mappings with ``prior``, ``at_least`` and ``at_most``, all from 0 to 1.
+
+    Examples
+    --------
+    >>> odds_chart([{"prior": 0.5, "at_least": 0.3775, "at_most": 0.6225}]).rows
+    (('50 %', '37.7 %', '62.3 %'),)
+    """
+    summary = (
+        "The point is the belief before any answer; the bar is the range that all answers together allow."
+    )
+    points = _points(beliefs, ("prior", "at_least", "at_most"))
+    names = tuple(f"before: {_tenths(one['prior'])}" for one in beliefs)
+    chart = Chart((points,), ChartAxis("", names), ChartAxis("belief", kind="shares", ends=(0.0, 1.0)))
+    rows = tuple(
+        (_tenths(one["prior"]), _tenths(one["at_least"], -1), _tenths(one["at_most"], 1)) for one in beliefs
+    )
+    words = tuple(f"before {before}: between {low} and {high}" for before, low, high in rows)
+    figure = Figure("What an attacker can believe about one person", (chart,), words)
+    return PageChart(figure, summary, ("before", "after, at least", "after, at most"), rows, (0, 1, 2))
+
+
+def attack_chart(
+    points: Sequence[Mapping[str, Any]], title: str = "How often the attacker is right"
+) -> PageChart:
+    """Show how often an attacker was right at each epsilon, with its interval and the proven limit.
+
+    Parameters
+    ----------
+    points
+        Mappings with ``epsilon``, ``low``, ``right``, ``high`` and ``limit``; all but epsilon from 0 to 1.
+    title
+        What was attacked.
+
+    Examples
+    --------
+    >>> attack_chart([{"epsilon": 1, "low": 0.71, "right": 0.73, "high": 0.75, "limit": 0.7311}]).rows
+    (('1', '73 %', '71 %', '75 %', '73.2 %'),)
+    """
+    summary = (
+        "The point is how often the attacker was right in our trials, the line is its interval, and the "
+        "upright mark is the limit that no attack can pass. A coin is right half of the time."
+    )
+    limits = ChartSeries("bounds", range(len(points)), [float(one["limit"]) for one in points],
+                    label="limit for every attack", colour=RED)  # fmt: skip
+    names = tuple(str(one.get("label") or f"epsilon {shown(float(one['epsilon']))}") for one in points)
+    axis = ChartAxis("right", kind="shares", ends=(0.5, 1.0))
+    chart = Chart((limits, _points(points, ("right", "low", "high"))), ChartAxis("", names), axis)
+    rows = tuple(
+        (
+            shown(float(one["epsilon"])), _tenths(one["right"]), _tenths(one["low"], -1),
+            _tenths(one["high"], 1), _tenths(one["limit"], 1),
+        )
+        for one in points
+    )  # fmt: skip
+    header = ("epsilon", "right", "at least", "at most", "limit for every attack")
+    return PageChart(Figure(title, (chart,)), summary, header, rows, (0, 1, 2, 3, 4))
+
+
+def _points(found: Sequence[Mapping[str, Any]], names: tuple[str, str, str]) -> ChartSeries:
+    return ChartSeries.of(
+        "points", range(len(found)), ((float(one[name]) for one in found) for name in names)
+    )
+
+
+def budget_bar(spent: object, budget: object, unit: str = "epsilon") -> BudgetBar:
+    """Show how much of a budget is spent, and say it in words.
+
+    Examples
+    --------
+    >>> budget_bar("3/4", 3).summary
+    '0.75 of 3 epsilon spent, 2.25 left.'
+    """
+    whole, gone = _real(budget), _real(spent)
+    left = max(Fraction(0), _exact(budget) - _exact(spent)) if math.isfinite(whole) else whole
+    summary = f"{shown(gone)} of {shown(whole)} {unit} spent, {shown(float(left))} left."
+    return BudgetBar(gone / whole if whole > 0 else 1.0, f"Budget in {unit}", summary)
+
+
+def _tenths(share: object, towards: int = 0) -> str:
+    """Write a share as a percentage with one decimal; a limit is rounded outwards (-1 down, 1 up)."""
+    tenths = 1000 * float(share)  # type: ignore[arg-type]
+    whole = (
+        math.floor(tenths + 1e-9)
+        if towards < 0
+        else math.ceil(tenths - 1e-9)
+        if towards > 0
+        else round(tenths)
+    )
+    return f"{whole / 10:g} %"
+
+
+def _exact(value: object) -> Fraction:
+    """Read an exact number: a text such as ``1/2``, or a number that JSON or Python gives."""
+    return Fraction(str(value)) if not isinstance(value, int | Fraction) else Fraction(value)
+
+
+def _real(value: object) -> float:
+    return math.inf if value in {None, "inf"} else float(_exact(value))
+
+
+_MAX_LINES: Final = 500  # of a page; downloads have all
+_MAX_TABLES: Final = 40  # of a page
+_MAX_TEXT: Final = 20_000
+_MAX_PANELS: Final = 24  # of a chart
+
+
+def kind_words(kind: str) -> str:
+    """Say what a release holds.
+
+    Examples
+    --------
+    >>> kind_words("surface"), kind_words("noisy-labels")
+    ('a surface over a map', 'noisy labels')
+    """
+    content = content_named(kind)
+    return (content.described if content else "") or kind.replace("-", " ")
+
+
+def lines_of(document: Mapping[str, Any]) -> AnswerTable | None:
+    """Return the lines of a release: its content, all regions of a surface, all tables of a book."""
+    return joined(Release.from_json(document).content.answer_tables())
+
+
+def text_of(document: Mapping[str, Any]) -> str:
+    """Return how a release of another kind than tables shows itself in a terminal; of a table, nothing."""
+    release = Release.from_json(document)
+    return "" if isinstance(release.content, AnswerTable) else release.content.text(release.marks)[:_MAX_TEXT]
+
+
+def chart_of(document: Mapping[str, Any]) -> PageChart | None:
+    """Draw a release; None if it has nothing to draw."""
+    return _chart(Release.from_json(document).figures())
+
+
+def answer_chart(content: Mapping[str, Any]) -> PageChart | None:
+    """Draw an answer that has no certificate, and list its lines beside it."""
+    answer = AnswerTable.from_json(content)
+    drawn, lines = _chart(answer.figures()), _page_lines(answer, _MAX_LINES)
+    if drawn is None:
+        return None
+    rows = tuple(map(tuple, lines["rows"]))
+    return replace(drawn, header=tuple(lines["header"]), rows=rows, numeric=tuple(lines["numeric"]))
+
+
+def _chart(figures: tuple[Figure, ...]) -> PageChart | None:
+    if not figures:
+        return None
+    whole = together(figures, f"{len(figures)} figures")
+    summary = "; ".join(dict.fromkeys(line for one in figures for line in one.words))
+    return PageChart(replace(whole, panels=whole.panels[:_MAX_PANELS]), f"{summary[:1].upper()}{summary[1:]}")
+
+
+def value_tables(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the values and intervals of a release as a page shows them; of one without lines, nothing.
+
+    A page has a few hundred lines. The last table says how many lines it leaves out, or that more follow.
+    """
+    shown: list[dict[str, Any]] = []
+    room = _MAX_LINES
+    for caption, lines in Release.from_json(document).content.answer_tables():
+        if room <= 0 or len(shown) == _MAX_TABLES:
+            shown[-1]["tables"] = True
+            break
+        shown.append({"caption": _headed(caption), **_page_lines(lines, room), "tables": False})
+        room -= len(lines)
+    return shown
+
+
+def _headed(caption: str) -> str:
+    return f"Values and intervals: {caption}" if caption else "Values and intervals"
+
+
+def _page_lines(lines: AnswerTable, most: int) -> dict[str, Any]:
+    columns = [[visible(key) for key in lines.shown_keys(name)[:most]] for name in lines.keys]
+    header, numeric = [visible(name) for name in lines.keys], []
+    for name, cells in lines.columns.items():
+        whole = name in lines.counts
+        shown = [
+            shown_cell(*cell, whole=whole)
+            for cell in islice(zip(cells.value, cells.low, cells.high, strict=True), most)
+        ]
+        ends = (name, "low", "high") if any(v is not None for v in cells.low) or name != "p" else (name,)
+        for i, head in enumerate(ends):
+            numeric.append(len(header))
+            header.append(visible(head if head == name else f"{name}, {head}"))
+            columns.append([cell[i] or "–" for cell in shown])
+    rows = [list(line) for line in zip(*columns, strict=True)]
+    return {"header": header, "rows": rows, "numeric": numeric, "more": max(0, len(lines) - most)}
 
 
 @cache
@@ -44,10 +334,10 @@ def environment() -> Environment:
     )
     made.globals["charts"] = SimpleNamespace(
         answer=answer_chart,
-        attack=_release_contents.attack_chart,
-        budget=_release_contents.budget_bar,
-        burn_down=_release_contents.burn_down_chart,
-        odds=_release_contents.odds_chart,
+        attack=attack_chart,
+        budget=budget_bar,
+        burn_down=burn_down_chart,
+        odds=odds_chart,
         release=chart_of,
     )
     made.filters |= {

@@ -10,7 +10,7 @@ import pytest
 import tacit as tc
 from kinds_of_contents import answer, certificate
 from tacit.core import AnswerTable, Cells, Release
-from tacit.service._release_contents import (
+from tacit.service._rendering import (
     answer_chart,
     attack_chart,
     budget_bar,

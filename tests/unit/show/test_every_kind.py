@@ -11,7 +11,7 @@ import tacit as tc
 from kinds_of_contents import MADE, WITHOUT_FIGURE, answer, certificate
 from tacit.core import AnswerBatch, AnswerTable, BatchAnswer, Cells, Content, Release
 from tacit.core._registry import _built_in
-from tacit.service._release_contents import chart_of, kind_words, lines_of, value_tables
+from tacit.service._rendering import chart_of, kind_words, lines_of, value_tables
 
 SVG = "{http://www.w3.org/2000/svg}"
 MARKS = {SVG + one for one in ("circle", "path", "rect", "polyline")}

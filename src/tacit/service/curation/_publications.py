@@ -24,7 +24,7 @@ from tacit.errors import TacitError
 from tacit.service._bodies import UNREADABLE, Body, Name, json_field
 from tacit.service._operations import Answer, Download
 from tacit.service._refusals import not_found
-from tacit.service._release_contents import chart_of, kind_words, lines_of, text_of, value_tables
+from tacit.service._rendering import chart_of, kind_words, lines_of, text_of, value_tables
 from tacit.service._service import CHARGE_WORDS, registration_of
 from tacit.service._times import new_id, now_text
 from tacit.service.curation._amounts import Reason, ReasonBody, Sentence, promise_of

@@ -98,13 +98,3 @@ def changed_meanwhile() -> TacitError:
         "somebody else has changed this dataset in the meantime",
         fix="open the page again, look at what has changed, and try again",
     )
-
-
-def no_allotment(dataset: str) -> TacitError:
-    """Refuse to charge somebody who has no account for the dataset."""
-    return TacitError(
-        "no-allotment",
-        f"you have no allotment of the budget of {dataset} that can pay for this",
-        why="questions are paid from an allotment that a curator has approved",
-        fix="ask the curator for an allotment: the form is on the page of the dataset",
-    )

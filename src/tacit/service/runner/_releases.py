@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.errors import TacitError
 from tacit.fixes import Do
 from tacit.service._operations import Answer, Download, Operation, needs
-from tacit.service._release_contents import chart_of, kind_words, lines_of, text_of, value_tables
+from tacit.service._rendering import chart_of, kind_words, lines_of, text_of, value_tables
 from tacit.service.runner._clock import now
 from tacit.service.runner._queries import question_words, read_page
 from tacit.service.runner._release_documents import release_document, release_row, release_words

@@ -109,11 +109,11 @@ class Integer(_AsItIs):
         must_be = self.words
         if self.high is None and self.low in {0, 1}:
             must_be = f"a {'positive' if self.low else 'non-negative'} whole number"
-        given: Any = value  # what is no number is refused like one out of range
-        whole = count(name, given, fix=fix, must_be=must_be)
-        if whole < self.low or (self.high is not None and whole > self.high):
+        number: Any = value  # what is no number is refused like one out of range
+        integer = count(name, number, fix=fix, must_be=must_be)
+        if integer < self.low or (self.high is not None and integer > self.high):
             raise bad_parameter(name, must_be, value, why=self.why, fix=fix)
-        return whole
+        return integer
 
     def from_text(self, name: str, text: str) -> int:
         """Read what somebody typed."""
@@ -177,12 +177,12 @@ class RealNumber:
 
     def read(self, name: str, value: object) -> Fraction:
         """Return the exact rational, or refuse it."""
-        given: Any = value  # None is refused like text
+        number: Any = value  # None is refused like text
         fix = Set(**{name: self.instead})
         if (self.least, self.most, self.above, self.below) == (None, None, None, None):
-            own = None if self.instead == 0.5 else fix
-            return rational(name, given, zero=self.zero, negative=self.negative, fix=own)
-        exact = rational(name, given, zero=True, negative=True, must_be=self.words, fix=fix)
+            own_fix = None if self.instead == 0.5 else fix
+            return rational(name, number, zero=self.zero, negative=self.negative, fix=own_fix)
+        exact = rational(name, number, zero=True, negative=True, must_be=self.words, fix=fix)
         inside = (
             (self.least is None or exact >= self.least)
             and (self.most is None or exact <= self.most)
@@ -190,8 +190,8 @@ class RealNumber:
             and (self.below is None or exact < self.below)
         )
         if not inside:
-            shown = float(exact) if isinstance(value, Fraction) else value
-            raise bad_parameter(name, self.words, shown, why=self.why, fix=fix)
+            readable = float(exact) if isinstance(value, Fraction) else value
+            raise bad_parameter(name, self.words, readable, why=self.why, fix=fix)
         return exact
 
     def from_text(self, name: str, text: str) -> Any:
@@ -266,8 +266,8 @@ class Choice(_AsItIs):
         """What may be given."""
         if len(self.choices) > 3:
             return f"one of {', '.join(self.choices)}"
-        *others, last = (f'"{one}"' for one in self.choices)
-        return f"{', '.join(others)} or {last}" if others else last
+        *others, final = (f'"{one}"' for one in self.choices)
+        return f"{', '.join(others)} or {final}" if others else final
 
     @property
     def example(self) -> str:
@@ -362,10 +362,10 @@ class Instance(Generic[T]):
         if isinstance(value, self.kind):
             return value
         kinds = self.kind if isinstance(self.kind, tuple) else (self.kind,)
-        named = " or ".join(
+        kinds_in_words = " or ".join(
             f"{'an' if kind.__name__[0] in 'AEIO' else 'a'} {kind.__name__}" for kind in kinds
         )
-        raise bad_parameter(name, self.words or named, value, why=self.why, fix=Code(self.example))
+        raise bad_parameter(name, self.words or kinds_in_words, value, why=self.why, fix=Code(self.example))
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,9 +406,11 @@ class Listed:
         if self.least == self.most:
             return f"a list of {self.least:,} {order}{self.words}"
         number = {0: "", 1: "at least one of "}.get(self.least, f"at least {self.least} of ")
-        most = "" if self.most is None else f", at most {self.most:,}"
+        at_most = "" if self.most is None else f", at most {self.most:,}"
         return (
-            f"a list of {order}{self.words}" + (f", {number.removesuffix(' of ')}" if number else "") + most
+            f"a list of {order}{self.words}"
+            + (f", {number.removesuffix(' of ')}" if number else "")
+            + at_most
         )
 
     def read(self, name: str, value: Any) -> list[Any]:
@@ -553,10 +555,10 @@ class Mapped:
             missing = next((key for key in self.names if key not in value), None) if self.whole else None
             if unknown is not None or missing is not None:
                 got = f"one for {unknown!r}" if unknown is not None else f"none for {missing!r}"
-                listed = " and ".join(filter(None, (", ".join(self.names[:-1]), self.names[-1])))
-                only = f"for each of {listed}" if self.whole else f"for {listed} only"
-                what = f"{name} must be {self.words}, {only}, got {got}"
-                raise TacitError("bad-parameter", what, why=self.why, fix=fix)
+                names_in_words = " and ".join(filter(None, (", ".join(self.names[:-1]), self.names[-1])))
+                only = f"for each of {names_in_words}" if self.whole else f"for {names_in_words} only"
+                sentence = f"{name} must be {self.words}, {only}, got {got}"
+                raise TacitError("bad-parameter", sentence, why=self.why, fix=fix)
         each = self.each
         return {
             key: one if each is None else each.read(f"{name}[{key!r}]", one) for key, one in value.items()
@@ -672,8 +674,8 @@ class Needed(Generic[T]):
           code: bad-parameter
         """
         if value is None:
-            what = f"{name} must be given {self.where}".strip()
-            raise TacitError("bad-parameter", what, why=self.why, fix=Set(**{name: self.example}))
+            sentence = f"{name} must be given {self.where}".strip()
+            raise TacitError("bad-parameter", sentence, why=self.why, fix=Set(**{name: self.example}))
         return value
 
 
@@ -690,14 +692,14 @@ def exactly_one(what: str, /, *, why: str = "", fix: Fix | str, **values: object
       fix: epsilon=1
       code: bad-parameter
     """
-    given = [name for name, value in values.items() if value is not None]
-    if len(given) == 1:
-        return given[0]
-    *others, last = values
-    listed = f"{', '.join(others)} and {last}"
+    names = [name for name, value in values.items() if value is not None]
+    if len(names) == 1:
+        return names[0]
+    *others, final = values
+    names_in_words = f"{', '.join(others)} and {final}"
     raise TacitError(
         "bad-parameter",
-        f"{what} needs exactly one of {listed}, got {' and '.join(given) or 'none'}",
+        f"{what} needs exactly one of {names_in_words}, got {' and '.join(names) or 'none'}",
         why=why,
         fix=fix,
     )

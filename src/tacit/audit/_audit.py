@@ -171,9 +171,9 @@ class AuditResult(Drawn):
         return (figure,)
 
     def __repr__(self) -> str:
-        found = f"epsilon >= {self.epsilon_lower:.4f} at delta {self.delta:g}"
+        bound = f"epsilon >= {self.epsilon_lower:.4f} at delta {self.delta:g}"
         basis = f"(confidence {self.confidence:.7g}, {self.samples:,} outputs per input)"
-        lines = [f"{found} {basis}", f"  shown by the event {self.witness}"]
+        lines = [f"{bound} {basis}", f"  shown by the event {self.witness}"]
         if self.claimed is not None:
             lines.append(f"  claimed: epsilon <= {claimed_epsilon(self.claimed, self.delta):.4f}")
             broken = self.broken_at
@@ -277,7 +277,7 @@ def audit(
     """
     if a is _UNSET or b is _UNSET:
         a, b = _worst_pair(target)
-    drawn, runs = _read_samples(samples), count("repeat", repeat, zero=False)
+    samples_drawn, runs = _read_samples(samples), count("repeat", repeat, zero=False)
     if delta != 0:
         probability("delta", delta)
     probability("confidence", confidence)
@@ -285,11 +285,11 @@ def audit(
         claimed = getattr(target, "cost", None)
     if claimed is not None and runs > 1:
         claimed = runs * claimed
-    train = drawn // 2
+    train = samples_drawn // 2
     learn_a, learn_b = _gather(target, a, train, runs), _gather(target, b, train, runs)
     events = choose_events(learn_a, learn_b, delta=delta, epsilons=_goals(claimed, delta))
-    hits = [_hits(target, value, drawn - train, runs, events) for value in (a, b)]
-    tallies = _tallies(events, hits[0], hits[1], trials=drawn - train)
+    hits = [_hits(target, value, samples_drawn - train, runs, events) for value in (a, b)]
+    tallies = _tallies(events, hits[0], hits[1], trials=samples_drawn - train)
     tallies += _rare(target, (a, b), (learn_a, learn_b), runs, _promise(claimed, delta))
     if takes_batches(target) and runs == 1:
         tallies += _one_call_each(target, a, b, delta, claimed)
@@ -330,8 +330,8 @@ def _one_call_each(
         return [as_rows(single_outputs(target, value, size)) for value in (a, b)]
 
     def hinted(rows: list[OutputRows]) -> bool:
-        seen = _tallies(events, *(_inside(events, one) for one in rows), trials=_SINGLE // 4)
-        hints = (AuditResult((one,), delta=delta, confidence=_HINT) for one in seen)
+        tallies = _tallies(events, *(_inside(events, one) for one in rows), trials=_SINGLE // 4)
+        hints = (AuditResult((one,), delta=delta, confidence=_HINT) for one in tallies)
         return claimed is None or any(hint.exceeded(claimed) is not None for hint in hints)
 
     learn = draw(_SINGLE // 4)
@@ -353,12 +353,12 @@ def _rare(
     promised: float,
 ) -> tuple[Tally, ...]:
     """Count rare outputs that training met on one input only, on as many new outputs as a proof takes."""
-    found = rare_events(*learned, promised=promised)
-    if not found:
+    rare = rare_events(*learned, promised=promised)
+    if not rare:
         return ()
-    rate = min(rate for rate, _ in found)
+    rate = min(rate for rate, _ in rare)
     trials = min(int(_RARE_HITS * math.exp(min(promised, 5.0)) / rate), _MOST_RARE)
-    events = [event for _, event in found]
+    events = [event for _, event in rare]
     hits = [_hits(target, value, trials, repeat, events) for value in inputs]
     return _tallies(events, hits[0], hits[1], trials=trials)
 
@@ -390,12 +390,12 @@ def _hits(target: AuditTarget, value: object, size: int, repeat: int, events: li
     hits = [0] * len(events)
     for raw in batches(target, value, size, repeat=repeat):
         rows = as_rows(raw)
-        known: dict[int, ScoreArray] = {}
-        for place, event in enumerate(events):
+        scores: dict[int, ScoreArray] = {}
+        for index, event in enumerate(events):
             key = id(event.score)
-            if key not in known:
-                known[key] = event.score.of(rows)
-            hits[place] += int(np.count_nonzero(event.holds_for(known[key])))
+            if key not in scores:
+                scores[key] = event.score.of(rows)
+            hits[index] += int(np.count_nonzero(event.holds_for(scores[key])))
     return hits
 
 

@@ -63,8 +63,8 @@ class MembershipReport(Drawn, Reportable):
             f"A member has the higher score in {percent(self.auc)} of all pairs; blind guessing has 50 %.",
         ]
         if self.auc_allowed is not None:
-            most = percent(self.auc_allowed)
-            lead.append(f"By the claimed cost, no attack can exceed {most}, whatever it knows.")
+            allowed = percent(self.auc_allowed)
+            lead.append(f"By the claimed cost, no attack can exceed {allowed}, whatever it knows.")
         rows = tuple(
             (
                 percent(rate),
@@ -85,8 +85,8 @@ class MembershipReport(Drawn, Reportable):
 
     def to_dict(self) -> dict[str, object]:
         """Return the figures as plain data, ready for JSON."""
-        shown = ("members", "others", "auc", "found", "allowed", "auc_allowed")
-        return {name: getattr(self, name) for name in shown}
+        names = ("members", "others", "auc", "found", "allowed", "auc_allowed")
+        return {name: getattr(self, name) for name in names}
 
     def figures(self) -> tuple[Figure, ...]:
         """Return the share of members found over the share of false alarms, and what the claim allows."""
@@ -181,8 +181,8 @@ def _largest_auc(claimed: Cost | None) -> float | None:
     """Return an upper bound on the AUC: the area under the most that any attack finds, from above."""
     if claimed is None:
         return None
-    found = np.array([1 - claimed.tradeoff(step / 64) for step in range(65)])
-    return float(min(1.0, found[1:].mean()))  # the curve rises, so each step's right end bounds it
+    curve = np.array([1 - claimed.tradeoff(step / 64) for step in range(65)])
+    return float(min(1.0, curve[1:].mean()))  # the curve rises, so each step's right end bounds it
 
 
 def _curve(inside: NDArray[Any], outside: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

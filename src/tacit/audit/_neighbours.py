@@ -51,7 +51,7 @@ def neighbouring_rows(
     bottom, top = (
         float(rational(name, x, zero=True, negative=True)) for name, x in (("low", low), ("high", high))
     )
-    most = count("rows", rows, zero=False)
+    max_rows = count("rows", rows, zero=False)
     Choice(_ADJACENCIES).read("adjacency", adjacency)
     values: list[float | None] = [bottom, top, bottom, top, (bottom + top) / 2, 0.0, -0.0, None]
     values += [math.nextafter(end, way) for end in (bottom, top) for way in (-math.inf, math.inf)]
@@ -65,18 +65,18 @@ def neighbouring_rows(
         -1e308,
         5e-324,
     ]
-    return _pairs(values, most, adjacency)
+    return _pairs(values, max_rows, adjacency)
 
 
 def _pairs(
-    values: list[float | None], most: int, adjacency: str
+    values: list[float | None], max_rows: int, adjacency: str
 ) -> Iterator[tuple[list[float | None], list[float | None]]]:
     while True:
-        size = noise.uniform_below(most) if adjacency == "add/remove" else most
+        size = noise.uniform_below(max_rows) if adjacency == "add/remove" else max_rows
         # in half of the lists all values are equal, because that is where extremes occur
         same = noise.uniform_below(2)
-        first = values[noise.uniform_below(len(values))]
-        a = [first if same else values[noise.uniform_below(len(values))] for _ in range(size)]
+        added = values[noise.uniform_below(len(values))]
+        a = [added if same else values[noise.uniform_below(len(values))] for _ in range(size)]
         other = values[noise.uniform_below(len(values))]
         b = list(a)
         if adjacency == "add/remove":
@@ -119,15 +119,15 @@ class NeighbourResult:
         return not self._broken
 
     def __repr__(self) -> str:
-        said = (
+        verdict = (
             ""
             if self.declared is None
             else f", declared {self.declared:g}: {'holds' if self.holds else 'BROKEN'}"
         )
-        shown = (
+        example = (
             "" if self.pair is None else f"\n  pair: {_short(self.pair[0])}\n        {_short(self.pair[1])}"
         )
-        return f"largest change {self.largest:g} over {self.tried:,} pairs{said}{shown}"
+        return f"largest change {self.largest:g} over {self.tried:,} pairs{verdict}{example}"
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}</pre>"
@@ -170,7 +170,7 @@ def neighbours(
       pair: [1, 2]
             [1, 2, 9]
     """
-    wanted = count("tries", tries, zero=False)
+    pairs_wanted = count("tries", tries, zero=False)
     norms = get_args(ChangeNorm)
     Choice(norms).read("norm", norm)
     declared = (
@@ -182,7 +182,7 @@ def neighbours(
     largest: Fraction | None = Fraction(0)  # None means infinite; squared for the Euclidean length
     worst: tuple[object, object] | None = None
     tried = 0
-    for a, b in islice(_examined_pairs(generator), wanted):
+    for a, b in islice(_examined_pairs(generator), pairs_wanted):
         tried += 1
         change = _change(query, a, b, norm)
         if largest is not None and (change is None or change > largest):
@@ -238,5 +238,5 @@ def _answer(query: Callable[[_Data], object], data: _Data) -> list[int | float |
 
 
 def _short(data: object) -> str:
-    shown = repr(data)
-    return shown if len(shown) <= 100 else shown[:97] + "..."
+    text = repr(data)
+    return text if len(text) <= 100 else text[:97] + "..."

@@ -100,11 +100,11 @@ def batches(
 ) -> Iterator[NDArray[np.generic] | list[object]]:
     """Yield batches of raw outputs, `count` in total; each output holds `repeat` independent runs."""
     draw = _drawer(target)
-    first = min(count, 1000)
+    size = min(count, 1000)
     width = 1
     done = 0
     while done < count:
-        step = first if done == 0 else min(count - done, max(1000, _CELLS // width))
+        step = size if done == 0 else min(count - done, max(1000, _CELLS // width))
         raw = draw(value, step * repeat)
         if not isinstance(raw, np.ndarray):
             raw = list(cast("list[object]", raw))
@@ -140,11 +140,11 @@ def as_rows(raw: NDArray[np.generic] | list[object]) -> NDArray[np.float64] | li
     return np.nan_to_num(matrix, nan=NOT_A_NUMBER, posinf=-NOT_A_NUMBER, neginf=2 * NOT_A_NUMBER)
 
 
-def _check_count(got: int, wanted: int) -> None:
-    if got != wanted:
+def _check_count(got: int, expected: int) -> None:
+    if got != expected:
         raise bad_parameter(
             "target",
-            f"a function that returns {wanted} outputs when asked for {wanted}",
+            f"a function that returns {expected} outputs when asked for {expected}",
             f"{got} outputs",
             fix=Code("def f(value, size): return mechanism.release_many(value, size)"),
         )
@@ -204,12 +204,12 @@ def as_labels(rows: OutputRows) -> list[object]:
     return [row[0] if len(row) == 1 else tuple(row) for row in rows.tolist()]
 
 
-def repeated_outputs(one: OutputRows, other: OutputRows) -> tuple[OutputScore, int]:
+def repeated_outputs(rows_a: OutputRows, other: OutputRows) -> tuple[OutputScore, int]:
     """Score 1 for outputs that occur at least twice on one input and never on the other, and count them."""
-    width = _common_width(one, other)
-    seen = Counter(_names(one, width))
+    width = _common_width(rows_a, other)
+    counts = Counter(_names(rows_a, width))
     elsewhere = set(_names(other, width))
-    chosen = {name: times for name, times in seen.items() if times > 1 and name not in elsewhere}
+    chosen = {name: times for name, times in counts.items() if times > 1 and name not in elsewhere}
     labels = list(chosen)
     if width is not None:
         numbers = np.frombuffer(b"".join(map(bytes, chosen)), dtype=np.float64)  # type: ignore[arg-type]
@@ -225,11 +225,11 @@ def repeated_outputs(one: OutputRows, other: OutputRows) -> tuple[OutputScore, i
     return score, sum(chosen.values())
 
 
-def _common_width(one: OutputRows, other: OutputRows) -> int | None:
+def _common_width(rows_a: OutputRows, other: OutputRows) -> int | None:
     """Return how many numbers an output has, if all outputs of both inputs have as many."""
-    if isinstance(one, list) or isinstance(other, list) or one.shape[1] != other.shape[1]:
+    if isinstance(rows_a, list) or isinstance(other, list) or rows_a.shape[1] != other.shape[1]:
         return None
-    return int(one.shape[1])
+    return int(rows_a.shape[1])
 
 
 def _names(rows: OutputRows, width: int | None) -> list[object]:
@@ -239,8 +239,10 @@ def _names(rows: OutputRows, width: int | None) -> list[object]:
 
 def _row_bytes(rows: ScoreArray) -> list[object]:
     """Return the bytes of every row: equal where the numbers are equal, and quicker to look up than they."""
-    whole = np.ascontiguousarray(rows, dtype=np.float64) + 0.0  # -0.0 becomes 0.0, which it equals
-    return list(whole.view(np.dtype((np.void, whole.itemsize * whole.shape[1]))).ravel().tolist())
+    contiguous = np.ascontiguousarray(rows, dtype=np.float64) + 0.0  # -0.0 becomes 0.0, which it equals
+    return list(
+        contiguous.view(np.dtype((np.void, contiguous.itemsize * contiguous.shape[1]))).ravel().tolist()
+    )
 
 
 def _numbers(rows: OutputRows, width: int) -> ScoreArray:
@@ -248,9 +250,9 @@ def _numbers(rows: OutputRows, width: int) -> ScoreArray:
     if not isinstance(rows, list):
         return rows
     matrix = np.full((len(rows), width), NOT_A_NUMBER)
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         try:
-            matrix[place] = np.asarray(row, dtype=np.float64).reshape(width)
+            matrix[index] = np.asarray(row, dtype=np.float64).reshape(width)
         except (TypeError, ValueError):
             continue
     return matrix
@@ -288,10 +290,10 @@ def _lowest_bit_of(j: int, width: int) -> Callable[[OutputRows], ScoreArray]:
 def lowest_bit(x: ScoreArray) -> ScoreArray:
     """Return the exponent e of the lowest set bit: x is a multiple of 2^e but not of 2^(e+1); 2000 for 0."""
     mantissa, exponent = np.frexp(np.where(np.isfinite(x), x, 0.0))
-    whole = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
-    lowest = whole & -whole
+    integers = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
+    lowest = integers & -integers
     trailing = np.log2(np.maximum(lowest, 1).astype(np.float64))
-    return np.where(whole == 0, 2000.0, exponent - 53 + trailing)
+    return np.where(integers == 0, 2000.0, exponent - 53 + trailing)
 
 
 # -- histogram scores ------------------------------------------------------------------------------
@@ -358,9 +360,9 @@ def _atoms(a: ScoreArray, b: ScoreArray) -> OutputScore | None:
     )
 
     def of(rows: OutputRows) -> ScoreArray:
-        wanted = _keys(_numbers(rows, len(mix)), mix)
-        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        return np.where(keys[place] == wanted, table[place], 0.0)
+        row_keys = _keys(_numbers(rows, len(mix)), mix)
+        index = np.minimum(np.searchsorted(keys, row_keys), len(keys) - 1)
+        return np.where(keys[index] == row_keys, table[index], 0.0)
 
     return OutputScore("whole output, by its frequency", of)
 
@@ -371,14 +373,14 @@ def _joint(a: ScoreArray, b: ScoreArray) -> OutputScore | None:
     if not 2 <= width <= 5:
         return None
     per_column = max(3, round(4096 ** (1 / width)))
-    both = np.concatenate([a[:100_000], b[:100_000]])
-    cuts = [_cuts(both[:, j], per_column) for j in range(width)]
+    pooled = np.concatenate([a[:100_000], b[:100_000]])
+    cuts = [_cuts(pooled[:, j], per_column) for j in range(width)]
 
     def cell(rows: ScoreArray) -> NDArray[np.int64]:
-        place = np.zeros(len(rows), dtype=np.int64)
+        index = np.zeros(len(rows), dtype=np.int64)
         for j, cut in enumerate(cuts):
-            place = place * (len(cut) + 1) + np.searchsorted(cut, rows[:, j], side="right")
-        return place
+            index = index * (len(cut) + 1) + np.searchsorted(cut, rows[:, j], side="right")
+        return index
 
     cells = int(np.prod([len(cut) + 1 for cut in cuts]))
     table = _log_ratio(np.bincount(cell(a), minlength=cells), np.bincount(cell(b), minlength=cells))
@@ -510,7 +512,7 @@ def choose_events(a: OutputRows, b: OutputRows, *, delta: float, epsilons: tuple
     The goals are the largest epsilon at `delta` and the largest delta at each of `epsilons`. For each goal
     the best few combinations of score, threshold, side and direction are kept.
     """
-    found: list[tuple[list[float], Event]] = []
+    candidates: list[tuple[list[float], Event]] = []
     for score in fit_scores(a, b):
         in_a, in_b = np.sort(score.of(a)), np.sort(score.of(b))
         cuts = _thresholds(in_a, in_b)
@@ -521,20 +523,20 @@ def choose_events(a: OutputRows, b: OutputRows, *, delta: float, epsilons: tuple
         at_most = np.searchsorted(in_a, cuts, "right"), np.searchsorted(in_b, cuts, "right")
         for above, (hits_a, hits_b) in ((True, at_least), (False, at_most)):
             for swapped in (False, True):
-                one, other = (hits_b, hits_a) if swapped else (hits_a, hits_b)
+                hits_here, other = (hits_b, hits_a) if swapped else (hits_a, hits_b)
                 sizes = (len(in_b), len(in_a)) if swapped else (len(in_a), len(in_b))
-                goals = _goals(one, other, sizes, delta, epsilons, _STRICT)
+                goals = _goals(hits_here, other, sizes, delta, epsilons, _STRICT)
                 best = np.unique(np.argmax(goals, axis=1))
-                found += [
+                candidates += [
                     (goals[:, k].tolist(), Event(score, float(cuts[k]), above, swapped))
                     for k in best.tolist()
                 ]
-    kept: dict[int, Event] = {}
+    best_events: dict[int, Event] = {}
     for goal in range(1 + len(epsilons)):
-        order = sorted(range(len(found)), key=lambda k: -found[k][0][goal])
-        wanted = _KEPT if goal == 0 else 2
-        kept |= {k: found[k][1] for k in order[:wanted]}
-    return list(kept.values())
+        order = sorted(range(len(candidates)), key=lambda k: -candidates[k][0][goal])
+        number = _KEPT if goal == 0 else 2
+        best_events |= {k: candidates[k][1] for k in order[:number]}
+    return list(best_events.values())
 
 
 def rare_events(a: OutputRows, b: OutputRows, *, promised: float) -> list[tuple[float, Event]]:
@@ -542,12 +544,12 @@ def rare_events(a: OutputRows, b: OutputRows, *, promised: float) -> list[tuple[
 
     Promised odds of exp(epsilon) explain that seldom, so it is worth counting them on many new outputs.
     """
-    found = []
-    for swapped, (one, other) in enumerate(((a, b), (b, a))):
-        score, hits = repeated_outputs(one, other)
+    events = []
+    for swapped, (outputs, other) in enumerate(((a, b), (b, a))):
+        score, hits = repeated_outputs(outputs, other)
         if hits >= _RARELY and hits > 2 * np.exp(min(promised, 50.0)):
-            found.append((hits / len(one), Event(score, 0.5, above=True, swapped=bool(swapped))))
-    return found
+            events.append((hits / len(outputs), Event(score, 0.5, above=True, swapped=bool(swapped))))
+    return events
 
 
 def _thresholds(in_a: ScoreArray, in_b: ScoreArray) -> ScoreArray:
@@ -562,7 +564,7 @@ def _at(ordered: ScoreArray, places: ScoreArray) -> ScoreArray:
 
 
 def _goals(
-    one: HitCounts,
+    hits: HitCounts,
     other: HitCounts,
     sizes: tuple[int, int],
     delta: float,
@@ -570,7 +572,7 @@ def _goals(
     z: float,
 ) -> ScoreArray:
     """Estimate what each event can prove, by normal bounds, which are accurate enough for the choice."""
-    p, q = one / sizes[0], other / sizes[1]
+    p, q = hits / sizes[0], other / sizes[1]
     low = p - z * np.sqrt(p * (1 - p) / sizes[0]) - z**2 / (2 * sizes[0])
     high = q + z * np.sqrt(q * (1 - q) / sizes[1]) + z**2 / (2 * sizes[1])
     rows = [np.log(np.maximum(low - delta, 1e-12) / high)]

@@ -145,12 +145,12 @@ def audit_plan(plan: Plan[Any], *, pairs: int = 100, samples: int = 20_000) -> P
         raise _cannot_attack(several=len(subjects) > 1)
     tried = count("pairs", pairs, zero=False)
     invented = InventedTables(rows, member.identity, noise.uniform_below)
-    found = [invented.pair() for _ in range(tried)]
+    pairs_of_rows = [invented.pair() for _ in range(tried)]
     changes = tuple(
         max(step, key=lambda c: (not c.holds, c.share))
-        for step in zip(*(p.changes for p in found), strict=True)
+        for step in zip(*(p.changes for p in pairs_of_rows), strict=True)
     )
-    worst = max(found, key=lambda pair: (not pair.holds, pair.least_share, pair.share))
+    worst = max(pairs_of_rows, key=lambda pair: (not pair.holds, pair.least_share, pair.share))
     delta = float(plan.promised.get("delta", 0))
     if "rho" in plan.promised and not delta:
         delta = 1e-3  # rho promises nothing at delta 0
@@ -167,11 +167,11 @@ def _subjects(task: Task[Any, Any] | RunTask[Any, Any]) -> list[object]:
 
 def _cannot_attack(*, several: bool) -> TacitError:
     """Refuse a plan of which some part cannot be computed on invented rows, and say what can be attacked."""
-    alone = "a part of this batch asks for something else, such as synthetic rows; " if several else ""
+    reason = "a part of this batch asks for something else, such as synthetic rows; " if several else ""
     return TacitError(
         "not-allowed",
         "Tacit can attack only a plan for one dataset of tables",
-        why=f"{alone}the attack invents rows with the schema that the dataset declares",
+        why=f"{reason}the attack invents rows with the schema that the dataset declares",
         fix=Either(
             *([Code("tc.audit(question.plan(epsilon=1))")] if several else []),
             Code("tc.audit.audit_training(build)"),
@@ -187,20 +187,20 @@ def _drawer(pair: TablePair) -> Callable[[str, int], NDArray[np.float64]]:
 
 
 def _drawer_of_part(
-    first: Task[Any, Any], second: Task[Any, Any]
+    task: Task[Any, Any], second: Task[Any, Any]
 ) -> Callable[[str, int], NDArray[np.float64]]:
     """Return the same for one task. Of a sample, all others are in it, and a coin decides about the unit."""
-    draw = _drawer_of_all({"first": first, "second": second})
-    share = first.sampled
+    draw = _drawer_of_all({"first": task, "second": second})
+    share = task.sampled
     if share is None:
         return draw
 
     def sampled(which: str, size: int) -> NDArray[np.float64]:
-        drawn = draw("second", size)
+        outputs = draw("second", size)
         if which == "first":
             inside = [noise.uniform_below(share.denominator) < share.numerator for _ in range(size)]
-            drawn[inside] = draw("first", size)[inside]  # noise is drawn for those outside too, and dropped
-        return drawn
+            outputs[inside] = draw("first", size)[inside]  # noise is drawn for those outside too, and dropped
+        return outputs
 
     return sampled
 
@@ -260,11 +260,11 @@ def _groups(task: Task[Any, Any]) -> list[tuple[object, ...]]:
 
 def _flat(noisy: list[Any], groups: list[str]) -> list[float]:
     """Write a noisy answer as one vector of fixed length: groups that are not shown have a number too."""
-    shown = [str(tuple(key)) for key, _ in noisy[0]]
-    place: Mapping[str, int] = {key: i for i, key in enumerate(shown)}
-    numbers = [float(noisy[0][place[g]][1]) if g in place else _NO_GROUP for g in groups]
+    names = [str(tuple(key)) for key, _ in noisy[0]]
+    index: Mapping[str, int] = {key: i for i, key in enumerate(names)}
+    numbers = [float(noisy[0][index[g]][1]) if g in index else _NO_GROUP for g in groups]
     for step in noisy[1:]:
         for g in groups:
-            line = step[place[g]] if g in place else [_NO_GROUP]
+            line = step[index[g]] if g in index else [_NO_GROUP]
             numbers.append(float(sum(line) if isinstance(line, list) else line))
     return numbers

@@ -91,24 +91,28 @@ class OneRunAudit:
         """Whether the claimed cost survives the audit (confidence 99.99 %); None without a claim."""
         if self.claimed is None:
             return None
-        least, error = _least_chance(self.claimed), (1 - _VERDICT) / len(self.guesses)
-        return not any(_too_many(least, self.canaries, made, right, error) for made, right in self.guesses)
+        least_chance, error = _least_chance(self.claimed), (1 - _VERDICT) / len(self.guesses)
+        return not any(
+            _too_many(least_chance, self.canaries, made, right, error) for made, right in self.guesses
+        )
 
-    def _largest(self, made: int, right: int, error: float) -> float:
+    def _largest(self, guesses: int, right: int, error: float) -> float:
         """Return the largest mu under which so many right guesses are too many, by halving."""
         low, high = 0.0, 64.0
         for _ in range(30):
             middle = (low + high) / 2
-            refused = _too_many(_gaussian_chance(middle), self.canaries, made, right, error)
+            refused = _too_many(_gaussian_chance(middle), self.canaries, guesses, right, error)
             low, high = (middle, high) if refused else (low, middle)
         return low
 
     def __str__(self) -> str:
-        made, right = max(self.guesses, key=lambda pair: self._largest(pair[0], pair[1], 1 - self.confidence))
+        guesses, right = max(
+            self.guesses, key=lambda pair: self._largest(pair[0], pair[1], 1 - self.confidence)
+        )
         lines = [
             f"one-run audit with {self.canaries:,} canaries, confidence {100 * self.confidence:g} %",
             f"epsilon is at least {self.epsilon_lower:.3g} at delta {self.delta:g}",
-            f"best guesses: {right:,} of {made:,} coins right",
+            f"best guesses: {right:,} of {guesses:,} coins right",
         ]
         if self.claimed is not None:
             promised = claimed_epsilon(self.claimed, self.delta)
@@ -177,31 +181,31 @@ def one_run(
         )
     shares = _SHARES if guesses is None else (guesses / total,)
     order = np.argsort(np.nan_to_num(values), kind="stable")
-    made = []
+    tallies = []
     for each in sorted({max(1, round(share * total / 2)) for share in shares}):
         side = min(each, total // 2)
         right = int(coins[order[total - side :]].sum()) + int((~coins[order[:side]]).sum())
-        made.append((2 * side, right))
+        tallies.append((2 * side, right))
     return OneRunAudit(
-        total, tuple(made), probability("delta", delta), probability("confidence", confidence), claimed
+        total, tuple(tallies), probability("delta", delta), probability("confidence", confidence), claimed
     )
 
 
-def _too_many(least: LeastChance, canaries: int, made: int, right: int, error: float) -> bool:
+def _too_many(chance: LeastChance, canaries: int, guesses: int, right: int, error: float) -> bool:
     """Return whether a private run guesses so many coins right with probability below ``error``.
 
     Mahloujifar, Melis and Chaudhuri 2024, algorithm 3, for fair coins. Going down from ``right``, r is the
     probability of at least so many right guesses of which one is a given one, h that of the same with the
     given guess wrong; privacy bounds h from below by r.
     """
-    r, h = error * right / canaries, error * (made - right) / canaries
+    r, h = error * right / canaries, error * (guesses - right) / canaries
     for i in range(right - 1, -1, -1):
-        larger = max(h, least(min(r, 1.0)))
-        r += i / (made - i) * (larger - h)
+        larger = max(h, chance(min(r, 1.0)))
+        r += i / (guesses - i) * (larger - h)
         h = larger
-        if r + h > made / canaries:
+        if r + h > guesses / canaries:
             return True
-    return r + h > made / canaries
+    return r + h > guesses / canaries
 
 
 def _gaussian_chance(mu: float) -> LeastChance:

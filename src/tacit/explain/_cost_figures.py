@@ -52,10 +52,10 @@ def _named(axis: ChartAxis, name: str) -> ChartAxis:
 def tradeoff_curve(answer: Tradeoff) -> Figure:
     """Show error over epsilon with the answer marked, and error over n where n matters."""
     errors = ChartAxis(f"{100 * answer.confidence:g} % of answers within", kind="logarithmic")
-    found = f"epsilon {answer.epsilon:.3g} for +/- {answer.error:g}"
+    answer_words = f"epsilon {answer.epsilon:.3g} for +/- {answer.error:g}"
     epsilons, widths = zip(*answer.curve, strict=True)
     curve = ChartSeries("line", epsilons, widths)
-    mark = ChartSeries("points", (answer.epsilon,), (answer.error,), label=found, colour=RED)
+    mark = ChartSeries("points", (answer.epsilon,), (answer.error,), label=answer_words, colour=RED)
     title = f"Error of a {answer.question.statistic} over epsilon"
     panels = [Chart((curve, mark), ChartAxis("epsilon", kind="logarithmic"), errors, title)]
     if answer.crowd:
@@ -73,7 +73,7 @@ def rate_distortion_curves(figure: RateDistortion) -> Figure:
     textbook = [p.textbook_mse for p in points]
     ends = np.geomspace(points[0].kl, points[-1].kl, 50)
     errors = ChartAxis("mean squared error", kind="logarithmic")
-    left = (
+    information = (
         ChartSeries("line", epsilon, textbook, label="textbook 2 / epsilon^2", colour=GREY, dashed=True),
         ChartSeries("joined", epsilon, mse, label="noise that Tacit draws"),
     )
@@ -86,7 +86,7 @@ def rate_distortion_curves(figure: RateDistortion) -> Figure:
     )  # fmt: skip
     kl = ChartAxis("information about one person, KL in nats", kind="logarithmic")
     panels = (
-        Chart(left, ChartAxis("epsilon", kind="logarithmic"), errors, "Error of a count"),
+        Chart(information, ChartAxis("epsilon", kind="logarithmic"), errors, "Error of a count"),
         Chart(right, kl, errors, "Rate and distortion"),
     )
     return Figure("", panels, across=2)

@@ -129,8 +129,8 @@ class Explanation(Drawn, Reportable):
     @property
     def any_release(self) -> float | None:
         """The advantage that this epsilon allows in general, where this cost allows less; otherwise None."""
-        most = math.tanh(self.epsilon / 2)
-        return most if self.pure and self.advantage < 0.995 * most else None
+        advantage = math.tanh(self.epsilon / 2)
+        return advantage if self.pure and self.advantage < 0.995 * advantage else None
 
     @property
     def pure(self) -> bool:
@@ -150,10 +150,10 @@ class Explanation(Drawn, Reportable):
     @property
     def sentence(self) -> str:
         """The promise in one sentence."""
-        who = "an attacker who gave 50:50 odds that you are in the data"
+        attacker = "an attacker who gave 50:50 odds that you are in the data"
         if self.pure:
             reached = shown_odds(believe(0.5, self.epsilon).at_most)
-            return f"{who.capitalize()} can reach at most {reached}."
+            return f"{attacker.capitalize()} can reach at most {reached}."
         loss, condition = self.odds_limit
         if math.isinf(loss):
             return (
@@ -162,8 +162,8 @@ class Explanation(Drawn, Reportable):
             )
         reached = shown_odds(believe(0.5, loss).at_most)
         return (
-            f"{condition.capitalize()}, the odds move by at most a factor of {shown_factor(loss)}: {who} can "
-            f"reach at most {reached}."
+            f"{condition.capitalize()}, the odds move by at most a factor of {shown_factor(loss)}: "
+            f"{attacker} can reach at most {reached}."
         )
 
     def report(self) -> Report:
@@ -239,7 +239,7 @@ class Explanation(Drawn, Reportable):
             header = ("before", "after, at least", "after, at most")
             tables.append(ReportTable("what an attacker can believe", header, rows))
         if self.limits:
-            shown = tuple(
+            odds_rows = tuple(
                 (f"{limit.probability:g}", "no limit", "no limit")
                 if limit.loss is None
                 else (
@@ -250,7 +250,7 @@ class Explanation(Drawn, Reportable):
                 for limit in self.limits
             )
             header = ("except with probability", "factor, at most", "50:50 becomes at most")
-            tables.append(ReportTable("how far the odds move", header, shown))
+            tables.append(ReportTable("how far the odds move", header, odds_rows))
         return tables
 
     def _tests_table(self) -> ReportTable:
@@ -268,9 +268,9 @@ class Explanation(Drawn, Reportable):
             header = ("epsilon", "95 % of answers within")
             tables.append(ReportTable(f"what it buys: {self.question}", header, bought))
         if self.counts:
-            known = tuple((what, f"+/- {number_up(error)}") for what, error in self.counts)
+            rows = tuple((what, f"+/- {number_up(error)}") for what, error in self.counts)
             tables.append(
-                ReportTable("the counts in this release", ("what", "95 % of the noise within"), known)
+                ReportTable("the counts in this release", ("what", "95 % of the noise within"), rows)
             )
         if self.forecasts:
             expected = tuple((one.column, one.meaning, _expected(one)) for one in self.forecasts)
@@ -279,9 +279,9 @@ class Explanation(Drawn, Reportable):
         return tables
 
 
-def _expected(one: Forecast) -> str:
-    error = one.note if one.error is None else f"+/- {number_up(one.error)}"
-    return f"{error}; {one.caution}" if one.caution else error
+def _expected(forecast: Forecast) -> str:
+    error = forecast.note if forecast.error is None else f"+/- {number_up(forecast.error)}"
+    return f"{error}; {forecast.caution}" if forecast.caution else error
 
 
 def _times(number: int) -> str:
@@ -351,28 +351,28 @@ def about(subject: object) -> str:
     else:
         return ""
     whom = f"all data about one {unit} together" if unit not in {"", "row"} else "each row separately"
-    what = "plan" if isinstance(subject, Plan) else "release"
-    return f"A {what} from the dataset {name}. It protects {whom}."
+    noun = "plan" if isinstance(subject, Plan) else "release"
+    return f"A {noun} from the dataset {name}. It protects {whom}."
 
 
 def counts_of(certificate: Certificate) -> tuple[tuple[str, float], ...]:
     """Return the 95 % error of each count in a release, from the noise that its certificate states."""
-    found = []
+    counts = []
     stated = certificate.fields.get("mechanisms")
-    for one in stated if isinstance(stated, list | tuple) else ():
-        what = _COUNTED.get(str(one.get("statistic"))) if isinstance(one, Mapping) else None
-        if what is None or one.get("mechanism") != "discrete-laplace":
+    for measurement in stated if isinstance(stated, list | tuple) else ():
+        noun = _COUNTED.get(str(measurement.get("statistic"))) if isinstance(measurement, Mapping) else None
+        if noun is None or measurement.get("mechanism") != "discrete-laplace":
             continue
         try:
-            scale = Fraction(str(one.get("scale")))
-            found.append((what, DiscreteLaplace(epsilon=1 / scale, sensitivity=1).error(Fraction(19, 20))))
+            scale = Fraction(str(measurement.get("scale")))
+            counts.append((noun, DiscreteLaplace(epsilon=1 / scale, sensitivity=1).error(Fraction(19, 20))))
         except (
             ArithmeticError,
             ValueError,
             TacitError,
         ):  # not written by Tacit: report nothing, do not guess
             continue
-    return tuple(found)
+    return tuple(counts)
 
 
 def _whole(budget: Budget) -> Cost:
@@ -426,7 +426,7 @@ def explain(
     read_at = 0.0 if epsilon is not None else asked_delta
     before = tuple(read_share("priors", prior, example=(0.1, 0.5)) for prior in priors)
     sizes = tuple(count("families", size, zero=False) for size in families)
-    asked = ExplainedQuestion("count") if question is None else question
+    explained = ExplainedQuestion("count") if question is None else question
     forecasts, promise = forecasts_of(subject), promise_of(subject)
     has_errors = bool(forecasts) or (promise is not None and question is None)
     power = best_test(cost)
@@ -440,10 +440,10 @@ def explain(
         limits=_limits(cost, epsilon, asked_delta),
         tests=tuple((rate, power(rate)) for rate in _FALSE_ALARMS),
         families=tuple(_family(cost, size, read_at) for size in sizes),
-        errors=_errors(epsilon, asked) if epsilon and not has_errors else (),
+        errors=_errors(epsilon, explained) if epsilon and not has_errors else (),
         forecasts=forecasts,
         confidence=float(subject.confidence) if isinstance(subject, Plan) else 0.95,
-        question=asked,
+        question=explained,
         fits=None if budget is None else _fits(cost, budget),
         about=about(subject),
         counts=() if promise is None else counts_of(promise),
@@ -460,13 +460,13 @@ def _limits(cost: Cost, epsilon: float | None, delta: float) -> tuple[OddsLimit,
 
 
 def _family(cost: Cost, size: int, delta: float) -> FamilyReading:
-    together = cost.group(size)
-    epsilon = epsilon_at(together, delta)
+    family_cost = cost.group(size)
+    epsilon = epsilon_at(family_cost, delta)
     if math.isinf(epsilon):  # delta grows with the group, so read epsilon at the group's own delta
-        spend = together.spend
+        spend = family_cost.spend
         if spend.epsilon is not None and spend.delta < 1:
             epsilon, delta = float(spend.epsilon), float(spend.delta)
-    return FamilyReading(size, epsilon, delta, together.advantage)
+    return FamilyReading(size, epsilon, delta, family_cost.advantage)
 
 
 def _errors(epsilon: float, question: ExplainedQuestion) -> tuple[tuple[float, float], ...]:

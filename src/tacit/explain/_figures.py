@@ -61,8 +61,8 @@ def advantage_chart(
     impossible = ChartSeries(
         "line", fine.tolist(), bound, bound, [1.0] * 100, "bound tanh(epsilon / 2)", GREY
     )
-    measured = advantage_points(curve, "measured against Tacit", BLUE)
-    return Chart((*more, impossible, measured), named_powers(epsilons, epsilon), ADVANTAGE, title)
+    points = advantage_points(curve, "measured against Tacit", BLUE)
+    return Chart((*more, impossible, points), named_powers(epsilons, epsilon), ADVANTAGE, title)
 
 
 def advantage_points(curve: Sequence[MeasuredAdvantage], label: str, colour: int) -> ChartSeries:
@@ -113,31 +113,31 @@ def audit_curves(
         curves.append(
             ChartSeries("line", epsilons, claimed, label="claimed: at most", colour=RED, dashed=True)
         )
-    left = Chart(
+    chart = Chart(
         tuple(curves),
         ChartAxis("epsilon"),
         ChartAxis("delta"),
         f"Lower bound at confidence {confidence:.10g}",
     )
-    named = f"proven epsilon at delta {delta:g}"
+    label = f"proven epsilon at delta {delta:g}"
     if any(value > 0 for value in events.values()):
         bars = ChartSeries("bars", range(len(events)), list(events.values()))
         right = Chart(
-            (bars,), ChartAxis("", tuple(events)), ChartAxis(named, ends=(0.0, None)), "Events", sideways=True
+            (bars,), ChartAxis("", tuple(events)), ChartAxis(label, ends=(0.0, None)), "Events", sideways=True
         )
     else:
-        right = Chart((), ChartAxis(), ChartAxis(named), "Events", note="no event proves more than 0")
-    return Figure("", (left, right), across=2)
+        right = Chart((), ChartAxis(), ChartAxis(label), "Events", note="no event proves more than 0")
+    return Figure("", (chart, right), across=2)
 
 
 def membership_curve(
     alarms: Sequence[float],
-    found: Sequence[float],
+    shares: Sequence[float],
     rates: Sequence[float],
     allowed: Sequence[float] | None,
 ) -> Figure:
     """Show the share of members that an attack finds over its false alarms, and what a claim allows."""
-    series = [ChartSeries("line", alarms, found, label="this attack")]
+    series = [ChartSeries("line", alarms, shares, label="this attack")]
     if allowed is not None:
         series.insert(
             0,
@@ -160,19 +160,19 @@ def genome_powers(
 ) -> Figure:
     """Show the members found in exact frequencies, and in noisy ones: found, low, high, bound."""
     members = ChartAxis("members found", ends=(0.0, 1.05))
-    left = (
+    chart = (
         ChartSeries("points", list(exact), list(exact.values()), label="measured", colour=RED),
         ChartSeries("line", list(theory), list(theory.values()), label="theory", colour=GREY, dashed=True),
         _blind(blind),
     )
-    found, low, high, bound = zip(*noisy, strict=True)
+    powers, low, high, bound = zip(*noisy, strict=True)
     right = (
-        ChartSeries("points", epsilons, found, low, high, "measured (insider)"),
+        ChartSeries("points", epsilons, powers, low, high, "measured (insider)"),
         ChartSeries("bounds", epsilons, bound, label="bound", colour=GREY),
         _blind(blind),
     )
     panels = (
-        Chart(left, named_powers(list(exact), "number of SNPs", ","), members, "Exact allele frequencies"),
+        Chart(chart, named_powers(list(exact), "number of SNPs", ","), members, "Exact allele frequencies"),
         Chart(right, named_powers(epsilons, "epsilon"), members, "The same frequencies from Tacit"),
     )
     return Figure("", panels, across=2)
@@ -186,32 +186,32 @@ def beacon_powers(
     blind: float,
 ) -> Figure:
     """Show the members found by exact answers, and the advantage against noisy counts."""
-    left = (
+    chart = (
         ChartSeries("joined", list(random), list(random.values()), label="random alleles", colour=ORANGE),
         ChartSeries("points", list(rarest), list(rarest.values()), label="rarest alleles", colour=RED),
         _blind(blind),
     )
-    asked = named_powers(sorted({*rarest, *random}), "number of questions", ",")
+    numbers = named_powers(sorted({*rarest, *random}), "number of questions", ",")
     panels = (
-        Chart(left, asked, ChartAxis("members found", ends=(0.0, 1.08)), "A beacon that says yes or no"),
+        Chart(chart, numbers, ChartAxis("members found", ends=(0.0, 1.08)), "A beacon that says yes or no"),
         advantage_chart(curve, "Noisy counts from Tacit", epsilon="epsilon (total cost)"),
     )
     return Figure("", panels, across=2)
 
 
 def unique_people(
-    alone: Mapping[int, tuple[float, float]], people: int, curve: Sequence[MeasuredAdvantage]
+    unique: Mapping[int, tuple[float, float]], people: int, curve: Sequence[MeasuredAdvantage]
 ) -> Figure:
     """Show the share of unique people over the number of markers, and the advantage against a noisy count."""
-    formula, counted = zip(*alone.values(), strict=True)
-    left = (
-        ChartSeries("points", list(alone), counted, label="counted", colour=RED),
-        ChartSeries("line", list(alone), formula, label="by the formula", colour=GREY, dashed=True),
+    formula, counts = zip(*unique.values(), strict=True)
+    chart = (
+        ChartSeries("points", list(unique), counts, label="counted", colour=RED),
+        ChartSeries("line", list(unique), formula, label="by the formula", colour=GREY, dashed=True),
     )
-    markers = ChartAxis("number of markers", ticks=tuple((float(one), str(one)) for one in alone))
+    markers = ChartAxis("number of markers", ticks=tuple((float(one), str(one)) for one in unique))
     share = ChartAxis("share of people", ends=(0.0, 1.08))
     panels = (
-        Chart(left, markers, share, f"Unique among {people:,} people"),
+        Chart(chart, markers, share, f"Unique among {people:,} people"),
         advantage_chart(curve, "A noisy count from Tacit"),
     )
     return Figure("", panels, across=2)
@@ -271,21 +271,21 @@ def update_areas(
 ) -> Figure:
     """Show the areas of the simple test by patients, and the insider's: epsilon, measured, bound."""
     blind = ChartSeries("across", (), (0.5,), label="blind guessing", colour=GREEN, dashed=True)
-    left = [ChartSeries("joined", list(exact), list(exact.values()), label="exact update", colour=RED)]
+    series = [ChartSeries("joined", list(exact), list(exact.values()), label="exact update", colour=RED)]
     for colour, (epsilon, areas) in zip((BLUE, ORANGE, GREY) * len(private), private.items(), strict=False):
         label = f"Tacit, epsilon {epsilon:g}"
-        left.append(ChartSeries("joined", list(areas), list(areas.values()), label=label, colour=colour))
-    epsilons, measured, bounds = zip(*sorted(insiders), strict=True)
+        series.append(ChartSeries("joined", list(areas), list(areas.values()), label=label, colour=colour))
+    epsilons, measured_areas, bounds = zip(*sorted(insiders), strict=True)
     right = (
         ChartSeries("across", (), (1.0,), label="exact update", colour=RED, dashed=True),
-        ChartSeries("points", epsilons, measured, label="measured against Tacit"),
+        ChartSeries("points", epsilons, measured_areas, label="measured against Tacit"),
         ChartSeries("bounds", epsilons, bounds, label="bound", colour=GREY),
         blind,
     )
     area = ChartAxis("area under the curve", ends=(0.4, 1.05))
     patients = named_powers(list(exact), "patients in the update")
     panels = (
-        Chart((*left, blind), patients, area, "The simple test"),
+        Chart((*series, blind), patients, area, "The simple test"),
         Chart(right, named_powers(epsilons, "epsilon"), area, "An attacker who knows all others"),
     )
     return Figure("", panels, across=2)

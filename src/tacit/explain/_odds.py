@@ -131,8 +131,8 @@ def shown_odds(chance: float) -> str:
         return f"{yes}:{100 - yes}" + ("" if exact == f"{yes}.0" else f" ({exact} %)")
     detail = min(abs(hundred - 50), hundred, 100 - hundred) / 2
     digits = next((d for d in range(1, 13) if 10.0**-d <= detail), 12)
-    shown = Decimal(_percents_up(hundred, digits))
-    sides = (f"{side.normalize():f}" for side in (shown, 100 - shown))
+    hundredths = Decimal(_percents_up(hundred, digits))
+    sides = (f"{side.normalize():f}" for side in (hundredths, 100 - hundredths))
     return ":".join(sides)
 
 
@@ -186,8 +186,8 @@ def number_up(value: float, digits: int = 4) -> str:
     """
     if not math.isfinite(value) or value <= 0:
         return f"{value:g}"
-    near = f"{value:.{digits}g}"
-    if float(near) >= value * (1 - 1e-12):
-        return near
+    rounded = f"{value:.{digits}g}"
+    if float(rounded) >= value * (1 - 1e-12):
+        return rounded
     step = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
-    return f"{float(near) + step:.{digits}g}"
+    return f"{float(rounded) + step:.{digits}g}"

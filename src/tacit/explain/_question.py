@@ -94,10 +94,10 @@ class ExplainedQuestion:
 def _read_bounds(bounds: tuple[Number, Number]) -> tuple[Fraction, Fraction]:
     must_be = "two numbers, the smaller one first"
     try:
-        first, second = bounds
+        lower, second = bounds
     except (TypeError, ValueError):
         raise bad_parameter("bounds", must_be, bounds, fix=_EXAMPLE) from None
-    low, high = (rational("bounds", side, zero=True, negative=True) for side in (first, second))
+    low, high = (rational("bounds", side, zero=True, negative=True) for side in (lower, second))
     if low >= high:
         raise bad_parameter("bounds", must_be, bounds, fix=_EXAMPLE)
     return low, high

@@ -164,11 +164,11 @@ def tradeoff(
     0.072
     """
     question = ExplainedQuestion(statistic, n, bounds)
-    wanted, sure = rational("error", error), rational("confidence", confidence)
+    largest_error, sure = rational("error", error), rational("confidence", confidence)
     read_share("confidence", confidence, example=0.95)
-    needed = _needed(question, wanted, sure)
+    needed = _needed(question, largest_error, sure)
     unit = mechanisms.Laplace(epsilon=1, sensitivity=question.sensitivity).textbook
-    textbook = unit.error(sure) / float(wanted)
+    textbook = unit.error(sure) / float(largest_error)
     steps = [needed * 2.0 ** (step / 4) for step in range(-16, 17)]
     crowd = []
     if question.statistic == "mean" and question.n is not None:
@@ -179,7 +179,7 @@ def tradeoff(
         ]
     return Tradeoff(
         question=question,
-        error=float(wanted),
+        error=float(largest_error),
         confidence=float(sure),
         epsilon=needed,
         textbook=textbook,
@@ -309,11 +309,11 @@ def what_a_budget_buys(
     budget = float(rational("epsilon", epsilon))
     pulls = _pulls(questions, weights or {})
     roots = {name: math.sqrt(pull) for name, pull in pulls.items()}
-    whole = math.fsum(roots.values())
+    total = math.fsum(roots.values())
     purchases = tuple(
-        _purchase(name, question, roots[name] / whole, budget) for name, question in questions.items()
+        _purchase(name, question, roots[name] / total, budget) for name, question in questions.items()
     )
-    best = whole**2 / budget
+    best = total**2 / budget
     return Spending(
         epsilon=budget,
         purchases=purchases,
@@ -414,10 +414,10 @@ def rate_distortion(epsilons: Iterable[Number] = (0.01, 0.03, 0.1, 0.3, 1, 3)) -
     points = []
     for value in epsilons:
         epsilon = rational("epsilons", value)
-        drawn = mechanisms.DiscreteLaplace(epsilon=epsilon, sensitivity=1)
+        noise = mechanisms.DiscreteLaplace(epsilon=epsilon, sensitivity=1)
         book = mechanisms.Laplace(epsilon=epsilon, sensitivity=1).textbook
         kl = Cost.discrete_laplace(scale=1 / epsilon, sensitivity=1).kl
-        points.append(RatePoint(float(epsilon), kl, drawn.variance, book.kl, book.variance))
+        points.append(RatePoint(float(epsilon), kl, noise.variance, book.kl, book.variance))
     if not points:
         raise bad_parameter("epsilons", "at least one number", (), fix=Set(epsilons=(0.1, 1)))
     return RateDistortion(tuple(sorted(points, key=lambda point: point.epsilon)))
@@ -475,12 +475,12 @@ def small_crowd(*, truth: Number = 100, bound: Number = 100, epsilon: Number = 0
     (0.6065, 0.6065)
     """
     true, cap, spent = rational("truth", truth), rational("bound", bound), rational("epsilon", epsilon)
-    drawn = mechanisms.Laplace(epsilon=spent, sensitivity=cap)
+    noise = mechanisms.Laplace(epsilon=spent, sensitivity=cap)
     return SmallCrowd(
         truth=float(true),
         bound=float(cap),
         epsilon=float(spent),
-        useless=drawn.exceeds(true),
-        useless_textbook=drawn.textbook.exceeds(true),
+        useless=noise.exceeds(true),
+        useless_textbook=noise.textbook.exceeds(true),
         needed=mechanisms.Laplace.accuracy_to_epsilon(true, 0.95, sensitivity=cap),
     )

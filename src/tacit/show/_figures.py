@@ -127,13 +127,15 @@ class Chart:
     @property
     def alt(self) -> str:
         """Say from where to where each series goes."""
-        said = [f"{self.y.name or 'Values'} by {self.x.name}" if self.x.name else self.y.name]
-        for one in self.series:
-            known = [float(value) for value in one.y if value is not None and np.isfinite(value)]
-            if known and one.mark not in {"across", "upright"}:
-                ends = f"from {shown(min(known))} to {shown(max(known))}"
-                said.append(f"{one.label or 'values'} {ends if len(known) > 1 else shown(known[0])}")
-        return ", ".join(part for part in (*said, self.note) if part) + "."
+        sentences = [f"{self.y.name or 'Values'} by {self.x.name}" if self.x.name else self.y.name]
+        for series in self.series:
+            numbers = [float(value) for value in series.y if value is not None and np.isfinite(value)]
+            if numbers and series.mark not in {"across", "upright"}:
+                ends = f"from {shown(min(numbers))} to {shown(max(numbers))}"
+                sentences.append(
+                    f"{series.label or 'values'} {ends if len(numbers) > 1 else shown(numbers[0])}"
+                )
+        return ", ".join(part for part in (*sentences, self.note) if part) + "."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -240,8 +242,10 @@ class RegionMap:
     @property
     def alt(self) -> str:
         """Say how many regions there are, and which has the largest number."""
-        most = int(np.argmax(self.values))
-        largest = f"the largest number is {shown(float(self.values[most]))} in {self.names(most)}"
+        largest_index = int(np.argmax(self.values))
+        largest = (
+            f"the largest number is {shown(float(self.values[largest_index]))} in {self.names(largest_index)}"
+        )
         return f"{self.label} in {self.values.size:,} regions; {largest}. North is at the top."
 
 
@@ -298,8 +302,8 @@ class Figure:
         """Return the figure as a matplotlib picture (extra ``plot``), or draw it on these axes."""
         from tacit.show._matplotlib import draw_figure
 
-        drawn: Picture = draw_figure(self, ax)
-        return drawn
+        picture: Picture = draw_figure(self, ax)
+        return picture
 
     def text(self, width: int = 80) -> str:
         """Return a preview of the figure for a terminal."""
@@ -326,10 +330,10 @@ def together(figures: Sequence[Figure], title: str = "") -> Figure:
     if len(figures) == 1:
         return figures[0]
     panels: list[Panel] = []
-    for one in figures:
-        heads = [*(line for line in (one.title, *one.words) if line)]
-        first = replace(one.panels[0], title="\n".join([*heads, one.panels[0].title]).strip())
-        panels += [first, *one.panels[1:]]
+    for figure in figures:
+        heads = [*(line for line in (figure.title, *figure.words) if line)]
+        panel = replace(figure.panels[0], title="\n".join([*heads, figure.panels[0].title]).strip())
+        panels += [panel, *figure.panels[1:]]
     return Figure(title, tuple(panels))
 
 

@@ -61,8 +61,8 @@ class Picture(Canvas):
         return buffer.getvalue()
 
     def __getattr__(self, name: str) -> Any:
-        drawn = self.__dict__.get("_axstack")
-        if name.startswith("_") or drawn is None or len(self.axes) != 1:
+        axes = self.__dict__.get("_axstack")
+        if name.startswith("_") or axes is None or len(self.axes) != 1:
             raise AttributeError(f"a picture has no attribute {name!r}")
         return getattr(self.axes[0], name)
 
@@ -82,14 +82,14 @@ def draw_figure(figure: Figure, ax: Axes | None = None) -> Any:
         * (small if len(sizes) > 1 and across > 1 else 1.0),
     )
     picture = Picture(min(max(width, 5.5), _MOST_WIDE), height + (0.5 if len(sizes) > 1 else 0))
-    alone = len(sizes) == 1 and not figure.panels[0].title
-    for place, panel in enumerate(figure.panels, start=1):
-        head = (figure.title, *figure.words) if alone else ()
-        _draw(picture.add_subplot(down, across, place), panel, (*head, panel.title))
-    if figure.title and not alone:
+    single = len(sizes) == 1 and not figure.panels[0].title
+    for position, panel in enumerate(figure.panels, start=1):
+        head = (figure.title, *figure.words) if single else ()
+        _draw(picture.add_subplot(down, across, position), panel, (*head, panel.title))
+    if figure.title and not single:
         letters = int(_LETTERS * picture.get_figwidth())
-        said = [textwrap.fill(visible(line), letters) for line in (figure.title, *figure.words)]
-        picture.suptitle(_plain("\n".join(said)), fontsize=9, x=0.01, ha="left")
+        lines = [textwrap.fill(visible(line), letters) for line in (figure.title, *figure.words)]
+        picture.suptitle(_plain("\n".join(lines)), fontsize=9, x=0.01, ha="left")
     return picture
 
 
@@ -103,8 +103,8 @@ def _size(panel: Panel) -> tuple[float, float]:
             return (8.0 if not panel.x.names else max(5.5, 0.6 * len(panel.x.names) * beside)), 3.8
         case Matrix() if panel.rows:
             down, across = panel.values.shape
-            wide = 1.2 if any("\n" in word for row in panel.words for word in row) else 0.5
-            return max(5.5, min(4 + wide * across, 14)), max(3.8, min(2.5 + 0.35 * down, 14))
+            width = 1.2 if any("\n" in word for row in panel.words for word in row) else 0.5
+            return max(5.5, min(4 + width * across, 14)), max(3.8, min(2.5 + 0.35 * down, 14))
         case Matrix():
             down, across = panel.values.shape
             return 5.5, 5.5 * min(max(down / max(across, 1), 0.2), 2.0)
@@ -134,8 +134,8 @@ def _draw(axes: Axes, panel: Panel, head: Sequence[str]) -> None:
 
 def _draw_chart(axes: Axes, chart: Chart) -> None:
     """Draw the series of a chart; with ``sideways``, names stand from top to bottom."""
-    for one in chart.series:
-        _draw_series(axes, one, sideways=chart.sideways)
+    for series in chart.series:
+        _draw_series(axes, series, sideways=chart.sideways)
     across, up = (axes.xaxis, axes.yaxis) if not chart.sideways else (axes.yaxis, axes.xaxis)
     _name(across, chart.x)
     _name(up, chart.y)
@@ -148,16 +148,16 @@ def _draw_chart(axes: Axes, chart: Chart) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="x" if chart.sideways else "y", alpha=0.3)
     if chart.note:
-        empty = not any(len(one.x) for one in chart.series)
-        place, side = ((0.5, 0.5), "center") if empty else ((0.03, 0.9), "left")
+        empty = not any(len(series.x) for series in chart.series)
+        corner, side = ((0.5, 0.5), "center") if empty else ((0.03, 0.9), "left")
         words = "\n".join(textwrap.fill(visible(line), 50) for line in chart.note.split("\n"))
-        axes.text(*place, _plain(words), ha=side, va="center", fontsize=9, transform=axes.transAxes)
+        axes.text(*corner, _plain(words), ha=side, va="center", fontsize=9, transform=axes.transAxes)
         if empty:
             axes.set(xticks=[], yticks=[])
-    named = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-    if named:
-        legend = axes.legend(list(named.values()), list(named), fontsize=8, framealpha=0.8, edgecolor="none",
-                             title=_plain(visible(chart.legend)) or None)  # fmt: skip
+    handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    if handles:
+        legend = axes.legend(list(handles.values()), list(handles), fontsize=8, framealpha=0.8,
+                             edgecolor="none", title=_plain(visible(chart.legend)) or None)  # fmt: skip
         legend.get_title().set_fontsize(8)
 
 
@@ -198,52 +198,52 @@ def _label_powers(side: Any) -> None:
     side.set_minor_formatter(NullFormatter())
 
 
-def _draw_series(axes: Axes, one: ChartSeries, *, sideways: bool) -> None:
-    style: dict[str, Any] = {"color": colour(one.colour), "label": _plain(visible(one.label)) or None}
-    x, y = _array(one.x), _array(one.y)
-    low, high = (_array(ends) if ends else np.full(len(y), np.nan) for ends in (one.low, one.high))
-    match one.mark:
+def _draw_series(axes: Axes, series: ChartSeries, *, sideways: bool) -> None:
+    style: dict[str, Any] = {"color": colour(series.colour), "label": _plain(visible(series.label)) or None}
+    x, y = _array(series.x), _array(series.y)
+    low, high = (_array(ends) if ends else np.full(len(y), np.nan) for ends in (series.low, series.high))
+    match series.mark:
         case "across":
             rule = axes.axvline if sideways else axes.axhline
-            rule(float(y[0]), linestyle=_dashes(one), linewidth=1, **style)
+            rule(float(y[0]), linestyle=_dashes(series), linewidth=1, **style)
         case "upright":
-            axes.axvline(float(x[0]), linestyle=_dashes(one), linewidth=1, **style)
+            axes.axvline(float(x[0]), linestyle=_dashes(series), linewidth=1, **style)
         case "line" | "steps":
-            _draw_line(axes, one, x, (y, low, high), style)
+            _draw_line(axes, series, x, (y, low, high), style)
         case "bars":
-            _draw_bars(axes, one, x, y, sideways=sideways)
-            if one.low:
+            _draw_bars(axes, series, x, y, sideways=sideways)
+            if series.low:
                 _whiskers(axes, x, (y, low, high), sideways, fmt="none", ecolor="#333333", capsize=3)
         case "bounds":
             axes.plot(x, y, "_", markersize=22, markeredgewidth=2, **style)
         case _:
-            style |= {"linewidth": 0.8} if one.mark == "joined" else {}
+            style |= {"linewidth": 0.8} if series.mark == "joined" else {}
             style |= {"markersize": 4} if len(x) > 80 else {}
-            form = ".-" if one.mark == "joined" else "o"
+            form = ".-" if series.mark == "joined" else "o"
             _whiskers(axes, x, (y, low, high), sideways, fmt=form, capsize=4 if len(x) <= 60 else 0, **style)
 
 
-def _dashes(one: ChartSeries) -> str:
-    return "--" if one.dashed else "-"
+def _dashes(series: ChartSeries) -> str:
+    return "--" if series.dashed else "-"
 
 
 def _draw_line(
-    axes: Axes, one: ChartSeries, x: Any, ends: tuple[Any, Any, Any], style: dict[str, Any]
+    axes: Axes, series: ChartSeries, x: Any, ends: tuple[Any, Any, Any], style: dict[str, Any]
 ) -> None:
-    stairs = one.mark == "steps"
+    stairs = series.mark == "steps"
     y, low, high = (np.append(part, part[-1:]) if stairs else part for part in ends)
     drawstyle = "steps-post" if stairs else "default"
-    axes.plot(x, y, linestyle=_dashes(one), linewidth=1.6, drawstyle=drawstyle, **style)
-    if one.low:
+    axes.plot(x, y, linestyle=_dashes(series), linewidth=1.6, drawstyle=drawstyle, **style)
+    if series.low:
         step = "post" if stairs else None
         axes.fill_between(x, low, high, step=step, color=style["color"], alpha=0.2, linewidth=0)  # type: ignore[arg-type]
 
 
-def _draw_bars(axes: Axes, one: ChartSeries, x: Any, y: Any, *, sideways: bool) -> None:
-    tone, base = colour(one.colour), _array(one.base) if one.base else np.zeros(len(y))
-    look = {"color": "none", "edgecolor": tone, "hatch": "//"} if one.dashed else {"color": tone}
+def _draw_bars(axes: Axes, series: ChartSeries, x: Any, y: Any, *, sideways: bool) -> None:
+    tone, base = colour(series.colour), _array(series.base) if series.base else np.zeros(len(y))
+    look = {"color": "none", "edgecolor": tone, "hatch": "//"} if series.dashed else {"color": tone}
     draw: Any = axes.barh if sideways else axes.bar
-    draw(x, y - base, one.width, base, label=_plain(visible(one.label)) or None, **look)
+    draw(x, y - base, series.width, base, label=_plain(visible(series.label)) or None, **look)
 
 
 def _whiskers(axes: Axes, x: Any, ends: tuple[Any, Any, Any], sideways: bool, **style: Any) -> None:  # noqa: FBT001
@@ -251,18 +251,18 @@ def _whiskers(axes: Axes, x: Any, ends: tuple[Any, Any, Any], sideways: bool, **
     y, low, high = ends
     middle = np.where(np.isnan(y), (low + high) / 2, y)
     reach = None if np.isnan(low).all() else np.nan_to_num(np.clip([middle - low, high - middle], 0, None))
-    known, hidden = ~np.isnan(y), np.isnan(y) & ~np.isnan(middle)
-    for part, form in ((known, style["fmt"]), (hidden, "none")):
+    visible, hidden = ~np.isnan(y), np.isnan(y) & ~np.isnan(middle)
+    for part, form in ((visible, style["fmt"]), (hidden, "none")):
         if part.any() or form == style["fmt"]:
             bars = None if reach is None else reach[:, part]
             places = (middle[part], x[part]) if sideways else (x[part], middle[part])
-            own: dict[str, Any] = {
+            whisker_style: dict[str, Any] = {
                 **style,
                 "fmt": form,
                 "label": style.get("label") if form == style["fmt"] else None,
             }
-            own["xerr" if sideways else "yerr"] = bars
-            axes.errorbar(*places, **own)
+            whisker_style["xerr" if sideways else "yerr"] = bars
+            axes.errorbar(*places, **whisker_style)
 
 
 def _array(values: Sequence[Any]) -> Any:
@@ -275,14 +275,14 @@ def _array(values: Sequence[Any]) -> Any:
 def _draw_matrix(axes: Axes, matrix: Matrix) -> None:
     """Colour the cells by their numbers; those that may be noise alone are hatched."""
     values, names = matrix.values, bool(matrix.rows)
-    both = names and values.size > 0 and float(np.nanmin(values)) < 0
+    diverging = names and values.size > 0 and float(np.nanmin(values)) < 0
     top = matrix.top if matrix.top is not None else max(float(np.nanmax(values, initial=0.0)), 1e-9)
-    ramp, low = (_ramp(both=True), -top) if both else (_ramp(), 0.0) if names else ("gray", 0.0)
+    ramp, low = (_ramp(diverging=True), -top) if diverging else (_ramp(), 0.0) if names else ("gray", 0.0)
     axes.set_axisbelow(False)
-    drawn = axes.imshow(values, cmap=ramp, vmin=low, vmax=top, aspect="auto" if names else "equal",
+    image = axes.imshow(values, cmap=ramp, vmin=low, vmax=top, aspect="auto" if names else "equal",
                         interpolation="nearest")  # fmt: skip
     if matrix.label:
-        axes.figure.colorbar(drawn, ax=axes, label=_plain(visible(matrix.label)), shrink=0.85)
+        axes.figure.colorbar(image, ax=axes, label=_plain(visible(matrix.label)), shrink=0.85)
     if matrix.unclear is not None and values.size <= _HATCHED:
         _hatch(axes, matrix.unclear)
     for i, row in enumerate(matrix.written):
@@ -301,10 +301,10 @@ def _draw_matrix(axes: Axes, matrix: Matrix) -> None:
         )
         side.set_ticks(range(0, len(labels), every), words, fontsize=7, **turned)
         side.set_label_text(_plain(visible(name)))
-    for place, (label, spots) in enumerate(matrix.spots):
+    for index, (label, spots) in enumerate(matrix.spots):
         round_spot: Any = (
             {"s": 70, "facecolors": "none", "edgecolors": colour(4)}
-            if place
+            if index
             else {"s": 7, "color": colour(1)}
         )
         axes.scatter(spots[:, 1], spots[:, 0], label=label, **round_spot)
@@ -321,11 +321,11 @@ def _hatch(axes: Axes, unclear: Any) -> None:
         )
 
 
-def _ramp(*, both: bool = False) -> Any:
+def _ramp(*, diverging: bool = False) -> Any:
     """Return colours from white to the first of the palette, or from the second one through white to it."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    ends = [PALETTE[1], "#ffffff", PALETTE[0]] if both else ["#ffffff", PALETTE[0]]
+    ends = [PALETTE[1], "#ffffff", PALETTE[0]] if diverging else ["#ffffff", PALETTE[0]]
     return LinearSegmentedColormap.from_list("tacit", ends)
 
 
@@ -338,13 +338,13 @@ def _ratio(regions: RegionMap) -> float:
 def _draw_map(axes: Any, regions: RegionMap) -> None:
     """Draw numbers in colours between two ends, and hatch those that are unclear."""
     (bottom, top), values = regions.ends, regions.values
-    ramp = _ramp(both=bottom < 0)
+    ramp = _ramp(diverging=bottom < 0)
     west, south, east, north = regions.box
-    drawn: Any
+    cells: Any
     if regions.grid is not None:
         lon, lat = regions.grid
         shape = (len(lat) - 1, len(lon) - 1)
-        drawn = axes.pcolormesh(lon, lat, values.reshape(shape), cmap=ramp, vmin=bottom, vmax=top)
+        cells = axes.pcolormesh(lon, lat, values.reshape(shape), cmap=ramp, vmin=bottom, vmax=top)
         unclear: list[Any]
         where = np.argwhere(regions.unclear.reshape(shape)) if values.size <= _HATCHED else ()
         unclear = [(((lon[j], lat[i]), (lon[j + 1], lat[i]), (lon[j + 1], lat[i + 1]), (lon[j], lat[i + 1])),)
@@ -354,16 +354,16 @@ def _draw_map(axes: Any, regions: RegionMap) -> None:
         border: Any = (
             {"edgecolor": "face", "linewidth": 0.1} if many else {"edgecolor": "0.6", "linewidth": 0.4}
         )
-        drawn = _patches(regions.shapes, cmap=ramp, **border)
-        drawn.set_array(values)
-        drawn.set_clim(bottom, top)
-        axes.add_collection(drawn)
+        cells = _patches(regions.shapes, cmap=ramp, **border)
+        cells.set_array(values)
+        cells.set_clim(bottom, top)
+        axes.add_collection(cells)
         unclear = [] if many else [regions.shapes[i] for i in np.flatnonzero(regions.unclear)]
     axes.add_collection(_patches(unclear, facecolor="none", edgecolor="0.75", linewidth=0, hatch="////"))
     axes.set(
         xlim=(west, east), ylim=(south, north), xlabel="longitude", ylabel="latitude", aspect=_ratio(regions)
     )
-    axes.figure.colorbar(drawn, ax=axes, label=_plain(visible(regions.label)), shrink=0.85)
+    axes.figure.colorbar(cells, ax=axes, label=_plain(visible(regions.label)), shrink=0.85)
 
 
 def _patches(shapes: Sequence[Any], **style: Any) -> Any:

@@ -45,22 +45,22 @@ def scale_of(
     axis: ChartAxis, values: Sequence[float], start: float, end: float, *, zero: bool = False
 ) -> Scale1D:
     """Return the scale of an axis for these values; with ``zero``, zero is on it unless it is far away."""
-    known = [value for value in values if math.isfinite(value) and abs(value) < 1e300]
-    known += [value for value in axis.ends if value is not None]
+    finite = [value for value in values if math.isfinite(value) and abs(value) < 1e300]
+    finite += [value for value in axis.ends if value is not None]
     if axis.kind == "dates":
-        made = days_scale(known or [0.0], start, end)
+        scale = days_scale(finite or [0.0], start, end)
     elif axis.kind == "logarithmic":
-        made = _powers_scale([value for value in known if value > 0] or [1.0], start, end)
+        scale = _powers_scale([value for value in finite if value > 0] or [1.0], start, end)
     else:
-        shown_values = with_zero(known) if zero else known
+        shown_values = with_zero(finite) if zero else finite
         if zero and shown_values and 0 < -min(shown_values) < _NEARLY * max(shown_values):
             shown_values = [max(0.0, value) for value in shown_values]  # a hair below zero needs no room
-        made = number_scale(shown_values, start, end, share=axis.kind == "shares")
+        scale = number_scale(shown_values, start, end, share=axis.kind == "shares")
     low, high = (made_end if fixed is None else fixed for fixed, made_end in
-                 zip(axis.ends, (made.low, made.high), strict=True))  # fmt: skip
-    made = replace(made, low=low, high=high) if low < high else made
-    ticks = axis.ticks or made.ticks
-    return replace(made, ticks=tuple((at, words) for at, words in ticks if made.low <= at <= made.high))
+                 zip(axis.ends, (scale.low, scale.high), strict=True))  # fmt: skip
+    scale = replace(scale, low=low, high=high) if low < high else scale
+    ticks = axis.ticks or scale.ticks
+    return replace(scale, ticks=tuple((at, words) for at, words in ticks if scale.low <= at <= scale.high))
 
 
 def number_scale(values: Sequence[float], start: float, end: float, *, share: bool = False) -> Scale1D:
@@ -79,10 +79,10 @@ def number_scale(values: Sequence[float], start: float, end: float, *, share: bo
     step = power * next(one for one in (1, 2, 2.5, 5, 10) if one * power >= raw * (1 - 1e-9))
     if step in {0.1, 0.2, 0.25, 0.5, 2.5} and all(float(value).is_integer() for value in values):
         step = float(math.ceil(step))  # whole numbers have whole ticks
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    places = [float(f"{place * step:.12g}") for place in range(first, last + 1)]
-    written = (f"{100 * at:.4g} %" if share else short_number(at) for at in places)
-    return Scale1D(first * step, last * step, start, end, tuple(zip(places, written, strict=True)))
+    start_step, end_step = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    places = [float(f"{place * step:.12g}") for place in range(start_step, end_step + 1)]
+    words = (f"{100 * at:.4g} %" if share else short_number(at) for at in places)
+    return Scale1D(start_step * step, end_step * step, start, end, tuple(zip(places, words, strict=True)))
 
 
 def with_zero(values: Sequence[float]) -> list[float]:
@@ -124,8 +124,8 @@ def days_scale(days: Sequence[float], start: float, end: float) -> Scale1D:
     few = 3 if clock else _FEW
     marks: dict[str, float] = {}
     year = 0
-    for place in range(few):
-        at = low + place / (few - 1) * (high - low)
+    for index in range(few):
+        at = low + index / (few - 1) * (high - low)
         when = _START + timedelta(days=at)
         form = f"{when.day} %b" + (" %Y" if when.year != year else "") + clock
         year = when.year
@@ -173,6 +173,6 @@ PALETTE: Final = (
 )  # fmt: skip
 
 
-def colour(place: int) -> str:
+def colour(index: int) -> str:
     """Return a colour of the palette; after the last one, the first follows."""
-    return PALETTE[place % len(PALETTE)]
+    return PALETTE[index % len(PALETTE)]

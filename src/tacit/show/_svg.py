@@ -62,11 +62,11 @@ class SvgElement:
         return str(self)
 
     def _parts(self) -> Iterator[str]:
-        written = "".join(f' {name}="{_escaped(value)}"' for name, value in self.attributes)
+        attributes = "".join(f' {name}="{_escaped(value)}"' for name, value in self.attributes)
         if not self.children:
-            yield f"<{self.tag}{written}/>"
+            yield f"<{self.tag}{attributes}/>"
             return
-        yield f"<{self.tag}{written}>"
+        yield f"<{self.tag}{attributes}>"
         for child in self.children:
             if isinstance(child, SvgElement):
                 yield from child._parts()  # noqa: SLF001 - the same class
@@ -129,21 +129,21 @@ def figure_svg(figure: Figure, *, file: bool = False) -> SvgElement:
         parts += [_moved(one, top) for one in heading]
         match panel:
             case Chart():
-                drawn, height = _rows(panel) if _has_rows(panel) else _chart(panel)
+                elements, height = _rows(panel) if _has_rows(panel) else _chart(panel)
             case Matrix():
-                drawn, height = _matrix(panel)
+                elements, height = _matrix(panel)
             case _:
-                drawn, height = _map(panel)
-        parts.append(element("g", *drawn, transform=f"translate(0 {number(top + used)})"))
+                elements, height = _map(panel)
+        parts.append(element("g", *elements, transform=f"translate(0 {number(top + used)})"))
         top += used + height + 10
     head = [element("title", visible(figure.title)), element("desc", visible(figure.alt))]
-    own: dict[str, object] = {}
+    paper: dict[str, object] = {}
     if file:
-        own = {"width": 2 * WIDTH * 0.75, "color": "#1c2427"}
+        paper = {"width": 2 * WIDTH * 0.75, "color": "#1c2427"}
         head.append(element("rect", width=WIDTH, height=top, fill="#ffffff"))
     return element(
         "svg", *head, *parts, xmlns="http://www.w3.org/2000/svg", viewbox=f"0 0 {WIDTH:g} {number(top)}",
-        role="img", font_family="system-ui, sans-serif", font_size=_SIZE, fill="currentColor", **own,
+        role="img", font_family="system-ui, sans-serif", font_size=_SIZE, fill="currentColor", **paper,
     )  # fmt: skip
 
 
@@ -165,10 +165,10 @@ def meter_svg(share: float, title: str, words: str) -> SvgElement:
 def _lines(title: str, words: Sequence[str], panel: str = "") -> tuple[_Elements, float]:
     """Return the lines above a drawing, and how much room they take."""
     lines = [(line, 600) for line in textwrap.wrap(visible(title), _LETTERS - 4)]
-    lines += [(line, 400) for one in words for line in textwrap.wrap(visible(one), _LETTERS)]
-    for number_, one in enumerate(panel.splitlines()):
+    lines += [(line, 400) for text_line in words for line in textwrap.wrap(visible(text_line), _LETTERS)]
+    for number_, text_line in enumerate(panel.splitlines()):
         weight = 600 if not number_ else 400
-        lines += [(line, weight) for line in textwrap.wrap(visible(one), _LETTERS - 4)]
+        lines += [(line, weight) for line in textwrap.wrap(visible(text_line), _LETTERS - 4)]
     parts = [
         _text(line, 2, 15 + 17 * place, size=_SIZE if weight == 600 else _SMALL, font_weight=weight)
         for place, (line, weight) in enumerate(lines)
@@ -184,11 +184,11 @@ def _legend(items: Sequence[tuple[int, str]], heading: str, top: float) -> tuple
     if heading:
         parts.append(_text(visible(heading), x, top + 12, soft=True))
         x += _width(visible(heading)) + 10
-    for place, words in items:
+    for mark, words in items:
         words = shortened(visible(words), 44)
         if x + 16 + _width(words) > WIDTH - 4 and x > 2:
             x, top = 2.0, top + 17
-        parts.append(element("rect", x=x, y=top + 4, width=9, height=9, rx=2, fill=colour(place)))
+        parts.append(element("rect", x=x, y=top + 4, width=9, height=9, rx=2, fill=colour(mark)))
         parts.append(_text(words, x + 13, top + 12.5))
         x += 27 + _width(words)
     return parts, top + 22
@@ -212,27 +212,27 @@ def _rows(chart: Chart) -> tuple[_Elements, float]:
     parts, top = _legend_of(chart, 0.0)
     names = [shortened(visible(name), 26) for name in chart.x.names]
     left = min(_MOST_LABEL, max([_width(name) for name in names], default=0.0) + 12)
-    zero = any(one.mark in {"bars", "points", "joined"} for one in chart.series)
+    zero = any(series.mark in {"bars", "points", "joined"} for series in chart.series)
     scale = scale_of(chart.y, _values(chart), left, WIDTH - _RIGHT, zero=zero)
-    beside = max(_beside(chart, place) for place in range(len(names)))
+    beside = max(_beside(chart, index) for index in range(len(names)))
     row = max(_ROW, 11.0 * beside)
     bottom = top + row * len(names)
     parts += _grid_down(scale, top, bottom)
-    for place, name in enumerate(names):
-        y = top + row * (place + 0.5)
+    for index, name in enumerate(names):
+        y = top + row * (index + 0.5)
         parts.append(_text(name, left - 8, y + 4.5, text_anchor="end"))
-        if _is_empty(chart, place):
+        if _is_empty(chart, index):
             parts.append(_text("no value", left + 6, y + 4.5, soft=True))
-    for one in chart.series:
-        parts += _row_marks(one, scale, lambda x: top + row * (x + 0.5), (top, bottom, row))
+    for series in chart.series:
+        parts += _row_marks(series, scale, lambda x: top + row * (x + 0.5), (top, bottom, row))
     if chart.note:
         parts.append(_text(visible(chart.note), left + 6, bottom - 4, soft=True))
-    named = [_text(visible(chart.y.name), (left + WIDTH - _RIGHT) / 2, bottom + 34, text_anchor="middle",
+    axis_name = [_text(visible(chart.y.name), (left + WIDTH - _RIGHT) / 2, bottom + 34, text_anchor="middle",
                    soft=True)] if chart.y.name else []  # fmt: skip
-    return [*parts, *named], bottom + (42 if chart.y.name else 26)
+    return [*parts, *axis_name], bottom + (42 if chart.y.name else 26)
 
 
-def _is_empty(chart: Chart, place: int) -> bool:
+def _is_empty(chart: Chart, index: int) -> bool:
     """Whether a name has neither a value nor an interval."""
     parts = [(one.y, one.low, one.high) for one in chart.series if one.mark not in {"across", "upright"}]
     xs = [one.x for one in chart.series if one.mark not in {"across", "upright"}]
@@ -242,46 +242,50 @@ def _is_empty(chart: Chart, place: int) -> bool:
         for ends in kinds
         if ends
         for i, at in enumerate(x)
-        if round(at) == place
+        if round(at) == index
     )
 
 
-def _beside(chart: Chart, place: int) -> int:
+def _beside(chart: Chart, index: int) -> int:
     """Count the series that stand beside each other in one row."""
-    return len({x for one in chart.series for x in one.x if one.mark != "upright" and round(x) == place})
+    return len({x for one in chart.series for x in one.x if one.mark != "upright" and round(x) == index})
 
 
-def _row_marks(one: ChartSeries, scale: Scale1D, y_of: Any, frame: tuple[float, float, float]) -> _Elements:
+def _row_marks(
+    series: ChartSeries, scale: Scale1D, y_of: Any, frame: tuple[float, float, float]
+) -> _Elements:
     top, bottom, row = frame
-    tone, parts = colour(one.colour), []
-    if one.mark == "across":
-        at = scale.at(float(one.y[0] or 0))
-        return [_rule(at, top, at, bottom, tone, dashed=one.dashed, width=1.5)]
-    for i, x in enumerate(one.x):
-        y, value = y_of(x), one.y[i]
+    tone, parts = colour(series.colour), []
+    if series.mark == "across":
+        at = scale.at(float(series.y[0] or 0))
+        return [_rule(at, top, at, bottom, tone, dashed=series.dashed, width=1.5)]
+    for i, x in enumerate(series.x):
+        y, value = y_of(x), series.y[i]
         if value is None:  # the noise may hide a value that has an interval
-            parts += _whisker(one, i, scale, y, tone)
+            parts += _whisker(series, i, scale, y, tone)
             continue
         at = scale.at(value)
-        if one.mark == "bars":
-            start = scale.at(one.base[i] if one.base else 0.0)
-            high = min(row * one.width * 0.8, 16.0)
+        if series.mark == "bars":
+            start = scale.at(series.base[i] if series.base else 0.0)
+            high = min(row * series.width * 0.8, 16.0)
             box = (
-                {"fill": "none", "stroke": tone, "stroke_dasharray": "4 3"} if one.dashed else {"fill": tone}
+                {"fill": "none", "stroke": tone, "stroke_dasharray": "4 3"}
+                if series.dashed
+                else {"fill": tone}
             )
             parts.append(element("rect", x=min(start, at), y=y - high / 2, width=abs(at - start), height=high,
                                  fill_opacity="0.75", **box))  # fmt: skip
-        parts += _whisker(one, i, scale, y, "currentColor" if one.mark == "bars" else tone)
-        if one.mark == "bounds":
+        parts += _whisker(series, i, scale, y, "currentColor" if series.mark == "bars" else tone)
+        if series.mark == "bounds":
             parts.append(_rule(at, y - 8, at, y + 8, tone, width=2))
-        elif one.mark != "bars":
+        elif series.mark != "bars":
             parts.append(_dot(at, y, tone))
     return parts
 
 
-def _whisker(one: ChartSeries, i: int, scale: Scale1D, y: float, tone: str) -> _Elements:
+def _whisker(series: ChartSeries, i: int, scale: Scale1D, y: float, tone: str) -> _Elements:
     """Draw the interval of a value in a row; an open end goes to the edge and has no bar across it."""
-    low, high = (ends[i] if ends else None for ends in (one.low, one.high))
+    low, high = (ends[i] if ends else None for ends in (series.low, series.high))
     if low is None and high is None:
         return []
     left, right = scale.at(scale.low if low is None else low), scale.at(scale.high if high is None else high)
@@ -300,17 +304,17 @@ def _chart(chart: Chart) -> tuple[_Elements, float]:
         parts.append(_text(visible(chart.y.name), 2, top + 12, soft=True))
         top += 25
     bottom = top + _PLOT
-    xs = [float(x) for one in chart.series for x in one.x]
+    xs = [float(x) for series in chart.series for x in series.x]
     if chart.x.names:
         x = Scale1D(-0.6, len(chart.x.names) - 0.4, _LEFT, WIDTH - _RIGHT, tuple(enumerate(chart.x.names)))
     else:
         x = _across(chart, xs)
     y = scale_of(chart.y, _values(chart), bottom, top, zero=True)
     parts += _grid_across(y)
-    for one in chart.series:
-        parts += _marks(one, x, y)
+    for series in chart.series:
+        parts += _marks(series, x, y)
     if chart.note:
-        lines = [line for one in chart.note.splitlines() for line in textwrap.wrap(one, 50)]
+        lines = [line for series in chart.note.splitlines() for line in textwrap.wrap(series, 50)]
         parts += [_text(visible(line), _LEFT + 10, top + 16 + 16 * i) for i, line in enumerate(lines)]
     below, used = _names_below(x, bottom)
     parts += below
@@ -338,9 +342,9 @@ def _across(chart: Chart, xs: list[float]) -> Scale1D:
 def _values(chart: Chart) -> list[float]:
     """Return all values and ends that the value axis must show."""
     parts = (part for one in chart.series if one.mark != "upright" for part in (one.y, one.low, one.high))
-    found = [float(value) for part in parts for value in part if value is not None]
+    numbers = [float(value) for part in parts for value in part if value is not None]
     bars = [one for one in chart.series if one.mark == "bars"]
-    return [*found, *(start for one in bars for start in (one.base or (0.0,)))]
+    return [*numbers, *(start for one in bars for start in (one.base or (0.0,)))]
 
 
 def _names_below(x: Scale1D, bottom: float) -> tuple[_Elements, float]:
@@ -348,9 +352,9 @@ def _names_below(x: Scale1D, bottom: float) -> tuple[_Elements, float]:
     ticks = [(x.at(at), shortened(visible(words), 16)) for at, words in x.ticks]
     every = max(1, math.ceil(len(ticks) / 24))
     ticks = ticks[::every]
-    wide = max((_width(words) for _, words in ticks), default=0.0)
+    width = max((_width(words) for _, words in ticks), default=0.0)
     nearest = min((abs(b - a) for (a, _), (b, _) in pairwise(ticks)), default=WIDTH)
-    if wide + 6 <= nearest:
+    if width + 6 <= nearest:
         parts = [_text(words, _inside(at, _width(words)), bottom + 17, text_anchor="middle", soft=True)
                  for at, words in ticks]  # fmt: skip
         return parts, 22.0
@@ -360,87 +364,89 @@ def _names_below(x: Scale1D, bottom: float) -> tuple[_Elements, float]:
                   transform=f"rotate(-35 {number(at + 3)} {number(bottom + 14)})")
             for at, words in ticks
         ]  # fmt: skip
-        return parts, 16 + 0.6 * wide
-    few = ticks[:: math.ceil((wide + 8) / max(nearest, 1e-9))]
+        return parts, 16 + 0.6 * width
+    few = ticks[:: math.ceil((width + 8) / max(nearest, 1e-9))]
     return [_text(words, _inside(at, _width(words)), bottom + 17, text_anchor="middle", soft=True)
             for at, words in few], 22.0  # fmt: skip
 
 
-def _inside(at: float, wide: float) -> float:
-    return min(max(at, wide / 2 + 2), WIDTH - wide / 2 - 2)
+def _inside(at: float, width: float) -> float:
+    return min(max(at, width / 2 + 2), WIDTH - width / 2 - 2)
 
 
-def _marks(one: ChartSeries, x: Scale1D, y: Scale1D) -> _Elements:
-    tone = colour(one.colour)
-    if one.mark == "across":
-        at = y.at(float(one.y[0] or 0))
-        return [_rule(x.start, at, x.end, at, tone, dashed=one.dashed, width=1.5)]
-    if one.mark == "upright":
-        at = x.at(one.x[0])
-        return [_rule(at, y.start, at, y.end, tone, dashed=one.dashed, width=1.5)]
-    if one.mark in {"line", "steps"} or (one.mark == "joined" and len(one.x) > _MOST_JOINED):
-        return _line(one, x, y, tone)
+def _marks(series: ChartSeries, x: Scale1D, y: Scale1D) -> _Elements:
+    tone = colour(series.colour)
+    if series.mark == "across":
+        at = y.at(float(series.y[0] or 0))
+        return [_rule(x.start, at, x.end, at, tone, dashed=series.dashed, width=1.5)]
+    if series.mark == "upright":
+        at = x.at(series.x[0])
+        return [_rule(at, y.start, at, y.end, tone, dashed=series.dashed, width=1.5)]
+    if series.mark in {"line", "steps"} or (series.mark == "joined" and len(series.x) > _MOST_JOINED):
+        return _line(series, x, y, tone)
     parts: _Elements = []
-    if one.mark == "joined":
-        known = [(x.at(at), y.at(value)) for at, value in zip(one.x, one.y, strict=True) if value is not None]
-        route = " ".join(f"{number(at)},{number(place)}" for at, place in known)
+    if series.mark == "joined":
+        points = [
+            (x.at(at), y.at(value)) for at, value in zip(series.x, series.y, strict=True) if value is not None
+        ]
+        route = " ".join(f"{number(at)},{number(place)}" for at, place in points)
         parts.append(element("polyline", points=route, fill="none", stroke=tone, stroke_opacity="0.5"))
-    for i in range(len(one.x)):
-        parts += _mark(one, i, x, y)
+    for i in range(len(series.x)):
+        parts += _mark(series, i, x, y)
     return parts
 
 
-def _mark(one: ChartSeries, i: int, x: Scale1D, y: Scale1D) -> _Elements:
+def _mark(series: ChartSeries, i: int, x: Scale1D, y: Scale1D) -> _Elements:
     """Draw one value with its interval; a value that the noise hides has its interval only."""
-    at, value, tone = x.at(one.x[i]), one.y[i], colour(one.colour)
-    low, high = (ends[i] if ends else None for ends in (one.low, one.high))
+    at, value, tone = x.at(series.x[i]), series.y[i], colour(series.colour)
+    low, high = (ends[i] if ends else None for ends in (series.low, series.high))
     parts: _Elements = []
     if low is not None or high is not None:
         ends = (y.at(y.low if low is None else low), y.at(y.high if high is None else high))
         parts.append(_rule(at, ends[0], at, ends[1], tone, width=1.6))
     if value is None:
         return parts
-    place = y.at(value)
-    if one.mark == "bars":
-        start = y.at(one.base[i] if one.base else 0.0)
-        half = one.width / 2 * (x.end - x.start) / (x.high - x.low)
+    height = y.at(value)
+    if series.mark == "bars":
+        start = y.at(series.base[i] if series.base else 0.0)
+        half = series.width / 2 * (x.end - x.start) / (x.high - x.low)
         left, right = max(at - half, x.start), min(at + half, x.end)
-        bar = element("rect", x=left, y=min(start, place), width=right - left, height=abs(place - start),
+        bar = element("rect", x=left, y=min(start, height), width=right - left, height=abs(height - start),
                       fill=tone, fill_opacity="0.75")  # fmt: skip
         return [bar, *parts]
-    if one.mark == "bounds":
-        return [*parts, _rule(at - 7, place, at + 7, place, tone, width=2)]
-    radius = 3.4 if len(one.x) <= 80 else 2.2 if len(one.x) <= 400 else 1.4
-    return [*parts, _dot(at, place, tone, radius)]
+    if series.mark == "bounds":
+        return [*parts, _rule(at - 7, height, at + 7, height, tone, width=2)]
+    radius = 3.4 if len(series.x) <= 80 else 2.2 if len(series.x) <= 400 else 1.4
+    return [*parts, _dot(at, height, tone, radius)]
 
 
-def _line(one: ChartSeries, x: Scale1D, y: Scale1D, tone: str) -> _Elements:
+def _line(series: ChartSeries, x: Scale1D, y: Scale1D, tone: str) -> _Elements:
     """Draw a line or steps with the band of the intervals; a gap stays where a value is missing."""
     parts: _Elements = []
-    if one.low and one.high:
-        for run in _runs(one, (one.low, one.high)):
-            above = [(at, y.at(float(one.high[i] or 0))) for at, i in run]
-            below = [(at, y.at(float(one.low[i] or 0))) for at, i in run]
+    if series.low and series.high:
+        for run in _runs(series, (series.low, series.high)):
+            above = [(at, y.at(float(series.high[i] or 0))) for at, i in run]
+            below = [(at, y.at(float(series.low[i] or 0))) for at, i in run]
             route = _route([(x.at(at), place) for at, place in (*above, *below[::-1])])
             parts.append(element("path", d=f"{route}Z", fill=tone, fill_opacity="0.2"))
-    for run in _runs(one, (one.y,)):
-        route = _route([(x.at(at), y.at(float(one.y[i] or 0))) for at, i in run])
-        dashes = "5 4" if one.dashed else None
+    for run in _runs(series, (series.y,)):
+        route = _route([(x.at(at), y.at(float(series.y[i] or 0))) for at, i in run])
+        dashes = "5 4" if series.dashed else None
         parts.append(element("path", d=route, fill="none", stroke=tone, stroke_width=1.8,
                              stroke_dasharray=dashes, stroke_linejoin="round"))  # fmt: skip
     return parts
 
 
-def _runs(one: ChartSeries, needed: Sequence[Sequence[float | None]]) -> list[list[tuple[float, int]]]:
+def _runs(series: ChartSeries, needed: Sequence[Sequence[float | None]]) -> list[list[tuple[float, int]]]:
     """Return places with the number of their value, in runs without a gap; a step has both its edges."""
     runs: list[list[tuple[float, int]]] = [[]]
-    for i in range(len(one.y)):
+    for i in range(len(series.y)):
         if any(values[i] is None for values in needed):
             runs.append([])
-        elif one.mark == "steps":
-            runs[-1] += [(float(one.x[i]), i), (float(one.x[i + 1]), i)]
+        elif series.mark == "steps":
+            runs[-1] += [(float(series.x[i]), i), (float(series.x[i + 1]), i)]
         else:
-            runs[-1].append((float(one.x[i]), i))
+            runs[-1].append((float(series.x[i]), i))
     return [run for run in runs if run]
 
 
@@ -459,13 +465,13 @@ def _grid_across(y: Scale1D) -> _Elements:
 
 def _grid_down(x: Scale1D, top: float, bottom: float) -> _Elements:
     parts = []
-    wide = max((_width(words) + 8 for _, words in x.ticks), default=1.0)
-    every = max(1, math.ceil(len(x.ticks) * wide / (x.end - x.start)))
+    width = max((_width(words) + 8 for _, words in x.ticks), default=1.0)
+    every = max(1, math.ceil(len(x.ticks) * width / (x.end - x.start)))
     zero = next((i for i, (value, _) in enumerate(x.ticks) if value == 0), 0)
-    for place, (value, words) in enumerate(x.ticks):
+    for index, (value, words) in enumerate(x.ticks):
         at = x.at(value)
         parts.append(_rule(at, top, at, bottom, "currentColor", faint=value != 0))
-        if (place - zero) % every == 0:
+        if (index - zero) % every == 0:
             parts.append(
                 _text(words, _inside(at, _width(words)), bottom + 16, text_anchor="middle", soft=True)
             )
@@ -491,8 +497,8 @@ def _matrix(matrix: Matrix) -> tuple[_Elements, float]:
     some = max(1, math.ceil(17 / high))
     parts += [_text(name, left - 8, (y[i] + y[i + 1]) / 2 + 4.5, text_anchor="end")
               for i, name in enumerate(rows) if i % some == 0]  # fmt: skip
-    for place, (_, spots) in enumerate(matrix.spots):
-        parts += [_spot((x[c] + x[c + 1]) / 2, (y[r] + y[r + 1]) / 2, place) for r, c in spots]
+    for index, (_, spots) in enumerate(matrix.spots):
+        parts += [_spot((x[c] + x[c + 1]) / 2, (y[r] + y[r + 1]) / 2, index) for r, c in spots]
     names = Scale1D(-0.5, across - 0.5, left, WIDTH - _RIGHT, tuple(enumerate(columns)))
     below, used = _names_below(names, float(y[-1])) if columns else ([], 4.0)
     items = [(_SPOTS[i], label) for i, (label, _) in enumerate(matrix.spots)]
@@ -518,18 +524,18 @@ def _matrix_head(matrix: Matrix) -> tuple[_Elements, float]:
 _SPOTS: Final = (1, 4)
 
 
-def _spot(x: float, y: float, place: int) -> SvgElement:
-    tone = colour(_SPOTS[place])
-    if not place:
+def _spot(x: float, y: float, index: int) -> SvgElement:
+    tone = colour(_SPOTS[index])
+    if not index:
         return element("circle", cx=x, cy=y, r=1.8, fill=tone)
     return element("circle", cx=x, cy=y, r=5.0, fill="none", stroke=tone, stroke_width=1.4)
 
 
 def _strengths(values: Any, top: float | None) -> Any:
     """Return numbers from -1 to 1: the share of the largest one; what is missing is 0."""
-    known = np.nan_to_num(np.asarray(values, np.float64))
-    most = top if top is not None else float(np.abs(known).max(initial=0.0))
-    return np.clip(known / max(most, 1e-300), -1, 1)
+    finite = np.nan_to_num(np.asarray(values, np.float64))
+    largest = top if top is not None else float(np.abs(finite).max(initial=0.0))
+    return np.clip(finite / max(largest, 1e-300), -1, 1)
 
 
 def _coarser(values: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
@@ -582,10 +588,10 @@ def _cell_words(matrix: Matrix, x: Any, y: Any, high: float) -> _Elements:
         return []
     parts = []
     for i, row in enumerate(rows):
-        for j, said in enumerate(row):
-            start = (y[i] + y[i + 1]) / 2 + 4 - 6.5 * (len(said) - 1)
+        for j, cell in enumerate(row):
+            start = (y[i] + y[i + 1]) / 2 + 4 - 6.5 * (len(cell) - 1)
             parts += [_text(visible(line), (x[j] + x[j + 1]) / 2, start + 13 * place, size=11,
-                            text_anchor="middle") for place, line in enumerate(said)]  # fmt: skip
+                            text_anchor="middle") for place, line in enumerate(cell)]  # fmt: skip
     return parts
 
 

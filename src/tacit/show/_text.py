@@ -40,23 +40,28 @@ def preview(panel: Panel, width: int = 80) -> list[str]:
 def _chart_lines(chart: Chart, width: int) -> Iterator[str]:
     """Write a line for each value: its name, its place between the ends, and the number."""
     ends = [
-        float(v) for one in chart.series for part in (one.y, one.low, one.high) for v in part if v is not None
+        float(v)
+        for series in chart.series
+        for part in (series.y, series.low, series.high)
+        for v in part
+        if v is not None
     ]
     scale = scale_of(chart.y, ends, 0, min(_BAR, max(10, width - 44)) - 1, zero=True)
     if chart.note:
         yield chart.note
-    for one in chart.series:
-        if one.mark in {"across", "upright"}:
-            if one.label:
-                yield f"  {one.label}: {shown(float(one.y[0] or 0) if one.mark == 'across' else one.x[0])}"
+    for series in chart.series:
+        if series.mark in {"across", "upright"}:
+            if series.label:
+                level = float(series.y[0] or 0) if series.mark == "across" else series.x[0]
+                yield f"  {series.label}: {shown(level)}"
             continue
-        if one.label:
-            yield f"{f'{chart.legend} ' if chart.legend else ''}{one.label}"
-        step = max(1, math.ceil(len(one.y) / _MOST))
-        names = [shortened(_place(chart.x, one.x[i]), 22) for i in range(0, len(one.y), step)]
-        wide = max(map(len, names), default=0)
-        for name, i in zip(names, range(0, len(one.y), step), strict=True):
-            yield f"  {name.rjust(wide)} {_bar(one, i, scale)} {_value(one, i)}"
+        if series.label:
+            yield f"{f'{chart.legend} ' if chart.legend else ''}{series.label}"
+        step = max(1, math.ceil(len(series.y) / _MOST))
+        names = [shortened(_place(chart.x, series.x[i]), 22) for i in range(0, len(series.y), step)]
+        width_of_names = max(map(len, names), default=0)
+        for name, i in zip(names, range(0, len(series.y), step), strict=True):
+            yield f"  {name.rjust(width_of_names)} {_bar(series, i, scale)} {_value(series, i)}"
         if step > 1:
             yield f"  (one of {step} values is shown)"
 
@@ -67,30 +72,30 @@ def _place(axis: ChartAxis, x: float) -> str:
     return days_scale([x], 0, 1).ticks[0][1] if axis.kind == "dates" else shown(float(x))
 
 
-def _bar(one: ChartSeries, i: int, scale: object) -> str:
+def _bar(series: ChartSeries, i: int, scale: object) -> str:
     from tacit.show._scales import Scale1D
 
     assert isinstance(scale, Scale1D)  # noqa: S101 - the caller's
     cells = [" "] * (round(scale.end) + 1)
-    value = one.y[i]
-    low, high = (part[i] if part else None for part in (one.low, one.high))
-    if one.mark == "bars" and value is not None:
-        low, high = sorted((one.base[i] if one.base else 0.0, value))
+    value = series.y[i]
+    low, high = (part[i] if part else None for part in (series.low, series.high))
+    if series.mark == "bars" and value is not None:
+        low, high = sorted((series.base[i] if series.base else 0.0, value))
     if low is not None or high is not None:
         start, end = (
             scale.at(scale.low if low is None else low),
             scale.at(scale.high if high is None else high),
         )
         for at in range(round(start), round(end) + 1):
-            cells[at] = "█" if one.mark == "bars" else "─"
-    if value is not None and one.mark != "bars":
+            cells[at] = "█" if series.mark == "bars" else "─"
+    if value is not None and series.mark != "bars":
         cells[round(scale.at(value))] = "●"
     return "".join(cells)
 
 
-def _value(one: ChartSeries, i: int) -> str:
-    value = one.y[i]
-    low, high = (part[i] if part else None for part in (one.low, one.high))
+def _value(series: ChartSeries, i: int) -> str:
+    value = series.y[i]
+    low, high = (part[i] if part else None for part in (series.low, series.high))
     interval = f" [{_end(low)}, {_end(high)}]" if low is not None or high is not None else ""
     return (
         "no value" if value is None and not interval else "" if value is None else shown(float(value))
@@ -110,9 +115,9 @@ def _matrix_lines(matrix: Matrix, width: int) -> Iterator[str]:
     names = (
         [shortened(name, 18) for name in matrix.rows] if len(lines) == len(matrix.rows) else [""] * len(lines)
     )
-    wide = max(map(len, names), default=0)
+    width_of_names = max(map(len, names), default=0)
     for name, line in zip(names, lines, strict=True):
-        yield f"  {name.rjust(wide)} |{line}|"
+        yield f"  {name.rjust(width_of_names)} |{line}|"
     if matrix.columns:
         yield f"  from left to right: {', '.join(shortened(name, 14) for name in matrix.columns[:_MOST])}"
 
@@ -124,13 +129,15 @@ def _shaded(
 
     A shade of a large matrix stands for the mean of a block of cells.
     """
-    down, across = (max(1, -(-size // most)) for size, most in zip(values.shape, (_HIGH, width), strict=True))
+    down, across = (
+        max(1, -(-size // largest)) for size, largest in zip(values.shape, (_HIGH, width), strict=True)
+    )
     few = block_means(values, down, across)
-    most = top if top is not None else max(float(np.abs(few).max(initial=0.0)), 1e-300)
-    level = np.clip(np.ceil(np.abs(few) / most * (len(_SHADES) - 1)), 0, len(_SHADES) - 1).astype(int)
+    largest = top if top is not None else max(float(np.abs(few).max(initial=0.0)), 1e-300)
+    level = np.clip(np.ceil(np.abs(few) / largest * (len(_SHADES) - 1)), 0, len(_SHADES) - 1).astype(int)
     each = max(1, min(most_each, width // max(1, few.shape[1])))
-    said = "a cell" if down == across == 1 else f"a cell, in the mean over {down} x {across} cells"
-    return ["".join(_SHADES[one] * each for one in row) for row in level], said, most
+    cell_words = "a cell" if down == across == 1 else f"a cell, in the mean over {down} x {across} cells"
+    return ["".join(_SHADES[one] * each for one in row) for row in level], cell_words, largest
 
 
 def _map_lines(regions: RegionMap, width: int) -> Iterator[str]:
@@ -138,11 +145,11 @@ def _map_lines(regions: RegionMap, width: int) -> Iterator[str]:
     if regions.grid is not None:
         shape = (len(regions.grid[1]) - 1, len(regions.grid[0]) - 1)
         values = regions.values if regions.ends[0] < 0 else np.maximum(regions.values, 0)
-        lines, said, top = _shaded(values.reshape(shape)[::-1], None, min(width - 4, 60), 2)
+        lines, cell_words, top = _shaded(values.reshape(shape)[::-1], None, min(width - 4, 60), 2)
         yield "+" + "-" * len(lines[0]) + "+"
         yield from (f"|{line}|" for line in lines)
         yield "+" + "-" * len(lines[0]) + "+"
-        yield f"north at the top; {_SHADES[-1]} stands for {shown(round(top, 3))} in {said}"
+        yield f"north at the top; {_SHADES[-1]} stands for {shown(round(top, 3))} in {cell_words}"
         return
     for i in np.argsort(-np.abs(regions.values), kind="stable")[:_MOST]:
         share = abs(float(regions.values[i])) / max(regions.ends[1], 1e-300)

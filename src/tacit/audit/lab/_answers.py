@@ -137,20 +137,20 @@ def averaging_attack(
     (True, True)
     """
     exact, number = rational("epsilon", epsilon), read_trials(trials)
-    asked = tuple(count("repeats", again, zero=False) for again in repeats)
-    if not asked or max(asked) * number > 100_000_000:
+    numbers = tuple(count("repeats", again, zero=False) for again in repeats)
+    if not numbers or max(numbers) * number > 100_000_000:
         raise bad_parameter(
             "repeats",
             "at least one number, and the largest times trials at most 10^8",
-            asked,
+            numbers,
             fix=Set(repeats=(1, 10, 100)),
         )
-    totals = [noisy_counts(np.full((number, max(asked)), here), exact).cumsum(axis=1) for here in (1, 0)]
+    totals = [noisy_counts(np.full((number, max(numbers)), here), exact).cumsum(axis=1) for here in (1, 0)]
     redrawn, stored = [], []
-    for again in asked:
+    for again in numbers:
         redrawn.append(from_trials(again * exact, *(2 * total[:, again - 1] > again for total in totals)))
         stored.append(from_trials(exact, *(2 * total[:, 0] > 1 for total in totals)))
-    return AveragingAttack(float(exact), asked, tuple(redrawn), tuple(stored))
+    return AveragingAttack(float(exact), numbers, tuple(redrawn), tuple(stored))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -179,7 +179,7 @@ class DifferencingAttack(Drawn, Reportable):
 
     def report(self) -> Report:
         """Return the facts to show."""
-        who, everyone, without, has = self.example
+        person, everyone, without, has = self.example
         lead = (
             (
                 f"Each of the two answers counts about {self.people:,} people and looks harmless, but their "
@@ -193,7 +193,7 @@ class DifferencingAttack(Drawn, Reportable):
         )
         rows = (
             ("people with the condition", str(everyone)),
-            (f"... without the person with {who}", str(without)),
+            (f"... without the person with {person}", str(without)),
             ("difference", "has the condition" if has else "does not have the condition"),
         )
         exact = ReportTable("two exact answers", ("question", "answer"), rows)
@@ -494,10 +494,10 @@ def reconstruction_attack(
             fix=Set(people=500, questions=1000),
         )
     steps = dict.fromkeys([1, *(count("roundings", step, zero=False) for step in roundings)])
-    asked = (hashed_uniform(np.arange(m * n), stream=17) < 0.5).reshape(m, n).astype(np.float64)
-    solve = np.linalg.pinv(asked)
+    subsets = (hashed_uniform(np.arange(m * n), stream=17) < 0.5).reshape(m, n).astype(np.float64)
+    solve = np.linalg.pinv(subsets)
     columns = np.asarray(noise.bernoulli(Fraction(1, 2), size=(number, n)), dtype=np.int64)
-    sums = np.rint(columns @ asked.T).astype(np.int64)
+    sums = np.rint(columns @ subsets.T).astype(np.int64)
 
     def right(answers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         share: npt.NDArray[np.float64] = ((answers @ solve.T > 0.5) == (columns > 0)).mean(axis=1)

@@ -163,10 +163,10 @@ def friendship(
     shared = network @ network
     shared[network > 0] = -1
     np.fill_diagonal(shared, -1)
-    one, two = np.unravel_index(int(np.argmax(shared)), shared.shape)
-    common = int(shared[one, two])
+    source, two = np.unravel_index(int(np.argmax(shared)), shared.shape)
+    common = int(shared[source, two])
     joined = network.copy()
-    joined[one, two] = joined[two, one] = 1
+    joined[source, two] = joined[two, source] = 1
     before, after = _counts(network), _counts(joined)
     width, wider = _most_common_friends(network), _most_common_friends(joined)
     edges, triangles, scaled = [], [], []
@@ -204,8 +204,8 @@ def _scaled_by_data(epsilon: Fraction, trials: int) -> Success:
     worlds = []
     for network in (joined, pairs):
         size = _most_common_friends(network)
-        drawn = noise.discrete_laplace(size / epsilon, size=trials) if size else np.zeros(trials)
-        worlds.append(_counts(network)[1] + drawn != 0)
+        draws = noise.discrete_laplace(size / epsilon, size=trials) if size else np.zeros(trials)
+        worlds.append(_counts(network)[1] + draws != 0)
     return from_trials(epsilon, *worlds)
 
 

@@ -71,8 +71,8 @@ class MarkerSample:
     def of(cls, people: int, snps: int) -> MarkerSample:
         """Generate a cohort; it is the same in every call."""
         reference = marker_frequencies(snps)
-        drawn = genotypes(reference, 2 * people)
-        return cls(reference, drawn[:people], drawn[people:])
+        sample = genotypes(reference, 2 * people)
+        return cls(reference, sample[:people], sample[people:])
 
     @property
     def norm_squared(self) -> int:
@@ -92,8 +92,8 @@ class MarkerSample:
     def frequencies(self, sums: npt.NDArray[np.int64], people: int) -> npt.NDArray[np.float64]:
         """Read allele frequencies from centred sums, cut to what a cohort of this size can show."""
         alleles = (self._centre + sums / people) / (2 * _GRID)
-        least = 1 / (4 * people)
-        return np.clip(alleles, least, 1 - least)
+        floor = 1 / (4 * people)
+        return np.clip(alleles, floor, 1 - floor)
 
     @property
     def _centre(self) -> npt.NDArray[np.int64]:
@@ -108,13 +108,13 @@ def marker_frequencies(snps: int) -> npt.NDArray[np.float64]:
 def genotypes(frequency: npt.NDArray[np.float64], people: int, stream: int = 61) -> npt.NDArray[np.int8]:
     """Draw 0, 1 or 2 alleles per person and marker, in the proportions of Hardy and Weinberg."""
     snps = frequency.size
-    two, one = frequency**2, 1 - (1 - frequency) ** 2
-    drawn = np.empty((people, snps), dtype=np.int8)
-    for first in range(0, people, _BLOCK):
-        last = min(people, first + _BLOCK)
-        level = hashed_uniform(np.arange(first * snps, last * snps), stream).reshape(last - first, snps)
-        drawn[first:last] = (level < one).astype(np.int8) + (level < two)
-    return drawn
+    two, heterozygous = frequency**2, 1 - (1 - frequency) ** 2
+    codes = np.empty((people, snps), dtype=np.int8)
+    for start in range(0, people, _BLOCK):
+        end = min(people, start + _BLOCK)
+        level = hashed_uniform(np.arange(start * snps, end * snps), stream).reshape(end - start, snps)
+        codes[start:end] = (level < heterozygous).astype(np.int8) + (level < two)
+    return codes
 
 
 _DELTA: Final = Fraction(1, 10**9)
@@ -158,18 +158,18 @@ class GenomeMembership(Drawn, Reportable):
 
     def report(self) -> Report:
         """Return the facts to show."""
-        most = max(self.exact)
+        largest = max(self.exact)
         lead = (
             (
                 f"A study of {self.people:,} people publishes how frequent an allele is at each marker, and "
                 "no other figure. The attacker has the genome of one person and the public frequencies of "
-                f"the population, and may wrongly accuse 5 % of the outsiders. With {most:,} exact "
-                f"frequencies the attacker finds {percent(self.exact[most], 0)} of the members."
+                f"the population, and may wrongly accuse 5 % of the outsiders. With {largest:,} exact "
+                f"frequencies the attacker finds {percent(self.exact[largest], 0)} of the members."
             ),
             (
-                f"With Tacit the same {most:,} frequencies are released with noise. No attacker finds more "
-                "members than the bound, not even an insider who knows the genomes of everybody else in the "
-                "study."
+                f"With Tacit the same {largest:,} frequencies are released with noise. No attacker finds "
+                "more members than the bound, not even an insider who knows the genomes of everybody else in "
+                "the study."
             ),
         )
         rows = tuple(
@@ -199,8 +199,8 @@ class GenomeMembership(Drawn, Reportable):
     @property
     def unprotected(self) -> str:
         """What the answers give away without Tacit, in a few words."""
-        most = max(self.exact)
-        return f"{percent(self.exact[most], 0)} of members found in {most:,} exact allele frequencies"
+        largest = max(self.exact)
+        return f"{percent(self.exact[largest], 0)} of members found in {largest:,} exact allele frequencies"
 
     @property
     def points(self) -> tuple[Success, ...]:
@@ -287,13 +287,13 @@ def genome_membership(
     homers, insiders, curve, rhos = [], [], [], []
     for epsilon in promised:
         noise = DiscreteGaussian(epsilon=epsilon, delta=_DELTA, sensitivity_squared=cohort.norm_squared)
-        moved = (2 if adjacency == "replace" else 1) * noise.sensitivity
-        cost = Cost.gaussian(sigma=noise.sigma, sensitivity=moved)
+        sensitivity = (2 if adjacency == "replace" else 1) * noise.sensitivity
+        cost = Cost.gaussian(sigma=noise.sigma, sensitivity=sensitivity)
         scores = [worlds.attack(noise, number, member=member) for member in (True, False)]
         homers.append(measure_power(cost, *(world.homer > _Z for world in scores)))
         insiders.append(measure_power(cost, *(world.insider > _Z for world in scores)))
-        said = (world.insider > world.shift / 2 for world in scores)
-        curve.append(from_trials(epsilon, *said, bound=cost.advantage))
+        guesses = (world.insider > world.shift / 2 for world in scores)
+        curve.append(from_trials(epsilon, *guesses, bound=cost.advantage))
         rhos.append(float(noise.sensitivity_squared / (2 * noise.sigma**2)))
     return GenomeMembership(
         people=n,
@@ -318,15 +318,15 @@ def _weights(
     frequency: npt.NDArray[np.float64], reference: npt.NDArray[np.float64]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return the log-likelihood ratio of one allele at each marker, and of a genome without such alleles."""
-    one, none = np.log(frequency / reference), np.log((1 - frequency) / (1 - reference))
-    return one - none, 2 * none.sum(axis=-1)
+    carrier, none = np.log(frequency / reference), np.log((1 - frequency) / (1 - reference))
+    return carrier - none, 2 * none.sum(axis=-1)
 
 
 def _exact_power(cohort: MarkerSample, size: int) -> float:
     """Attack exact frequencies of `size` markers, averaged over as many separate sets as there are."""
-    n, found = len(cohort.members), []
-    for first in range(0, cohort.reference.size - size + 1, size):
-        part = slice(first, first + size)
+    n, powers = len(cohort.members), []
+    for start in range(0, cohort.reference.size - size + 1, size):
+        part = slice(start, start + size)
         frequency = cohort.members[:, part].sum(axis=0, dtype=np.int64) / (2 * n)
         frequency = np.clip(frequency, 1 / (4 * n), 1 - 1 / (4 * n))
         weights, base = _weights(frequency, cohort.reference[part])
@@ -334,8 +334,8 @@ def _exact_power(cohort: MarkerSample, size: int) -> float:
             people[:, part].astype(np.float64) @ weights + base
             for people in (cohort.members, cohort.outsiders)
         )
-        found.append(power_at(inside, outside))
-    return float(np.mean(found))
+        powers.append(power_at(inside, outside))
+    return float(np.mean(powers))
 
 
 class _Scores(NamedTuple):
@@ -495,16 +495,16 @@ def beacon(
     """
     exact, number = read_epsilons(epsilons), read_trials(trials)
     n = count("people", people, zero=False)
-    asked = sorted({count("questions", each, zero=False) for each in questions})
-    if not asked or asked[-1] > 10_000:
+    numbers = sorted({count("questions", each, zero=False) for each in questions})
+    if not numbers or numbers[-1] > 10_000:
         raise bad_parameter(
-            "questions", "numbers between 1 and 10,000", asked, fix=Set(questions=(100, 1000))
+            "questions", "numbers between 1 and 10,000", numbers, fix=Set(questions=(100, 1000))
         )
     powers = {}
-    for size in asked:
+    for size in numbers:
         members, outsiders = (_random_questions(n, size, min(number, 2000), inside=side) for side in (1, 0))
         powers[size] = power_at(members, outsiders)
-    few = min(10, asked[-1])
+    few = min(10, numbers[-1])
     members, outsiders = (_rarest_questions(n, few, min(number, 500), inside=side) for side in (1, 0))
     carriers = np.floor(n * hashed_uniform(np.arange(_ASKED_OF_TACIT), stream=72)).astype(np.int64)
     curve = []
@@ -519,29 +519,31 @@ def beacon(
 
 def _likelier(more: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """Say in which trials most counts are above those without the target: the likelihood ratio test."""
-    said: npt.NDArray[np.bool_] = 2 * (more >= 1).sum(axis=1) > more.shape[1]
-    return said
+    guesses: npt.NDArray[np.bool_] = 2 * (more >= 1).sum(axis=1) > more.shape[1]
+    return guesses
 
 
-def _random_questions(n: int, asked: int, trials: int, *, inside: int) -> npt.NDArray[np.float64]:
+def _random_questions(n: int, questions: int, trials: int, *, inside: int) -> npt.NDArray[np.float64]:
     """Score one new person in each trial, from answers about random alleles of this person."""
-    step = max(1, 2_000_000 // asked)
+    step = max(1, 2_000_000 // questions)
     scores = []
-    for first in range(0, trials, step):
-        index = np.arange(first * asked, min(trials, first + step) * asked) + inside * trials * asked
-        frequency = 0.5 * hashed_uniform(index, stream=70).reshape(-1, asked)
-        scores.append(_score(n, frequency, hashed_uniform(index, stream=71).reshape(-1, asked), inside))
+    for start in range(0, trials, step):
+        index = (
+            np.arange(start * questions, min(trials, start + step) * questions) + inside * trials * questions
+        )
+        frequency = 0.5 * hashed_uniform(index, stream=70).reshape(-1, questions)
+        scores.append(_score(n, frequency, hashed_uniform(index, stream=71).reshape(-1, questions), inside))
     return np.concatenate(scores)
 
 
-def _rarest_questions(n: int, asked: int, trials: int, *, inside: int) -> npt.NDArray[np.float64]:
+def _rarest_questions(n: int, questions: int, trials: int, *, inside: int) -> npt.NDArray[np.float64]:
     """Score one new person in each trial, from answers about the rarest alleles of this person."""
     scores = np.empty(trials)
     for trial in range(trials):
         index = np.arange(_CARRIED) + (2 * trial + inside) * _CARRIED
         frequency = 0.5 * hashed_uniform(index, stream=73)
-        rare = np.partition(frequency, asked - 1)[None, :asked]
-        level = hashed_uniform(index[:asked], stream=74)[None, :]
+        rare = np.partition(frequency, questions - 1)[None, :questions]
+        level = hashed_uniform(index[:questions], stream=74)[None, :]
         scores[trial] = _score(n, rare, level, inside)[0]
     return scores
 
@@ -693,15 +695,15 @@ def singling_out(
         for epsilon in exact
     )
     people = genotypes(np.full(16, 0.5), few, stream=80)
-    alone = {}
+    unique = {}
     for markers in (4, 6, 8, 10, 12, 16):
         _, size = np.unique(people[:, :markers], axis=0, return_counts=True)
-        alone[markers] = (unique_share(spread(markers, (0.5, 0.5)), few), float((size == 1).sum() / few))
+        unique[markers] = (unique_share(spread(markers, (0.5, 0.5)), few), float((size == 1).sum() / few))
     return SinglingOut(
         crowds=tuple(sizes),
         one=_fewest(sizes, unique_share),
         everybody=_fewest(sizes, all_apart),
-        alone=alone,
+        alone=unique,
         simulated=few,
         curve=curve,
     )
@@ -715,13 +717,13 @@ def spread(markers: int, ends: tuple[float, float]) -> npt.NDArray[np.float64]:
 
 def unique_share(frequency: npt.NDArray[np.float64], crowd: int) -> float:
     """Return the expected share of people who are unique in a crowd, by markers of these frequencies."""
-    whole = np.ones(1)
+    law = np.ones(1)
     for rare in frequency:
         chances = np.array([rare**2, 2 * rare * (1 - rare), (1 - rare) ** 2])
-        whole = np.convolve(whole, np.bincount(np.rint(-np.log(chances) / _STEP).astype(np.int64), chances))
-    probability = np.exp(-_STEP * np.arange(whole.size))
+        law = np.convolve(law, np.bincount(np.rint(-np.log(chances) / _STEP).astype(np.int64), chances))
+    probability = np.exp(-_STEP * np.arange(law.size))
     with np.errstate(divide="ignore"):
-        return float((whole * np.exp((crowd - 1) * np.log1p(-probability))).sum())
+        return float((law * np.exp((crowd - 1) * np.log1p(-probability))).sum())
 
 
 def all_apart(frequency: npt.NDArray[np.float64], crowd: int) -> float:

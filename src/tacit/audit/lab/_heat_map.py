@@ -176,7 +176,7 @@ def heat_map(
     (True, True, True)
     """
     exact, number = read_epsilons(epsilons), read_trials(trials)
-    size, shown = count("sites", sites, zero=False), count("least", least, zero=False)
+    size, fewest = count("sites", sites, zero=False), count("least", least, zero=False)
     work = count("rounds", rounds, zero=False)
     if size > 1000 or not 0.5 <= kernel <= 20:
         raise bad_parameter(
@@ -192,12 +192,12 @@ def heat_map(
     sharp = _sharpened(smooth, kernel, work)
     painted = np.rint(255 * smooth / smooth.max()) * smooth.max() / 255
     in_tacit = {}
-    noisy = drawn = smooth
+    noisy = picture = smooth
     for epsilon in exact:
         noisy = _blur(noisy_counts(cells, epsilon).astype(np.float64), kernel)
-        drawn = _sharpened(np.maximum(noisy, 0), kernel, work)
-        in_tacit[float(epsilon)] = _found(drawn, cells)
-    hidden, undone = _undo_suppression(shown)
+        picture = _sharpened(np.maximum(noisy, 0), kernel, work)
+        in_tacit[float(epsilon)] = _found(picture, cells)
+    hidden, undone = _undo_suppression(fewest)
     curve = tuple(
         from_trials(epsilon, *(noisy_counts(np.full(number, here), epsilon) >= 1 for here in (1, 0)))
         for epsilon in exact
@@ -210,9 +210,9 @@ def heat_map(
         found_in_tacit=in_tacit,
         hidden=hidden,
         undone=undone,
-        least=shown,
+        least=fewest,
         curve=curve,
-        maps=(smooth, sharp, noisy, drawn),
+        maps=(smooth, sharp, noisy, picture),
         places=places,
     )
 
@@ -224,23 +224,23 @@ def _blur(cells: _Grid, kernel: float) -> _Grid:
     return blurred
 
 
-def _sharpened(seen: _Grid, kernel: float, rounds: int) -> _Grid:
+def _sharpened(picture: _Grid, kernel: float, rounds: int) -> _Grid:
     """Undo the smoothing: the most likely map under Poisson counts (Richardson 1972, Lucy 1974)."""
-    found = np.full_like(seen, max(float(seen.mean()), 1e-9))
-    weight = _blur(np.ones_like(seen), kernel)
+    estimate = np.full_like(picture, max(float(picture.mean()), 1e-9))
+    weight = _blur(np.ones_like(picture), kernel)
     for _ in range(rounds):
-        found *= (_blur(seen / np.maximum(_blur(found, kernel), 1e-12), kernel) / weight) ** _HASTE
-    return found
+        estimate *= (_blur(picture / np.maximum(_blur(estimate, kernel), 1e-12), kernel) / weight) ** _HASTE
+    return estimate
 
 
-def _found(drawn: _Grid, cells: npt.NDArray[np.int64]) -> float:
+def _found(picture: _Grid, cells: npt.NDArray[np.int64]) -> float:
     """Return the share of occupied cells among the highest cells, as many as are occupied."""
     occupied = cells.ravel() > 0
-    highest = np.argsort(drawn, axis=None)[::-1][: int(occupied.sum())]
+    highest = np.argsort(picture, axis=None)[::-1][: int(occupied.sum())]
     return float(occupied[highest].mean())
 
 
-def _undo_suppression(least: int) -> tuple[float, float]:
+def _undo_suppression(threshold: int) -> tuple[float, float]:
     """Hide small counts on a map of visits, and recover them from pairs of rectangles that are shown."""
     index = np.arange(_VISITS)
     centre = np.floor(12 * hashed_uniform(index, stream=91))
@@ -251,12 +251,12 @@ def _undo_suppression(least: int) -> tuple[float, float]:
     row, column = (np.clip(_TOWN * side, 0, _TOWN - 1).astype(np.int64) for side in where)
     visits = np.zeros((_TOWN, _TOWN), dtype=np.int64)
     np.add.at(visits, (row, column), 1)
-    hidden = (visits > 0) & (visits < least)
-    undone = sum(_two_rectangles(visits, int(r), int(c), least) for r, c in np.argwhere(hidden))
+    hidden = (visits > 0) & (visits < threshold)
+    undone = sum(_two_rectangles(visits, int(r), int(c), threshold) for r, c in np.argwhere(hidden))
     return float(hidden.sum() / (visits > 0).sum()), float(undone / max(1, hidden.sum()))
 
 
-def _two_rectangles(visits: npt.NDArray[np.int64], row: int, column: int, least: int) -> bool:
+def _two_rectangles(visits: npt.NDArray[np.int64], row: int, column: int, threshold: int) -> bool:
     """Say whether a strip beside the cell is shown; the strip with the cell is then shown, too."""
     beside = (
         visits[row, column + 1 :],
@@ -264,4 +264,4 @@ def _two_rectangles(visits: npt.NDArray[np.int64], row: int, column: int, least:
         visits[row + 1 :, column],
         visits[:row, column],
     )
-    return any(int(strip.sum()) >= least for strip in beside)
+    return any(int(strip.sum()) >= threshold for strip in beside)

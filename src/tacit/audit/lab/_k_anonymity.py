@@ -96,7 +96,7 @@ def k_anonymise(known: Mapping[str, npt.NDArray[np.int64]], k: SupportsIndex) ->
     >>> groups.label.tolist(), groups.shown(0)
     ([0, 0, 0, 1, 1, 1], 'age 20-22')
     """
-    least = count("k", k, zero=False)
+    smallest = count("k", k, zero=False)
     if not known:
         raise bad_parameter(
             "known",
@@ -105,9 +105,9 @@ def k_anonymise(known: Mapping[str, npt.NDArray[np.int64]], k: SupportsIndex) ->
             fix=Code('k_anonymise(people.known("age", "postcode"), k=5)'),
         )
     table = np.column_stack([np.asarray(column, dtype=np.int64) for column in known.values()])
-    if len(table) < least:
+    if len(table) < smallest:
         raise bad_parameter(
-            "k", f"at most the number of people, {len(table)}", least, fix=Set(k=max(1, len(table)))
+            "k", f"at most the number of people, {len(table)}", smallest, fix=Set(k=max(1, len(table)))
         )
     spread = np.maximum(np.ptp(table, axis=0), 1)
     label = np.empty(len(table), dtype=np.int64)
@@ -115,14 +115,14 @@ def k_anonymise(known: Mapping[str, npt.NDArray[np.int64]], k: SupportsIndex) ->
     waiting = [np.arange(len(table))]
     while waiting:
         rows = waiting.pop()
-        halves = _cut(table, rows, spread, least)
+        halves = _cut(table, rows, spread, smallest)
         if halves is None:
             label[rows] = len(finished)
             finished.append(rows)
         else:
             waiting += [halves[1], halves[0]]
     return Anonymised(
-        k=least,
+        k=smallest,
         names=tuple(known),
         label=label,
         low=np.array([table[rows].min(axis=0) for rows in finished]),
@@ -131,10 +131,10 @@ def k_anonymise(known: Mapping[str, npt.NDArray[np.int64]], k: SupportsIndex) ->
 
 
 def _cut(
-    table: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], spread: npt.NDArray[np.int64], least: int
+    table: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], spread: npt.NDArray[np.int64], smallest: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
     """Cut the rows at the median of the widest column that allows it; None if no column does."""
-    if len(rows) < 2 * least:
+    if len(rows) < 2 * smallest:
         return None
     part = table[rows]
     width = np.ptp(part, axis=0) / spread
@@ -143,9 +143,9 @@ def _cut(
             return None
         values = part[:, column]
         middle = np.sort(values)[(len(values) - 1) // 2]
-        for left in (values <= middle, values < middle):
-            if least <= left.sum() <= len(rows) - least:
-                return rows[left], rows[~left]
+        for lower in (values <= middle, values < middle):
+            if smallest <= lower.sum() <= len(rows) - smallest:
+                return rows[lower], rows[~lower]
     return None
 
 
@@ -267,8 +267,8 @@ def homogeneity_attack(
     exposed = uniform[groups.label]
     guessed = (cases > 0)[groups.label]
     target = np.flatnonzero(exposed)[0] if uniform.any() else 0
-    place = crowd.postcode == crowd.postcode[target]
-    others = int(crowd.condition[place].sum() - crowd.condition[target])
+    same_postcode = crowd.postcode == crowd.postcode[target]
+    others = int(crowd.condition[same_postcode].sum() - crowd.condition[target])
     return HomogeneityAttack(
         k=groups.k,
         people=len(crowd),
@@ -407,35 +407,35 @@ def linking_attack(
     """
     exact, number = read_epsilons(epsilons), read_trials(trials)
     crowd = synthetic_people() if people is None else people
-    first = k_anonymise(crowd.known("age", "sex", "education"), k)
+    table = k_anonymise(crowd.known("age", "sex", "education"), k)
     second = k_anonymise(crowd.known("age", "sex", "postcode"), k)
-    seen_first, seen_second = _seen(first, crowd), _seen(second, crowd)
-    both = seen_first & seen_second
-    pinned = both.sum(axis=1) == 1
+    seen_first, seen_second = _seen(table, crowd), _seen(second, crowd)
+    possible = seen_first & seen_second
+    pinned = possible.sum(axis=1) == 1
     target = int(np.flatnonzero(pinned)[0]) if pinned.any() else 0
     others = _others(crowd, target)
     return LinkingAttack(
-        k=first.k,
+        k=table.k,
         people=len(crowd),
-        alone=_alone(first, second),
+        alone=_alone(table, second),
         pinned_first=float((seen_first.sum(axis=1) == 1).mean()),
         pinned_second=float((seen_second.sum(axis=1) == 1).mean()),
         pinned_both=float(pinned.mean()),
-        right=float((both.argmax(axis=1) == crowd.diagnosis)[pinned].mean()) if pinned.any() else 0.0,
+        right=float((possible.argmax(axis=1) == crowd.diagnosis)[pinned].mean()) if pinned.any() else 0.0,
         curve=tuple(_link_noisy_tables(others, epsilon, number) for epsilon in exact),
     )
 
 
 def _seen(groups: Anonymised, crowd: People) -> npt.NDArray[np.bool_]:
     """Return, for each person, which diagnoses occur in the published class."""
-    found = np.zeros((len(groups.low), len(DIAGNOSES)), dtype=bool)
-    found[groups.label, crowd.diagnosis] = True
-    return found[groups.label]
+    possible = np.zeros((len(groups.low), len(DIAGNOSES)), dtype=bool)
+    possible[groups.label, crowd.diagnosis] = True
+    return possible[groups.label]
 
 
-def _alone(first: Anonymised, second: Anonymised) -> float:
+def _alone(table: Anonymised, second: Anonymised) -> float:
     """Return the share of people who alone fit both their classes."""
-    pair = first.label * len(second.low) + second.label
+    pair = table.label * len(second.low) + second.label
     _, cell, size = np.unique(pair, return_inverse=True, return_counts=True)
     return float((size[cell] == 1).mean())
 
@@ -444,8 +444,8 @@ def _others(crowd: People, target: int) -> npt.NDArray[np.int64]:
     """Count the other people with the target's diagnosis, in the target's age band and postcode."""
     same = crowd.diagnosis == crowd.diagnosis[target]
     band = same & (crowd.age // 10 == crowd.age[target] // 10)
-    place = same & (crowd.postcode == crowd.postcode[target])
-    return np.array([band.sum() - 1, place.sum() - 1])
+    neighbours = same & (crowd.postcode == crowd.postcode[target])
+    return np.array([band.sum() - 1, neighbours.sum() - 1])
 
 
 def _link_noisy_tables(others: npt.NDArray[np.int64], epsilon: Fraction, trials: int) -> Success:

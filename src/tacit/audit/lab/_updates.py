@@ -60,20 +60,20 @@ class Scans:
         """Read the pictures to attack, or draw 1,200 pictures of patients who do not exist."""
         if pictures is None or classes is None:
             return _synthetic(1200)
-        made = cls(np.asarray(pictures, dtype=np.float64), np.asarray(classes, dtype=np.int64))
-        small = made.pictures.ndim != 2 or len(made.pictures) < 300 or made.pictures.shape[1] > 4096
-        if small or made.classes.shape != (len(made.pictures),):
+        scans = cls(np.asarray(pictures, dtype=np.float64), np.asarray(classes, dtype=np.int64))
+        small = scans.pictures.ndim != 2 or len(scans.pictures) < 300 or scans.pictures.shape[1] > 4096
+        if small or scans.classes.shape != (len(scans.pictures),):
             raise bad_parameter(
                 "pictures",
                 "at least 300 lines of at most 4,096 pixels, with one class each",
-                (made.pictures.shape, made.classes.shape),
+                (scans.pictures.shape, scans.classes.shape),
                 fix=Set(pictures=None, classes=None),
             )
-        if not (made.pictures.min() >= 0 and made.pictures.max() <= 1) or made.classes.min() < 0:
+        if not (scans.pictures.min() >= 0 and scans.pictures.max() <= 1) or scans.classes.min() < 0:
             raise bad_parameter(
                 "pictures", "between 0 and 1, with classes from 0 on", "other values", fix=Set(pictures=None)
             )
-        return made
+        return scans
 
     def pick(self, number: int, stream: int) -> Scans:
         """Return as many pictures as a public hash picks from the first three quarters."""
@@ -193,8 +193,8 @@ class ScanNetwork:
         between = [np.diff(biases)] if self.alike else []
         biases = np.concatenate([biases, biases.sum(keepdims=True), *between])
         fired = np.abs(biases) > 1e-12
-        found: _Reals = weights[fired] / biases[fired, None]
-        return found
+        candidates: _Reals = weights[fired] / biases[fired, None]
+        return candidates
 
 
 def clipped(gradients: _Reals) -> _Reals:
@@ -254,10 +254,10 @@ def attack_as_insider(
         ]
         worlds.append(np.concatenate(scores) / (length * float(noise.sigma)))
     shift = length / float(noise.sigma)
-    said = (world > shift / 2 for world in worlds)
+    guesses = (world > shift / 2 for world in worlds)
     sigma = float(noise.sigma) / GRID
     return InsiderScores(
-        success=from_trials(epsilon, *said, bound=cost.advantage),
+        success=from_trials(epsilon, *guesses, bound=cost.advantage),
         sigma=sigma,
         area=area(*worlds),
         bound=float(ndtr(1 / (2**0.5 * sigma))),
@@ -266,8 +266,8 @@ def attack_as_insider(
 
 def _portions(trials: int, width: int) -> list[int]:
     """Split the trials so that no portion has more than two million noisy numbers."""
-    most = max(1, 2_000_000 // width)
-    return [min(most, trials - first) for first in range(0, trials, most)]
+    max_rows = max(1, 2_000_000 // width)
+    return [min(max_rows, trials - first) for first in range(0, trials, max_rows)]
 
 
 def area(members: _Reals, outsiders: _Reals) -> float:
@@ -284,8 +284,8 @@ def _outputs(scans: Scans) -> int:
 def _normal(shape: tuple[int, ...], stream: int) -> _Reals:
     from scipy.special import ndtri
 
-    drawn: _Reals = ndtri(hashed_uniform(np.arange(int(np.prod(shape))), stream) * (1 - 1e-9) + 5e-10)
-    return drawn.reshape(shape)
+    numbers: _Reals = ndtri(hashed_uniform(np.arange(int(np.prod(shape))), stream) * (1 - 1e-9) + 5e-10)
+    return numbers.reshape(shape)
 
 
 _MEMBERSHIP_STREAM: Final = 4000
@@ -319,13 +319,13 @@ class UpdateMembership(Drawn, Reportable):
 
     def report(self) -> Report:
         """Return the facts to show."""
-        least = min(self.exact)
+        smallest = min(self.exact)
         lead = (
             (
                 "The attacker has the record of one patient and asks whether a hospital trained on it. The "
                 "test is simple: does the update point in the direction of the patient's own gradient? "
-                f"In exact updates of {least} patients, it scores a patient who took part higher than one "
-                f"who did not in {percent(self.exact[least], 0)} of the comparisons."
+                f"In exact updates of {smallest} patients, it scores a patient who took part higher than one "
+                f"who did not in {percent(self.exact[smallest], 0)} of the comparisons."
             ),
             (
                 "An insider who knows all other patients subtracts them, and an exact update then gives "
@@ -466,14 +466,14 @@ def _areas(
     Each patient is the target once: in one world the update has all patients, in the other all but the
     target. The attacker knows the target's gradient, and the noise of each update is drawn afresh.
     """
-    found: dict[int, list[float]] = {size: [] for size in sizes}
+    areas_by_size: dict[int, list[float]] = {size: [] for size in sizes}
     for run in range(runs):
         network = ScanNetwork.honest(scans, hidden, _MEMBERSHIP_STREAM + 10 * run)
         for size in sizes:
             gradients = network.gradients(scans.pick(size, _MEMBERSHIP_STREAM + 10 * run + 5))
             sent = gradients if noise is None else on_grid(gradients)
             total = np.tile(sent.sum(axis=0), (size, 1))
-            own = gradients / np.linalg.norm(gradients, axis=1, keepdims=True)
+            directions = gradients / np.linalg.norm(gradients, axis=1, keepdims=True)
             worlds = []
             for update in (total, total - sent):
                 releases = (
@@ -481,9 +481,9 @@ def _areas(
                     if noise is None
                     else [np.asarray(noise.release(update)) for _ in range(max(1, _RELEASES // size))]
                 )
-                worlds.append(np.concatenate([np.einsum("ij,ij->i", each, own) for each in releases]))
-            found[size].append(area(*worlds))
-    return {size: float(np.mean(areas)) for size, areas in found.items()}
+                worlds.append(np.concatenate([np.einsum("ij,ij->i", each, directions) for each in releases]))
+            areas_by_size[size].append(area(*worlds))
+    return {size: float(np.mean(areas)) for size, areas in areas_by_size.items()}
 
 
 _CLOSE: Final = 0.02  # the largest difference of a pixel in a picture that counts as recovered
@@ -521,14 +521,14 @@ class UpdateInversion(Drawn, Reportable):
 
     def report(self) -> Report:
         """Return the facts to show."""
-        most = max(self.exact["honest"])
+        largest = max(self.exact["honest"])
         lead = (
             (
                 "A hospital trains a network on its patients and sends only the update of the weights. The "
                 "update contains the pictures: where one patient alone activates a unit, the gradient of the "
                 "unit's weights is a multiple of the picture. A dishonest server chooses weights that "
-                f"sort the patients, and recovers {percent(self.exact['trap'][most], 0)} of {most} patients "
-                "from one update."
+                f"sort the patients, and recovers {percent(self.exact['trap'][largest], 0)} of {largest} "
+                "patients from one update."
             ),
             (
                 "Clipping without noise protects nobody, because it only scales the multiple. Noise does "
@@ -564,8 +564,8 @@ class UpdateInversion(Drawn, Reportable):
     @property
     def unprotected(self) -> str:
         """What the updates give away without Tacit, in a few words."""
-        most = max(self.exact["trap"])
-        return f"{percent(self.exact['trap'][most], 0)} of {most} pictures recovered from one update"
+        largest = max(self.exact["trap"])
+        return f"{percent(self.exact['trap'][largest], 0)} of {largest} pictures recovered from one update"
 
     @property
     def points(self) -> tuple[Success, ...]:
@@ -684,9 +684,9 @@ def _closest(network: ScanNetwork, some: Scans, noise: DiscreteGaussian | str) -
     candidates = network.candidates(_update(network, some, noise))
     if not len(candidates):
         return np.zeros_like(some.pictures), np.ones(len(some.pictures))
-    apart = np.stack([np.abs(candidates - picture).max(axis=1) for picture in some.pictures])
-    best = apart.argmin(axis=1)
-    return candidates[best], apart[np.arange(len(best)), best]
+    distances = np.stack([np.abs(candidates - picture).max(axis=1) for picture in some.pictures])
+    best = distances.argmin(axis=1)
+    return candidates[best], distances[np.arange(len(best)), best]
 
 
 def _mean(
@@ -696,8 +696,8 @@ def _mean(
     shares = []
     for run in range(runs):
         network = getattr(ScanNetwork, server)(scans, hidden, _INVERSION_STREAM + 10 * run)
-        _, apart = _closest(network, scans.pick(size, _INVERSION_STREAM + 10 * run + 5), noise)
-        shares.append(float((apart <= _CLOSE).mean()))
+        _, distances = _closest(network, scans.pick(size, _INVERSION_STREAM + 10 * run + 5), noise)
+        shares.append(float((distances <= _CLOSE).mean()))
     return float(np.mean(shares))
 
 

@@ -123,16 +123,16 @@ def synthetic_people(n: SupportsIndex = 5000) -> People:
     size = Integer(1, _MOST_PEOPLE, instead=5000).read("n", n)
     index = np.arange(size)
     age = 18 + np.floor(73 * hashed_uniform(index, 1) ** 1.35)
-    place = np.floor(_POSTCODES * hashed_uniform(index, 2) ** 1.8)
+    postcode = np.floor(_POSTCODES * hashed_uniform(index, 2) ** 1.8)
     learner = (hashed_uniform(index, 3) + hashed_uniform(index, 4)) / 2
     education = np.floor(8 + 12 * learner - np.where(age > 65, 1.5, 0))
-    lean = 0.03 * (age - 52) + 1.2 * (hashed_uniform(place, 5) - 0.5) - 0.08 * (education - 13) - 1.1
+    lean = 0.03 * (age - 52) + 1.2 * (hashed_uniform(postcode, 5) - 0.5) - 0.08 * (education - 13) - 1.1
     condition = hashed_uniform(index, 6) < 1 / (1 + np.exp(-lean))
     diagnosis = np.searchsorted(np.cumsum(_WEIGHTS), hashed_uniform(index, 7) * 0.999999, side="right")
     return People(
         age=age.astype(np.int64),
         sex=(hashed_uniform(index, 8) < 0.51).astype(np.int64),
-        postcode=1000 + place.astype(np.int64),
+        postcode=1000 + postcode.astype(np.int64),
         education=np.maximum(education, 6).astype(np.int64),
         condition=condition.astype(np.int64),
         diagnosis=diagnosis.astype(np.int64),
@@ -343,25 +343,25 @@ def power_at(members: npt.NDArray[np.float64], outsiders: npt.NDArray[np.float64
 
 def measure_power(
     cost: Cost,
-    found: npt.NDArray[np.bool_],
+    flagged: npt.NDArray[np.bool_],
     alarms: npt.NDArray[np.bool_],
     *,
     confidence: float = CONFIDENCE,
 ) -> Power:
-    """Compare how often the attacker accuses members (`found`) and outsiders (`alarms`) in a release.
+    """Compare how often the attacker accuses members (`flagged`) and outsiders (`alarms`) in a release.
 
     The trials are independent, and the attacker's threshold does not depend on them. Each share has a
     Clopper-Pearson interval at half of the error probability.
     """
     error = (1 - confidence) / 4  # two shares, two sides
-    low, high = (float(side) for side in clopper_pearson(int(found.sum()), found.size, error))
+    low, high = (float(side) for side in clopper_pearson(int(flagged.sum()), flagged.size, error))
     worst = float(clopper_pearson(int(alarms.sum()), alarms.size, error)[1])
     return Power(
-        found=float(found.mean()),
+        found=float(flagged.mean()),
         low=low,
         high=high,
         bound=strongest_power(cost),
         ceiling=strongest_power(cost, worst),
-        trials=found.size,
+        trials=flagged.size,
         confidence=confidence,
     )

@@ -93,7 +93,7 @@ class _Call:
     def _wrong(self, name: str, label: str, kind: Any, value: Any) -> TacitError:
         """Refuse one argument; its value is not shown, because it may be private."""
         what = f"{label} must be {words_of(kind)}, got {kind_in_words(value)}"
-        return TacitError("bad-parameter", what, fix=self._value(name), facts={"parameter": name})
+        return _wrong_call(what, self._value(name), parameter=name)
 
     def _misfit(self) -> TacitError:
         """Refuse arguments that the function does not have, or that it lacks."""
@@ -106,24 +106,24 @@ class _Call:
             close = (*get_close_matches(unknown[0], names, n=1), "")[0]
             fix = Choose(names, given=unknown[0], close=close) if names else self._call()
             what = f"{self.name} has no argument {unknown[0]!r}"
-            return TacitError("bad-parameter", what, why=takes, fix=fix, facts={"parameter": unknown[0]})
+            return _wrong_call(what, fix, why=takes, parameter=unknown[0])
         places = [name for name, one in self.parameters.items() if one.kind in _PLACED]
         placed = len(self.args) - (len(self.signature.parameters) - len(self.parameters))
         if placed > len(places) and inspect.Parameter.VAR_POSITIONAL not in open_ended:
             most = f"at most {len(places)} argument{'s' * (len(places) != 1)}" if places else "no argument"
             what = f"{self.name} takes {most} without a name, got {placed}"
-            return TacitError("bad-parameter", what, why=takes, fix=self._call())
+            return _wrong_call(what, self._call(), why=takes)
         taken = places[:placed]
         twice = [name for name in self.given if name in taken]
         if twice:
             what = f"{self.name} got {twice[0]} twice: by its place and by its name"
-            return TacitError("bad-parameter", what, fix=self._call(), facts={"parameter": twice[0]})
+            return _wrong_call(what, self._call(), parameter=twice[0])
         missing = [
             name for name, one in self.parameters.items()
             if one.default is one.empty and name not in {*taken, *self.given} and one.kind in _NAMED
         ]  # fmt: skip
         what = f"{self.name} needs {' and '.join(missing) or 'further arguments'}"
-        return TacitError("bad-parameter", what, why=takes, fix=self._call(), facts={"missing": missing})
+        return _wrong_call(what, self._call(), why=takes, missing=missing)
 
     def _value(self, name: str) -> Fix:
         """Return a value for one argument, as the example in the documentation has it."""
@@ -163,3 +163,7 @@ def _parts(parameter: inspect.Parameter, value: Any) -> Iterator[tuple[str, Any]
         yield from value.items()
     else:
         yield parameter.name, value
+
+
+def _wrong_call(what: str, fix: Fix, *, why: str = "", **facts: object) -> TacitError:
+    return TacitError("bad-parameter", what, why=why, fix=fix, facts=facts)

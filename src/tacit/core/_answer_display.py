@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tacit.core._display import fitted, in_html, rendered, shown_cell
 from tacit.core._shown_digits import HIDDEN, hidden_values
-from tacit.errors import TacitError
+from tacit.core._tabular import lacking
 from tacit.fixes import Choose
 from tacit.show import (
     MOST_SERIES,
@@ -194,9 +194,7 @@ def answer_figures(answer: AnswerTable, what: str | None = None) -> tuple[Figure
             names[cell[1] if cell and len(_cells_of(answer, cell[1])) > 1 else name] = None
     if what is not None and what not in names:
         answer[what]  # refuses a column that is not there
-        raise TacitError(
-            "bad-parameter", f"{what} has no numbers to draw", fix=Choose(tuple(names), given=what)
-        )
+        raise lacking(what, "numbers to draw", Choose(tuple(names), given=what))
     return chosen(what, {name: partial(_figure, answer, name) for name in names})
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from tacit.core._release import Content
 from tacit.core._shown_digits import is_hidden, refuse_hidden, without_hidden
-from tacit.core._tabular import needs, write_csv
+from tacit.core._tabular import lacking, needs, write_csv
 from tacit.errors import TacitError
 from tacit.exact import read_fraction
 from tacit.fixes import Choose, Code
@@ -459,7 +459,7 @@ class AnswerTable(Content):
 
     def without_figure(self) -> TacitError:
         """Say that no column has numbers."""
-        return TacitError("bad-parameter", "the answer has no numbers to draw", fix="print it instead")
+        return lacking("the answer", "numbers to draw", "print it instead")
 
     def __repr__(self) -> str:
         return self.text()

@@ -16,6 +16,7 @@ from tacit.core._batch_split import split
 from tacit.core._goal import ANY_TOTAL, RHO_WITH_DELTA, Goal
 from tacit.core._plan import Plan
 from tacit.core._release import Content, Release, content_named
+from tacit.core._tabular import lacking
 from tacit.core._task import Task
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational, read_fraction
@@ -128,9 +129,7 @@ class AnswerBatch(Content):
 
     def without_figure(self) -> TacitError:
         """Say that no answer has a figure."""
-        return TacitError(
-            "bad-parameter", "no answer of this batch has a picture of its own", fix=Code("release[0]")
-        )
+        return lacking("this batch", "picture of its own", Code("release[0]"))
 
     def to_json(self) -> JSON:
         """Return the batch as JSON."""

@@ -21,7 +21,7 @@ from tacit.core._question import Question
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Choose, Code, Set
-from tacit.parameters import Instance, Listed
+from tacit.parameters import Instance, Listed, exactly_one
 from tacit.report import Report, Reportable, ReportTable
 from tacit.show import GREY, ORANGE, RED, Chart, ChartAxis, ChartSeries, Drawn, Figure, shortened
 
@@ -530,13 +530,8 @@ class AskedReport:
                 f"the question of {name}", "one that has a method plan, or a function", question, fix=_EXAMPLE
             )
         goals = {goal: _number(given, goal, name) for goal in ("within", "epsilon", "rho")}
-        if sum(value is not None for value in goals.values()) != 1:
-            raise TacitError(
-                "bad-parameter",
-                f"the report {name} needs exactly one of within, epsilon and rho",
-                why="an error or a price decides what one release costs",
-                fix=Set(within=5),
-            )
+        why = "an error or a price decides what one release costs"
+        exactly_one(f"the report {name}", why=why, fix=Set(within=5), **goals)
         delta = rational(f"the delta of {name}", given.get("delta", 0), zero=True)
         level = rational(f"the confidence of {name}", given.get("confidence", DEFAULT_LEVEL))
         if delta >= 1 or level >= 1:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import bad_parameter
 from tacit.exact import Number, rational, read_fraction
 from tacit.fixes import Either, Set
 from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace
-from tacit.parameters import Integer, Mapped, Omitted, RealNumber
+from tacit.parameters import Integer, Mapped, Needed, Omitted, RealNumber, exactly_one
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -179,15 +179,13 @@ def _check_one_total(given: Mapping[str, object], takes: frozenset[str]) -> None
             _refuse_not_taken(name, value)
     if len(given) == 1:
         return
-    named = ", ".join(able[:-1]) + f" and {able[-1]}" if len(able) > 1 else able[0]
-    raise TacitError(
-        "bad-parameter",
-        f"a plan needs {'exactly one of ' if len(able) > 1 else ''}{named}, "
-        f"got {' and '.join(given) or 'none'}",
+    if len(able) == 1:
+        Needed(0.5, why="there is no default epsilon").read("epsilon", None)
+    exactly_one(
+        "a plan",
         why="two of them could contradict each other" if given else "there is no default epsilon",
-        fix=Either(
-            Set(epsilon=0.5), *([Set(within=5)] if "within" in able else [Set(rho=0.1)][: len(able) - 1])
-        ),
+        fix=Either(Set(epsilon=0.5), Set(within=5) if "within" in able else Set(rho=0.1)),
+        **{name: given.get(name) for name in able},
     )
 
 

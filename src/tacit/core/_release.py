@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 from tacit.core._certificate import Certificate, content_digest, content_digests
 from tacit.core._registry import registered
-from tacit.core._tabular import Tabular
+from tacit.core._tabular import Tabular, lacking
 from tacit.errors import TacitError
 from tacit.fixes import Code
 from tacit.show import visible
@@ -90,11 +90,8 @@ class Content(Tabular):
 
     def without_figure(self) -> TacitError:
         """Say why there is no figure."""
-        return TacitError(
-            "bad-parameter",
-            f"a release of the kind {self.kind!r} has no picture of its own",
-            fix="draw it from its values",
-        )
+        subject = f"a release of the kind {self.kind!r}"
+        return lacking(subject, "picture of its own", "draw it from its values")
 
 
 C = TypeVar("C", bound=Content)
@@ -193,11 +190,7 @@ class Release(Generic[C]):
             return listed(self.certificate)
         if hasattr(self.content, "__getitem__"):
             return self.content
-        raise TacitError(
-            "bad-parameter",
-            f"a release of the kind {self.content.kind!r} has no columns",
-            fix=Code("release.content"),
-        )
+        raise lacking(f"a release of the kind {self.content.kind!r}", "columns", Code("release.content"))
 
     def changed(self, content: C, mark: str) -> Release[C]:
         """Return the release with another content and a mark that says what was done to it."""

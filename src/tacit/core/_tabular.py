@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tacit.errors import TacitError
-from tacit.fixes import Code, Do
+from tacit.fixes import Code, Do, Fix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,6 +28,17 @@ if TYPE_CHECKING:
     from tacit.core._answer_table import AnswerTable, Value
     from tacit.core._certificate import Certificate
     from tacit.core._protocols import JSON
+
+
+def lacking(subject: str, part: str, fix: Fix | str) -> TacitError:
+    """Say that a content lacks what was asked of it, such as a table or a figure.
+
+    Examples
+    --------
+    >>> lacking("the answer", "numbers to draw", "print it instead").what
+    'the answer has no numbers to draw'
+    """
+    return TacitError("bad-parameter", f"{subject} has no {part}", fix=fix)
 
 
 def needs(what: str, package: str, install: str) -> None:
@@ -88,11 +99,7 @@ class Tabular:
     def _as_one(self) -> AnswerTable:
         made = joined(self.answer_tables())
         if made is None:
-            raise TacitError(
-                "bad-parameter",
-                f"a release of the kind {self.kind!r} has no table",
-                fix=Code("release.content"),
-            )
+            raise lacking(f"a release of the kind {self.kind!r}", "table", Code("release.content"))
         return made
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
 from tacit.learn._cells import refuse_unknown_labels
-from tacit.learn._questions import EVALUATE
 from tacit.learn.estimators._declared_bounds import declared_classes
 from tacit.learn.evaluation._score_histogram import ScoredModel, model_digest, scoring_function
 
@@ -78,6 +77,8 @@ def evaluate(
     >>> 0.7 < found.accuracy.value < 0.8, abs(found.calibration.value) < 0.05
     (True, True)
     """
+    from tacit.learn._questions import EVALUATE
+
     held = _read_classes(model, classes)
     refuse_unknown_labels((data._types or ((), ()))[-1], held.tolist(), spelled=True)  # noqa: SLF001
     digest = model_digest(model) if name is None else f"name {name}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.learn.estimators._descent import CLIP_STEPS, RESIDUAL_STEPS, UnitGradients
+from tacit.learn.estimators._generalised_linear import CLIP_STEPS, RESIDUAL_STEPS, UnitGradients
 from tacit.learn.estimators._whole_features import FEATURE_STEPS
 
 __all__ = [

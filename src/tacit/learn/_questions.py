@@ -12,7 +12,7 @@ from tacit.core import ANY_TOTAL, DELTA, Argument, DatasetKind, QuestionKind, Wi
 from tacit.learn.estimators._fits import draft_fit
 from tacit.learn.estimators._prepaid import draft_prepaid
 from tacit.learn.estimators._search import draft_search
-from tacit.learn.evaluation._score_histogram import draft_evaluation
+from tacit.learn.evaluation._evaluate import draft_evaluation
 from tacit.learn.evaluation._scorer import draft_score
 from tacit.learn.teachers._labelling import draft_labels
 from tacit.learn.training._draft import draft_training

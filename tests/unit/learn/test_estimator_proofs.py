@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import tacit as tc
-from tacit.learn.estimators import _descent, _linear, _whole_features
+from tacit.learn.estimators import _generalised_linear, _linear, _whole_features
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/proofs/estimators.md").read_text()
@@ -15,14 +15,17 @@ PAGE = (ROOT / "docs/proofs/estimators.md").read_text()
     ("said", "value"),
     [
         ("`FEATURE_STEPS` is $2^{12}$", _whole_features.FEATURE_STEPS == 2**12),
-        ("$2^{-16}$ (`RESIDUAL_STEPS`)", _descent.RESIDUAL_STEPS == 2**16),
-        ("$B = 2^{28}$ (`CLIP_STEPS`", _descent.CLIP_STEPS == 2**28),
+        ("$2^{-16}$ (`RESIDUAL_STEPS`)", _generalised_linear.RESIDUAL_STEPS == 2**16),
+        ("$B = 2^{28}$ (`CLIP_STEPS`", _generalised_linear.CLIP_STEPS == 2**28),
         (
             "$41^2 = 1681 \\le 2 \\cdot 29^2 = 1682$",
             (_linear._SQUARE, _linear._PRODUCT) == (29, 41),
         ),
         ("\\lambda \\ge 3 \\cdot 2 s\\sqrt{D}", _linear._CLEAR == 3),
-        ("weights $W$", (_descent._WEIGHT_STEPS, _descent._MOST_WEIGHT) == (2**16, 2**8)),
+        (
+            "weights $W$",
+            (_generalised_linear._WEIGHT_STEPS, _generalised_linear._MOST_WEIGHT) == (2**16, 2**8),
+        ),
         ("`Ledger.keyed_digest`", hasattr(tc.Ledger, "keyed_digest")),
         ("`BestRun.draw_runs`", hasattr(tc.mechanisms.BestRun, "draw_runs")),
     ],

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from tacit.learn.estimators._declared_bounds import read_feature_bounds
-from tacit.learn.estimators._descent import CLIP_STEPS, ClassResiduals, CountResiduals, UnitGradients
+from tacit.learn.estimators._generalised_linear import (
+    CLIP_STEPS,
+    ClassResiduals,
+    CountResiduals,
+    UnitGradients,
+)
 from tacit.learn.estimators._linear import MomentGrid
 from tacit.learn.estimators._whole_features import whole_features
 from twins import learn_estimators as twins

@@ -114,7 +114,7 @@ def components() -> Content:
 
 
 def evaluation() -> Content:
-    from tacit.learn.evaluation._evaluation import MeasuredShare
+    from tacit.learn.evaluation._measures import MeasuredShare
 
     share = MeasuredShare(0.8, 0.75, 0.85, 0.01)
     bins = tuple(MeasuredShare(at, at - 0.1, at + 0.1, 0.02) for at in (0.1, 0.35, 0.6, 0.85))

@@ -15,7 +15,7 @@ from adult import CATEGORIES, CUTS, NAMES, adult_folder, read_adult
 from shape_neighbours import declared, task_of
 from tacit.audit import audit
 from tacit.core import SharedReadings, measure
-from tacit.learn.evaluation._evaluation import HistogramReader
+from tacit.learn.evaluation._measures import HistogramReader
 
 pytestmark = pytest.mark.long
 

@@ -30,8 +30,8 @@ from tacit.learn import federated
 from tacit.learn._examples import Examples, examples
 from tacit.learn.estimators._fitted_numbers import FittedNumbers
 from tacit.learn.estimators._shape_functions import ShapeFunction, ShapeFunctions
-from tacit.learn.evaluation._evaluate import evaluate
-from tacit.learn.evaluation._evaluation import Evaluation, MeasuredShare
+from tacit.learn.evaluation._evaluation import evaluate
+from tacit.learn.evaluation._measures import Evaluation, MeasuredShare
 from tacit.learn.teachers._noisy_labels import NoisyLabels, representatives
 from tacit.learn.teachers._teachers import Teachers
 from tacit.learn.teachers._vote_reading import VoteReading

@@ -1,9 +1,9 @@
-"""Cells of what users hand over, in learning: read one by one, so that no cell changes how others count.
+"""Cells and types of what users hand over, read so that no cell changes how others count.
 
-The values that stored arrays can have, by their types alone: nobody pays for learning from nothing.
-
-The type of an array is a public fact, and its values are private. A list has no type of its own, and neither
-has an array of objects, so nothing is ever refused because of what these hold.
+Cells are read one by one. The values that stored arrays can have are known from their types alone, so nobody
+pays for learning from nothing. The type of an array is a public fact, and its values are private. A list has
+no type of its own, and neither has an array of objects, so nothing is ever refused because of what these
+hold.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Tables of pandas in learning: as arrays whose type follows from the declared types alone.
+"""Examples, the dataset of learning: features and a target for each example, who owns it, public facts.
 
-Rows of units in learning: which examples belong to each unit, at most so many, chosen in secret.
-
-Examples, the dataset of learning: features and a target for each example, who owns it, public facts.
+Tables of pandas become arrays whose type follows from the declared types alone. The rows of a unit are the
+examples that belong to it: at most so many, chosen in secret.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The questions about examples, each declared once, and examples as a kind of dataset.
 
-No document holds a model, so no plan can be rebuilt. Python alone declares
-examples, because they hold arrays.
+No document holds a model, so no plan can be rebuilt. Python alone declares examples, because they hold
+arrays.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from tacit.core import ANY_TOTAL, DELTA, Argument, DatasetKind, QuestionKind, Wi
 from tacit.learn.estimators._fits import draft_fit
 from tacit.learn.estimators._prepaid import draft_prepaid
 from tacit.learn.estimators._search import draft_search
-from tacit.learn.evaluation._evaluate import draft_evaluation
+from tacit.learn.evaluation._evaluation import draft_evaluation
 from tacit.learn.evaluation._scorer import draft_score
 from tacit.learn.teachers._labelling import draft_labels
 from tacit.learn.training._draft import draft_training

@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 import tacit as tc
 from shape_neighbours import declared
-from tacit.learn.evaluation._evaluation import HistogramReader
+from tacit.learn.evaluation._measures import HistogramReader
 
 EXACT = {"epsilon": 10**6, "delta": 1e-6}
 

@@ -162,7 +162,7 @@ def test_a_refused_fit_charges_nothing(tmp_path):
 
 
 def test_a_row_that_a_model_refuses_does_not_change_how_others_in_its_block_are_scored():
-    from tacit.learn.evaluation._evaluate import score_rows
+    from tacit.learn.evaluation._evaluation import score_rows
 
     def score(rows):  # a model that rounds a single row differently
         if (rows < 0).any():

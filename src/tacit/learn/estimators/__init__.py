@@ -9,8 +9,7 @@ In reading order:
 `_fits`                 one Gaussian for the whole promise, shared among the steps of a fit
 `_fitted_numbers`       the content of an estimator's release
 `_linear`               linear and ridge regression from noisy moments
-`_descent`              noisy gradient descent on whole gradients
-`_generalised_linear`   logistic and Poisson regression by this descent
+`_generalised_linear`   logistic and Poisson regression: noisy gradient descent on whole gradients
 `_naive_bayes`          naive Bayes from noisy sums of classes
 `_rows`                 rows on a grid with a public radius, and their moments
 `_standardise`          means and variances of features

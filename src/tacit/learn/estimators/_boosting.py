@@ -1,8 +1,6 @@
-"""Steps of explainable boosting: the sums of residuals by bin, and the move of one shape by noisy sums.
+"""Explainable boosting: an additive model whose shapes are drawn with bands of the noise.
 
-Explainable boosting: noisy counts of the bins, then noisy sums of residuals, and bands for the noise.
-
-Explainable boosting in learning: an additive model whose shapes are drawn with bands of the noise.
+The fit takes noisy counts of the bins, then noisy sums of residuals by bin. Each noisy sum moves one shape.
 """
 
 from __future__ import annotations

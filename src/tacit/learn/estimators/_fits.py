@@ -1,6 +1,6 @@
-"""The noise of a fit: one Gaussian for the whole promise, shared among steps by exact composition.
+"""Fits: one Gaussian for the whole promise, shared among the steps of a fit by exact composition.
 
-One fit of an estimator: its steps with noise that is given, as a task, and how it is planned.
+A fit of an estimator is a task: its steps with noise that is given, and how it is planned.
 """
 
 from __future__ import annotations

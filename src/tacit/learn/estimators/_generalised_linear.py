@@ -1,12 +1,7 @@
-"""Unit gradients: the clipped gradient of each unit as whole numbers, and their exact sum.
+"""Logistic and Poisson regression: noisy gradient descent with exact whole gradients.
 
-Gradient descent on noisy sums: momentum, and the mean of the weights over the second half of the steps.
-
-The fit of a linear model by noisy gradient descent: settings, mechanism and reading, in learning.
-
-Logistic regression in learning: noisy gradient descent with exact whole gradients.
-
-Poisson regression in learning: expected counts by noisy gradient descent with exact whole gradients.
+The clipped gradient of each unit is a vector of whole numbers, and their sum is exact. Descent on noisy sums
+has momentum, and the model has the mean of the weights over the second half of the steps.
 """
 
 from __future__ import annotations

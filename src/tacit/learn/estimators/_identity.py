@@ -1,6 +1,6 @@
-"""The declared data of an estimator: which public facts it needs before anything is opened or charged.
+"""The identity of a fit: which dataset and ledger an estimator names, and how its data is recognised again.
 
-Durable names of fits: which ledger an estimator pays from, and how its data is recognised again.
+An estimator needs some public facts before anything is opened or charged; without them the fit is refused.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Weighted k-means on a few noisy points: post-processing, with public seeds.
+"""k-means: a private coreset, clustering of it for free, and two noisy moves of the centres.
 
-Steps of k-means: a tree of public directions with noisy splits, then noisy moves of the centres.
-
-k-means by a private coreset: what it asks of the data, at which shares of the noise, and what it reads.
-
-k-means in learning: a private coreset, clustering of it for free, and two noisy moves of the centres.
+A tree of public directions with noisy splits gives the coreset. Weighted k-means on its few noisy points is
+post-processing, with public seeds. The plan says what is asked of the data, and at which shares of the noise.
 """
 
 from __future__ import annotations

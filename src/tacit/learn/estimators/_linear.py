@@ -1,8 +1,7 @@
-"""Whole moments: sums of products of all columns, as exact whole numbers, for linear regression.
+"""Linear and ridge regression: one noisy release of all moments, then exact algebra.
 
-The fit of linear and ridge regression from noisy moments: adaptive penalty, and intervals.
-
-Linear and ridge regression in learning: one noisy release of all moments, then exact algebra.
+The moments are sums of products of all columns, as exact whole numbers. The fit from noisy moments has an
+adaptive penalty, and intervals.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Naive Bayes: noisy counts of the declared classes and noisy sums of their rows; the spread is declared.
+"""Naive Bayes: noisy counts of the declared classes and noisy sums of their rows.
 
-Naive Bayes in learning: noisy means of the declared classes, with a declared spread within classes.
+The means of the classes follow from these; the spread within classes is declared.
 """
 
 from __future__ import annotations

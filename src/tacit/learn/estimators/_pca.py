@@ -1,7 +1,4 @@
-"""Principal components of examples: noisy means first, then noisy products of rows around them.
-
-Principal components in learning: noisy means, then noisy products of all pairs of features around them.
-"""
+"""Principal components: noisy means first, then noisy products of all pairs of features around them."""
 
 from __future__ import annotations
 

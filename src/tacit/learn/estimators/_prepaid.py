@@ -1,6 +1,6 @@
-"""Folds in learning: each unit is in a fold by a keyed hash of its own, whoever else is in the data.
+"""Prepaid fits: one charge for all fits of a search, one run of instalments.
 
-Prepaid fits in learning: one charge for all fits of a search, one run of instalments.
+Each unit is in a fold by a keyed hash of its own, whoever else is in the data.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Rows on a grid: each row of features becomes whole numbers whose length is at most a public radius.
 
-The metric of rows: how declared bounds, units and a clip become a grid, and rows that are not finite.
-
-Moments of rows: noisy number, sum and squared length, and the rows around their noisy mean.
+Declared bounds, units and a clip make the grid. A row that is not finite counts as nothing. The moments of
+rows are their noisy number, sum and squared length, and then rows are measured around their noisy mean.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The runs of a search: each fits a candidate and scores it with noise; the best one is shown.
+"""Search: a private choice of parameters, a random number of fits, one charge, one model.
 
-Search in learning: a private choice of parameters, a random number of fits, one charge, one model.
+Each run of a search fits a candidate and scores it with noise; the best one is shown.
 """
 
 from __future__ import annotations

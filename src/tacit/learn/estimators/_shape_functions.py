@@ -1,8 +1,7 @@
-"""Bins of explainable boosting: public cuts for each feature, and one more bin for missing values.
+"""Shape functions, the content of explainable boosting: an intercept, and one shape with a band per feature.
 
-The content of explainable boosting: an intercept, and for each feature a shape with a band.
-
-The figures of shape functions: a small chart for each feature, with the band of the noise.
+A shape has one height for each bin. The bins come from public cuts for each feature, and one more bin is for
+missing values. The figures are small charts, one for each feature, with the band of the noise.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Whole features: declared bounds turn each feature and target into a whole number, row by row.
 
-The rows of examples that count, as arrays of numbers: read by tasks, after the charge.
+The rows of examples that count are read as arrays of numbers by tasks, after the charge.
 """
 
 from __future__ import annotations

@@ -1,309 +1,338 @@
-"""Readings of an evaluation: accuracy, AUC and calibration from noisy histograms, with their intervals.
+"""Priced evaluation: accuracy, AUC and calibration of a model on held-out units, from a noisy histogram.
 
-Each measure is a smooth function of the counts of all cells. To first order its error is a sum over cells of
-the cell's influence times its error, so the noise adds sigma^2 times the sum of squared influences, and the
-sample of patients adds the sum of counts times squared influences. No patient is drawn a second time.
-
-The content of an evaluation: accuracy, AUC and calibration of a model, with intervals and pictures.
-
-The figures of an evaluation: calibration by bin of the score, and the curve of hits and false alarms.
+The model scores rows one by one or in blocks, without errors that depend on a row. The histogram counts rows
+by score and class, and all measures are read from it.
 """
 
 from __future__ import annotations
 
+import json
+import math
+import warnings
 from dataclasses import dataclass
-from functools import partial
-from html import escape
-from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.core import AnswerTable, Cells, Content
-from tacit.learn._arrays import from_document, to_document
-from tacit.report import Report, ReportTable
-from tacit.show import GREY, Chart, ChartAxis, ChartSeries, Figure, chosen
+from tacit.core import Draft, Forecast, Step, Task, plannable
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import count
+from tacit.fixes import Either, Set
+from tacit.learn._cells import refuse_unknown_labels
+from tacit.learn.estimators._declared_bounds import declared_classes
+from tacit.learn.estimators._fits import check_fit_goal, fit_noise, share_of_noise
+from tacit.learn.estimators._whole_features import counted_rows, whole_classes
+from tacit.learn.evaluation._measures import Evaluation, HistogramReader
+from tacit.mechanisms import RoundedGaussian
+from tacit.parameters import Needed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
-    from tacit.core import JSON, Value
+    from tacit.core import Goal, Noisy, Question
+    from tacit.learn._examples import Examples
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredShare:
-    """A measure of a model on held-out units, with an interval for the noise and for the sample of units.
+class ScoredModel:
+    """A model that is evaluated: how it scores rows, and what identifies it."""
 
-    Parameters
-    ----------
-    value
-        The estimate.
-    low, high
-        The interval for patients like these: noise and sampling together.
-    noise
-        The half-width that the noise alone would have.
+    score: Callable[[Any], Any]
+    digest: str
+
+
+def scoring_function(model: Any) -> Callable[[Any], Any]:
+    """Return how a model scores rows: its chances of the classes, or itself where it is a function."""
+    held = getattr(model, "content", model)
+    found = getattr(held, "predict_proba", None) or (held if callable(held) else None)
+    if found is None:
+        raise TacitError(
+            "bad-parameter",
+            "the model does not predict probabilities of the classes",
+            why="accuracy, AUC and calibration are computed from them",
+            fix="pass a model with predict_proba, or a function of the features that returns probabilities",
+        )
+    return found  # type: ignore[no-any-return]
+
+
+def model_digest(model: Any) -> str:
+    """Return a digest of a model: equal for equal models, so that the same evaluation is not paid twice."""
+    held = getattr(model, "release_", model)
+    held = getattr(held, "content", held)
+    if hasattr(held, "to_json"):
+        return sha256(json.dumps(held.to_json(), sort_keys=True).encode()).hexdigest()
+    try:
+        from joblib import hash as digest_of  # type: ignore[import-untyped]
+
+        return str(digest_of(model))
+    except Exception:  # noqa: BLE001 - whatever a model raises when it is written
+        raise TacitError(
+            "bad-parameter",
+            "the model cannot be recognised again, so its evaluation needs a name",
+            why="repeating the same evaluation is free, so Tacit must recognise the model",
+            fix=Set(name="model 1"),
+        ) from None
+
+
+def score_rows(
+    score: Callable[[Any], Any], features: NDArray[Any], classes: int, size: int = 1
+) -> NDArray[np.float64]:
+    """Return the chances of the classes for each row; NaN for a row that the model cannot score.
+
+    A row that is scored alone has one score to the last bit, whoever else is there. Blocks are quicker.
+
+    Examples
+    --------
+    >>> score_rows(lambda rows: 1 / rows[:, 0], np.array([[2.0], [0.5], [4.0]]), 2).tolist()
+    [[0.5, 0.5], [nan, nan], [0.75, 0.25]]
     """
+    found = np.full((len(features), classes), np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a warning would say something about one row
+        _fill(found, score, features, size)
+    bad = ~np.isfinite(found).all(axis=1) | (found < 0).any(axis=1) | (found > 1).any(axis=1)
+    found[bad] = np.nan
+    return found
 
-    value: float
-    low: float
-    high: float
-    noise: float
 
-    def __str__(self) -> str:
-        return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
+def _fill(found: NDArray[np.float64], score: Callable[[Any], Any], features: NDArray[Any], size: int) -> None:
+    """Write the chances of each row, block by block."""
+    classes = found.shape[1]
+    for start in range(0, len(features), size):
+        block = features[start : start + size]
+        padded = np.concatenate([block, np.zeros((size - len(block), *block.shape[1:]), block.dtype)])
+        scores = _scores(score, padded, classes)
+        if scores is None and size == 1:
+            continue
+        if scores is None:  # again without the refused rows: alone, the others could round differently
+            refused = [_scores(score, block[i : i + 1], classes) is None for i in range(len(block))]
+            padded[: len(block)][refused] = np.zeros((), block.dtype)
+            scores = _scores(score, padded, classes)
+            scores = np.full((size, classes), np.nan) if scores is None else scores.copy()
+            scores[: len(block)][refused] = np.nan
+        found[start : start + len(block)] = scores[: len(block)]
 
 
-@dataclass(frozen=True, slots=True)
-class HistogramReader:
-    """Noisy counts of rows by bin of the score, for the wrong or first class and for the right or second.
+def _scores(score: Callable[[Any], Any], rows: NDArray[Any], classes: int) -> NDArray[np.float64] | None:
+    """Return the chances for some rows, or None where the model raises or returns something else."""
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a warning, too, could show which row caused it
+            found = np.asarray(score(rows), np.float64)
+    except Exception:  # noqa: BLE001 - an error must not show which row caused it
+        return None
+    if found.shape == (len(rows),) and classes == 2:
+        found = np.stack([1 - found, found], axis=1)
+    return found if found.shape == (len(rows), classes) else None
 
-    Parameters
-    ----------
-    edges
-        The public edges of the bins.
-    counts
-        Two lines of noisy counts.
-    sigma
-        The standard deviation of the noise of a count.
-    per_unit
-        How many rows one unit can have: the sample of units then varies at most so many times as much.
-    confidence
-        How often intervals cover.
+
+_STAND_OUT = 5  # a class must have so many sigmas times the root of the number of bins
+_ALONE = "the model scores each row by itself"
+
+
+def draft_evaluation(
+    data: Examples,
+    goal: Goal,
+    *,
+    model: ScoredModel,
+    classes: NDArray[Any],
+    bins: NDArray[np.float64],
+    smaller_class: int | None,
+    block: int,
+) -> Draft[Evaluation]:
+    """Draft an evaluation: one noisy histogram, score bins by class, or by whether the likeliest is right.
+
+    One row is in one cell, so a unit moves the histogram by at most ``per_unit``, in L2.
     """
+    check_fit_goal(goal, data.size)
+    moved, wide = data.per_unit, len(bins) - 1
+    noise = RoundedGaussian(sigma=share_of_noise(fit_noise(goal), 1, moved), sensitivity=moved)
+    _check_size(data.size, smaller_class, len(classes), wide, float(noise.sigma))
 
-    edges: NDArray[np.float64]
-    counts: NDArray[np.float64]
-    sigma: float
-    per_unit: int
-    confidence: Fraction
+    def histogram(rows: list[NDArray[Any]], _: Sequence[Noisy]) -> NDArray[np.int64]:
+        features, targets = rows[:2]
+        codes = whole_classes(targets, classes)
+        chances = score_rows(model.score, features, len(classes), block)
+        kept = (codes >= 0) & np.isfinite(chances).all(axis=1)
+        codes, chances = codes[kept], chances[kept]
+        if len(classes) == 2:
+            line, score = codes, chances[:, 1]
+        else:
+            likeliest = chances.argmax(axis=1)
+            line, score = (likeliest == codes).astype(np.int64), chances.max(axis=1, initial=0.0)
+        place = np.clip(np.searchsorted(bins, score, side="right") - 1, 0, wide - 1)
+        return np.bincount(line * wide + place, minlength=2 * wide).reshape(2, wide).astype(np.int64)
 
-    @property
-    def total(self) -> float:
-        """The noisy number of rows, at least 1."""
-        return max(1.0, float(self.counts.sum()))
+    def reading(noisy: Sequence[Noisy], confidence: Fraction) -> Evaluation:
+        counts = np.asarray(noisy[0], np.float64)
+        reader = HistogramReader(bins, counts, float(noise.sigma), data.per_unit, confidence)
+        return _measures(reader, tuple(classes.tolist()))
 
-    @property
-    def middles(self) -> NDArray[np.float64]:
-        """The middle of each bin."""
-        return (self.edges[1:] + self.edges[:-1]) / 2
-
-    def share(self, hit: NDArray[np.float64], low: float = 0.0, high: float = 1.0) -> MeasuredShare:
-        """Return the mean over all rows of a public number for each cell: accuracy, calibration."""
-        value = float((self.counts * hit).sum()) / self.total
-        enough = self.counts.sum() > 3 * self.sigma * np.sqrt(self.counts.size)
-        return self._measured(value, (hit - value) / self.total, low, high, enough=bool(enough))
-
-    def auc(self) -> MeasuredShare:
-        """Return the chance that a row of the second class scores above one of the first; ties count half."""
-        first, second = self.counts
-        sizes = first.sum(), second.sum()
-        enough = min(sizes) > 3 * self.sigma * np.sqrt(len(first))
-        negative, positive = first / max(sizes[0], 1.0), second / max(sizes[1], 1.0)
-        below = np.cumsum(negative) - negative / 2  # share of the first class below each bin
-        above = positive.sum() - np.cumsum(positive) + positive / 2
-        value = float((positive * below).sum())
-        influence = np.stack([(above - value) / max(sizes[0], 1.0), (below - value) / max(sizes[1], 1.0)])
-        return self._measured(value, influence, 0.0, 1.0, enough=bool(enough))
-
-    def outcomes(self) -> tuple[MeasuredShare, ...]:
-        """Return the share of the right or second class in each bin; an empty interval is all of 0 to 1."""
-        found = []
-        for missed, hit in self.counts.T:
-            rows = missed + hit
-            enough = rows > 3 * self.sigma * np.sqrt(2)
-            value = min(max(hit / rows, 0.0), 1.0) if rows > 0 else 0.5
-            noise = self.sigma**2 * (value**2 + (1 - value) ** 2) / max(rows, 1.0) ** 2
-            sample = self.per_unit * max(value * (1 - value), 1 / max(rows, 4.0)) / max(rows, 1.0)
-            found.append(self._interval(value, noise, sample, 0.0, 1.0, enough=bool(enough)))
-        return tuple(found)
-
-    def _measured(
-        self, value: float, influence: NDArray[np.float64], low: float, high: float, *, enough: bool
-    ) -> MeasuredShare:
-        """Return a measure with the variance that its influences give."""
-        noise = self.sigma**2 * float((influence**2).sum())
-        sample = self.per_unit * max(float((self.counts * influence**2).sum()), 0.0)
-        return self._interval(value, noise, sample, low, high, enough=enough)
-
-    def _interval(
-        self, value: float, noise: float, sample: float, low: float, high: float, *, enough: bool
-    ) -> MeasuredShare:
-        wide = NormalDist().inv_cdf((1 + float(self.confidence)) / 2)
-        if not enough:
-            return MeasuredShare(min(max(value, low), high), low, high, high - low)
-        half = wide * float(np.sqrt(noise + sample))
-        ends = min(max(value - half, low), high), max(min(value + half, high), low)
-        return MeasuredShare(min(max(value, low), high), *ends, wide * float(np.sqrt(noise)))
+    task = Task(
+        document={
+            "learn": "evaluation", "model": model.digest, "classes": classes.tolist(),
+            "edges": bins.tolist(), "per_unit": data.per_unit, "block": block,
+        },
+        open=lambda _: counted_rows(data),
+        steps=(Step(noise, histogram, {"statistic": "rows by score and class", "assumes": _ALONE}),),
+        reading=reading,
+    )  # fmt: skip
+    return Draft(
+        task=task,
+        asked=f"an evaluation of a model on {len(classes)} classes",
+        forecast=lambda: _forecast(data, noise, wide, smaller_class),
+        facts=[
+            ("classes", ", ".join(map(str, classes.tolist())) + "; rows with another class are dropped"),
+            ("bins", f"{wide} public bins of the score"),
+            ("assumes", _ALONE),
+        ],
+        goal=goal,
+    )
 
 
-_MEASURES = ("accuracy", "auc", "calibration")
+def _measures(reader: HistogramReader, classes: tuple[Any, ...]) -> Evaluation:
+    """Read all measures off the noisy histogram."""
+    two, middles = len(classes) == 2, reader.middles
+    called = (middles >= 0.5).astype(np.float64)
+    lines = [1 - called, called] if two else [np.zeros_like(middles), np.ones_like(middles)]
+    return Evaluation(
+        accuracy=reader.share(np.stack(lines)),
+        auc=reader.auc() if two else None,
+        calibration=reader.share(np.stack([-middles, 1 - middles]), -1.0, 1.0),
+        outcomes=reader.outcomes(),
+        edges=reader.edges,
+        counts=reader.counts,
+        classes=classes,
+        confidence=float(reader.confidence),
+    )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(Content):
-    """How well a model does on held-out units.
+def _check_size(size: int, smaller: int | None, classes: int, bins: int, sigma: float) -> None:
+    """Refuse an evaluation whose classes would not stand out from the noise: public facts decide."""
+    if classes == 2:
+        why = (
+            "about how many units the smaller class has, from public knowledge: with too few units of "
+            "a class the AUC cannot be estimated"
+        )
+        about: Needed[int] = Needed(500, "for two classes", why)
+        about.read("smaller_class", smaller)
+    units = size if smaller is None else min(count("smaller_class", smaller, zero=False), size)
+    needed = math.ceil(_STAND_OUT * sigma * math.sqrt(bins if classes == 2 else 2 * bins))
+    if units < needed:
+        raise TacitError(
+            "bad-parameter",
+            f"{units:,} units are too few for this evaluation: it needs {needed:,}"
+            + (" of the smaller class" if classes == 2 else ""),
+            why="the noisy number of units would be near zero, and dividing by it could give any result",
+            fix=Either(Set(bins=max(10, bins // 2)), Set(epsilon=4)),
+        )
 
-    Parameters
-    ----------
-    accuracy
-        The share of rows whose class is right, where the likelier class is chosen.
-    auc
-        The chance that a unit of the second class scores higher than one of the first, for scores in public
-        bins; None with more than two classes.
-    calibration
-        The share of the second class (or of right answers) minus the mean score, scores rounded to the middle
-        of their bin. A calibrated model has 0.
-    outcomes
-        For each bin, the share of the second class (or of right answers).
-    edges
-        The public edges of the bins.
-    counts
-        The noisy counts: two lines, one number for each bin.
-    classes
-        The declared classes.
-    confidence
-        How often intervals cover.
-    """
 
-    kind: ClassVar[str] = "evaluation"
-    described: ClassVar[str] = "an evaluation of a model"
-    accuracy: MeasuredShare
-    auc: MeasuredShare | None
-    calibration: MeasuredShare
-    outcomes: tuple[MeasuredShare, ...]
-    edges: NDArray[np.float64]
-    counts: NDArray[np.float64]
-    classes: tuple[Any, ...]
-    confidence: float
-
-    def to_json(self) -> JSON:
-        """Return the evaluation as JSON."""
-        return {
-            **{name: _numbers(getattr(self, name)) for name in _MEASURES},
-            "outcomes": [_numbers(one) for one in self.outcomes],
-            "edges": to_document(self.edges),
-            "counts": to_document(self.counts),
-            "classes": list(self.classes),
-            "confidence": self.confidence,
-        }
-
-    @classmethod
-    def from_json(cls, document: Any) -> Self:
-        """Read the evaluation back; raises ``ValueError`` where it is none."""
-        measures = {name: _read(document[name]) for name in _MEASURES}
-        outcomes = tuple(_read(one) for one in document["outcomes"])
-        edges, counts = from_document(document["edges"]), from_document(document["counts"])
-        needed = [measures["accuracy"], measures["calibration"], *outcomes]
-        if None in needed or edges.ndim != 1 or counts.shape != (2, len(edges) - 1) != (2, len(outcomes)):
-            raise ValueError("not an evaluation")
-        return cls(
-            **measures, outcomes=outcomes, edges=edges, counts=counts,  # type: ignore[arg-type]
-            classes=tuple(document["classes"]), confidence=float(document["confidence"]),
+def _forecast(data: Examples, noise: RoundedGaussian, bins: int, smaller: int | None) -> list[Forecast]:
+    """Say how wide the intervals will be, from the declared sizes alone."""
+    variance, size = float(noise.sigma) ** 2, data.size
+    half = 1.96 * math.sqrt(variance * (2 * bins) / 4 + data.per_unit * size / 4) / size
+    law = noise.describe()
+    lines = [Forecast("accuracy", "share of right answers", law, half, "at most, noise and sampling")]
+    if smaller is not None:
+        half = 1.96 * math.sqrt(variance * bins / 12 / smaller**2 + data.per_unit / (12 * smaller))
+        lines.append(
+            Forecast("auc", "chance that the second class scores higher", law, half,
+                     "about, noise and sampling")
         )  # fmt: skip
-
-    def report(self) -> Report:
-        """Return the measures, and the calibration by bin."""
-        meaning = {
-            "accuracy": "right answers",
-            "auc": "a row of the second class scores higher",
-            "calibration": "mean outcome minus mean score",
-        }
-        rows = []
-        for name, words in meaning.items():
-            one = getattr(self, name)
-            if one is not None:
-                noise = f"{one.noise:.3f}"
-                rows.append((name, words, f"{one.value:.3f}", f"{one.low:.3f} to {one.high:.3f}", noise))
-        outcome = f"share of {self.classes[1]}" if len(self.classes) == 2 else "share of right answers"
-        bins = tuple(
-            (f"{a:g} to {b:g}", f"{max(n, 0):,.0f}", f"{one.value:.2f}", f"{one.low:.2f} to {one.high:.2f}")
-            for a, b, n, one in zip(
-                self.edges, self.edges[1:], self.counts.sum(axis=0), self.outcomes, strict=False
-            )
-            if one.high - one.low < 1
-        )
-        level = f"{self.confidence * 100:g} %"
-        return Report(
-            "Evaluation on held-out data",
-            (f"About {max(self.counts.sum(), 0):,.0f} rows; intervals hold for patients like these.",),
-            (
-                ReportTable(
-                    "", ("measure", "meaning", "value", f"{level} interval", "of it noise"), tuple(rows)
-                ),
-                ReportTable("Calibration by score", ("score", "rows", outcome, f"{level} interval"), bins),
-            ),
-            ("Intervals cover the noise and the sampling of patients, to first order.",),
-        )
-
-    def text(self, marks: tuple[str, ...] = ()) -> str:
-        """Write the report for a terminal."""
-        return "\n".join([self.report().text(), *marks])
-
-    def html(self, marks: tuple[str, ...] = ()) -> str:
-        """Write the report for a notebook."""
-        return self.report().html() + "".join(f"<p>{escape(mark)}</p>" for mark in marks)
-
-    def __repr__(self) -> str:
-        return self.text()
-
-    def answer_tables(self) -> Iterator[tuple[str, AnswerTable]]:
-        """Yield the measures, and the outcomes of each bin of scores."""
-        known = {name: one for name in _MEASURES if (one := getattr(self, name)) is not None}
-        yield "measures", self._table({"measure": tuple(known)}, "value", tuple(known.values()))
-        low, high = (tuple(self.edges[part].tolist()) for part in (slice(-1), slice(1, None)))
-        yield "outcomes", self._table({"from": low, "to": high}, "share", self.outcomes)
-
-    def _table(
-        self, keys: dict[str, tuple[Value, ...]], name: str, shares: tuple[MeasuredShare, ...]
-    ) -> AnswerTable:
-        ends = (tuple(float(getattr(one, end)) for one in shares) for end in ("value", "low", "high"))
-        return AnswerTable(keys, {name: Cells(*ends)}, self.confidence)
-
-    def figures(self, what: Any = None) -> tuple[Figure, ...]:
-        """Return the ``calibration`` by bin, and the share of hits against that of false alarms (``roc``)."""
-        return evaluation_figures(self, what)
+    return lines
 
 
-def _numbers(one: MeasuredShare | None) -> JSON:
-    return None if one is None else [one.value, one.low, one.high, one.noise]
+@plannable
+def evaluate(
+    model: Any,
+    data: Examples,
+    *,
+    smaller_class: int | None = None,
+    classes: Sequence[Any] | None = None,
+    bins: int | Sequence[float] = 20,
+    block: int = 1,
+    name: str | None = None,
+) -> Question[Evaluation]:
+    """Ask for the evaluation of a model on held-out units: accuracy, AUC and calibration, with intervals.
+
+    Guarantee: one histogram of the scores by class is released with Gaussian noise; one unit moves it by at
+    most its number of rows. All measures are read off it, for free. Intervals cover the noise and the
+    sampling of units, to first order. A row that the model cannot score, or whose class is not declared, is
+    dropped without a word.
+
+    Parameters
+    ----------
+    model
+        A model with ``predict_proba``, such as a fitted estimator or a release, or a function that returns
+        chances. It must score each row by itself, and it must not have seen the held-out units.
+    data
+        The held-out units, declared with `tacit.learn.examples`.
+    smaller_class
+        About how many units the smaller of two classes has: public knowledge. With too few of them no AUC
+        can be estimated, and the plan is refused.
+    classes
+        The classes, where the model has no ``classes_``.
+    bins
+        How many bins the scores have, an even number; or their edges from 0 to 1, with 0.5 among them.
+    block
+        How many rows the model scores at once. More is quicker; the guarantee then needs that the score of a
+        row does not depend on the rows beside it, to the last bit.
+    name
+        A name for the model, where it cannot be recognised by its content.
+
+    Examples
+    --------
+    >>> import numpy as np, tacit as tc
+    >>> age = np.linspace(0, 1, 10_000)
+    >>> ill = (age * 7919) % 1 < age                   # about as often as the score says
+    >>> patients = tc.learn.examples(
+    ...     age[:, None], ill, unit=tc.Unit.row(), size=10_000, budget=tc.Budget(epsilon=3, delta=1e-6)
+    ... )
+    >>> question = tc.learn.evaluate(
+    ...     lambda rows: rows[:, 0], patients, smaller_class=4_000, classes=[False, True], name="age alone"
+    ... )
+    >>> found = question.plan(epsilon=2, delta=1e-6).release()
+    >>> 0.7 < found.accuracy.value < 0.8, abs(found.calibration.value) < 0.05
+    (True, True)
+    """
+    from tacit.learn._questions import EVALUATE
+
+    held = _read_classes(model, classes)
+    refuse_unknown_labels((data._types or ((), ()))[-1], held.tolist(), spelled=True)  # noqa: SLF001
+    digest = model_digest(model) if name is None else f"name {name}"
+    return EVALUATE.ask(
+        data,
+        model=ScoredModel(scoring_function(model), digest),
+        classes=held,
+        bins=_read_edges(bins),
+        smaller_class=smaller_class,
+        block=block,
+    )
 
 
-def _read(document: Any) -> MeasuredShare | None:
-    return None if document is None else MeasuredShare(*(float(number) for number in document))
+def _read_classes(model: Any, classes: Any) -> NDArray[Any]:
+    """Return the classes in the order of the model's chances: given, or those of the model."""
+    known = getattr(getattr(model, "content", model), "classes_", None) if classes is None else classes
+    known = getattr(getattr(model, "content", model), "classes", None) if known is None else known
+    return np.asarray(declared_classes(known))
 
 
-_ENDS = (0.0, 1.0)
-_GUESSING = ChartSeries("line", _ENDS, _ENDS, colour=GREY, dashed=True)
-
-
-def evaluation_figures(found: Evaluation, what: str | None) -> tuple[Figure, ...]:
-    """Return ``calibration`` and, for two classes, ``roc``."""
-    made = {"calibration": _calibration} if found.auc is None else {"calibration": _calibration, "roc": _roc}
-    measured = f"accuracy {found.accuracy}" + (f", AUC {found.auc}" if found.auc else "")
-    return chosen(what, {name: partial(_figure, name, make, found, measured) for name, make in made.items()})
-
-
-def _figure(name: str, make: object, found: Evaluation, measured: str) -> Figure:
-    return Figure(name, (make(found),), (measured,))  # type: ignore[operator]
-
-
-def _calibration(found: Evaluation) -> Chart:
-    """Return the share of the second class in each bin that has enough rows, with its interval."""
-    middles = (found.edges[1:] + found.edges[:-1]) / 2
-    shown = [i for i, one in enumerate(found.outcomes) if one.high - one.low < 1]
-    ends = ([getattr(found.outcomes[i], end) for i in shown] for end in ("value", "low", "high"))
-    words = f"share of {found.classes[1]}" if len(found.classes) == 2 else "share of right answers"
-    x = ChartAxis("score of the model", ends=_ENDS)
-    y = ChartAxis(f"{words}, {found.confidence * 100:g} % intervals", ends=_ENDS)
-    return Chart((_GUESSING, ChartSeries.of("points", middles[shown].tolist(), ends)), x, y)
-
-
-def _roc(found: Evaluation) -> Chart:
-    """Return hits against false alarms, from the highest score down; noise is smoothed to rising steps."""
-    shares = [np.cumsum(line[::-1]) / max(float(line.sum()), 1.0) for line in found.counts]
-    alarms, hits = (np.r_[0, np.clip(np.maximum.accumulate(one), 0, 1)].tolist() for one in shares)
-    x, y = (ChartAxis(f"share of {one} above the score", ends=_ENDS) for one in found.classes)
-    return Chart((_GUESSING, ChartSeries("line", alarms, hits)), x, y)
+def _read_edges(bins: Any) -> NDArray[np.float64]:
+    """Return the edges of the score's bins; 0.5 is one of them, so that the accuracy can be read off."""
+    if not isinstance(bins, str) and np.ndim(bins) == 1:
+        edges = np.asarray(bins, np.float64)
+    else:
+        number = count("bins", bins, zero=False)
+        edges = np.arange(number + 1) / number
+    fine = len(edges) > 2 and bool(np.isfinite(edges).all() and (np.diff(edges) > 0).all())
+    if not fine or edges[0] != 0 or edges[-1] != 1 or 0.5 not in edges or len(edges) > 1001:
+        raise bad_parameter(
+            "bins", "an even number up to 1,000, or increasing edges from 0 to 1 with 0.5 among them", bins,
+            why="0.5 separates the two answers of the model", fix=Set(bins=20),
+        )  # fmt: skip
+    return edges

@@ -1,6 +1,6 @@
-"""One client of a federated run with a trusted server: it gets weights, learns, and sends a short update.
+"""The rounds of clients with a trusted server: sums of updates on whole numbers, and the model's steps.
 
-The rounds of clients with a trusted server: sums of updates on whole numbers, and the model's steps.
+In a round, a client gets weights, learns, and sends a short update.
 """
 
 from __future__ import annotations

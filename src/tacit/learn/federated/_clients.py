@@ -1,8 +1,7 @@
-"""The content of a run with clients: the weights, and the clip of each round.
+"""Clients of a federated run with a trusted server: each client is the unit, with all that it holds.
 
-How a run with clients is planned: in one draw, or in instalments with a checkpoint after each.
-
-Clients of a federated run with a trusted server: each client is the unit, with all that it holds.
+A run is planned in one draw, or in instalments with a checkpoint after each. Its content is the weights, and
+the clip of each round.
 """
 
 from __future__ import annotations

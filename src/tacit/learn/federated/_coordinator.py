@@ -1,8 +1,7 @@
-"""The model that hospitals trained together: weights, and who took part in each round.
+"""The coordinator of a study: it sends weights, adds up what comes back, and moves the model.
 
-The coordinator of a study: it sends weights, adds up what comes back, and moves the model.
-
-Nobody has to trust it: each hospital protects its patients by itself.
+Nobody has to trust it: each hospital protects its patients by itself. The model that hospitals trained
+together has the weights, and who took part in each round.
 """
 
 from __future__ import annotations

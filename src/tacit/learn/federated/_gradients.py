@@ -1,8 +1,7 @@
-"""Whole gradients: each unit's gradient clipped on a public grid of integers, so that its norm is exact.
+"""Models that hospitals train together: weights as one vector, and gradients example by example.
 
-Models that hospitals train together: weights as one vector, and gradients example by example.
-
-PyTorch models that hospitals train together: gradients example by example, as NumPy arrays.
+PyTorch models give their gradients as NumPy arrays. Each unit's gradient is clipped on a public grid of
+integers, so that its norm is exact.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The rounds of one hospital in a study: each instalment of its run answers one round.
+"""One hospital in a study: it answers messages, and enforces by itself what was agreed.
 
-One hospital in a study: it answers messages, and enforces by itself what was agreed.
+Each instalment of its run answers one round.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""The key of a hospital: with it, it signs the keys of each round, so that nobody can pose as it.
+"""Secure sums: pairs of hospitals add and subtract the same secret numbers, modulo 2^64.
 
-Masks of a secure sum: pairs of hospitals add and subtract the same secret numbers, modulo 2^64.
-
-Each hospital makes a key for one round (X25519) and signs it. When it learns who takes part, it derives one
-stream of 64-bit numbers with each other member, bound to the study, the round and the exact list of members.
-In the sum over all members the streams cancel; any part of it is uniformly random to whoever lacks the keys.
+Each hospital makes a key for one round (X25519) and signs it with its own key, so that nobody can pose as it.
+When it learns who takes part, it derives one stream of 64-bit numbers with each other member, bound to the
+study, the round and the exact list of members. In the sum over all members the streams cancel; any part of it
+is uniformly random to whoever lacks the keys.
 """
 
 from __future__ import annotations

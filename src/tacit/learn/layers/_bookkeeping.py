@@ -1,10 +1,9 @@
-"""Jobs: what a layer leaves behind in the backward pass, enough for norms and for weighted sums of gradients.
+"""Bookkeeping of a clipped step: which parameters were used where, and what their layers left behind.
 
-A *unit* is a block of consecutive examples. Every job knows two things about the gradients of one parameter:
+A layer leaves a *job* behind in the backward pass, enough for norms and for weighted sums of gradients. A
+*unit* is a block of consecutive examples. Every job knows two things about the gradients of one parameter:
 their squared norm for each unit, and their sum with one weight for each unit. Few jobs ever form the gradient
 of a unit.
-
-The book of one clipped step: which parameters were used where, and what their layers left behind.
 """
 
 from __future__ import annotations

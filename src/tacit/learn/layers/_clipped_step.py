@@ -1,6 +1,6 @@
 """One clipped step: forward, backward, norms, factors and weighted sums; its course never depends on data.
 
-A clipped step as one flat graph: traced once, compiled, and captured on devices that can replay it.
+It can run as one flat graph: traced once, compiled, and captured on devices that can replay it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Losses with one value for each example.
+"""Clipped sums of per-unit gradients, fast by book-keeping and exact where book-keeping has no rule.
 
-Clipped sums by the definition: the gradient of every unit, then its norm, then the sum.
-
-Clipped sums of per-unit gradients, fast by book-keeping and exact where book-keeping has no rule.
+Clipped sums by the definition take the gradient of every unit, then its norm, then the sum. Both need losses
+with one value for each example.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Convolutions in one, two and three dimensions.
 
-Transposed convolutions: convolutions in which input and output have changed places.
+Transposed convolutions are convolutions in which input and output have changed places.
 """
 
 from __future__ import annotations

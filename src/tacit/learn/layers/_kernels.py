@@ -1,9 +1,8 @@
-"""Precision: which type a layer computes in, and how far a rounded norm may be off.
+"""Precision and kernels: which type a layer computes in, and how far a rounded norm may be off.
 
-Kernels for NVIDIA devices as PyTorch operations; where one does not apply, plain PyTorch takes over.
-
-The kernels round operands to bfloat16, so they serve the precisions ``tf32`` and ``bfloat16`` only. In
-``float32`` every product is exact.
+Kernels for NVIDIA devices are PyTorch operations; where one does not apply, plain PyTorch takes over. They
+round operands to bfloat16, so they serve the precisions ``tf32`` and ``bfloat16`` only. In ``float32`` every
+product is exact.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Linear layers and tables of embeddings: the backward pass gives the input's gradient and leaves a job.
 
-Multi-head attention as PyTorch's own module calls it: projections that are linear layers.
-
-Recurrent layers, unrolled into linear layers that share their matrices from step to step.
+Multi-head attention, as PyTorch's own module calls it, has projections that are linear layers. Recurrent
+layers are unrolled into linear layers that share their matrices from step to step.
 """
 
 from __future__ import annotations

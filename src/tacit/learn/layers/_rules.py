@@ -1,10 +1,10 @@
-"""Parameters that act element by element: scales, offsets, learned positions, tokens and slopes.
-
-Rules: which PyTorch function, called with a trained parameter, is replaced by which layer.
+"""Rules: which PyTorch function, called with a trained parameter, is replaced by which layer.
 
 The rules act on functions and not on modules. So a linear layer is recognised wherever it is called: in
 `torch.nn.Linear`, in an adapter, in a Hugging Face model or in a functional call. A parameter that reaches
 any other function keeps its ordinary gradient, and that is how the step notices a use that no rule covers.
+
+Parameters that act element by element are here too: scales, offsets, learned positions, tokens and slopes.
 """
 
 from __future__ import annotations

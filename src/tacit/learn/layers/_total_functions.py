@@ -1,13 +1,11 @@
-"""Look-ups that are total: what a number out of range would read or write is "not a number" instead.
-
-On a graphics card such a number ends the whole process. Here it is replaced by zero for the call, and what
-the call returns is then multiplied by "not a number" in its places, so that gradients through it are not
-numbers either. Results that are whole numbers cannot say so; they are those of the number zero.
-
-Total functions: look-ups and losses that fail on a number out of their range give "not a number" instead.
+"""Total functions: look-ups and losses that fail on a number out of their range give "not a number" instead.
 
 On a graphics card such a failure ends the whole process. A unit whose gradient is not a number adds zero, so
 a label that a loss does not know, or a word that a table does not have, counts as nothing and ends nothing.
+
+What a look-up out of range would read or write is replaced by zero for the call, and what the call returns is
+then multiplied by "not a number" in its places, so that gradients through it are not numbers either. Results
+that are whole numbers cannot say so; they are those of the number zero.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
 """Trial steps on invented examples: where a layer meets the examples, and whether fast sums are right.
 
-Nothing here sees the data: trial examples have the shapes of real ones and values of their own. So whatever a
-trial finds or refuses is the same for every dataset with these shapes.
-
-The check that an example counts the same alone as in company, and of models whose course follows the data.
-
-Nothing here sees the data: all examples are invented, so what it finds is the same for every dataset with
-these shapes.
+They also check that an example's gradient does not depend on the rest of its batch, and refuse models whose
+course follows the data. Nothing here sees the data: trial examples have the shapes of real ones and values of
+their own. So whatever a trial finds or refuses is the same for every dataset with these shapes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Noisy labels, what a teacher ensemble releases: labels of public queries, from which a student learns.
 
-Representatives of public features: which queries to ask, so that few labels describe many.
+Representatives of public features say which queries to ask, so that few labels describe many.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The question for labels: it is planned with epsilon, with rho, or with the deviation of the noise.
+"""Teachers, an ensemble trained on disjoint parts of the data: it labels public queries for a student.
 
-Teachers, an ensemble trained on disjoint parts of the data: it labels public queries for a student.
+The question for labels is planned with epsilon, with rho, or with the deviation of the noise.
 """
 
 from __future__ import annotations

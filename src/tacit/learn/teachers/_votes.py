@@ -1,6 +1,6 @@
-"""Parts of the data for teachers: each unit belongs to one teacher, by a keyed hash of the unit alone.
+"""Votes of teachers: each is trained on its own part and votes on every query; one that fails votes too.
 
-Votes of teachers: each is trained on its own part and votes on every query; one that fails votes too.
+Each unit belongs to one teacher, by a keyed hash of the unit alone.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""The slots of a block: what a unit's bits may depend on, so that they never depend on who else is there.
+"""Sums of gradients over blocks of examples: gathered, clipped unit by unit, and added up on one device.
 
-Sums of gradients over blocks of examples: gathered, clipped unit by unit, and added up on one device.
+The slots of a block are what a unit's bits may depend on, so that they never depend on who else is there.
 
-Training on several processes: the first draws, adds noise and charges; all of them compute sums.
-
-The processes are those of ``torch.distributed``. Each holds the same examples. For each step the first one
-sends the sampled rows and the weights, every one adds up its part, and the parts are added up. Sample and
-noise come from the first one alone, once for each step, so neither depends on how many processes there are.
+Training can run on several processes of ``torch.distributed``: the first draws, adds noise and charges; all
+of them compute sums. Each holds the same examples. For each step the first one sends the sampled rows and the
+weights, every one adds up its part, and the parts are added up. Sample and noise come from the first one
+alone, once for each step, so neither depends on how many processes there are.
 """
 
 from __future__ import annotations

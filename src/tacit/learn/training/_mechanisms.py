@@ -1,6 +1,6 @@
-"""Training steps, the mechanism of PyTorch training: sampled steps whose noise is drawn on the device.
+"""The mechanisms of PyTorch training: sampled steps whose noise is drawn on the device.
 
-Correlated steps, the mechanism of PyTorch training that takes back a part of earlier noise.
+Training steps have fresh noise in each step. Correlated steps take back a part of earlier noise.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""The tests of slots at plan time: an example must have the same bits in each slot and in any company.
+"""The check of a model before training is planned: on invented examples, so that no refusal needs data.
 
-Nothing here sees the data: all examples are invented. A ReLU makes a whole gradient of one last bit, so
-"nearly equal" is not enough.
-
-The check of a model before training is planned: on invented examples, so that no refusal needs data.
+The tests of slots find out whether an example has the same bits in each slot and in any company. A ReLU makes
+a whole gradient of one last bit, so "nearly equal" is not enough.
 """
 
 from __future__ import annotations

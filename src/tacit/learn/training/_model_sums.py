@@ -1,8 +1,7 @@
-"""The check of training steps: the parameters of the model move by what the optimizer says, and no more.
+"""Sums of a model's gradients over samples of units, and the steps that follow from noisy sums.
 
-The state of a training run between instalments: weights, optimizer, average and clip, as JSON bytes.
-
-Sums of a model's gradients over samples of units, and the steps that follow from noisy sums.
+A step is checked: the parameters of the model move by what the optimizer says, and no more. Between
+instalments, the state of a training run is kept as JSON bytes: weights, optimizer, average and clip.
 """
 
 from __future__ import annotations

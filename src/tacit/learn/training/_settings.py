@@ -1,6 +1,6 @@
-"""Adaptive clipping: the clip follows a quantile of the gradients' norms, which is measured privately.
+"""The settings of training: sampling, steps, clip and noise, read from what a user gives; public facts.
 
-The settings of training: sampling, steps, clip and noise, read from what a user gives; public facts.
+An adaptive clip follows a quantile of the gradients' norms, which is measured privately.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The question of training: digests of the model, the loss and the optimizer, which identify a plan.
+"""The setup of training: model, loss, optimizer and where they run, as a plan keeps them.
 
-The setup of training: model, loss, optimizer and where they run, as a plan keeps them.
+Digests of the model, the loss and the optimizer identify a plan.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The timing of training steps on invented examples: how long a training run will take.
+"""Private training of PyTorch models: from a model, a loss and an optimizer to a plan and its release.
 
-Private training of PyTorch models: from a model, a loss and an optimizer to a plan and its release.
+Training steps are timed on invented examples, which shows how long a training run will take.
 """
 
 from __future__ import annotations

@@ -66,8 +66,8 @@ class Contribution:
     def l2_squared(self, weight: int, *, signed: bool = False) -> int:
         """Bound the square of the L2 change; ``signed`` where a row may add negative numbers."""
         full, rest = divmod(self.total, self.per_group)
-        alone = weight * weight * (full * self.per_group**2 + rest**2)
-        return alone * (1 if self.times == 1 else 4 if signed else 2)
+        squared = weight * weight * (full * self.per_group**2 + rest**2)
+        return squared * (1 if self.times == 1 else 4 if signed else 2)
 
     def scalar(self, low: int, high: int) -> int:
         """Bound the change of one number, a sum of values in [low, high] over a unit's rows."""
@@ -99,8 +99,8 @@ def contribution(
         groups = min(x for x in (groups, len(question.keys)) if x is not None)
     per_group = question.per_group
     reach = min(x for x in (groups, rows) if x is not None) if (groups or rows) else None
-    most = min((x for x in (per_group, rows) if x is not None), default=None)
-    if reach is None or most is None:
+    max_rows = min((x for x in (per_group, rows) if x is not None), default=None)
+    if reach is None or max_rows is None:
         missing = "per_group" if question.groups else "groups" if per_group and grouped else "rows"
         raise TacitError(
             "missing-limit",
@@ -108,8 +108,8 @@ def contribution(
             why="noise can hide one unit only if there is a bound on what this unit can change",
             fix=Declare("limits", 10, column=missing),
         )
-    total = reach * most if rows is None else min(rows, reach * most)
-    return Contribution(total, min(most, total), reach, adjacency, grouped)
+    total = reach * max_rows if rows is None else min(rows, reach * max_rows)
+    return Contribution(total, min(max_rows, total), reach, adjacency, grouped)
 
 
 def _check_single_rows(question: TableQuestion) -> None:
@@ -124,13 +124,13 @@ def _check_single_rows(question: TableQuestion) -> None:
         )
 
 
-def _check_pairs(node: Relation, most: int) -> None:
+def _check_pairs(node: Relation, max_pairs: int) -> None:
     """Refuse joins in which one unit could form more pairs of rows than the public limit."""
     for join in joins_of(node):
         if not isinstance(join, JoinUnits):
             continue
-        left, right = rows_per_unit(join.left), rows_per_unit(join.right)
-        if left is None or right is None:
+        left_rows, right = rows_per_unit(join.left), rows_per_unit(join.right)
+        if left_rows is None or right is None:
             raise TacitError(
                 "missing-limit",
                 "a join of protected tables needs a limit on the rows of each table",
@@ -138,12 +138,12 @@ def _check_pairs(node: Relation, most: int) -> None:
                 "make the query arbitrarily large",
                 fix=Declare("limits", 10, column="rows"),
             )
-        if left * right > most:
-            formed = left * right
+        if left_rows * right > max_pairs:
+            formed = left_rows * right
             raise TacitError(
                 "question-too-large",
-                f"a join could form {formed:,} pairs of rows of one unit ({left:,} times {right:,}), but "
-                f"only {most:,} are allowed",
+                f"a join could form {formed:,} pairs of rows of one unit ({left_rows:,} times {right:,}), "
+                f"but only {max_pairs:,} are allowed",
                 why="the time and the memory that a query needs could reveal how many rows one person has",
                 fix=Either(
                     Say("aggregate the rows of each unit before the join, so that each unit has one row"),

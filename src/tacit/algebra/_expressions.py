@@ -62,9 +62,9 @@ class Call:
 
     def __post_init__(self) -> None:
         calls = levels = 1
-        for one in self.args:
-            if isinstance(one, Call):
-                calls, levels = calls + one.calls, max(levels, 1 + one.levels)
+        for argument in self.args:
+            if isinstance(argument, Call):
+                calls, levels = calls + argument.calls, max(levels, 1 + argument.levels)
         object.__setattr__(self, "calls", calls)
         object.__setattr__(self, "levels", levels)
         if calls > MOST_CALLS or levels > MOST_LEVELS:

@@ -64,12 +64,12 @@ def _corners(a: Ends, b: Ends) -> Ends:
 
 
 def _increasing(
-    function: Callable[[float], float], least: float, most: float
+    function: Callable[[float], float], lower: float, upper: float
 ) -> Callable[[Ends], Ends | None]:
-    """Return the range of an increasing function that is defined between ``least`` and ``most``."""
+    """Return the range of an increasing function that is defined between ``lower`` and ``upper``."""
 
     def ends(a: Ends) -> Ends | None:
-        if a[0] < least or a[1] > most:
+        if a[0] < lower or a[1] > upper:
             return None
         return Fraction(function(float(a[0]))), Fraction(function(float(a[1])))
 
@@ -89,8 +89,8 @@ def _divided(a: Ends, b: Ends) -> Ends | None:
 
 def _remainder(a: Ends, b: Ends) -> Ends:
     """Return the range of a remainder: it has the sign of the first number, and is smaller than either."""
-    most = min(max(abs(b[0]), abs(b[1])), max(abs(a[0]), abs(a[1])))
-    return (Fraction(0) if a[0] >= 0 else -most), (Fraction(0) if a[1] <= 0 else most)
+    limit = min(max(abs(b[0]), abs(b[1])), max(abs(a[0]), abs(a[1])))
+    return (Fraction(0) if a[0] >= 0 else -limit), (Fraction(0) if a[1] <= 0 else limit)
 
 
 def _rounded(a: Ends, digits: Ends) -> Ends | None:
@@ -175,10 +175,10 @@ def check_dates(op: str, args: Sequence[Node], facts: Scope) -> None:
     """
     columns = [a for a in args if isinstance(a, Column) and a.kind is None]
     texts = [a.value for a in args if isinstance(a, Literal) and isinstance(a.value, str)]
-    written = next((match for text in texts if (match := _LATE_YEAR.fullmatch(text))), None)
-    if written is None or len(columns) != 1 or (op not in _ORDERS and not facts[columns[0].name].dates):
+    late_year = next((match for text in texts if (match := _LATE_YEAR.fullmatch(text))), None)
+    if late_year is None or len(columns) != 1 or (op not in _ORDERS and not facts[columns[0].name].dates):
         return
-    name, sign = words_of(columns[0]), written[1]
+    name, sign = words_of(columns[0]), late_year[1]
     if declared := facts[columns[0].name].dates:
         why = f"the file declares that dates are written as {declared}: in questions the year stands first"
         fix = Say("write the date with the year first, such as '2024-01-31'")
@@ -425,12 +425,12 @@ def _shared(args: tuple[Node, ...], scope: Scope, want: Kind | None, op: str) ->
     A column of undeclared kind that is compared with ISO dates is read as dates, however its source stores
     them.
     """
-    first = [resolve(a, scope) for a in args]
-    kinds = {k for a in first if (k := kind_of(a)) is not None}
+    resolved = [resolve(a, scope) for a in args]
+    kinds = {k for a in resolved if (k := kind_of(a)) is not None}
     if want is not None:
         kinds.add(want)
     shared = next(iter(kinds)) if len(kinds) == 1 else "date" if kinds == {"date", "text"} else None
-    if shared == "text" and op in _COMPARISONS and _compares_dates(first):
+    if shared == "text" and op in _COMPARISONS and _compares_dates(resolved):
         shared = "date"
     if not kinds:
         column = next((a.name for a in args if isinstance(a, Column)), "x")
@@ -441,20 +441,20 @@ def _shared(args: tuple[Node, ...], scope: Scope, want: Kind | None, op: str) ->
             fix=Declare("types", "number", column=column),
         )
     if shared is None:
-        shown = ", ".join(f"{words_of(a)} ({kind_of(a)})" for a in first)
+        kinds_in_words = ", ".join(f"{words_of(a)} ({kind_of(a)})" for a in resolved)
         raise TacitError(
             "bad-expression",
-            f"{words_of(Call(op, args))} needs values of one kind, got {shown}",
+            f"{words_of(Call(op, args))} needs values of one kind, got {kinds_in_words}",
             why="values of different kinds are never equal",
-            fix=_conversions(first, kinds),
+            fix=_conversions(resolved, kinds),
         )
-    check_comparable(op, first, scope)
+    check_comparable(op, resolved, scope)
     if shared == "text" and op in _COMPARISONS:
         check_dates(op, args, scope)
     # only what is still undecided is read again: reading all arguments twice per level takes 2^depth steps
     return tuple(
         b if kind_of(b) == shared and not isinstance(b, Literal) else resolve(a, scope, shared)
-        for a, b in zip(args, first, strict=True)
+        for a, b in zip(args, resolved, strict=True)
     )
 
 
@@ -473,11 +473,11 @@ def _agree(node: Node, want: Kind | None, *, bounded: bool = False) -> Node:
     have = kind_of(node)
     if want is None or have is None or have == want:
         return node
-    read = "is read as" if bounded else "is"
+    verb = "is read as" if bounded else "is"
     because = " because bounds are declared for it" if bounded else ""
     raise TacitError(
         "bad-expression",
-        f"{words_of(node)} {read} {_KIND_WORDS[have]}{because}, but {_KIND_WORDS[want]} is needed here",
+        f"{words_of(node)} {verb} {_KIND_WORDS[have]}{because}, but {_KIND_WORDS[want]} is needed here",
         why="each operator takes declared kinds, so that it cannot fail on any row",
         fix=_conversion(node, want, (node,)),
     )
@@ -500,8 +500,10 @@ def _conversions(nodes: list[Node], kinds: set[Kind]) -> Fix:
     if flags and texts and len(flags) + len(texts) == len(nodes):
         return compare_with(flags[0], "boolean", texts[0])
     cast = [node for node in nodes if not isinstance(node, Literal)] or nodes
-    made = [_conversion(n, kind, nodes) for n in cast for kind in KINDS if kind in kinds - {kind_of(n)}]
-    return made[0] if len(made) == 1 else Either(*made[:2])
+    conversions = [
+        _conversion(n, kind, nodes) for n in cast for kind in KINDS if kind in kinds - {kind_of(n)}
+    ]
+    return conversions[0] if len(conversions) == 1 else Either(*conversions[:2])
 
 
 _LARGEST_BOUND = Fraction(10) ** 100
@@ -513,10 +515,10 @@ def bounds_of(node: Node, scope: Scope) -> tuple[Fraction, Fraction] | None:
     Values are clipped to these bounds before they are used. So bounds that are too wide cost accuracy, never
     privacy. Bounds beyond 10^100, which nobody could declare, are no bounds.
     """
-    found = _bounds_of(node, scope)
-    if found is None or max(abs(found[0]), abs(found[1])) > _LARGEST_BOUND:
+    ends = _bounds_of(node, scope)
+    if ends is None or max(abs(ends[0]), abs(ends[1])) > _LARGEST_BOUND:
         return None
-    return found
+    return ends
 
 
 def _bounds_of(node: Node, scope: Scope) -> Ends | None:
@@ -546,17 +548,17 @@ def _bounds_of(node: Node, scope: Scope) -> Ends | None:
 
 def _of_parts(op: str, parts: list[Ends | None]) -> Ends | None:
     """Return the bounds of a function from those of its arguments."""
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts) or not known:
+    present = [part for part in parts if part is not None]
+    if len(present) < len(parts) or not present:
         return None
-    if len(known) == 1:
-        return OF_ONE[op](known[0]) if op in OF_ONE else known[0] if op in {"least", "greatest"} else None
-    if op not in OF_TWO or (len(known) > 2 and op not in {"least", "greatest"}):
+    if len(present) == 1:
+        return OF_ONE[op](present[0]) if op in OF_ONE else present[0] if op in {"least", "greatest"} else None
+    if op not in OF_TWO or (len(present) > 2 and op not in {"least", "greatest"}):
         return None
-    found: Ends | None = known[0]
-    for part in known[1:]:
-        found = None if found is None else OF_TWO[op](found, part)
-    return found
+    combined: Ends | None = present[0]
+    for part in present[1:]:
+        combined = None if combined is None else OF_TWO[op](combined, part)
+    return combined
 
 
 def _is_null(node: Node) -> bool:
@@ -565,17 +567,17 @@ def _is_null(node: Node) -> bool:
 
 def _chosen_bounds(ends: Sequence[Node]) -> Ends:
     """Bound a count within a unit as the question does: its default bound is void then."""
-    given = [Fraction(float(end.value or 0)) for end in ends if isinstance(end, Literal)]
-    low = max([Fraction(0), *given[:-1]])
-    return low, max(low, given[-1])
+    numbers = [Fraction(float(end.value or 0)) for end in ends if isinstance(end, Literal)]
+    low = max([Fraction(0), *numbers[:-1]])
+    return low, max(low, numbers[-1])
 
 
-def _clipped(own: Ends | None, low: Fraction, high: Fraction) -> Ends:
-    return (min(max(own[0], low), high), max(min(own[1], high), low)) if own else (low, high)
+def _clipped(ends: Ends | None, low: Fraction, high: Fraction) -> Ends:
+    return (min(max(ends[0], low), high), max(min(ends[1], high), low)) if ends else (low, high)
 
 
 def _union(ranges: list[Ends | None]) -> Ends | None:
-    known = [r for r in ranges if r is not None]
-    if len(known) != len(ranges) or not known:
+    present = [r for r in ranges if r is not None]
+    if len(present) != len(ranges) or not present:
         return None
-    return min(r[0] for r in known), max(r[1] for r in known)
+    return min(r[0] for r in present), max(r[1] for r in present)

@@ -40,8 +40,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def _digits(first: int, last: int, width: int) -> tuple[str, ...]:
-    return tuple(f"{n:0{width}}" for n in range(first, last + 1))
+def _digits(start: int, end: int, width: int) -> tuple[str, ...]:
+    return tuple(f"{n:0{width}}" for n in range(start, end + 1))
 
 
 #: The texts that a format of one part can have.
@@ -75,11 +75,11 @@ def keys_of(node: Node, scope: Scope) -> tuple[object, ...] | None:
             return () if value is None else (value,)
         case Call("case" as op, args) | Call("coalesce" as op, args):
             values = (*args[1::2], args[-1]) if op == "case" else args
-            found = [keys_of(a, scope) for a in values]
-            known = dict.fromkeys(key for keys in found for key in keys or ())
+            branches = [keys_of(a, scope) for a in values]
+            merged = dict.fromkeys(key for keys in branches for key in keys or ())
             if not can_be_missing(node, scope):
-                known.pop(None, None)
-            return None if None in found else tuple(known)
+                merged.pop(None, None)
+            return None if None in branches else tuple(merged)
         case Call():
             return _by_form(node)
 
@@ -307,9 +307,9 @@ def with_rows(node: Relation, rows: int, tables: frozenset[str]) -> Relation:
             return replace(node, input=with_rows(node.input, rows, tables))
         case JoinPublic():
             return replace(node, left=with_rows(node.left, rows, tables))
-        case JoinUnits(left, right, _, _):
-            left, right = with_rows(left, rows, tables), with_rows(right, rows, tables)
-            return replace(node, left=left, right=right)
+        case JoinUnits(left_side, right, _, _):
+            left_side, right = with_rows(left_side, rows, tables), with_rows(right, rows, tables)
+            return replace(node, left=left_side, right=right)
 
 
 def _check_joins(join: JoinUnits | JoinPublic) -> None:
@@ -387,37 +387,37 @@ def _known(node: Relation) -> tuple[Scope, int | None]:
             return _known(inner)
         case Project(inner, columns):
             below, rows = _known(inner)
-            kept = {name: _carried(expression, below) for name, expression in columns}
-            return Scope(kept, narrowed=_narrows(below, kept)), rows
+            columns_kept = {name: _carried(expression, below) for name, expression in columns}
+            return Scope(columns_kept, narrowed=_narrows(below, columns_kept)), rows
         case JoinPublic() | JoinUnits():
             return _known_pairs(node)
         case PerUnit(inner, by, measures):
             below, rows = _known(inner)
             own_facts = {name: _carried(expression, below) for name, expression in by}
             free = rows is None  # then the bounds of a count are a choice, not a fact
-            made = {m.name: Fact("number", m.bounds, default=free and m.counts) for m in measures}
-            facts = {**own_facts, **made}
+            measured = {m.name: Fact("number", m.bounds, default=free and m.counts) for m in measures}
+            facts = {**own_facts, **measured}
             return Scope(facts, narrowed=_narrows(below, facts)), 1 if _names_unit(below, by) else rows
 
 
 def _known_pairs(node: JoinPublic | JoinUnits) -> tuple[Scope, int | None]:
     """Return what `_known` returns, for a join."""
     a, rows = _known(node.left)
-    own = {c: a[c] for c in a}
+    owned = {c: a[c] for c in a}
     if isinstance(node, JoinPublic):
         joined = {name: _nullable(node.table.fact(source), node.how) for name, source in node.columns}
-        return Scope({**own, **joined}, open=a.open, narrowed=a.narrowed), rows
+        return Scope({**owned, **joined}, open=a.open, narrowed=a.narrowed), rows
     b, others = _known(node.right)
-    facts = {**own, **{c: _nullable(b[c], node.how) for c in b}}
-    found = Scope(facts, open=a.open and b.open, narrowed=a.narrowed or b.narrowed)
+    facts = {**owned, **{c: _nullable(b[c], node.how) for c in b}}
+    pair_scope = Scope(facts, open=a.open and b.open, narrowed=a.narrowed or b.narrowed)
     if node.rows is not None or rows is None or others is None:
-        return found, node.rows
-    return found, rows * (max(others, 1) if node.how == "left" else others)
+        return pair_scope, node.rows
+    return pair_scope, rows * (max(others, 1) if node.how == "left" else others)
 
 
-def _narrows(below: Scope, kept: Mapping[str, Fact]) -> bool:
+def _narrows(below: Scope, columns: Mapping[str, Fact]) -> bool:
     """Return whether some columns of the scope below are not available any more."""
-    return below.narrowed or below.open or not set(below) <= set(kept)
+    return below.narrowed or below.open or not set(below) <= set(columns)
 
 
 def _carried(expression: Node, below: Scope) -> Fact:
@@ -443,16 +443,16 @@ def document(thing: object) -> JSON:
         case Fraction():
             return {"fraction": f"{thing.numerator}/{thing.denominator}"}
         case Table():
-            read = {"reading": dict(thing.reading)} if thing.reading else {}
-            return {"table": thing.name, **read}
+            reading = {"reading": dict(thing.reading)} if thing.reading else {}
+            return {"table": thing.name, **reading}
         case tuple() | list():
             return [document(t) for t in thing]
         case Mapping():
             return {str(k): document(v) for k, v in thing.items()}
         case _ if is_dataclass(thing):
-            given = (f for f in fields(thing) if f.init)
-            kept = (f for f in given if not f.metadata or getattr(thing, f.name) != f.default)
-            inner = {f.name: document(getattr(thing, f.name)) for f in kept}
+            declared = (f for f in fields(thing) if f.init)
+            present = (f for f in declared if not f.metadata or getattr(thing, f.name) != f.default)
+            inner = {f.name: document(getattr(thing, f.name)) for f in present}
             return {"node": type(thing).__name__, **inner}
         case _ if hasattr(thing, "isoformat"):
             return {"date": str(thing.isoformat())}

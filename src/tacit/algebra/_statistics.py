@@ -219,8 +219,8 @@ class Sums(_OnGrid):
         if self.whole:
             return self.grid.width, self.grid.width**2
         if not who.grouped:
-            alone = who.scalar(self.grid.lo, self.grid.hi)
-            return alone, alone**2
+            scalar = who.scalar(self.grid.lo, self.grid.hi)
+            return scalar, scalar**2
         return who.l1(self.weight), who.l2_squared(self.weight, signed=True)
 
 
@@ -586,5 +586,5 @@ class ScoreSums(Statistic):
 
         It is no L1 norm: a choice of bounded range needs no more.
         """
-        moved = who.l1(self.weight)
-        return moved, moved**2
+        change = who.l1(self.weight)
+        return change, change**2

@@ -42,12 +42,12 @@ def dialect_named(name: str, settings: Mapping[str, str]) -> Dialect:
     'duckdb'
     """
     if name == DUCKDB.name:
-        made: Dialect = DUCKDB
+        dialect: Dialect = DUCKDB
     else:
-        made = import_module(DIALECTS[name]).dialect(**settings)
-    if dict(made.settings()) != dict(settings):
+        dialect = import_module(DIALECTS[name]).dialect(**settings)
+    if dict(dialect.settings()) != dict(settings):
         raise ValueError("these are not the settings of this dialect")
-    return made
+    return dialect
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,8 @@ class DeclaredTables:
 
         Only whole columns are known. A protected table is refused.
         """
-        known = self._tables[table].values
-        if known is None:
+        values = self._tables[table].values
+        if values is None:
             raise TacitError(
                 "not-allowed",
                 f"the table {table!r} is protected",
@@ -118,8 +118,8 @@ class DeclaredTables:
             )
         if not isinstance(value, Column) or where is not None or aggregate is not None:
             return None
-        found = known.get((value.name, value.kind))
-        return None if found is None else list(found)[:most]
+        listed_values = values.get((value.name, value.kind))
+        return None if listed_values is None else list(listed_values)[:most]
 
     def writer(self) -> SqlWriter:
         """Return the writer of the SQL."""

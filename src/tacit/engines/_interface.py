@@ -182,10 +182,10 @@ def _shown(engine: object) -> str:
 def _engine_meant(engine: object) -> Fix:
     """Offer the engine that was likely meant."""
     kind = engine if isinstance(engine, type) else type(engine)
-    named = (engine if isinstance(engine, str) else kind.__module__).lower()
-    if "spark" in named:
+    package = (engine if isinstance(engine, str) else kind.__module__).lower()
+    if "spark" in package:
         return Code("engine=SparkSession.builder.getOrCreate()")
-    return Set(engine="duckdb" if "duck" in named else "postgresql://user@host/database")
+    return Set(engine="duckdb" if "duck" in package else "postgresql://user@host/database")
 
 
 def _engine_missing(error: TacitError) -> TacitError:
@@ -196,10 +196,10 @@ def _engine_missing(error: TacitError) -> TacitError:
     )
 
 
-def _table_missing(place: object) -> TacitError:
+def _table_missing(location: object) -> TacitError:
     """Refuse a server or a session that was given in place of a table."""
-    engine = "spark" if _engine_of(place) == "spark" else "connection"
-    if isinstance(place, str):
+    engine = "spark" if _engine_of(location) == "spark" else "connection"
+    if isinstance(location, str):
         engine = '"postgresql://..."'
     return TacitError(
         "bad-parameter",
@@ -208,13 +208,13 @@ def _table_missing(place: object) -> TacitError:
     )
 
 
-def _refuse_address(given: object) -> None:
+def _refuse_address(source: object) -> None:
     """Refuse the address of a database server in the place of a file, without showing it."""
-    if isinstance(given, str) and given.lower().startswith("postgres") and ":/" in given:
+    if isinstance(source, str) and source.lower().startswith("postgres") and ":/" in source:
         raise bad_parameter(
             "source",
             "the name of a table, with an engine whose address starts with postgresql://",
-            _shown(given),
+            _shown(source),
             fix=Set(source="visits", engine="postgresql://localhost/hospital"),
         )
 
@@ -234,5 +234,5 @@ def open_engine(tables: Mapping[str, SourceTable], *, key: int) -> Engine:
     [name] = names
     if name == "duckdb":
         return DuckDB(tables, key=key)
-    opened: Engine = import_module(_OTHERS[name]).open_engine(tables, key=key)
-    return opened
+    opened_engine: Engine = import_module(_OTHERS[name]).open_engine(tables, key=key)
+    return opened_engine

@@ -84,9 +84,9 @@ def owner_sql(unit: Sequence[str], types: ColumnTypes) -> str:
     parts = [_name(column, next(t for c, t in types if c.lower() == column.lower())) for column in unit]
     if len(parts) == 1:
         return parts[0]
-    *first, last = (f"CAST({part} AS VARCHAR)" for part in parts)
-    sized = "".join(f"CAST(strlen({text}) AS VARCHAR) || ':' || {text} || " for text in first)
-    return f"({sized}{last} COLLATE C)"
+    *parts_before, last_part = (f"CAST({part} AS VARCHAR)" for part in parts)
+    sized = "".join(f"CAST(strlen({text}) AS VARCHAR) || ':' || {text} || " for text in parts_before)
+    return f"({sized}{last_part} COLLATE C)"
 
 
 def _name(column: str, kind: str) -> str:
@@ -201,11 +201,11 @@ def _digits(column: str) -> str:
 def _nano(column: str, kind: str) -> str:
     """Write a moment in nanoseconds; the last hours that 64 bits can hold cannot always be converted."""
     moment = column if kind == "TIMESTAMP_NS" else f"TRY(make_timestamp_ns(epoch_ns({column})))"
-    first, last = "TIMESTAMP_NS '1677-09-22'", "TIMESTAMP_NS '2262-04-11'"
-    return f"CASE WHEN {moment} >= {first} AND {moment} < {last} THEN {moment} END"
+    earliest, latest = "TIMESTAMP_NS '1677-09-22'", "TIMESTAMP_NS '2262-04-11'"
+    return f"CASE WHEN {moment} >= {earliest} AND {moment} < {latest} THEN {moment} END"
 
 
 def _in_calendar(moment: str) -> str:
     """Write a moment of the years 1 to 9999; outside of them DuckDB cannot write every moment as text."""
-    first, last = "TIMESTAMP '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
-    return f"CASE WHEN {moment} BETWEEN {first} AND {last} THEN {moment} END"
+    earliest, latest = "TIMESTAMP '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
+    return f"CASE WHEN {moment} BETWEEN {earliest} AND {latest} THEN {moment} END"

@@ -63,26 +63,26 @@ def open_private(folder: Path, memory: str) -> duckdb.DuckDBPyConnection:
         return duckdb.connect(file, config={k: v for k, v in config.items() if k != "memory_limit"})
 
 
-def all_rows(found: duckdb.DuckDBPyConnection) -> list[tuple[object, ...]]:
+def all_rows(cursor: duckdb.DuckDBPyConnection) -> list[tuple[object, ...]]:
     """Fetch all rows of a statement. Equal texts of a long result become one.
 
     Groups by several columns repeat their keys, and DuckDB hands out every text as a new object: the copies
     would take more memory than everything else.
     """
-    rows: list[tuple[object, ...]] = found.fetchmany(_BATCH)
+    rows: list[tuple[object, ...]] = cursor.fetchmany(_BATCH)
     if len(rows) < _BATCH:
         return rows
-    texts = [i for i, (_, kind, *_) in enumerate(found.description) if str(kind) == "VARCHAR"]
+    texts = [i for i, (_, kind, *_) in enumerate(cursor.description) if str(kind) == "VARCHAR"]
     if not texts:
-        return rows + found.fetchall()
-    one: dict[object, object] = {}
+        return rows + cursor.fetchall()
+    interned: dict[object, object] = {}
     batch, rows = rows, []
     while batch:
         columns: list[Iterable[object]] = list(zip(*batch, strict=True))
         for i in texts:
-            columns[i] = map(one.setdefault, columns[i], columns[i])
+            columns[i] = map(interned.setdefault, columns[i], columns[i])
         rows.extend(zip(*columns, strict=True))
-        batch = found.fetchmany(_BATCH)
+        batch = cursor.fetchmany(_BATCH)
     return rows
 
 
@@ -119,11 +119,11 @@ def compare_bytes(con: duckdb.DuckDBPyConnection) -> None:
     try:
         con.execute("SET SESSION default_collation = 'C'")
     except duckdb.Error as error:
-        found = str(con.execute("SELECT current_setting('default_collation')").fetchall()[0][0])
-        if found.lower() not in {"", "c", "binary", "posix"}:
+        collation = str(con.execute("SELECT current_setting('default_collation')").fetchall()[0][0])
+        if collation.lower() not in {"", "c", "binary", "posix"}:
             raise TacitError(
                 "bad-parameter",
-                f"the connection compares text by the collation {found!r} and is locked",
+                f"the connection compares text by the collation {collation!r} and is locked",
                 why="different texts can then count as equal, and one person can change which is shown",
                 fix="run SET default_collation = '' before you lock the connection",
             ) from error
@@ -142,17 +142,17 @@ def are_apart(connections: Sequence[Any]) -> bool:
         return False
     name = f"tacit probe {os.getpid()} {next(_numbers)}"
     try:
-        first, *others = (one.cursor() for one in different)
-        first.execute(f"ATTACH ':memory:' AS {quote(name)}")
+        cursor, *others = (one.cursor() for one in different)
+        cursor.execute(f"ATTACH ':memory:' AS {quote(name)}")
         try:
-            seen = [other.execute(_DATABASE, {"name": name}).fetchall() for other in others]
+            databases = [other.execute(_DATABASE, {"name": name}).fetchall() for other in others]
         finally:
-            first.execute(f"DETACH {quote(name)}")
+            cursor.execute(f"DETACH {quote(name)}")
     except duckdb.ConnectionException:
         return False  # a closed connection is a source that is not available
     except duckdb.Error:  # nothing can be attached: then nothing shows that they share a database
-        seen = [[]]
-    if all(seen):
+        databases = [[]]
+    if all(databases):
         return False
     if not all(_can_copy(one.cursor()) for one in different):
         raise TacitError(
@@ -169,8 +169,8 @@ _DATABASE = "SELECT 1 FROM duckdb_databases() WHERE database_name = $name"
 
 
 def _can_copy(con: duckdb.DuckDBPyConnection) -> bool:
-    asked = "SELECT current_setting('enable_external_access'), lower(current_setting('access_mode'))"
-    [(external, mode)] = con.execute(asked).fetchall()
+    settings = "SELECT current_setting('enable_external_access'), lower(current_setting('access_mode'))"
+    [(external, mode)] = con.execute(settings).fetchall()
     return bool(external) and mode != "read_only"
 
 
@@ -181,8 +181,8 @@ def copy_table(
     table, copy = ".".join(map(quote, within)), quote(f"tacit copy {os.getpid()} {next(_numbers)}")
     con.execute(f"ATTACH {string(str(to))} AS {copy}")
     try:
-        listed = ", ".join(map(quote, columns)) or "NULL"
-        con.execute(f"CREATE TABLE {copy}.main.t AS SELECT {listed} FROM {table}")
+        names = ", ".join(map(quote, columns)) or "NULL"
+        con.execute(f"CREATE TABLE {copy}.main.t AS SELECT {names} FROM {table}")
     finally:
         con.execute(f"DETACH {copy}")
 
@@ -264,37 +264,39 @@ def attach_sources(
     as_bytes
         Whether Parquet files are copied with bytes in place of text.
     """
-    found: dict[str, Source] = {}
+    sources: dict[str, Source] = {}
     for i, (name, table) in enumerate(tables.items()):
-        source = found[name] = table.source
+        source = sources[name] = table.source
         match source:
             case ParquetSource() if as_bytes:
-                found[name] = _with_bytes(source, folder / f"{i}.parquet")
+                sources[name] = _with_bytes(source, folder / f"{i}.parquet")
             case CsvSource():
                 source.check_form()
                 copy = folder / f"{i}.csv"
                 if copy_with_coded_cells(Path(source.file), copy, source.encoding, source.quote):
-                    found[name] = replace(source, copy=copy)
+                    sources[name] = replace(source, copy=copy)
             case FrameSource():
                 register(con, f"tacit raw {name}", source.place)
             case StoredTable(is_file=True):
                 source.attach(con, name)
-                found[name] = source.found(con, name)
+                sources[name] = source.found(con, name)
             case StoredTable():
-                found[name] = _from_connection(con, name, source, None if shared else folder / f"{i}.duckdb")
-    return found
+                sources[name] = _from_connection(
+                    con, name, source, None if shared else folder / f"{i}.duckdb"
+                )
+    return sources
 
 
 def _from_connection(
     con: duckdb.DuckDBPyConnection, name: str, source: StoredTable, copy: Path | None
 ) -> StoredTable:
     """Look a table up in its own connection; copy it where the connections lead to several databases."""
-    own: duckdb.DuckDBPyConnection = source.place.cursor()  # type: ignore[attr-defined]
-    found = source.found(own, name)
+    cursor: duckdb.DuckDBPyConnection = source.place.cursor()  # type: ignore[attr-defined]
+    table = source.found(cursor, name)
     if copy is None:
-        return found
-    stored = [column for column, kind in found.described(own, name) if kind != GENERATED]
-    copy_table(own, found.within, stored, copy)
+        return table
+    stored = [column for column, kind in table.described(cursor, name) if kind != GENERATED]
+    copy_table(cursor, table.within, stored, copy)
     con.execute(f"ATTACH {string(str(copy))} AS {quote('tacit db ' + name)} (READ_ONLY)")
     return replace(source, within=(f"tacit db {name}", "main", "t"))
 

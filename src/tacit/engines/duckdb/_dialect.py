@@ -44,9 +44,9 @@ class DuckDBDialect(Dialect):
     string = staticmethod(string)
 
     def number(self, value: float) -> str:
-        written = repr(float(value))
-        written = written if "e" in written else written + "e0"
-        return f"({written})" if written.startswith("-") else written
+        digits = repr(float(value))
+        digits = digits if "e" in digits else digits + "e0"
+        return f"({digits})" if digits.startswith("-") else digits
 
     def moment(self, iso: str) -> str:
         return f"TIMESTAMP {string(iso)}"
@@ -137,8 +137,8 @@ class DuckDBDialect(Dialect):
         return f"CAST(hash({', '.join(key for key, _ in keys)}) % {16**digits} AS VARCHAR)"
 
     def in_sample(self, sample: int) -> str:
-        named = "(SELECT k0 FROM tacit_sample) || CAST(tacit_u AS VARCHAR)"
-        return f"substring(sha256({named}), 1, 8) < '{sample:08x}'"
+        sampled = "(SELECT k0 FROM tacit_sample) || CAST(tacit_u AS VARCHAR)"
+        return f"substring(sha256({sampled}), 1, 8) < '{sample:08x}'"
 
     def semi(self, rows: str, table: str, columns: Sequence[str], *, missing: bool) -> str:
         return f"SELECT * FROM ({rows}) AS r SEMI JOIN {table} AS s {self._on(columns, missing=missing)}"
@@ -350,8 +350,8 @@ class DuckDBDialect(Dialect):
 
     def op_add_days(self, x: str, days: str) -> str:
         inside = f"least(greatest({days}, {self.number(-_MOST_DAYS)}), {self.number(_MOST_DAYS)})"
-        whole = f"CASE WHEN isnan({days}) THEN NULL ELSE TRY_CAST({inside} AS INTEGER) END"
-        return _in_calendar(f"({x} + to_days({whole}))")
+        count = f"CASE WHEN isnan({days}) THEN NULL ELSE TRY_CAST({inside} AS INTEGER) END"
+        return _in_calendar(f"({x} + to_days({count}))")
 
     def op_add_months(self, x: str, months: int) -> str:
         return _in_calendar(f"({x} + to_months({months}))")

@@ -119,8 +119,8 @@ def bind(empty: DuckDB, question: TableQuestion, statements: Sequence[Statement]
     if question.sample is not None:
         small["tacit_sample"] = (("",),)
     try:
-        for one in statements:
-            empty.rows(f"DESCRIBE {one.sql}", small, one.limited)
+        for statement in statements:
+            empty.rows(f"DESCRIBE {statement.sql}", small, statement.limited)
     except duckdb.Error as error:
         raise TacitError(
             "bad-expression",
@@ -210,7 +210,7 @@ class DuckDB:
         data frames: then one person's value could decide them.
         """
         typed = self._stored.get(table, ())
-        return {name: known for name, kind in typed if (known := family(kind)) is not None}
+        return {name: type_family for name, kind in typed if (type_family := family(kind)) is not None}
 
     def missing_file(self, table: str) -> str:
         """Return the path of a table's file if it does not exist now; empty for every other source."""
@@ -258,7 +258,7 @@ class DuckDB:
         The words do not say what is wrong with a file: a refusal before a charge may be seen by an analyst,
         and one line of the file would decide what it says. Statements are bound to empty tables.
         """
-        known = {name: self._readable(name) for name in self._tables}
+        readings = {name: self._readable(name) for name in self._tables}
         for name, table in self._tables.items():
             try:
                 table.source.check_form()
@@ -266,19 +266,19 @@ class DuckDB:
                 raise _changed(
                     f"the file of the table {name!r}", ", and its form must be checked again"
                 ) from None
-        empty = empty_engine(self._tables, known, portable=self.dialect.portable)
+        empty = empty_engine(self._tables, readings, portable=self.dialect.portable)
         bind(empty, question, statements(self._writer, question, statistics))
 
     def _readable(self, name: str) -> ColumnTypes:
         """Return the columns of a table as its source has them now; refuse others than the declared ones."""
-        source, seen = self._tables[name].source, self._stored.get(name)
+        source, stored = self._tables[name].source, self._stored.get(name)
         stamp = source.stamp()
-        if seen is None or source.kind == "connection" or stamp != self._looked[name]:
+        if stored is None or source.kind == "connection" or stamp != self._looked[name]:
             try:
-                found = self.columns(name)
+                columns = self.columns(name)
             except (TacitError, OSError):
-                found = None
-            if found is None:
+                columns = None
+            if columns is None:
                 raise TacitError(
                     "unknown-table",
                     f"the source of the table {name!r} cannot be read, so nothing was charged",
@@ -289,10 +289,10 @@ class DuckDB:
         now = self._stored[name]
         names = {column.lower() for column, _ in now}
         others = source.is_file and names != self._declared[name]
-        if others or not _families(seen or now) <= _families(now):
-            self._stored[name] = seen or now
+        if others or not _families(stored or now) <= _families(now):
+            self._stored[name] = stored or now
             raise _changed(f"the columns of the table {name!r}", " since the dataset was declared")
-        if now != seen and source.kind == "connection":
+        if now != stored and source.kind == "connection":
             with self._lock:
                 self._drop()  # its views have the types that it saw
         return now
@@ -318,10 +318,10 @@ class DuckDB:
             yield _Reading(self)
             return
         with self._lock:
-            own = self._guarded(lambda: self._opened().execute("BEGIN TRANSACTION"))
+            began = self._guarded(lambda: self._opened().execute("BEGIN TRANSACTION"))
             try:
                 yield _Reading(self)
-                own.execute("COMMIT")
+                began.execute("COMMIT")
             except BaseException:
                 self._drop()
                 raise
@@ -461,15 +461,15 @@ class DuckDB:
         A snapshot is made when a table was asked about before. It goes with the connection when the source
         has changed.
         """
-        asked = self._asked[name] = self._asked.get(name, 0) + 1
+        uses = self._asked[name] = self._asked.get(name, 0) + 1
         types, grids = self._types[name], list(self._grids[name])
-        if self._snapshot is None or asked <= self._snapshot:
+        if self._snapshot is None or uses <= self._snapshot:
             return limited_view(name, rows, types, self._rank(name), grids)
         if name not in self._ranked:
             temporary = self._shared is not None
-            made = ranked_table(name, types, self._rank(name), grids, temporary=temporary)
+            statement = ranked_table(name, types, self._rank(name), grids, temporary=temporary)
             with progress(f"Preparing {name} for quick answers (once)", lambda: con.query_progress() / 100):
-                con.execute(made)
+                con.execute(statement)
             self._ranked.add(name)
         return ranked_view(name, rows)
 
@@ -483,11 +483,11 @@ class DuckDB:
     def _keys(self, con: duckdb.DuckDBPyConnection, name: str, lines: Sequence[Sequence[object]]) -> None:
         columns = list(zip(*lines, strict=True))
         kinds = [_KINDS[next((type(key) for key in c if key is not None), str)] for c in columns]
-        listed = ", ".join(f"CAST(unnest($c{i}) AS {kind}) AS k{i}" for i, kind in enumerate(kinds))
+        columns_sql = ", ".join(f"CAST(unnest($c{i}) AS {kind}) AS k{i}" for i, kind in enumerate(kinds))
         values = {f"c{i}": list(column) for i, column in enumerate(columns)}
         if not name.isidentifier():
             raise TacitError("bad-parameter", "a key table needs a plain name", fix="tacit_keys")
-        con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {listed}", values)
+        con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {columns_sql}", values)
 
 
 def _families(typed: ColumnTypes) -> set[tuple[str, TypeFamily | None]]:
@@ -495,10 +495,10 @@ def _families(typed: ColumnTypes) -> set[tuple[str, TypeFamily | None]]:
     return {(column.lower(), family(kind)) for column, kind in typed}
 
 
-def _changed(what: str, how: str) -> TacitError:
+def _changed(sentence: str, how: str) -> TacitError:
     return TacitError(
         "unknown-table",
-        f"{what} ha{'ve' if what.startswith('the columns') else 's'} changed{how}",
+        f"{sentence} ha{'ve' if sentence.startswith('the columns') else 's'} changed{how}",
         why="nothing was charged; whoever declared the dataset sees the reason",
         fix="open the dataset again",
     )
@@ -515,9 +515,9 @@ class _Reading:
         self, question: TableQuestion, statistics: tuple[Statistic, ...], tables: SmallTables
     ) -> list[StatementRows]:
         """Compute exact integers, of the files that the first statement read."""
-        found = self._engine.integers(question, statistics, tables)
+        rows = self._engine.integers(question, statistics, tables)
         now = self._engine._stamps  # noqa: SLF001 - the engine's own reading
         if self._stamps is not None and self._stamps != now:
             raise OSError("a source changed while a plan was reading it")
         self._stamps = now
-        return found
+        return rows

@@ -124,8 +124,8 @@ class PostgresDialect(Dialect):
                 return self.null("boolean")
             case _:
                 number = _functions.number_of_text(column)
-                counted = named(lambda n: f"(CASE WHEN {n} <> {_NAN} THEN {n} <> {_ZERO} END)", number)
-                return f"coalesce({_functions.boolean_of_text(column)}, {counted})"
+                is_nonzero = named(lambda n: f"(CASE WHEN {n} <> {_NAN} THEN {n} <> {_ZERO} END)", number)
+                return f"coalesce({_functions.boolean_of_text(column)}, {is_nonzero})"
 
     def text(self, value: str, stored: StoredType | None) -> str:
         match stored:
@@ -162,10 +162,10 @@ class PostgresDialect(Dialect):
 
         def body(x: str) -> str:
             inside = f"least(greatest({x}, {low}), {high})"
-            whole = f"((floor({inside} * {scale})::bigint + 1) >> 1)"
+            cell = f"((floor({inside} * {scale})::bigint + 1) >> 1)"
             if halves < 1:  # the product may underflow; what is below 1 falls on 0
-                whole = f"CASE WHEN abs({inside}) < {double(1)} THEN 0 ELSE {whole} END"
-            return f"(CASE WHEN {x} <> {_NAN} THEN {whole} END)"
+                cell = f"CASE WHEN abs({inside}) < {double(1)} THEN 0 ELSE {cell} END"
+            return f"(CASE WHEN {x} <> {_NAN} THEN {cell} END)"
 
         return named(body, number)
 
@@ -174,8 +174,8 @@ class PostgresDialect(Dialect):
             inside = f"least(greatest({x}, {double(first)}), {double(last)})"
             y = self.op_div(self.op_sub(inside, double(first)), double(step))
             at = f"floor({y} + {double(0.5)})"
-            most = f"least(greatest({at}, {_ZERO}), {double(size - 1)})"
-            return f"(CASE WHEN {x} <> {_NAN} THEN {most}::int END)"
+            cell = f"least(greatest({at}, {_ZERO}), {double(size - 1)})"
+            return f"(CASE WHEN {x} <> {_NAN} THEN {cell}::int END)"
 
         return named(body, number)
 
@@ -411,9 +411,9 @@ class PostgresDialect(Dialect):
     def op_to_whole(self, x: str, kind: Kind | None) -> str:
         match kind:
             case "number":
-                least, most = double(-(2.0**63)), double(2.0**63)
+                lower, upper = double(-(2.0**63)), double(2.0**63)
                 inside = "(CASE WHEN {0} >= {1} AND {0} < {2} THEN {0}::bigint::float8 END)"
-                return named(lambda x: inside.format(x, least, most), x)
+                return named(lambda x: inside.format(x, lower, upper), x)
             case "boolean":
                 return f"{x}::int::float8"
             case "text":

@@ -117,35 +117,36 @@ class Snapshots:
                 else:
                     self._made[name] = _Snapshot(table, view)
 
-    def fill(self, session: Session, name: str, view: TableView, found: FoundTable, key: str) -> None:
+    def fill(self, session: Session, name: str, view: TableView, table: FoundTable, key: str) -> None:
         """Fill a snapshot within a transaction, or give up one that shows other rows than the transaction.
 
         Only after that may the transaction use it.
         """
-        made = self._made.get(name)
-        if made is None or name in self._current:
+        snapshot = self._made.get(name)
+        if snapshot is None or name in self._current:
             return
-        if made.view != view or not found.whole:  # a role that may read some columns sees no versions of rows
+        # a role that may read some columns sees no versions of rows
+        if snapshot.view != view or not table.whole:
             self.forget(name)
             return
         [(moment,)] = session.execute(_MOMENT).fetchall()
-        if made.filled and made.moment == moment:
+        if snapshot.filled and snapshot.moment == moment:
             self._current.add(name)
             return
         quote = view.dialect.quote
-        [rows] = session.execute(_STAMP.format(".".join(map(quote, found.within)))).fetchall()
-        [shape] = session.execute(_SHAPE, (found.oid,)).fetchall()
+        [rows] = session.execute(_STAMP.format(".".join(map(quote, table.within)))).fetchall()
+        [shape] = session.execute(_SHAPE, (table.oid,)).fetchall()
         stamp = (*rows, *shape)
-        if not made.filled:
-            if not _filled(session, made, view, key):
+        if not snapshot.filled:
+            if not _filled(session, snapshot, view, key):
                 self._may_keep = False
                 self.forget(name)
                 return
-            made.filled, made.stamp = True, stamp
-        elif made.stamp != stamp:
+            snapshot.filled, snapshot.stamp = True, stamp
+        elif snapshot.stamp != stamp:
             self.forget(name)
             return
-        made.moment = str(moment)
+        snapshot.moment = str(moment)
         self._current.add(name)
 
     def table(self, name: str) -> str | None:
@@ -155,9 +156,9 @@ class Snapshots:
     def forget(self, name: str) -> None:
         """Give up a snapshot."""
         self._current.discard(name)
-        made = self._made.pop(name, None)
-        if made is not None:
-            self._useless.append(made.table)
+        snapshot = self._made.pop(name, None)
+        if snapshot is not None:
+            self._useless.append(snapshot.table)
 
     def forget_all(self) -> None:
         """Forget the snapshots of a session that has ended."""
@@ -167,14 +168,14 @@ class Snapshots:
         self._may_keep = None
 
 
-def _filled(session: Session, made: _Snapshot, view: TableView, key: str) -> bool:
+def _filled(session: Session, snapshot: _Snapshot, view: TableView, key: str) -> bool:
     """Fill a temporary table; return whether there was room for it. The transaction goes on either way."""
     import psycopg
 
     source = 'WITH tacit_key AS NOT MATERIALIZED (SELECT $1::text COLLATE "C" AS k0)'
     session.execute("SAVEPOINT tacit_fill")
     try:
-        session.execute(f"{source} INSERT INTO {made.table} {view.ranked(f'({view.rows}) t')}", (key,))
+        session.execute(f"{source} INSERT INTO {snapshot.table} {view.ranked(f'({view.rows}) t')}", (key,))
     except psycopg.OperationalError:
         session.execute("ROLLBACK TO SAVEPOINT tacit_fill")
         return False
@@ -279,12 +280,12 @@ class PostgresEngine:
         import psycopg
 
         with self._lock:
-            for last in (False, True):  # a server may have ended an idle session
+            for is_retry in (False, True):  # a server may have ended an idle session
                 try:
                     self._explain(question, statistics)
                 except psycopg.Error as error:
                     self._drop()
-                    if last:
+                    if is_retry:
                         why, fix = why_not(error)
                         raise TacitError(
                             "unknown-table",
@@ -305,8 +306,8 @@ class PostgresEngine:
             tables["tacit_keys"] = list(question.keys)[:1000]
         if question.sample is not None:
             tables["tacit_sample"] = (("",),)
-        for one in statements(self.writer(), question, statistics):
-            self._rows(session, one.sql, tables, one.limited, explain=True)
+        for statement in statements(self.writer(), question, statistics):
+            self._rows(session, statement.sql, tables, statement.limited, explain=True)
 
     # After a charge -----------------------------------------------------------------------------------------
 
@@ -379,8 +380,8 @@ class PostgresEngine:
     def _described(self, session: Session, name: str) -> TableView:
         """Find a table and its columns; refuse one whose columns have other names than those declared."""
         table = self._tables[name]
-        found = find_table(session, table.source.table or name, session.path)
-        columns = described_columns(session, found)
+        located = find_table(session, table.source.table or name, session.path)
+        columns = described_columns(session, located)
         before = self._views.get(name)
         if before is not None and [c.name for c in before.columns] != [c.name for c in columns]:
             raise TacitError(
@@ -396,8 +397,8 @@ class PostgresEngine:
             for grid, (of, values) in table.grids.items()
             if of in types
         }
-        view = TableView(self.dialect, found.within, columns, table.unit, grids)
-        self._found[name], self._views[name] = found, view
+        view = TableView(self.dialect, located.within, columns, table.unit, grids)
+        self._found[name], self._views[name] = located, view
         return view
 
     def writer(self) -> SqlWriter:
@@ -418,9 +419,9 @@ class PostgresEngine:
         small = ['tacit_key AS NOT MATERIALIZED (SELECT $1::text COLLATE "C" AS k0)']
         small += [self._small(name, lines, parameters) for name, lines in tables.items()]
         before = [*small, *self._relations(sql, limited, explain=explain)]
-        whole = f"{'EXPLAIN ' if explain else ''}WITH {', '.join(before)} {sql}"
-        found = session.execute(whole, parameters).fetchall()
-        return [tuple(_plain(cell) for cell in line) for line in found]
+        statement = f"{'EXPLAIN ' if explain else ''}WITH {', '.join(before)} {sql}"
+        rows = session.execute(statement, parameters).fetchall()
+        return [tuple(_plain(cell) for cell in line) for line in rows]
 
     def _relations(self, sql: str, limited: Iterable[tuple[str, int]], *, explain: bool) -> list[str]:
         """Write the tables that a statement reads, and their first rows, from a snapshot if there is one."""
@@ -433,24 +434,24 @@ class PostgresEngine:
                 plain.add(name)
                 firsts[f"{name} first {rows}"] = view.first(quote(name), rows)
             else:
-                listed = ", ".join(view.names)
-                firsts[f"{name} first {rows}"] = f"SELECT {listed} FROM {stored} WHERE tacit_r <= {rows}"
+                names = ", ".join(view.names)
+                firsts[f"{name} first {rows}"] = f"SELECT {names} FROM {stored} WHERE tacit_r <= {rows}"
         relations = {name: self._views[name].rows for name in sorted(plain)} | firsts
         return [f"{quote(name)} AS NOT MATERIALIZED ({rows})" for name, rows in relations.items()]
 
     def _small(self, name: str, lines: Sequence[Sequence[object]], parameters: list[object]) -> str:
         """Write a small public table, whose columns are parameters."""
         width = len(lines[0]) if lines else 1
-        kept = [line for line in lines if all(map(_is_storable, line))]
-        columns = list(zip(*kept, strict=True)) or [()] * width
+        storable = [line for line in lines if all(map(_is_storable, line))]
+        columns = list(zip(*storable, strict=True)) or [()] * width
         kinds = [_ARRAYS[next((type(key) for key in c if key is not None), str)] for c in columns]
-        first = len(parameters) + 1
+        offset = len(parameters) + 1
         parameters += [list(column) for column in columns]
-        given = ", ".join(f"${first + i}::{kind}[]" for i, kind in enumerate(kinds))
+        arrays = ", ".join(f"${offset + i}::{kind}[]" for i, kind in enumerate(kinds))
         compared = (f"c{i}" + (' COLLATE "C"' if kind == "text" else "") for i, kind in enumerate(kinds))
-        listed = ", ".join(f"{column} AS k{i}" for i, column in enumerate(compared))
+        columns_sql = ", ".join(f"{column} AS k{i}" for i, column in enumerate(compared))
         names = ", ".join(f"c{i}" for i in range(len(kinds)))
-        return f"{name} AS NOT MATERIALIZED (SELECT {listed} FROM unnest({given}) t({names}))"
+        return f"{name} AS NOT MATERIALIZED (SELECT {columns_sql} FROM unnest({arrays}) t({names}))"
 
 
 class PostgresTransaction:
@@ -465,8 +466,8 @@ class PostgresTransaction:
     ) -> list[StatementRows]:
         """Compute exact integers for every group. The plan reports every failure as one opaque error."""
         engine = self._engine
-        written = engine.written(question, statistics)
-        names = sorted({name for one in written for name, _ in one.limited})
+        sql_statements = engine.written(question, statistics)
+        names = sorted({name for one in sql_statements for name, _ in one.limited})
         if self._session is None:
             self._session = engine.begin(names)
         session = self._session
@@ -496,13 +497,13 @@ def _plain(cell: object) -> object:
 
 def _one_place(tables: Mapping[str, SourceTable]) -> PostgresPlace:
     """Return the database of all tables, or refuse several."""
-    given = {id(t.source.place): t.source.place for t in tables.values()}
-    first, *others = (PostgresPlace.of(place) for place in given.values())
-    if any(other != first for other in others):
+    places = {id(t.source.place): t.source.place for t in tables.values()}
+    database, *others = (PostgresPlace.of(place) for place in places.values())
+    if any(other != database for other in others):
         raise TacitError(
             "bad-parameter",
             "the tables are in several databases",
             why="one statement reads one database at one moment",
             fix="give every table by its name, with one connection or address for all of them",
         )
-    return first
+    return database

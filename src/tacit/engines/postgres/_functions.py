@@ -47,8 +47,8 @@ def named(body: Callable[..., str], *values: str) -> str:
     if all(_ATOM.fullmatch(value) for value in values):
         return body(*values)
     names = "abcdefgh"[: len(values)]
-    listed = ", ".join(f"{value} AS {name}" for name, value in zip(names, values, strict=True))
-    return f"(SELECT {body(*(f'tacit_v.{n}' for n in names))} FROM (SELECT {listed} OFFSET 0) tacit_v)"
+    columns = ", ".join(f"{value} AS {name}" for name, value in zip(names, values, strict=True))
+    return f"(SELECT {body(*(f'tacit_v.{n}' for n in names))} FROM (SELECT {columns} OFFSET 0) tacit_v)"
 
 
 _MOST = sys.float_info.max
@@ -62,8 +62,8 @@ def double(value: float) -> str:
     >>> double(0.1), double(-2**60), double(float("inf"))
     ("'0.1'::float8", "'-1.152921504606847e+18'::float8", "'Infinity'::float8")
     """
-    written = repr(float(value)) if math.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
-    return f"'{written}'::float8"
+    digits = repr(float(value)) if math.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
+    return f"'{digits}'::float8"
 
 
 def _two(n: int) -> str:
@@ -105,8 +105,8 @@ def multiplied(a: str, b: str) -> str:
         plain = f"{a} = {_ZERO} OR {b} = {_ZERO} OR abs({a}) >= {_INFINITE} OR abs({b}) >= {_INFINITE}"
         sign = f"CASE WHEN ({a} > {_ZERO}) = ({b} > {_ZERO}) THEN {_INFINITE} ELSE -{_INFINITE} END"
         large = f"abs(({a} * {_two(-512)}) * ({b} * {_two(-512)})) >= {_ONE}"
-        least, most = f"least(abs({a}), abs({b}))", f"greatest(abs({a}), abs({b}))"
-        gone = f"({least} * {_two(1000)}) * ({most} * {_two(74)}) <= {double(0.5)}"
+        smaller, larger = f"least(abs({a}), abs({b}))", f"greatest(abs({a}), abs({b}))"
+        gone = f"({smaller} * {_two(1000)}) * ({larger} * {_two(74)}) <= {double(0.5)}"
         return (
             f"(CASE WHEN {quick} THEN {a} * {b} WHEN {plain} THEN {a} * {b} "
             f"WHEN abs({a}) >= {_ONE} AND abs({b}) >= {_ONE} THEN "
@@ -127,13 +127,13 @@ def divided(a: str, b: str) -> str:
         quick = " AND ".join(f"abs({x}) BETWEEN {_two(-500)} AND {_two(500)}" for x in (a, b))
         plain = f"{a} = {_ZERO} OR abs({a}) >= {_INFINITE} OR abs({b}) >= {_INFINITE}"
         sign = f"CASE WHEN ({a} > {_ZERO}) = ({b} > {_ZERO}) THEN {_INFINITE} ELSE -{_INFINITE} END"
-        whole = f"abs(({a} * {_two(-512)}) / ({b} * {_two(562)})) >= {_two(-50)}"
+        is_large = f"abs(({a} * {_two(-512)}) / ({b} * {_two(562)})) >= {_two(-50)}"
         part = f"abs({a} / ({b} * {_two(60)})) >= {_two(964)}"
         gone = f"abs(({a} * {_two(562)}) / ({b} * {_two(-512)})) <= {double(0.5)}"
         return (
             f"(CASE WHEN {b} = {_ZERO} THEN NULL WHEN {quick} THEN {a} / {b} WHEN {plain} THEN {a} / {b} "
             f"WHEN abs({a}) >= {_ONE} AND abs({b}) < {_ONE} THEN "
-            f"CASE WHEN {whole} THEN {sign} ELSE {a} / {b} END "
+            f"CASE WHEN {is_large} THEN {sign} ELSE {a} / {b} END "
             f"WHEN abs({a}) >= {_two(-50)} AND abs({a}) < {_ONE} AND abs({b}) < {_ONE} THEN "
             f"CASE WHEN {part} THEN {sign} ELSE {a} / {b} END "
             f"WHEN abs({a}) < {_two(-50)} AND abs({b}) >= {_ONE} THEN "
@@ -157,11 +157,11 @@ def remainder(a: str, b: str) -> str:
     """
 
     def body(a: str, b: str) -> str:
-        most = _two(53)
-        whole = " AND ".join(f"abs({x}) < {most} AND {x} = trunc({x})" for x in (a, b))
+        limit = _two(53)
+        integers = " AND ".join(f"abs({x}) < {limit} AND {x} = trunc({x})" for x in (a, b))
         finite = f"abs({a}) < {_INFINITE} AND abs({b}) < {_INFINITE}"
         return (
-            f"(CASE WHEN {b} = {_ZERO} THEN NULL WHEN {whole} THEN ({a}::bigint % {b}::bigint)::float8 "
+            f"(CASE WHEN {b} = {_ZERO} THEN NULL WHEN {integers} THEN ({a}::bigint % {b}::bigint)::float8 "
             f"WHEN {a} IS NULL OR {b} IS NULL THEN NULL "
             f"WHEN abs({a}) >= {_INFINITE} OR {b} = {_NAN} THEN {_NAN} "
             f"WHEN abs({a}) < abs({b}) THEN {a} "
@@ -191,10 +191,10 @@ def _left(a: str, b: str) -> str:
         for k, power in enumerate(_POWERS)
     )
     sign = f"CASE WHEN {a} < {_ZERO} THEN -{_ONE} ELSE {_ONE} END AS g"
-    taken = f"SELECT g, {parts} FROM (SELECT {sign}, {bits} OFFSET 0) t OFFSET 0"
-    left = "CASE WHEN ei >= ej THEN (mi * s) % mj ELSE mi % (mj * s) END"
-    value = f"g * ({left})::bigint::float8 * power({double(2)}, (least(ei, ej) - 1075)::float8)"
-    return f"(SELECT {value} FROM (SELECT *, {shift} AS s FROM ({taken}) t OFFSET 0) t)"
+    aligned = f"SELECT g, {parts} FROM (SELECT {sign}, {bits} OFFSET 0) t OFFSET 0"
+    rest = "CASE WHEN ei >= ej THEN (mi * s) % mj ELSE mi % (mj * s) END"
+    value = f"g * ({rest})::bigint::float8 * power({double(2)}, (least(ei, ej) - 1075)::float8)"
+    return f"(SELECT {value} FROM (SELECT *, {shift} AS s FROM ({aligned}) t OFFSET 0) t)"
 
 
 def exponential(x: str) -> str:
@@ -232,8 +232,8 @@ def power(x: str, y: float) -> str:
     """
     if y == 0:
         return f"(CASE WHEN {x} IS NOT NULL THEN {_ONE} END)"
-    whole = y == math.floor(y)
-    odd = whole and abs(y) < 2**53 and int(y) % 2 == 1
+    is_integer = y == math.floor(y)
+    odd = is_integer and abs(y) < 2**53 and int(y) % 2 == 1
 
     def body(x: str) -> str:
         size = math.copysign(min(max(abs(y), 1e-290), 1e300), y)
@@ -242,13 +242,13 @@ def power(x: str, y: float) -> str:
         half = f"power(abs({x}), {double(y / 2)})"
         squared = multiplied(half, half)
         inside = f"abs({exponent}) < {double(700)}"
-        near = f"abs({exponent}) < {double(1400)}"
+        is_small = f"abs({exponent}) < {double(1400)}"
         finite = f"NULLIF({squared}, {_INFINITE})"
         gone = f"WHEN {exponent} < {_ZERO} THEN {_ZERO}"
-        value = f"CASE WHEN {inside} THEN {raised} WHEN {near} THEN {finite} {gone} END"
+        value = f"CASE WHEN {inside} THEN {raised} WHEN {is_small} THEN {finite} {gone} END"
         at_zero, at_infinity = (_ZERO, "NULL") if y > 0 else ("NULL", _ZERO)
         signed = f"CASE WHEN {x} < {_ZERO} THEN -({value}) ELSE {value} END" if odd else value
-        negative = "" if whole else f"WHEN {x} < {_ZERO} THEN NULL "
+        negative = "" if is_integer else f"WHEN {x} < {_ZERO} THEN NULL "
         return (
             f"(CASE WHEN {x} = {_NAN} THEN NULL WHEN {x} = {_ZERO} THEN {at_zero} "
             f"WHEN abs({x}) >= {_INFINITE} THEN {at_infinity} {negative}ELSE {signed} END)"
@@ -263,13 +263,13 @@ def rounded(x: str, digits: int) -> str:
 
     def body(x: str) -> str:
         if digits >= 0:
-            most = _largest(10.0**digits)
-            whole = _to_whole(f"({x} * {scale})")
-            return f"(CASE WHEN abs({x}) <= {double(most)} THEN {whole} / {scale} ELSE {x} END)"
-        whole = multiplied(_to_whole(f"({x} / {scale})"), scale)
+            limit = _largest(10.0**digits)
+            integer = _to_whole(f"({x} * {scale})")
+            return f"(CASE WHEN abs({x}) <= {double(limit)} THEN {integer} / {scale} ELSE {x} END)"
+        integer = multiplied(_to_whole(f"({x} / {scale})"), scale)
         return (
             f"(CASE WHEN abs({x}) < {_ONE} THEN {_ZERO} WHEN abs({x}) < {_INFINITE} THEN "
-            f"coalesce(NULLIF(NULLIF({whole}, {_INFINITE}), -{_INFINITE}), {x}) ELSE {x} END)"
+            f"coalesce(NULLIF(NULLIF({integer}, {_INFINITE}), -{_INFINITE}), {x}) ELSE {x} END)"
         )
 
     return named(body, x)
@@ -289,10 +289,10 @@ def _to_whole(x: str) -> str:
 
 def _largest(scale: float) -> float:
     """Return the largest double whose product with a scale is finite."""
-    most = _MOST / scale
-    while math.isinf(most * scale):
-        most = math.nextafter(most, 0)
-    return most
+    largest = _MOST / scale
+    while math.isinf(largest * scale):
+        largest = math.nextafter(largest, 0)
+    return largest
 
 
 _PART = re.compile(r"%-?.", re.DOTALL)
@@ -311,8 +311,8 @@ _FIRST_MONTH, _LAST_MONTH = 12, 9999 * 12 + 11
 
 def date_part(part: str, moment: str) -> str:
     """Write a part of a moment, as a double."""
-    whole = f"floor(extract(second FROM {moment}))" if part == "second" else f"extract({part} FROM {moment})"
-    return f"{whole}::float8"
+    number = f"floor(extract(second FROM {moment}))" if part == "second" else f"extract({part} FROM {moment})"
+    return f"{number}::float8"
 
 
 def formatted(moment: str, form: str) -> str:
@@ -320,12 +320,12 @@ def formatted(moment: str, form: str) -> str:
 
     def body(x: str) -> str:
         pieces, at = [], 0
-        for found in _PART.finditer(form):
-            pieces += [_text(form[at : found.start()]), _format_part(found.group(), x)]
-            at = found.end()
+        for match in _PART.finditer(form):
+            pieces += [_text(form[at : match.start()]), _format_part(match.group(), x)]
+            at = match.end()
         pieces.append(_text(form[at:]))
-        written = " || ".join(piece for piece in pieces if piece) or "''"
-        return f'(CASE WHEN {x} IS NOT NULL THEN {written} END COLLATE "C")'
+        text = " || ".join(piece for piece in pieces if piece) or "''"
+        return f'(CASE WHEN {x} IS NOT NULL THEN {text} END COLLATE "C")'
 
     return named(body, moment)
 
@@ -335,7 +335,7 @@ def _text(text: str) -> str:
 
 
 def _format_part(part: str, x: str) -> str:
-    first = f"extract(doy FROM {x})::int + 6"
+    day_of_year = f"extract(doy FROM {x})::int + 6"
     match part:
         case "%%":
             return "'%'"
@@ -348,9 +348,9 @@ def _format_part(part: str, x: str) -> str:
         case "%-y":
             return f"(extract(year FROM {x})::int % 100)::text"
         case "%U":
-            return f"lpad((({first} - extract(dow FROM {x})::int) / 7)::text, 2, '0')"
+            return f"lpad((({day_of_year} - extract(dow FROM {x})::int) / 7)::text, 2, '0')"
         case "%W":
-            return f"lpad((({first} - (extract(isodow FROM {x})::int - 1)) / 7)::text, 2, '0')"
+            return f"lpad((({day_of_year} - (extract(isodow FROM {x})::int - 1)) / 7)::text, 2, '0')"
         case _:
             return f"to_char({x}, '{_CHARS[part]}')"
 
@@ -367,19 +367,19 @@ def difference(part: str, first: str, second: str) -> str:
         days = f"({b}::date - {a}::date)"
         match part:
             case "year":
-                whole = f"extract(year FROM {b}) - extract(year FROM {a})"
+                count = f"extract(year FROM {b}) - extract(year FROM {a})"
             case "quarter" | "month":
                 times = 4 if part == "quarter" else 12
-                whole = f"{_count(part, times, b)} - {_count(part, times, a)}"
+                count = f"{_count(part, times, b)} - {_count(part, times, a)}"
             case "week":
-                whole = f"{days} / 7"
+                count = f"{days} / 7"
             case "day":
-                whole = days
+                count = days
             case _:
                 seconds = {"hour": 3600, "minute": 60, "second": 1}[part]
                 starts = f"date_trunc('{part}', {b}) - date_trunc('{part}', {a})"
-                whole = f"extract(epoch FROM {starts}) / {seconds}"
-        return f"({whole})::float8"
+                count = f"extract(epoch FROM {starts}) / {seconds}"
+        return f"({count})::float8"
 
     return named(body, first, second)
 
@@ -456,7 +456,7 @@ def _slow_number(x: str) -> str:
     """Write the number that a text of digits is, where it may be out of range."""
     pieces = f"SELECT regexp_match(replace({x}, '_', ''), '{_PIECES}') AS m OFFSET 0"
     exponent = "coalesce(nullif(m[5], ''), '0')"
-    written = f"m[1] || '0' || m[2] || '.' || m[3] || 'e' || coalesce(m[4], '') || {exponent} AS s"
+    spelled = f"m[1] || '0' || m[2] || '.' || m[3] || 'e' || coalesce(m[4], '') || {exponent} AS s"
     zeros = "length(m[3]) - length(ltrim(m[3], '0'))"
     size = f"CASE WHEN ltrim(m[2], '0') <> '' THEN length(ltrim(m[2], '0')) ELSE -({zeros}) END"
     signed = f"CASE WHEN length({exponent}) > 9 THEN 1000000000 ELSE {exponent}::int END"
@@ -465,7 +465,7 @@ def _slow_number(x: str) -> str:
     return (
         "(SELECT CASE WHEN pg_input_is_valid(s, 'float8') THEN s::float8 "
         f"WHEN large THEN {infinite} ELSE {double(0)} END "
-        f"FROM (SELECT m, {written}, {large} FROM ({pieces}) t OFFSET 0) t)"
+        f"FROM (SELECT m, {spelled}, {large} FROM ({pieces}) t OFFSET 0) t)"
     )
 
 
@@ -492,19 +492,19 @@ def _whole_of_digits(x: str) -> str:
     pieces = f"SELECT regexp_match(replace({x}, '_', ''), '{pattern}') AS m OFFSET 0"
     size = "CASE WHEN length(m[5]) > 5 THEN 99999 ELSE coalesce(nullif(m[5], ''), '0')::int END"
     shifted = f"CASE WHEN m[4] = '-' THEN -1 ELSE 1 END * ({size}) AS e, m[2] || m[3] AS d"
-    moved = f"SELECT m, {shifted} FROM ({pieces}) t OFFSET 0"
-    place = "SELECT *, length(m[2]) + e AS p FROM (" + moved + ") t OFFSET 0"
+    shifted_digits = f"SELECT m, {shifted} FROM ({pieces}) t OFFSET 0"
+    point = "SELECT *, length(m[2]) + e AS p FROM (" + shifted_digits + ") t OFFSET 0"
     before = "ltrim(rpad(substring(d, 1, greatest(p, 0)), greatest(p, 0), '0'), '0')"
     up = "CASE WHEN p >= 0 AND substring(d, p + 1, 1) >= '5' COLLATE \"C\" THEN 1 ELSE 0 END AS up"
-    whole = f"SELECT *, {before} AS w, ltrim(m[2], '0') AS i, {up} FROM ({place}) t OFFSET 0"
+    parts = f"SELECT *, {before} AS w, ltrim(m[2], '0') AS i, {up} FROM ({point}) t OFFSET 0"
     sign = "CASE WHEN m[1] = '-' THEN -1 ELSE 1 END"
-    least, most = "-9223372036854775808", "9223372036854775807"
-    fits = f"({sign} * ('0' || i)::numeric) BETWEEN {least} AND {most}"
+    lowest, highest = "-9223372036854775808", "9223372036854775807"
+    fits = f"({sign} * ('0' || i)::numeric) BETWEEN {lowest} AND {highest}"
     value = f"{sign} * (('0' || w)::numeric + up)"
     return (
         "(SELECT CASE WHEN e BETWEEN -32768 AND 32767 AND length(w) <= 19 AND length(i) <= 19 THEN "
-        f"CASE WHEN {fits} AND {value} BETWEEN {least} AND {most} THEN ({value})::float8 END END "
-        f"FROM ({whole}) t)"
+        f"CASE WHEN {fits} AND {value} BETWEEN {lowest} AND {highest} THEN ({value})::float8 END END "
+        f"FROM ({parts}) t)"
     )
 
 

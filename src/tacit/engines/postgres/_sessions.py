@@ -98,9 +98,9 @@ _NO_CONNECTION = (
 def why_not(error: psycopg.Error) -> tuple[str, str]:
     """Say why the server cannot answer, and what helps; nothing of the server's own message is shown."""
     if error.sqlstate is None:  # there is no session, so no statement ran
-        said = str(error)
+        reason = str(error)
         for words, why, fix in _NO_CONNECTION:
-            if words in said:
+            if words in reason:
                 return why, fix
     return (
         "the server cannot be reached, or it refuses to analyse the statement",
@@ -124,26 +124,26 @@ class PostgresPlace:
     parameters: Mapping[str, Any] = field(repr=False)
 
     @classmethod
-    def of(cls, given: object) -> PostgresPlace:
+    def of(cls, location: object) -> PostgresPlace:
         """Read an address ``postgresql://user@host/database``, or the parameters of an open connection."""
         psycopg = _psycopg()
-        if isinstance(given, str):
+        if isinstance(location, str):
             try:
-                return cls(psycopg.conninfo.conninfo_to_dict(given))
+                return cls(psycopg.conninfo.conninfo_to_dict(location))
             except psycopg.Error:
                 raise TacitError(
                     "bad-parameter",
                     "the PostgreSQL address is malformed",
                     fix="an address such as postgresql://user@host/database",
                 ) from None
-        if not isinstance(given, psycopg.Connection):
+        if not isinstance(location, psycopg.Connection):
             raise TacitError(
                 "bad-parameter",
-                f"an object of the type {type(given).__name__} is not a connection that Tacit can use",
+                f"an object of the type {type(location).__name__} is not a connection that Tacit can use",
                 why="Tacit uses connections of psycopg 3 that are not asynchronous",
                 fix="give the address of the database, such as postgresql://user@host/database",
             )
-        info: Any = given.info
+        info: Any = location.info
         try:
             secret = {"password": info.password} if info.password else {}
             return cls({**info.get_parameters(), **secret})
@@ -158,8 +158,8 @@ class PostgresPlace:
     @property
     def name(self) -> str:
         """The database, for messages, without a password."""
-        known = self.parameters
-        return f"postgresql://{known.get('host') or 'localhost'}/{known.get('dbname') or ''}"
+        parameters = self.parameters
+        return f"postgresql://{parameters.get('host') or 'localhost'}/{parameters.get('dbname') or ''}"
 
 
 def _psycopg() -> Any:
@@ -230,11 +230,11 @@ def open_session(place: PostgresPlace) -> Session:
         connection.execute("SET search_path = pg_catalog, pg_temp")  # from here on, names are the server's
         _check_server(connection, place)
         _fix_settings(connection)
-        known = {str(name) for (name,) in connection.execute(_COLLATIONS, (list(_CASES),)).fetchall()}
+        collations = {str(name) for (name,) in connection.execute(_COLLATIONS, (list(_CASES),)).fetchall()}
     except BaseException:
         connection.close()
         raise
-    return Session(connection, tuple(path), next(name for name in _CASES if name in known))
+    return Session(connection, tuple(path), next(name for name in _CASES if name in collations))
 
 
 def _connected(place: PostgresPlace) -> Connection:
@@ -273,16 +273,16 @@ def _check_server(session: Connection, place: PostgresPlace) -> None:
 
 def _fix_settings(session: Connection) -> None:
     """Set all settings; refuse a server that does not let one of them be set that matters."""
-    for wanted in (_SETTINGS, _LATER | _QUIET):
-        session.execute(_SET, (list(wanted), list(wanted.values())))
+    for settings in (_SETTINGS, _LATER | _QUIET):
+        session.execute(_SET, (list(settings), list(settings.values())))
     _check_settings(session)
 
 
 def _check_settings(session: Connection) -> None:
     lines = session.execute(_SHOWN, (list(_SETTINGS),)).fetchall()
-    found = {str(name): str(value) for name, value in lines}
+    settings = {str(name): str(value) for name, value in lines}
     for name, value in _SETTINGS.items():
-        if found[name] != value:
+        if settings[name] != value:
             raise TacitError(
                 "bad-parameter",
                 f"the server does not let the setting {name} be {value!r}",

@@ -134,15 +134,15 @@ def value_sql(column: StoredColumn, dialect: Dialect) -> str:
 
 
 def _inside(c: str, kind: str, value: str, zone: str) -> str:
-    first, last = f"'0001-01-01 00:00:00{zone}'::{kind}", f"'9999-12-31 23:59:59.999999{zone}'::{kind}"
-    return f"CASE WHEN {c} BETWEEN {first} AND {last} THEN {value} END"
+    earliest, latest = f"'0001-01-01 00:00:00{zone}'::{kind}", f"'9999-12-31 23:59:59.999999{zone}'::{kind}"
+    return f"CASE WHEN {c} BETWEEN {earliest} AND {latest} THEN {value} END"
 
 
 def _whole_text(column: StoredColumn, c: str) -> str:
     """Write the whole text of a value that is not bytes."""
     if column.base == "jsonb":
-        whole = f"pg_column_size(ARRAY[{c}::jsonb])"  # an array holds it as it is without compression
-        small = f"CASE WHEN pg_column_size({c}) <= {_MOST_DOCUMENT} THEN {whole} <= {_MOST_DOCUMENT} END"
+        size = f"pg_column_size(ARRAY[{c}::jsonb])"  # an array holds it as it is without compression
+        small = f"CASE WHEN pg_column_size({c}) <= {_MOST_DOCUMENT} THEN {size} <= {_MOST_DOCUMENT} END"
         return f"CASE WHEN {small} THEN {c}::text END"
     return f"{c}::text"
 
@@ -155,13 +155,13 @@ def _text_of_bytes(c: str) -> str:
     """Write the text that bytes are; bytes that are not UTF-8, or contain NUL, are written out."""
     cut = f"substring({c}, 1, {_MOST_BYTES})"
     byte = "CASE WHEN b BETWEEN 32 AND 126 AND b NOT IN (34, 39, 92) THEN chr(b) ELSE '\\x' || upper(lpad(to_hex(b), 2, '0')) END"  # noqa: E501
-    first = f"SELECT substring({c}, 1, {MOST_TEXT}) AS s OFFSET 0"  # taken once, not for every byte
-    listed = f"SELECT i, get_byte(s, i) AS b FROM ({first}) t, generate_series(0, length(s) - 1) i"
-    written = f"(SELECT coalesce(string_agg({byte}, '' ORDER BY i), '') FROM ({listed} OFFSET 0) t)"
+    prefix = f"SELECT substring({c}, 1, {MOST_TEXT}) AS s OFFSET 0"  # taken once, not for every byte
+    bytes_sql = f"SELECT i, get_byte(s, i) AS b FROM ({prefix}) t, generate_series(0, length(s) - 1) i"
+    text = f"(SELECT coalesce(string_agg({byte}, '' ORDER BY i), '') FROM ({bytes_sql} OFFSET 0) t)"
     decoded = f"convert_from({cut}, 'UTF8')"
     return (
         f"CASE WHEN length({c}) <= {_MOST_BYTES} AND {_is_utf8(cut)} THEN {decoded} "
-        f"WHEN {c} IS NOT NULL THEN {written} END"
+        f"WHEN {c} IS NOT NULL THEN {text} END"
     )
 
 
@@ -175,9 +175,9 @@ def owner_sql(columns: Sequence[StoredColumn], dialect: Dialect) -> str:
     parts = [_name(column, dialect) for column in columns]
     if len(parts) == 1:
         return parts[0]
-    *first, last = (dialect.owner_text(part) for part in parts)
-    sized = "".join(f"octet_length({text})::text || ':' || {text} || " for text in first)
-    return f'({sized}{last} COLLATE "C")'
+    *parts_before, last_part = (dialect.owner_text(part) for part in parts)
+    sized = "".join(f"octet_length({text})::text || ':' || {text} || " for text in parts_before)
+    return f'({sized}{last_part} COLLATE "C")'
 
 
 def _name(column: StoredColumn, dialect: Dialect) -> str:
@@ -200,17 +200,20 @@ def _name(column: StoredColumn, dialect: Dialect) -> str:
         case "text" if column.base == "bytea":
             text = f"convert_from(CASE WHEN length({c}) <= {_MOST_BYTES} THEN {c} END, 'UTF8')"
             digest = f"'sha256:' || encode(sha256({c}), 'hex')"
-            named = _hashed(text, text)
+            hashed = _hashed(text, text)
             valid = f"length({c}) <= {_MOST_BYTES} AND {_is_utf8(f'substring({c}, 1, {_MOST_BYTES})')}"
-            return f'(CASE WHEN {valid} THEN {named} WHEN {c} IS NOT NULL THEN {digest} END COLLATE "C")'
+            return f'(CASE WHEN {valid} THEN {hashed} WHEN {c} IS NOT NULL THEN {digest} END COLLATE "C")'
         case _:
             text = f"({_whole_text(column, c)})"
             return _hashed(text, text)
 
 
-def _hashed(text: str, whole: str) -> str:
+def _hashed(text: str, complete: str) -> str:
     """Write a name, or its hash where it is too long or could be taken for one; no short name is a digest."""
-    size, digest = f"octet_length({text})", f"'sha256:' || encode(sha256(convert_to({whole}, 'UTF8')), 'hex')"
+    size, digest = (
+        f"octet_length({text})",
+        f"'sha256:' || encode(sha256(convert_to({complete}, 'UTF8')), 'hex')",
+    )
     long = f"{size} >= 71 AND ({size} > {MOST_TEXT} OR starts_with({text}, 'sha256:'))"
     return f'(CASE WHEN {long} THEN {digest} ELSE {text} END COLLATE "C")'
 
@@ -266,20 +269,19 @@ class TableView:
     def rows(self) -> str:
         """The rows with their owners; those without an owner are dropped."""
         quote = self.dialect.quote
-        listed = [f"{value_sql(c, self.dialect)} AS {quote(c.name)}" for c in self.columns]
-        place = ".".join(map(quote, self.within))
-        named = {column.name: column for column in self.columns}
+        columns = [f"{value_sql(c, self.dialect)} AS {quote(c.name)}" for c in self.columns]
+        table = ".".join(map(quote, self.within))
+        by_name = {column.name: column for column in self.columns}
         if self.unit:
-            owner = owner_sql([named[c] for c in self.unit], self.dialect)
-            rows = (
-                f"SELECT {', '.join([f'{owner} AS tacit_u', *listed])} FROM {place} WHERE {owner} IS NOT NULL"
-            )
+            owner = owner_sql([by_name[c] for c in self.unit], self.dialect)
+            owned = ", ".join([f"{owner} AS tacit_u", *columns])
+            rows = f"SELECT {owned} FROM {table} WHERE {owner} IS NOT NULL"
         else:
-            rows = f"SELECT {', '.join(['0::bigint AS tacit_u', *listed])} FROM {place}"
+            rows = f"SELECT {', '.join(['0::bigint AS tacit_u', *columns])} FROM {table}"
         if not self.grids:
             return rows
-        made = ", ".join(f"{sql} AS {quote(name)}" for name, sql in self.grids.items())
-        return f"SELECT *, {made} FROM ({rows}) t"
+        grids = ", ".join(f"{sql} AS {quote(name)}" for name, sql in self.grids.items())
+        return f"SELECT *, {grids} FROM ({rows}) t"
 
     def ranked(self, table: str) -> str:
         """Write all rows with their rank among the rows of their owner.
@@ -295,18 +297,18 @@ class TableView:
         """Write the order of an owner's rows, with the hash put into ``hashed``."""
         quote = self.dialect.quote
         parts: list[Part] = [(quote(c.name), c.stored or "text") for c in self.columns]
-        one = self.unit[0] if self.unit is not None and len(self.unit) == 1 else None
-        values = [quote(c.name) for c in self.columns if c.stored and (c.name, c.stored) != (one, "whole")]
-        first = hashed.replace("{}", self.dialect.ranked(parts))
-        return ", ".join([first, *([self.dialect.order(values)] if values else [])])
+        column = self.unit[0] if self.unit is not None and len(self.unit) == 1 else None
+        values = [quote(c.name) for c in self.columns if c.stored and (c.name, c.stored) != (column, "whole")]
+        hashed_rank = hashed.replace("{}", self.dialect.ranked(parts))
+        return ", ".join([hashed_rank, *([self.dialect.order(values)] if values else [])])
 
     def first(self, table: str, rows: int) -> str:
         """Write each unit's first rows. The hash is computed for units that have more rows than that."""
         names = ", ".join(self.names)
-        counted = f"SELECT {names}, count(*) OVER (PARTITION BY tacit_u) AS tacit_c FROM {table}"
+        with_counts = f"SELECT {names}, count(*) OVER (PARTITION BY tacit_u) AS tacit_c FROM {table}"
         order = self._order(f"CASE WHEN tacit_c > {rows} THEN {{}} END")
         rank = f"row_number() OVER (PARTITION BY tacit_u ORDER BY {order})"
-        ranked = f"SELECT {names}, {rank} AS tacit_r FROM ({counted}) t"
+        ranked = f"SELECT {names}, {rank} AS tacit_r FROM ({with_counts}) t"
         return f"SELECT {names} FROM ({ranked}) t WHERE tacit_r <= {rows}"
 
     def snapshot_columns(self) -> Sequence[str]:
@@ -317,8 +319,8 @@ class TableView:
         }  # fmt: skip
         quote = self.dialect.quote
         unit = self.unit or ()
-        whole = not unit or (len(unit) == 1 and self.types[unit[0]] == "whole")
-        owner = "bigint" if whole else types["text"]
+        is_integer = not unit or (len(unit) == 1 and self.types[unit[0]] == "whole")
+        owner = "bigint" if is_integer else types["text"]
         return [
             f"tacit_u {owner}",
             *(f"{quote(name)} {types[stored or 'text']}" for name, stored in self.types.items()),
@@ -368,7 +370,7 @@ class FoundTable(NamedTuple):
         return self.schema, self.name
 
 
-def find_table(session: Session, written: str, path: Sequence[str]) -> FoundTable:
+def find_table(session: Session, source: str, path: Sequence[str]) -> FoundTable:
     """Find a table that a role may read, or refuse it.
 
     Parameters
@@ -380,52 +382,52 @@ def find_table(session: Session, written: str, path: Sequence[str]) -> FoundTabl
     path
         The schemas in which a name without a schema is looked for.
     """
-    schema, _, name = written.rpartition(".")
-    for where, which in ((list(path), written), ([schema], name)):
+    schema, _, name = source.rpartition(".")
+    for where, which in ((list(path), source), ([schema], name)):
         for spelled in dict.fromkeys((which, which.lower())):
             lines = session.execute(_PLACES, (where, spelled)).fetchall()
             if lines:
-                return _checked(session, written, lines[0])
-    raise _unknown(session, written, path)
+                return _checked(session, source, lines[0])
+    raise _unknown(session, source, path)
 
 
-def _unknown(session: Session, written: str, path: Sequence[str]) -> TacitError:
+def _unknown(session: Session, source: str, path: Sequence[str]) -> TacitError:
     """Refuse a name that no table has; offer the tables that the role may read."""
     lines = [(str(known), str(name)) for known, name in session.execute(_OTHERS, (list(path),)).fetchall()]
-    bare = written.replace('"', "")
+    bare = source.replace('"', "")
     fix = choose_name(bare, tuple(known for known, _ in lines))
     elsewhere = next((known for known, name in lines if name.lower() == bare.lower()), "")
-    where = "" if "." in written else f" in the search path ({', '.join(path)})"
+    where = "" if "." in source else f" in the search path ({', '.join(path)})"
     return TacitError(
         "unknown-table",
-        f"the database has no table {written!r}{where}",
-        why="Tacit reads a name as it is stored, without quotes" if bare != written else "",
-        fix=replace(fix, given=written, close=elsewhere or fix.close)
+        f"the database has no table {source!r}{where}",
+        why="Tacit reads a name as it is stored, without quotes" if bare != source else "",
+        fix=replace(fix, given=source, close=elsewhere or fix.close)
         if lines
         else "the name of a table that the role may read, with its schema",
     )
 
 
-def _checked(session: Session, written: str, line: Sequence[object]) -> FoundTable:
-    oid, schema, name, kind, readable, whole, secured = line
-    found = FoundTable(int(str(oid)), str(schema), str(name), bool(whole))
+def _checked(session: Session, source: str, line: Sequence[object]) -> FoundTable:
+    oid, schema, name, kind, readable, all_columns, secured = line
+    table = FoundTable(int(str(oid)), str(schema), str(name), bool(all_columns))
     if str(kind) in _REFUSED:
-        what, why = _REFUSED[str(kind)]
+        kind_in_words, why = _REFUSED[str(kind)]
         raise computes_rows(
-            f"the source {written!r} is {what}, not a table",
+            f"the source {source!r} is {kind_in_words}, not a table",
             why,
             f'store its rows: CREATE TABLE "{name}_rows" AS SELECT * FROM "{schema}"."{name}"',
         )
     if not readable:
         raise TacitError(
             "bad-parameter",
-            f"the role may not read the table {written!r}",
+            f"the role may not read the table {source!r}",
             fix=f'grant it: GRANT SELECT ON "{schema}"."{name}" TO the role, and USAGE on its schema',
         )
     if secured:
         raise TacitError(
             "bad-parameter",
-            f"row-level security hides rows of {written!r} from this role",
+            f"row-level security hides rows of {source!r} from this role",
             why="a policy may look at the rows of other people, so one person could decide "
             "whether the rows of another are counted",
             fix="use a role with BYPASSRLS, or a table that holds the rows that may be counted",
@@ -433,11 +435,11 @@ def _checked(session: Session, written: str, line: Sequence[object]) -> FoundTab
     if session.execute(_BELOW, (oid,)).fetchall() != [(0,)]:
         raise TacitError(
             "bad-parameter",
-            f"a part of the table {written!r} is a foreign table",
+            f"a part of the table {source!r} is a foreign table",
             why=_REFUSED["f"][1],
             fix="a table whose parts are all stored in this database",
         )
-    return found
+    return table
 
 
 def hold_tables(session: Session, tables: Sequence[FoundTable], quote: Callable[[str], str]) -> None:
@@ -449,9 +451,9 @@ def hold_tables(session: Session, tables: Sequence[FoundTable], quote: Callable[
     import psycopg
 
     places = {table: ".".join(map(quote, table.within)) for table in tables}
-    whole = [places[table] for table in tables if table.whole]
-    if whole:  # before anything else, because this statement does not fix the moment
-        session.execute(f"LOCK TABLE {', '.join(whole)} IN ACCESS SHARE MODE")
+    names = [places[table] for table in tables if table.whole]
+    if names:  # before anything else, because this statement does not fix the moment
+        session.execute(f"LOCK TABLE {', '.join(names)} IN ACCESS SHARE MODE")
     for table in tables:
         if not table.whole:  # a role that may read some columns may not say LOCK
             session.execute(f"SELECT 1 FROM {places[table]} WHERE FALSE")

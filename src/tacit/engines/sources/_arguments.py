@@ -114,10 +114,10 @@ def _arrow_table(source: object) -> object:
         ) from None
 
 
-def is_spark_frame(given: object) -> bool:
+def is_spark_frame(source: object) -> bool:
     """Return whether an object is a DataFrame of Spark, which computes its rows when it is read."""
-    packages = {base.__module__.partition(".")[0] for base in type(given).__mro__}
-    return "pyspark" in packages and "DataFrame" in type(given).__name__
+    packages = {base.__module__.partition(".")[0] for base in type(source).__mro__}
+    return "pyspark" in packages and "DataFrame" in type(source).__name__
 
 
 def not_a_spark_frame() -> TacitError:
@@ -131,9 +131,9 @@ def not_a_spark_frame() -> TacitError:
 
 def _read_path(path: Path, table: str) -> Source:
     """Recognise a file by how its name ends, and a folder or a pattern of Parquet files."""
-    place = path.absolute()
+    location = path.absolute()
     try:
-        place.stat()  # raises for a name that no file can have
+        location.stat()  # raises for a name that no file can have
     except (FileNotFoundError, NotADirectoryError):
         pass  # planning needs no file
     except (OSError, ValueError):
@@ -151,7 +151,7 @@ def _read_path(path: Path, table: str) -> Source:
             why="it is converted once, and the rows that a dataset reads then stay the same",
             fix=f"tacit convert {path.name} {path.name.partition('.')[0]}.parquet",
         )
-    ending = ".parquet" if place.is_dir() else path.suffix.lower()
+    ending = ".parquet" if location.is_dir() else path.suffix.lower()
     if ending not in _FILES:
         raise bad_parameter(
             "source",
@@ -160,9 +160,9 @@ def _read_path(path: Path, table: str) -> Source:
             fix=Declare("source", "visits.parquet"),
         )
     kind, form = _FILES[ending]
-    source: Source = form(kind, place, table)
+    source: Source = form(kind, location, table)
     if source.is_folder:
-        refuse_lake(place)
+        refuse_lake(location)
     return source
 
 

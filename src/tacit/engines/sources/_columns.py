@@ -97,23 +97,23 @@ class SourceColumns:
     def read(self) -> ReadColumns:
         """Read all rows. Rows without an owner are dropped if there is an owner column."""
         names = [name for name, role in self._roles.items() if role == "name"]
-        found = self._engine.arrays(self._sql(names))
+        arrays = self._engine.arrays(self._sql(names))
         numbers = {
-            name: np.ma.filled(np.ma.asarray(found[f"n{i}"], dtype=np.float64), np.nan)
+            name: np.ma.filled(np.ma.asarray(arrays[f"n{i}"], dtype=np.float64), np.nan)
             for i, (name, role) in enumerate(self._roles.items())
             if role == "number"
         }
         codes = {
-            name: np.ma.filled(np.ma.asarray(found[f"n{i}"]), -1).astype(np.int64)
+            name: np.ma.filled(np.ma.asarray(arrays[f"n{i}"]), -1).astype(np.int64)
             for i, (name, role) in enumerate(self._roles.items())
             if role != "number"
         }
-        listed: tuple[str, ...] = ()
+        distinct_names: tuple[str, ...] = ()
         if names:
-            listed = tuple(map(str, self._engine.arrays(f"{self._all_names(names)} ORDER BY v")["v"]))
+            distinct_names = tuple(map(str, self._engine.arrays(f"{self._all_names(names)} ORDER BY v")["v"]))
         owned = "owner" in self._roles.values()
-        hashes = np.ma.getdata(found["h"]).astype(np.uint64) if owned else None
-        return ReadColumns(numbers, codes, listed, hashes)
+        hashes = np.ma.getdata(arrays["h"]).astype(np.uint64) if owned else None
+        return ReadColumns(numbers, codes, distinct_names, hashes)
 
     def close(self) -> None:
         """Close the connection."""
@@ -142,6 +142,6 @@ class SourceColumns:
             for i, (name, role) in enumerate(self._roles.items())
             if role == "name"
         )
-        known = f"SELECT v, row_number() OVER (ORDER BY v) - 1 AS code FROM ({self._all_names(names)})"
-        before = f"WITH tacit_names AS MATERIALIZED ({known}) " if names else ""
+        codes = f"SELECT v, row_number() OVER (ORDER BY v) - 1 AS code FROM ({self._all_names(names)})"
+        before = f"WITH tacit_names AS MATERIALIZED ({codes}) " if names else ""
         return f"{before}SELECT {', '.join(parts)} FROM {_TABLE}{joins}"

@@ -102,27 +102,27 @@ def convert_csv(
     >>> done.repaired_lines, done.dropped_lines
     ([3], [4])
     """
-    given, end = Path(path), Path(target).absolute()
-    _check_paths(given, end, force=force)
-    made = Conversion(end)
+    origin, end = Path(path), Path(target).absolute()
+    _check_paths(origin, end, force=force)
+    conversion = Conversion(end)
     with tempfile.TemporaryDirectory() as scratch:
-        plain = unpack(given, Path(scratch)) if is_packed(given) else given
-        if given.suffix.lower() in {".xlsx", ".xlsm"}:  # unpacked in one form
+        plain = unpack(origin, Path(scratch)) if is_packed(origin) else origin
+        if origin.suffix.lower() in {".xlsx", ".xlsm"}:  # unpacked in one form
             encoding, separator, quote = "utf-8", "", '"'
         if header_bytes(plain) in {None, b""}:
-            raise _empty(given)
+            raise _empty(origin)
         source = csv_file(
             plain, encoding=encoding, dates=dates, decimal=decimal, separator=separator, quote=quote
         )
         if lenient and (dialect := source.dialect()) is not None:
             sound = Path(scratch) / ("sound.tsv" if source.delimiter == "\t" else "sound.csv")
-            _repair(plain, sound, dialect, made, given.name)
+            _repair(plain, sound, dialect, conversion, origin.name)
             source = replace(source, place=sound, separator=source.delimiter)
         else:
-            source.check_form(given.name)
+            source.check_form(origin.name)
         draft = end.with_name(f".{end.name}.{os.getpid()}")
         try:
-            made.columns = write_rows(source, draft)
+            conversion.columns = write_rows(source, draft)
             draft.replace(end)
         except OSError as error:
             raise TacitError(
@@ -130,7 +130,7 @@ def convert_csv(
             ) from None
         finally:
             draft.unlink(missing_ok=True)
-    return made
+    return conversion
 
 
 def _check_paths(file: Path, end: Path, *, force: bool) -> None:
@@ -151,42 +151,42 @@ def _empty(file: Path) -> TacitError:
     return TacitError("bad-parameter", f"{file} is missing, empty or cannot be read", fix="check its name")
 
 
-def _repair(file: Path, sound: Path, dialect: CsvDialect, made: Conversion, name: str) -> None:
+def _repair(file: Path, sound: Path, dialect: CsvDialect, conversion: Conversion, name: str) -> None:
     """Write the lines of a file that are well formed, and those that can be repaired."""
-    with file.open("rb") as given, sound.open("wb") as kept:
-        part, line = given.read(3), 1
+    with file.open("rb") as source, sound.open("wb") as copy:
+        part, line = source.read(3), 1
         part = b"" if part == b"\xef\xbb\xbf" and not dialect.encoding else part
         more = True
         while more or part:
-            more = _fill(given, part_ := bytearray(part), dialect)
+            more = _fill(source, part_ := bytearray(part), dialect)
             part = bytes(part_)
             while part:
                 defect = line_defect(part, dialect)
                 if defect is None:
-                    kept.write(part)
+                    copy.write(part)
                     line += part.count(b"\n")
                     part = b""
                     continue
-                at, what = defect
-                kept.write(part[:at])
+                at, reason = defect
+                copy.write(part[:at])
                 line += part.count(b"\n", 0, at)
                 part = part[at:]
-                if more and "does not end" in what and len(part) < _MAX_CELL:
+                if more and "does not end" in reason and len(part) < _MAX_CELL:
                     break  # its end may stand in the next part
                 is_header = line == 1
-                part, line = _pass_line(part, kept, dialect, made, line, what)
-                if is_header and made.dropped:  # otherwise the first row would name the columns
-                    raise not_well_formed(name, 1, what, lenient=True)
+                part, line = _pass_line(part, copy, dialect, conversion, line, reason)
+                if is_header and conversion.dropped:  # otherwise the first row would name the columns
+                    raise not_well_formed(name, 1, reason, lenient=True)
 
 
-def _fill(given: BinaryIO, part: bytearray, dialect: CsvDialect) -> bool:
+def _fill(source: BinaryIO, part: bytearray, dialect: CsvDialect) -> bool:
     """Read on until a line ends; return whether there may be more."""
     start = len(part)
-    while chunk := given.read(_CHUNK):
+    while chunk := source.read(_CHUNK):
         part += chunk
         if dialect.line_end in chunk:
             rest = len(part) - part.rfind(dialect.line_end, start) - len(dialect.line_end)
-            given.seek(-rest, os.SEEK_CUR)
+            source.seek(-rest, os.SEEK_CUR)
             del part[len(part) - rest :]
             return True
         if len(part) > MAX_LINE + start:
@@ -195,15 +195,15 @@ def _fill(given: BinaryIO, part: bytearray, dialect: CsvDialect) -> bool:
 
 
 def _pass_line(
-    part: bytes, kept: BinaryIO, dialect: CsvDialect, made: Conversion, line: int, what: str
+    part: bytes, copy: BinaryIO, dialect: CsvDialect, conversion: Conversion, line: int, reason: str
 ) -> tuple[bytes, int]:
     """Repair or drop the first line of a part; return what follows it, and its line number."""
     end = part.find(dialect.line_end)
     bad, rest = (part, b"") if end < 0 else (part[:end], part[end + len(dialect.line_end) :])
-    repaired = None if what == NOT_UTF8 or len(bad) > MAX_LINE else _repaired(bad, dialect)
+    repaired = None if reason == NOT_UTF8 or len(bad) > MAX_LINE else _repaired(bad, dialect)
     if repaired is not None:
-        kept.write(repaired + dialect.line_end)
-    made.note(line, kept=repaired is not None)
+        copy.write(repaired + dialect.line_end)
+    conversion.note(line, kept=repaired is not None)
     return rest, line + part[: len(part) - len(rest)].count(b"\n")
 
 
@@ -218,5 +218,5 @@ def _repaired(bad: bytes, dialect: CsvDialect) -> bytes | None:
     if dialect.quote:
         mark = dialect.quote
         cells = [mark + c.replace(mark, 2 * mark) + mark if mark in c else c for c in cells]
-    whole = dialect.separator.join(cells)
-    return whole if line_defect(whole, dialect) is None else None
+    joined = dialect.separator.join(cells)
+    return joined if line_defect(joined, dialect) is None else None

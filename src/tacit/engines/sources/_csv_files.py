@@ -52,14 +52,14 @@ _CODE, _RETURN, _FEED, _BOTH = b"\x1aa", b"\x1ab", b"\x1ac", b"\x1ad"
 
 def header_bytes(path: Path, quote: str = '"') -> bytes | None:
     """Return the header line of a CSV file without its end; None if the file cannot be read."""
-    found = _header(path, quote)
-    return None if found is None else found[0]
+    header = _header(path, quote)
+    return None if header is None else header[0]
 
 
 def line_end(path: Path, quote: str = '"') -> bytes:
     r"""Return what ends the header line, and so every line: ``\n`` or ``\r\n``; ``\n`` if unknown."""
-    found = _header(path, quote)
-    return b"\n" if found is None else found[1]
+    header = _header(path, quote)
+    return b"\n" if header is None else header[1]
 
 
 def _header(path: Path, quote: str) -> tuple[bytes, bytes] | None:
@@ -107,10 +107,10 @@ def copy_with_coded_cells(file: Path, copy: Path, encoding: str = "", quote: str
     end = line_end(file, quote)
     if not encoding and not any(b"\x1a" in chunk or _is_stray(chunk, end) for chunk in _chunks(file)):
         return False
-    with copy.open("wb") as made:
+    with copy.open("wb") as output:
         for chunk in _chunks(file):
             coded = _coded(chunk, end)
-            made.write(in_utf8(coded, encoding) if encoding else coded)
+            output.write(in_utf8(coded, encoding) if encoding else coded)
     return True
 
 
@@ -175,8 +175,8 @@ def _chunks(file: Path) -> Iterator[bytes]:
 def _is_stray(chunk: bytes, end: bytes) -> bool:
     """Return whether a part holds a return or feed that does not end a line."""
     if end == b"\r\n":
-        both = chunk.count(end)
-        return chunk.count(b"\r") != both or chunk.count(b"\n") != both
+        ends = chunk.count(end)
+        return chunk.count(b"\r") != ends or chunk.count(b"\n") != ends
     return b"\r" in chunk
 
 

@@ -88,8 +88,8 @@ def check_form(
     for part in records(file, dialect):
         defect = line_defect(part, dialect)
         if defect is not None:
-            at, what = defect
-            raise not_well_formed(name or file.name, line + part.count(b"\n", 0, at), what, reading)
+            at, reason = defect
+            raise not_well_formed(name or file.name, line + part.count(b"\n", 0, at), reason, reading)
         line += part.count(b"\n")
     if _stamp(file) != before:
         raise TacitError(
@@ -104,8 +104,8 @@ def check_form(
 
 
 def _stamp(file: Path) -> tuple[int, ...]:
-    seen = file.stat()
-    return (seen.st_mtime_ns, seen.st_ctime_ns, seen.st_size, seen.st_ino)
+    status = file.stat()
+    return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
 
 
 def records(file: Path, dialect: CsvDialect) -> Iterator[bytes]:
@@ -189,17 +189,17 @@ def _quote_defect(
     """Return the first quotation mark that neither opens nor closes a cell, nor is doubled inside one."""
     if not len(marks):
         return None
-    last, both = len(cells) - 1, len(dialect.line_end) == 2
+    last_index, is_pair = len(cells) - 1, len(dialect.line_end) == 2
     beside = np.zeros(256, np.bool_)
     beside[[dialect.separator[0], dialect.quote[0], dialect.line_end[0]]] = True
     opening, closing = marks[::2], marks[1::2]
-    closes = beside[cells[np.minimum(closing + 1, last)]] | (closing == last)
-    if both:  # what follows a cell is the whole line end
-        at = closing[cells[np.minimum(closing + 1, last)] == _RETURN]
-        closes &= ~np.isin(closing, at[cells[np.minimum(at + 2, last)] != _FEED])
+    closes = beside[cells[np.minimum(closing + 1, last_index)]] | (closing == last_index)
+    if is_pair:  # what follows a cell is the whole line end
+        at = closing[cells[np.minimum(closing + 1, last_index)] == _RETURN]
+        closes &= ~np.isin(closing, at[cells[np.minimum(at + 2, last_index)] != _FEED])
         beside[[_RETURN, _FEED]] = False, True
     opens = beside[cells[np.maximum(opening - 1, 0)]] | (opening == 0)
-    if both:
+    if is_pair:
         at = opening[(opening > 0) & (cells[np.maximum(opening - 1, 0)] == _FEED)]
         opens &= ~np.isin(opening, at[(at == 1) | (cells[np.maximum(at - 2, 0)] != _RETURN)])
     stray = np.concatenate([opening[~opens], closing[~closes]])
@@ -235,41 +235,41 @@ def _width_defect(
 ) -> tuple[int, str] | None:
     """Return the first line that has another number of cells than the header."""
     separators = _outside(np.flatnonzero(cells == dialect.separator[0]), marks)
-    counted = np.diff(np.searchsorted(separators, ends), prepend=0) + 1
-    odd = counted != dialect.width
+    widths = np.diff(np.searchsorted(separators, ends), prepend=0) + 1
+    odd = widths != dialect.width
     if odd.any():
         full = ends - starts > len(dialect.line_end) - 1
         full |= cells[np.minimum(starts, len(cells) - 1)] != dialect.line_end[0]
         odd &= full & (ends > starts)
     if not odd.any():
         return None
-    first = int(np.flatnonzero(odd)[0])
-    has, must = int(counted[first]), dialect.width
+    index = int(np.flatnonzero(odd)[0])
+    has, must = int(widths[index]), dialect.width
     return int(
-        starts[first]
+        starts[index]
     ), f"it has {has:,} {'cell' if has == 1 else 'cells'}, and the header has {must:,}"
 
 
 def not_well_formed(
-    name: str, line: int, what: str, reading: Mapping[str, str] | None = None, *, lenient: bool = False
+    name: str, line: int, reason: str, reading: Mapping[str, str] | None = None, *, lenient: bool = False
 ) -> TacitError:
     """Refuse a file because of a line that breaks the form.
 
     ``reading`` is what is declared of how the file is written; ``lenient``, whether a lenient conversion
     refuses it.
     """
-    given = dict(reading or {})
+    facts = dict(reading or {})
     encoding = Do("declare-encoding", source=name, encoding=_USUAL)
     target = Path(name.removesuffix(".gz")).with_suffix(".parquet").name
-    arguments = "".join(f", {fact}={value!r}" for fact, value in given.items())
-    converted = Do("convert-csv", source=name, target=target, reading=arguments, **given)
+    arguments = "".join(f", {fact}={value!r}" for fact, value in facts.items())
+    converted = Do("convert-csv", source=name, target=target, reading=arguments, **facts)
     by_hand = Say("write the names of the columns again, in the first line of the file")
     fix: Fix = by_hand if lenient else converted
-    if what == NOT_UTF8:
+    if reason == NOT_UTF8:
         fix = encoding if line == 1 else Either(encoding, converted)
     return TacitError(
         "bad-parameter",
-        f"line {line:,} of {name} breaks the form of a CSV file: {what}",
+        f"line {line:,} of {name} breaks the form of a CSV file: {reason}",
         why="such a line can change how the lines of other people are read, or it would be lost, so Tacit "
         "opens none of the file. Nothing was charged, and only you should see this message",
         fix=fix,

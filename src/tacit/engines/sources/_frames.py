@@ -135,8 +135,8 @@ def register(con: duckdb.DuckDBPyConnection, name: str, frame: Any) -> None:
             safe = _arrow(safe, names)
     con.register(f"{name} digits" if in_digits else name, safe)
     if in_digits:
-        read = ", ".join(f"unhex({quote(names[at])}) AS {quote(names[at])}" for at in in_digits)
-        columns = f"* REPLACE ({read})"
+        selected = ", ".join(f"unhex({quote(names[at])}) AS {quote(names[at])}" for at in in_digits)
+        columns = f"* REPLACE ({selected})"
         con.execute(
             f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS SELECT {columns} FROM {quote(name + ' digits')}"
         )
@@ -258,8 +258,8 @@ def _written(value: Any) -> str | None:
         case "pandas", "Period":
             return str(value)
         case "pandas", "Interval":
-            first, last = "[" if value.closed_left else "(", "]" if value.closed_right else ")"
-            return f"{first}{cell_text(value.left)}, {cell_text(value.right)}{last}"
+            opening, closing = "[" if value.closed_left else "(", "]" if value.closed_right else ")"
+            return f"{opening}{cell_text(value.left)}, {cell_text(value.right)}{closing}"
     return None
 
 
@@ -299,8 +299,8 @@ def _scalar(value: Any) -> str | None:
             moment = value.astype("datetime64[us]").item()  # a whole number if Python has no such year
             return _moment(moment) if isinstance(moment, dt.date) else None
         case "b" | "i" | "u" | "f" | "c" as kind:
-            made = {"b": bool, "f": float, "c": complex}.get(kind, int)(value)
-            return cell_text(made)
+            scalar = {"b": bool, "f": float, "c": complex}.get(kind, int)(value)
+            return cell_text(scalar)
         case _:
             return None
 

@@ -39,27 +39,27 @@ if TYPE_CHECKING:
 _ENDS = (".parquet", ".pq")
 
 
-def is_pattern(place: Path) -> bool:
+def is_pattern(path: Path) -> bool:
     """Return whether a path stands for several files: it has ``*``, ``?`` or ``[`` and does not exist."""
-    return glob.has_magic(str(place)) and not place.exists()
+    return glob.has_magic(str(path)) and not path.exists()
 
 
-def parquet_files(place: Path) -> tuple[Path, ...]:
+def parquet_files(path: Path) -> tuple[Path, ...]:
     """Return the Parquet files of a folder, at any depth, or those that match a pattern, sorted by name.
 
     Files and folders whose names start with a point or an underscore are no data. A path that is neither
     stands for itself.
     """
-    if is_pattern(place):
-        base = Path(*_fixed(place))
-        found = [*base.glob(str(place.relative_to(base)))]
-    elif place.is_dir():
-        found, base = [*place.rglob("*")], place
+    if is_pattern(path):
+        base = Path(*_fixed(path))
+        matches = [*base.glob(str(path.relative_to(base)))]
+    elif path.is_dir():
+        matches, base = [*path.rglob("*")], path
     else:
-        return (place,)
+        return (path,)
     files = [
         one
-        for one in found
+        for one in matches
         if one.suffix.lower() in _ENDS
         and one.is_file()
         and not any(part.startswith((".", "_")) for part in one.relative_to(base).parts)
@@ -75,19 +75,19 @@ def parquet_files(place: Path) -> tuple[Path, ...]:
     return tuple(sorted(files))
 
 
-def _fixed(place: Path) -> list[str]:
+def _fixed(path: Path) -> list[str]:
     """Return the parts of a pattern's path before the first part with a sign."""
-    kept = []
-    for part in place.parts[:-1]:
+    fixed = []
+    for part in path.parts[:-1]:
         if glob.has_magic(part):
             break
-        kept.append(part)
-    return kept
+        fixed.append(part)
+    return fixed
 
 
-def refuse_lake(place: Path) -> None:
+def refuse_lake(path: Path) -> None:
     """Refuse a folder of a Delta or Iceberg table: its files hold rows that were deleted or replaced."""
-    base = Path(*_fixed(place)) if is_pattern(place) else place
+    base = Path(*_fixed(path)) if is_pattern(path) else path
     for folder in (base, *base.parents):
         delta = (folder / "_delta_log").is_dir()
         if not delta and not any(folder.glob("metadata/*.metadata.json")):
@@ -107,16 +107,23 @@ def refuse_lake(place: Path) -> None:
 
 def check_same_schema(files: Sequence[Path], schemas: Sequence[ColumnTypes]) -> None:
     """Refuse files of which one has other columns, or other types, than the first by name."""
-    first = dict(schemas[0])
+    columns_of_first = dict(schemas[0])
     for file, schema in zip(files[1:], schemas[1:], strict=True):
-        own = dict(schema)
-        if own == first:
+        columns_of_file = dict(schema)
+        if columns_of_file == columns_of_first:
             continue
-        column = next(c for c in (*first, *own) if own.get(c) != first.get(c))
-        there, here = own.get(column, "no such column"), first.get(column, "no such column")
+        column = next(
+            c
+            for c in (*columns_of_first, *columns_of_file)
+            if columns_of_file.get(c) != columns_of_first.get(c)
+        )
+        other, here = (
+            columns_of_file.get(column, "no such column"),
+            columns_of_first.get(column, "no such column"),
+        )
         raise TacitError(
             "bad-parameter",
-            f"the column {column!r} is not the same in all files: {here} in {files[0].name}, {there} in "
+            f"the column {column!r} is not the same in all files: {here} in {files[0].name}, {other} in "
             f"{file.name}",
             why="the files are read as one table, and a conversion could fail on one row and reveal it",
             fix="write all files with the same columns and types",
@@ -134,17 +141,17 @@ _FARTHEST = 0xF0
 def copy_with_bytes(file: Path, copy: Path) -> None:
     """Copy a Parquet file to one that has bytes in place of text; raise ValueError on another format."""
     shutil.copyfile(file, copy)
-    with copy.open("r+b") as made:
-        size = made.seek(-8, 2)
-        tail = made.read(8)
+    with copy.open("r+b") as output:
+        size = output.seek(-8, 2)
+        tail = output.read(8)
         start = size - int.from_bytes(tail[:4], "little")
         if tail[4:] != b"PAR1" or start < 0:
             raise ValueError("this is not a Parquet file with a plain footer")
-        made.seek(start)
-        footer = bytearray(made.read(size - start))
+        output.seek(start)
+        footer = bytearray(output.read(size - start))
         _forget_texts(footer)
-        made.seek(start)
-        made.write(footer)
+        output.seek(start)
+        output.write(footer)
 
 
 def _forget_texts(footer: bytearray) -> None:
@@ -247,19 +254,19 @@ def read_address(address: str) -> str:
       fix: tc.protect(..., source="https://host.org/visits.parquet")
       code: bad-parameter
     """
-    parts, shown = urlsplit(address), shown_address(address)
+    parts, public_address = urlsplit(address), shown_address(address)
     if parts.scheme.lower() == "http" and parts.hostname not in _LOOPBACK:
         raise bad_parameter(
             "source",
             "an encrypted address",
-            shown,
+            public_address,
             why="others on the network could read and change the rows",
-            fix=Declare("source", "https" + shown[4:]),
+            fix=Declare("source", "https" + public_address[4:]),
         )
     if not parts.path.lower().endswith(_ENDS) or any(sign in parts.path for sign in "*?["):
         raise TacitError(
             "bad-parameter",
-            f"{shown} is not the address of one Parquet file",
+            f"{public_address} is not the address of one Parquet file",
             why="from an address, Tacit reads one Parquet file: its footer names the columns, and other "
             "files would have to be read as a whole",
             fix=Either(
@@ -270,10 +277,11 @@ def read_address(address: str) -> str:
     if not _can_load():
         raise TacitError(
             "missing-extra",
-            f"{shown} is in object storage, and DuckDB's extension httpfs is not installed here",
+            f"{public_address} is in object storage, and DuckDB's extension httpfs is not installed here",
             why="Tacit downloads no program by itself; nothing was read",
             fix=Either(
-                Code('duckdb.sql("INSTALL httpfs")'), Declare("source", f"copy/of/{shown.rpartition('/')[2]}")
+                Code('duckdb.sql("INSTALL httpfs")'),
+                Declare("source", f"copy/of/{public_address.rpartition('/')[2]}"),
             ),
         )
     return address

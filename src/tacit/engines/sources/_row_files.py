@@ -80,7 +80,7 @@ def write_rows(
             raw = f"SELECT {cells} FROM ({raw})"
         types = [(str(c), str(kind)) for c, kind, *_ in con.execute(f"DESCRIBE {raw}").fetchall()]
         names = tuple(name for name, _ in types)
-        kept = ""
+        kept_column = ""
         if unit is not None and barred is not None and unit in names:
             owner = f"CAST({owner_sql((unit,), types)} AS VARCHAR)"
             owners = _owners(con, f"SELECT DISTINCT {owner} FROM ({raw})")
@@ -88,9 +88,9 @@ def write_rows(
             refused = barred(owners)
             if refused:
                 con.execute("INSERT INTO tacit_barred SELECT unnest($names)", {"names": refused})
-            kept = f", {owner} NOT IN (SELECT name FROM tacit_barred) AS {KEPT}"
+            kept_column = f", {owner} NOT IN (SELECT name FROM tacit_barred) AS {KEPT}"
         form = "FORMAT parquet" + (f", KV_METADATA {{{_NOTE}: {string(note)}}}" if note else "")
-        con.execute(f"COPY (SELECT *{kept} FROM ({raw})) TO {string(str(path))} ({form})")
+        con.execute(f"COPY (SELECT *{kept_column} FROM ({raw})) TO {string(str(path))} ({form})")
     return names
 
 
@@ -113,8 +113,8 @@ def read_note(path: Path) -> str:
     """Return the text that `write_rows` kept in a file beside its rows; empty for none."""
     with _instance().cursor() as con:
         notes = f"SELECT decode(value) FROM parquet_kv_metadata({string(str(path))})"
-        found = con.execute(f"{notes} WHERE decode(key) = '{_NOTE}'").fetchone()
-    return str(found[0]) if found else ""
+        row = con.execute(f"{notes} WHERE decode(key) = '{_NOTE}'").fetchone()
+    return str(row[0]) if row else ""
 
 
 def read_kept(path: Path, unit: str) -> list[str]:

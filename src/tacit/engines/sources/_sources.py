@@ -379,7 +379,7 @@ class CsvSource(_FileSource):
         The same file read in another way gives other answers: so these facts are part of a question.
         """
         usual = READING_FACTS.items()
-        return tuple((fact, own) for fact, value in usual if (own := getattr(self, fact)) != value)
+        return tuple((fact, declared) for fact, value in usual if (declared := getattr(self, fact)) != value)
 
     def check_form(self, name: str = "") -> None:
         """Refuse a file that is not well formed; see `check_form` of this package. For the curator alone.
@@ -451,28 +451,28 @@ class SourceTable:
             raise TypeError("unit must be a tuple of column names")
 
 
-def computes_rows(what: str, why: str, fix: Fix | str) -> TacitError:
+def computes_rows(sentence: str, why: str, fix: Fix | str) -> TacitError:
     """Refuse a source that computes its rows, whatever engine it is on."""
     mixes = (
         "it can mix the rows of several people, and a row on which it fails would make every query fail, "
         "which reveals the row"
     )
-    return TacitError("bad-parameter", what, why=f"{why}; {mixes}", fix=fix)
+    return TacitError("bad-parameter", sentence, why=f"{why}; {mixes}", fix=fix)
 
 
-def _exists(place: object) -> bool:
+def _exists(path: object) -> bool:
     try:
-        return Path(str(place)).exists()
+        return Path(str(path)).exists()
     except OSError:  # a folder on the way that may not be entered
         return False
 
 
 def _stamp(files: Sequence[str]) -> object:
     try:
-        seen = [(file, Path(file).stat()) for file in files]
+        states = [(file, Path(file).stat()) for file in files]
     except OSError:
         return None
-    return [(file, s.st_mtime_ns, s.st_size, s.st_ino) for file, s in seen]
+    return [(file, s.st_mtime_ns, s.st_size, s.st_ino) for file, s in states]
 
 
 def _described(
@@ -491,8 +491,8 @@ def _coarse(con: duckdb.DuckDBPyConnection, file: str) -> dict[str, str]:
 
 def _parquet_sql(files: tuple[str, ...]) -> str:
     """Write several Parquet files as one relation: columns by name, nothing from the names of folders."""
-    listed = ", ".join(map(string, files))
-    return f"SELECT * FROM read_parquet([{listed}], union_by_name = true, hive_partitioning = false)"
+    files_sql = ", ".join(map(string, files))
+    return f"SELECT * FROM read_parquet([{files_sql}], union_by_name = true, hive_partitioning = false)"
 
 
 @cache
@@ -511,9 +511,9 @@ def column_names(frame: object) -> tuple[str, ...] | None:
 
 def _frame_names(frame: object) -> list[str] | None:
     for attribute in ("column_names", "columns"):
-        found = getattr(frame, attribute, None)
-        if found is not None and not callable(found):
-            return [str(c) for c in found]
+        columns = getattr(frame, attribute, None)
+        if columns is not None and not callable(columns):
+            return [str(c) for c in columns]
     return None
 
 
@@ -523,16 +523,16 @@ def _distinct(names: list[str]) -> tuple[str, ...]:
     The first column of a name keeps it, and no column gets a name that another one has: DuckDB ignores case,
     and a column that takes another's name would silently name other units.
     """
-    own = {name.lower() for name in names}
-    seen: set[str] = set()
-    made = []
+    lower_names = {name.lower() for name in names}
+    used: set[str] = set()
+    distinct = []
     for i, name in enumerate(names):
         free, n = name or f"column{i}", 1
-        while free.lower() in seen or (free != name and free.lower() in own):
+        while free.lower() in used or (free != name and free.lower() in lower_names):
             free, n = f"{name}_{n}", n + 1
-        seen.add(free.lower())
-        made.append(free)
-    return tuple(made)
+        used.add(free.lower())
+        distinct.append(free)
+    return tuple(distinct)
 
 
 def empty_table(columns: Mapping[str, str]) -> object:

@@ -71,11 +71,11 @@ class SparkDialect(Dialect):
         return string(text)
 
     def number(self, value: float) -> str:
-        written = repr(float(value))
-        if written in {"inf", "-inf", "nan"}:
-            return f"double('{written}')"
-        written = written if "e" in written else written + "e0"
-        return f"({written})" if written.startswith("-") else written
+        digits = repr(float(value))
+        if digits in {"inf", "-inf", "nan"}:
+            return f"double('{digits}')"
+        digits = digits if "e" in digits else digits + "e0"
+        return f"({digits})" if digits.startswith("-") else digits
 
     def moment(self, iso: str) -> str:
         return f"TIMESTAMP_NTZ {string(iso)}"
@@ -88,12 +88,12 @@ class SparkDialect(Dialect):
     def read(self, column: str, stored: StoredType | None, kind: Kind) -> str:
         match kind, stored:
             case "number", "text":
-                said = f"CASE {column} WHEN 'true' THEN 1e0 WHEN 'false' THEN 0e0 END"
-                return f"coalesce({number_of_text(column)}, {said})"
+                truth = f"CASE {column} WHEN 'true' THEN 1e0 WHEN 'false' THEN 0e0 END"
+                return f"coalesce({number_of_text(column)}, {truth})"
             case "boolean", "text":
                 number = number_of_text(column)
-                counted = f"CASE WHEN NOT isnan({number}) THEN {number} <> 0e0 END"
-                return f"coalesce({boolean_of_text(column)}, {counted})"
+                is_nonzero = f"CASE WHEN NOT isnan({number}) THEN {number} <> 0e0 END"
+                return f"coalesce({boolean_of_text(column)}, {is_nonzero})"
             case "text", _:
                 return self.text(column, stored)
             case _:
@@ -157,8 +157,8 @@ class SparkDialect(Dialect):
     def even_cell(self, number: str, first: float, last: float, step: float, size: int) -> str:
         inside = f"least(greatest({number}, {self.number(first)}), {self.number(last)})"
         at = f"floor(({inside} - {self.number(first)}) / {self.number(step)} + 0.5e0)"
-        held = f"least(greatest({at}, 0L), {size - 1}L)"
-        return f"(CASE WHEN NOT {self.is_missing(number)} THEN {held} END)"
+        cell = f"least(greatest({at}, 0L), {size - 1}L)"
+        return f"(CASE WHEN NOT {self.is_missing(number)} THEN {cell} END)"
 
     # Whole numbers ------------------------------------------------------------------------------------------
 
@@ -171,8 +171,8 @@ class SparkDialect(Dialect):
         return f"sum(CAST({whole} AS DECIMAL(38, 0)))"
 
     def whole_div(self, a: str, b: str) -> str:
-        wide = f"CAST({a} AS DECIMAL(38, 0))"
-        return f"CAST(({wide} - {wide} % {b}) / {b} AS DECIMAL(38, 0))"
+        decimal = f"CAST({a} AS DECIMAL(38, 0))"
+        return f"CAST(({decimal} - {decimal} % {b}) / {b} AS DECIMAL(38, 0))"
 
     def to_double(self, whole: str) -> str:
         return f"CAST({whole} AS DOUBLE)"
@@ -201,8 +201,8 @@ class SparkDialect(Dialect):
         return f"md5(CAST(concat_ws('|,', :tacit_key, {', '.join(hashed)}) AS BINARY))"
 
     def in_sample(self, sample: int) -> str:
-        named = f"concat(:tacit_sample, {self.owner_text('tacit_u')})"
-        return f"substring(sha2(CAST({named} AS BINARY), 256), 1, 8) < '{sample:08x}'"
+        sampled = f"concat(:tacit_sample, {self.owner_text('tacit_u')})"
+        return f"substring(sha2(CAST({sampled} AS BINARY), 256), 1, 8) < '{sample:08x}'"
 
     def semi(self, rows: str, table: str, columns: Sequence[str], *, missing: bool) -> str:
         return (
@@ -308,8 +308,8 @@ class SparkDialect(Dialect):
 
     def _extreme(self, function: str, numbers: Sequence[str]) -> str:
         missing = " OR ".join(map(self.is_missing, numbers))
-        found = numbers[0] if len(numbers) == 1 else f"{function}({', '.join(numbers)})"
-        return f"(CASE WHEN NOT ({missing}) THEN {found} END)"
+        extreme = numbers[0] if len(numbers) == 1 else f"{function}({', '.join(numbers)})"
+        return f"(CASE WHEN NOT ({missing}) THEN {extreme} END)"
 
     def op_clip(self, x: str, low: str, high: str) -> str:
         return f"(CASE WHEN NOT {self.is_missing(x)} THEN least(greatest({x}, {low}), {high}) END)"
@@ -419,8 +419,8 @@ class SparkDialect(Dialect):
 
     def op_add_days(self, x: str, days: str) -> str:
         inside = f"least(greatest({days}, {self.number(-_MOST_DAYS)}), {self.number(_MOST_DAYS)})"
-        whole = f"CASE WHEN NOT {self.is_missing(days)} THEN CAST(rint({inside}) AS INT) END"
-        return in_calendar(f"timestampadd(DAY, {whole}, {x})")
+        count = f"CASE WHEN NOT {self.is_missing(days)} THEN CAST(rint({inside}) AS INT) END"
+        return in_calendar(f"timestampadd(DAY, {count}, {x})")
 
     def op_add_months(self, x: str, months: int) -> str:
         return in_calendar(f"timestampadd(MONTH, {months}, {x})")

@@ -85,10 +85,10 @@ def ranked_sql(
     one hash comes first. md5 needs no second order: rows with one text are equal in every value. A column
     of whole numbers that is the unit itself is the same in all rows of an owner, so that it orders nothing.
     """
-    held = view_types(types)
-    alone = unit is not None and len(unit) == 1 and not dialect.portable
-    same = {c for c in unit or () if alone and held.get(c) == "whole"}
-    columns = [(dialect.quote(c), held[c]) for c, _ in types if c not in same]
+    column_types = view_types(types)
+    is_single = unit is not None and len(unit) == 1 and not dialect.portable
+    same = {c for c in unit or () if is_single and column_types.get(c) == "whole"}
+    columns = [(dialect.quote(c), column_types[c]) for c, _ in types if c not in same]
     order = dialect.ranked(columns)
     if columns and not dialect.portable:
         order = f"{order}, {dialect.order([column for column, _ in columns])}"
@@ -180,7 +180,7 @@ class SparkEngine:
     def stored_as(self, table: str) -> dict[str, TypeFamily]:
         """Return the declared types of a table's columns, as `columns` found them. Reads nothing."""
         types = self._types.get(table, ())
-        return {name: known for name, kind in types if (known := family_of(kind)) is not None}
+        return {name: type_family for name, kind in types if (type_family := family_of(kind)) is not None}
 
     def missing_file(self, table: str) -> str:
         """Return the path of a table's file if it does not exist now; empty for every other source."""
@@ -239,10 +239,14 @@ class SparkEngine:
         self._lay_views(self._tables)
         kinds = [_KIND_TYPES.get(str(kind_of(e)), "string") for _, e in question.by]
         empty = ", ".join(f"CAST(NULL AS {kind}) AS k{i}" for i, kind in enumerate(kinds))
-        for one in statements(self.writer(), question, statistics):
-            for name, rows in sorted(one.limited):
+        for statement in statements(self.writer(), question, statistics):
+            for name, rows in sorted(statement.limited):
                 self._lay_limit(name, rows)
-            sql = f"WITH tacit_keys AS (SELECT {empty}) SELECT * FROM ({one.sql})" if kinds else one.sql
+            sql = (
+                f"WITH tacit_keys AS (SELECT {empty}) SELECT * FROM ({statement.sql})"
+                if kinds
+                else statement.sql
+            )
             analysed = self._own.sql(sql, self._secrets({"tacit_sample": (("",),)}))
             if is_connect(self._own):  # only there, a statement waits until somebody asks about it
                 _ = analysed.schema
@@ -278,15 +282,15 @@ class SparkEngine:
         for name, lines in tables.items():
             if name != "tacit_sample":
                 self._lay_keys(name, lines)
-        made = statements(self.writer(), question, statistics)
-        return [(one.statistics, self._run(one, tables)) for one in made]
+        sql_statements = statements(self.writer(), question, statistics)
+        return [(one.statistics, self._run(one, tables)) for one in sql_statements]
 
-    def _run(self, one: Statement, tables: SmallTables) -> list[tuple[object, ...]]:
-        for name, rows in sorted(one.limited):
+    def _run(self, statement: Statement, tables: SmallTables) -> list[tuple[object, ...]]:
+        for name, rows in sorted(statement.limited):
             self._asked[name] = self._asked.get(name, 0) + 1
             self._lay_limit(name, rows)
         with progress("Reading the tables", lambda: 0.0):
-            lines = self._own.sql(one.sql, self._secrets(tables)).collect()
+            lines = self._own.sql(statement.sql, self._secrets(tables)).collect()
         return [tuple(int(x) if isinstance(x, Decimal) else x for x in line) for line in lines]
 
     def prepare(self) -> None:
@@ -394,11 +398,11 @@ class SparkEngine:
             if name in self._kept or (stamp is not None and self._laid.get(name) == stamp):
                 continue
             types, table = self._types[name], self._tables[name]
-            writer, held = self.writer(), view_types(types)
+            writer, columns = self.writer(), view_types(types)
             grids = {
-                grid: writer.quantised(writer.expression(Column(column, "number"), held), on)
+                grid: writer.quantised(writer.expression(Column(column, "number"), columns), on)
                 for grid, (column, on) in table.grids.items()
-                if column in held
+                if column in columns
             }
             raw = f"tacit raw {name}"
             source.frame(types).createOrReplaceTempView(SPARK.quote(raw))
@@ -413,19 +417,19 @@ class SparkEngine:
         They are kept when a table was asked about before, and dropped when its files have changed. Spark
         computes a lost part again, from the same files.
         """
-        kept = self._snapshot is not None and self._asked.get(name, 0) > self._snapshot
-        if (name, rows) in self._laid_limits and (name in self._kept or not kept):
+        is_snapshot = self._snapshot is not None and self._asked.get(name, 0) > self._snapshot
+        if (name, rows) in self._laid_limits and (name in self._kept or not is_snapshot):
             return
         ranked = ranked_sql(name, self._types[name], self.dialect, self._tables[name].unit)
-        if kept and name not in self._kept:
+        if is_snapshot and name not in self._kept:
             self._laid_limits = {limit for limit in self._laid_limits if limit[0] != name}
             frame = self._own.sql(ranked, self._secrets({})).persist()
             self._kept[name] = frame
             frame.createOrReplaceTempView(SPARK.quote(f"tacit snapshot {name}"))
         if name in self._kept:
             ranked = f"SELECT * FROM {SPARK.quote(f'tacit snapshot {name}')}"
-        first = self._own.sql(first_sql(ranked, rows), self._secrets({}))
-        first.createOrReplaceTempView(SPARK.quote(f"{name} first {rows}"))
+        first_rows = self._own.sql(first_sql(ranked, rows), self._secrets({}))
+        first_rows.createOrReplaceTempView(SPARK.quote(f"{name} first {rows}"))
         self._laid_limits.add((name, rows))
 
     def _lay_keys(self, name: str, lines: Sequence[Sequence[object]]) -> None:
@@ -444,11 +448,11 @@ def _failures() -> tuple[type[BaseException], ...]:
     return (PySparkException, Py4JError, OSError)
 
 
-def _give_back(kept: dict[str, Any]) -> None:
-    for frame in kept.values():
+def _give_back(handles: dict[str, Any]) -> None:
+    for frame in handles.values():
         with contextlib.suppress(Exception):
             frame.unpersist()
-    kept.clear()
+    handles.clear()
 
 
 def _stopped() -> TacitError:

@@ -43,8 +43,8 @@ _TWO_63 = "9223372036854775808e0"
 
 def string(text: str) -> str:
     """Write a text constant. Spark reads backslashes, so they are doubled, and lines may not break it."""
-    written = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
-    return f"'{written}'"
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
+    return f"'{escaped}'"
 
 
 def number_of_text(x: str) -> str:
@@ -100,8 +100,8 @@ def moment_of_text(x: str) -> str:
     day = "concat(lpad(p[0], 4, '0'), '-', lpad(p[1], 2, '0'), '-', lpad(p[2], 2, '0'))"
     clock = ", ':', ".join(f"lpad(p[{i}], 2, '0')" for i in (3, 4, 5))
     clock = f"concat({clock}, '.', rpad(p[6], 6, '0'))"
-    both = f"struct({day} AS d, {clock} AS c)"
-    read = (
+    day_and_clock = f"struct({day} AS d, {clock} AS c)"
+    moment = (
         "CASE WHEN startswith(t.d, '0000') OR try_cast(t.d AS DATE) IS NULL THEN NULL "
         "WHEN t.c <> '24:00:00.000000' THEN try_cast(concat(t.d, ' ', t.c) AS TIMESTAMP_NTZ) "
         "WHEN t.d < '9999-12-31' THEN CAST(date_add(try_cast(t.d AS DATE), 1) AS TIMESTAMP_NTZ) END"
@@ -109,7 +109,7 @@ def moment_of_text(x: str) -> str:
     return (
         f"(CASE WHEN {x} RLIKE {string(_ISO)} AND NOT startswith({x}, '0000') "
         f"THEN try_cast({x} AS TIMESTAMP_NTZ) WHEN {x} RLIKE {pattern} "
-        f"THEN transform(transform(array({parts}), p -> {both}), t -> {read})[0] "
+        f"THEN transform(transform(array({parts}), p -> {day_and_clock}), t -> {moment})[0] "
         f"WHEN {x} RLIKE {string(_EPOCH)} THEN TIMESTAMP_NTZ '1970-01-01' END)"
     )
 
@@ -121,12 +121,12 @@ def text_of_number(x: str) -> str:
     more than needed. A number between 1e-4 and 2^52 is a decimal with at most 22 places. The text is short,
     and has no lambda, so that Java compiles the step that ranks all rows.
     """
-    java, whole = f"CAST({x} AS STRING)", f"{x} = CAST(try_cast({x} AS BIGINT) AS DOUBLE)"
+    java, is_integer = f"CAST({x} AS STRING)", f"{x} = CAST(try_cast({x} AS BIGINT) AS DOUBLE)"
     plain = f"rtrim('0', CAST(try_cast({x} AS DECIMAL(38, 22)) AS STRING))"
     padded = f"regexp_replace(replace({java}, '.0E', 'E'), 'E-([0-9])$', 'E-0$1')"
     power = f"regexp_replace({padded}, 'E([0-9])', 'e+$1')"
     return (
-        f"(CASE WHEN abs({x}) < {_TWO_63} AND {whole} THEN CAST(try_cast({x} AS BIGINT) AS STRING) "
+        f"(CASE WHEN abs({x}) < {_TWO_63} AND {is_integer} THEN CAST(try_cast({x} AS BIGINT) AS STRING) "
         f"WHEN abs({x}) >= 1e-3 AND abs({x}) < 1e7 THEN {java} "
         f"WHEN abs({x}) >= 1e-4 AND abs({x}) < {_TWO_63} THEN {plain} "
         f"WHEN abs({x}) <= {_LARGEST} THEN replace(replace({power}, 'E', 'e'), '4.9e-324', '5e-324') "
@@ -208,9 +208,9 @@ def diff_sql(part: str, first: str, second: str) -> str:
     return f"CAST({number(second)} - {number(first)} AS DOUBLE)"
 
 
-def _floor_div(whole: str, by: int) -> str:
+def _floor_div(integer: str, by: int) -> str:
     """Write a whole number of 64 bits divided by another, rounded down."""
-    return f"(({whole} - pmod({whole}, {by}L)) div {by}L)"
+    return f"(({integer} - pmod({integer}, {by}L)) div {by}L)"
 
 
 def strftime_sql(moment: str, form: str) -> str:

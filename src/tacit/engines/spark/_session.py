@@ -78,32 +78,32 @@ def is_local(session: Any) -> bool:
     return not is_connect(session) and str(session.conf.get("spark.master", "")).startswith("local")
 
 
-def open_session(given: Any) -> Any:
+def open_session(session: Any) -> Any:
     """Open Tacit's own session beside the given one, with every setting that decides results pinned."""
-    own = given.cloneSession() if is_connect(given) else given.newSession()
-    with quiet(own):
-        theirs, ours = given.conf.getAll, own.conf.getAll
+    own_session = session.cloneSession() if is_connect(session) else session.newSession()
+    with quiet(own_session):
+        theirs, ours = session.conf.getAll, own_session.conf.getAll
         for name, value in theirs.items():
             with contextlib.suppress(Exception):  # a static setting is the same in both
                 if _KEPT.match(name) and ours.get(name) != value:
-                    own.conf.set(name, value)
+                    own_session.conf.set(name, value)
         for name in ours:
             if not _KEPT.match(name) and name not in _PINNED:
                 with contextlib.suppress(Exception):
-                    own.conf.unset(name)
+                    own_session.conf.unset(name)
         for name, value in _PINNED.items():
-            if _setting(own, name) == value.lower():
+            if _setting(own_session, name) == value.lower():
                 continue
             with contextlib.suppress(Exception):
-                own.conf.set(name, value)
-            if _setting(own, name) != value.lower():
+                own_session.conf.set(name, value)
+            if _setting(own_session, name) != value.lower():
                 raise TacitError(
                     "bad-parameter",
                     f"the Spark session does not let Tacit set {name} to {value}",
                     why="otherwise the same question could have other results, or one row could make it fail",
                     fix=f"allow sessions of this cluster to set {name}",
                 )
-    return own
+    return own_session
 
 
 def _setting(session: Any, name: str) -> str:
@@ -145,8 +145,8 @@ def _silence(session: Any) -> Callable[[], None]:
     log4j = session._jvm.org.apache.logging.log4j  # noqa: SLF001 - there is no other way to its loggers
     context = log4j.LogManager.getContext(False)  # noqa: FBT003 - Java's own signature
     settings = context.getConfiguration()
-    known = settings.getLoggers()
-    before = {name: known.get(name).getLevel() for name in _LOUD if known.containsKey(name)}
+    loggers = settings.getLoggers()
+    before = {name: loggers.get(name).getLevel() for name in _LOUD if loggers.containsKey(name)}
     set_level, off = (
         log4j.core.config.Configurator.setLevel,
         log4j.Level.OFF,

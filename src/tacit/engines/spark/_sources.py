@@ -101,9 +101,9 @@ def owner_sql(unit: Sequence[str], types: ColumnTypes) -> str:
     parts = [_name(column, _kind(column, types)) for column in unit]
     if len(parts) == 1:
         return parts[0]
-    *first, last = (f"CAST({part} AS STRING)" for part in parts)
-    sized = "".join(f"CAST(octet_length({text}) AS STRING), ':', {text}, " for text in first)
-    return f"concat({sized}{last})"
+    *parts_before, last_part = (f"CAST({part} AS STRING)" for part in parts)
+    sized = "".join(f"CAST(octet_length({text}) AS STRING), ':', {text}, " for text in parts_before)
+    return f"concat({sized}{last_part})"
 
 
 def _kind(column: str, types: ColumnTypes) -> str:
@@ -179,14 +179,14 @@ class SparkSource:
         object.__setattr__(self, "is_here", is_local(self.session))
 
     @classmethod
-    def found(cls, own: Any, given: Any, name: str) -> SparkSource:
+    def found(cls, own_session: Any, session: Any, name: str) -> SparkSource:
         """Recognise a path or a table; refuse a view, and what is not stored as Parquet."""
-        _refuse_file(own, name)
+        _refuse_file(own_session, name)
         if name.lower().rstrip("/").endswith(_ENDS) or "/" in name or "\\" in name:
-            if is_local(own) and "://" not in name:
+            if is_local(own_session) and "://" not in name:
                 refuse_lake(Path(name).absolute())
-            return cls(own, name)
-        return cls(own, name, _table_parts(given, name))
+            return cls(own_session, name)
+        return cls(own_session, name, _table_parts(session, name))
 
     @property
     def is_path(self) -> bool:
@@ -222,8 +222,8 @@ class SparkSource:
 
     def _local_schema(self, files: list[str]) -> ColumnTypes:
         """Read footers with DuckDB, which also opens files that Spark refuses for one column's type."""
-        place = Path(self.name).absolute()
-        typed = ParquetSource("parquet", place).schema(self.name)
+        path = Path(self.name).absolute()
+        typed = ParquetSource("parquet", path).schema(self.name)
         if typed is None:
             raise OSError(f"the schema of {files[0]} cannot be read")
         odd = _odd_columns(files)
@@ -238,20 +238,20 @@ class SparkSource:
             return set()
         jvm = self.session._jvm  # noqa: SLF001 - PySpark itself does not show footers
         context = self.session._jsparkSession.sparkContext()  # noqa: SLF001
-        found: set[str] = set()
+        columns: set[str] = set()
         for file in frame.inputFiles():
             path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(file))
-            opened = jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(
+            input_file = jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(
                 path, context.hadoopConfiguration()
             )
-            reader = jvm.org.apache.parquet.hadoop.ParquetFileReader.open(opened)
+            reader = jvm.org.apache.parquet.hadoop.ParquetFileReader.open(input_file)
             try:
                 fields = list(reader.getFooter().getFileMetaData().getSchema().getFields())
             finally:
                 reader.close()
             kinds = {str(field.getName()): str(field.getLogicalTypeAnnotation()) for field in fields}
-            found |= {name for name, kind in kinds.items() if kind.startswith("TIMESTAMP(MILLIS")}
-        return found
+            columns |= {name for name, kind in kinds.items() if kind.startswith("TIMESTAMP(MILLIS")}
+        return columns
 
     def frame(self, types: ColumnTypes) -> Any:
         """Return the rows with the columns that can be read; no other column is declared or opened."""
@@ -291,8 +291,8 @@ class SparkSource:
         if not files:
             return []
         reader = self.session.read.format("binaryFile")
-        seen = reader.load(files).select("path", "modificationTime", "length").collect()
-        return sorted((str(one[0]), str(one[1]), int(one[2])) for one in seen)
+        stamps = reader.load(files).select("path", "modificationTime", "length").collect()
+        return sorted((str(one[0]), str(one[1]), int(one[2])) for one in stamps)
 
 
 def _local(file: str) -> str | None:
@@ -304,8 +304,8 @@ def _local(file: str) -> str | None:
 def _own_names(file: str) -> list[str]:
     """Return the columns of a file as it names them; the parts of nested columns follow their column."""
     with schema_reader().cursor() as con:
-        asked = "SELECT name, coalesce(num_children, 0) FROM parquet_schema($file)"
-        [_, *lines] = con.execute(asked, {"file": file}).fetchall()
+        statement = "SELECT name, coalesce(num_children, 0) FROM parquet_schema($file)"
+        [_, *lines] = con.execute(statement, {"file": file}).fetchall()
     names, within = [], 0
     for name, parts in lines:
         if within == 0:
@@ -318,9 +318,9 @@ def _own_names(file: str) -> list[str]:
 
 def _odd_columns(files: list[str]) -> dict[str, str]:
     """Return the columns whose type in the files is not the one that DuckDB's type stands for."""
-    asked = "SELECT DISTINCT name, type, logical_type FROM parquet_schema($files)"
+    statement = "SELECT DISTINCT name, type, logical_type FROM parquet_schema($files)"
     with schema_reader().cursor() as con:
-        lines = con.execute(asked, {"files": files}).fetchall()
+        lines = con.execute(statement, {"files": files}).fetchall()
     halves = {str(name): "half" for name, _, logical in lines if "Float16" in str(logical)}
     return {**halves, **{str(name): "timestamp" for name, kind, _ in lines if kind == "INT96"}}
 
@@ -348,15 +348,15 @@ def _data_type(kind: str) -> Any:
     return plain.get(kind, t.StringType)()
 
 
-def _spelled(written: str, stored: str | None) -> str:
+def _spelled(sql: str, stored: str | None) -> str:
     """Return a name as the catalog stores it; the user's session may ignore case, and Tacit's does not."""
-    return stored if stored is not None and stored.lower() == written.lower() else written
+    return stored if stored is not None and stored.lower() == sql.lower() else sql
 
 
-def _refuse_file(own: Any, name: str) -> None:
+def _refuse_file(session: Any, name: str) -> None:
     """Refuse a file of another format, by how its name ends."""
     path = "/" in name or "\\" in name
-    if name.lower().endswith(_OTHER_FILES) and (path or (is_local(own) and Path(name).is_file())):
+    if name.lower().endswith(_OTHER_FILES) and (path or (is_local(session) and Path(name).is_file())):
         raise TacitError(
             "bad-parameter",
             f"the source {name!r} is not a Parquet file",
@@ -366,9 +366,9 @@ def _refuse_file(own: Any, name: str) -> None:
         )
 
 
-def _unknown(given: Any, name: str) -> TacitError:
+def _unknown(session: Any, name: str) -> TacitError:
     """Refuse a name that no table has; offer tables that the session knows."""
-    tables = tuple(_known_tables(given, name.replace("`", "").rpartition(".")[0]))
+    tables = tuple(_known_tables(session, name.replace("`", "").rpartition(".")[0]))
     fix = choose_name(name, tables)
     elsewhere = next((one for one in tables if one.rpartition(".")[2].lower() == name.lower()), "")
     return TacitError(
@@ -380,30 +380,32 @@ def _unknown(given: Any, name: str) -> TacitError:
     )
 
 
-def _known_tables(given: Any, named: str) -> list[str]:
+def _known_tables(session: Any, database_name: str) -> list[str]:
     """Return tables of the current database, of the named one and of a few others."""
-    known: list[str] = []
+    tables: list[str] = []
     with contextlib.suppress(Exception):  # whatever cannot be listed is not offered
-        current = str(given.catalog.currentDatabase())
-        others = [str(one[0]) for one in given.sql("SHOW DATABASES").collect()][:_FEW_DATABASES]
-        for database in dict.fromkeys((current, *([named] if named in others else []), *others)):
+        current = str(session.catalog.currentDatabase())
+        others = [str(one[0]) for one in session.sql("SHOW DATABASES").collect()][:_FEW_DATABASES]
+        for database in dict.fromkeys(
+            (current, *([database_name] if database_name in others else []), *others)
+        ):
             before = "" if database == current else f"{database}."
             within = SPARK.quote(database)
-            views = {str(one[1]) for one in given.sql(f"SHOW VIEWS IN {within}").collect()}
-            found = [str(one[1]) for one in given.sql(f"SHOW TABLES IN {within}").collect()]
-            known += [f"{before}{name}" for name in found if name not in views]
-    return known
+            views = {str(one[1]) for one in session.sql(f"SHOW VIEWS IN {within}").collect()}
+            names = [str(one[1]) for one in session.sql(f"SHOW TABLES IN {within}").collect()]
+            tables += [f"{before}{name}" for name in names if name not in views]
+    return tables
 
 
-def _table_parts(given: Any, name: str) -> tuple[str, ...]:
+def _table_parts(session: Any, name: str) -> tuple[str, ...]:
     """Find a table of the catalog in the user's session; refuse what computes its rows when it is read."""
     from pyspark.errors import AnalysisException
 
     try:
-        table = given.catalog.getTable(name)
+        table = session.catalog.getTable(name)
     except AnalysisException as error:
         if str(error.getCondition()).startswith(("TABLE_OR_VIEW_NOT_FOUND", "PARSE", "INVALID")):
-            raise _unknown(given, name) from None
+            raise _unknown(session, name) from None
         raise
     kind = str(table.tableType)
     if table.isTemporary or "VIEW" in kind.upper():
@@ -414,7 +416,7 @@ def _table_parts(given: Any, name: str) -> tuple[str, ...]:
         )
     namespace = [str(part) for part in (table.namespace or [])]
     within = (*([str(table.catalog)] if table.catalog else []), *namespace, str(table.name))
-    lines = given.sql(f"DESCRIBE TABLE EXTENDED {'.'.join(map(SPARK.quote, within))}").collect()
+    lines = session.sql(f"DESCRIBE TABLE EXTENDED {'.'.join(map(SPARK.quote, within))}").collect()
     facts = _details([(str(one[0]), str(one[1] or "")) for one in lines])
     stored = [facts.get(row) for row in ("database", "table")]
     within = (*within[:-2], *map(_spelled, within[-2:], stored[-len(within) :]))

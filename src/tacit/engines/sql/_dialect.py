@@ -226,9 +226,11 @@ class Dialect(ABC):
         self, rows: str, columns: Sequence[str], partition: Sequence[str], order: str, n: int
     ) -> str:
         """Keep the first n rows of each partition."""
-        listed = ", ".join(columns)
+        names = ", ".join(columns)
         rank = numbered(partition, order)
-        return f"SELECT {listed} FROM (SELECT {listed}, {rank} AS tacit_n FROM ({rows}) t) t WHERE tacit_n <= {n}"  # noqa: E501
+        return (
+            f"SELECT {names} FROM (SELECT {names}, {rank} AS tacit_n FROM ({rows}) t) t WHERE tacit_n <= {n}"
+        )
 
     def first_groups(
         self, rows: str, columns: Sequence[str], keys: Sequence[Part], n: int, *, missing: bool
@@ -240,8 +242,10 @@ class Dialect(ABC):
         del missing  # a window takes NULLs for equal
         order = f"{self.ranked(keys)}, {self.order([k for k, _ in keys])}"
         rank = f"dense_rank() OVER (PARTITION BY tacit_u ORDER BY {order})"
-        listed = ", ".join(columns)
-        return f"SELECT {listed} FROM (SELECT {listed}, {rank} AS tacit_n FROM ({rows}) t) t WHERE tacit_n <= {n}"  # noqa: E501
+        names = ", ".join(columns)
+        return (
+            f"SELECT {names} FROM (SELECT {names}, {rank} AS tacit_n FROM ({rows}) t) t WHERE tacit_n <= {n}"
+        )
 
     def gathered(self, rows: str) -> str:
         """Bring the rows of each unit to one place before its groups are summed and ranked.
@@ -387,8 +391,8 @@ class Dialect(ABC):
 
     def op_case(self, whens: Sequence[tuple[str, str]], otherwise: str) -> str:
         """Write the value of the first condition that is true."""
-        listed = " ".join(f"WHEN {condition} THEN {value}" for condition, value in whens)
-        return f"(CASE {listed} ELSE {otherwise} END)"
+        branches = " ".join(f"WHEN {condition} THEN {value}" for condition, value in whens)
+        return f"(CASE {branches} ELSE {otherwise} END)"
 
     def op_coalesce(self, *values: str) -> str:
         """Write the first value that is not NULL."""

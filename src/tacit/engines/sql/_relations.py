@@ -110,15 +110,15 @@ class SqlWriter:
             case Literal(value, _):
                 return dialect.string(str(value))
             case Call(op, args):
-                written = _CALLS[op](self, op, args, types)
-                if len(written) > MOST_SQL:
+                sql = _CALLS[op](self, op, args, types)
+                if len(sql) > MOST_SQL:
                     raise TacitError(
                         "bad-expression",
                         "an expression is too deeply nested",
                         why=f"its SQL would have more than {MOST_SQL:,} characters",
                         fix="compute it in several steps",
                     )
-                return written
+                return sql
 
     def all(self, nodes: tuple[Node, ...], types: StoredTypes) -> list[str]:
         """Write several expressions."""
@@ -131,9 +131,13 @@ class SqlWriter:
         doubles, x times 2/step loses no digit, and rounding it down gives a whole number of half steps
         (docs/proofs/tables.md).
         """
-        most = Fraction(sys.float_info.max)
-        first, last, halves = max(grid.lo * grid.step, -most), min(grid.hi * grid.step, most), 2 / grid.step
-        return self.dialect.grid(value, float(first), float(last), float(halves))
+        limit = Fraction(sys.float_info.max)
+        lower, upper, halves = (
+            max(grid.lo * grid.step, -limit),
+            min(grid.hi * grid.step, limit),
+            2 / grid.step,
+        )
+        return self.dialect.grid(value, float(lower), float(upper), float(halves))
 
 
 #: How an operator is written: its arguments as SQL, or as checked constants, handed to the dialect.
@@ -154,8 +158,8 @@ def _with_kind(writer: SqlWriter, op: str, args: tuple[Node, ...], types: Stored
 
 
 def _in(writer: SqlWriter, op: str, args: tuple[Node, ...], types: StoredTypes) -> str:
-    first, *others = writer.all(args, types)
-    return _written(writer, op)(first, others)
+    sql, *others = writer.all(args, types)
+    return _written(writer, op)(sql, others)
 
 
 def _case(writer: SqlWriter, op: str, args: tuple[Node, ...], types: StoredTypes) -> str:
@@ -195,8 +199,8 @@ def _replace(writer: SqlWriter, op: str, args: tuple[Node, ...], types: StoredTy
     """Write a replacement that cannot outgrow the longest text: where it may grow, its input is cut first."""
     old, new = (str(a.value) if isinstance(a, Literal) else "" for a in args[1:])
     times = max(1, -(-len(new) // max(len(old), 1)))
-    given = writer.dialect.op_substring(writer.expression(args[0], types), 1, MOST_TEXT // times)
-    return _written(writer, op)(given, old, new)
+    text = writer.dialect.op_substring(writer.expression(args[0], types), 1, MOST_TEXT // times)
+    return _written(writer, op)(text, old, new)
 
 
 def _split_part(writer: SqlWriter, op: str, args: tuple[Node, ...], types: StoredTypes) -> str:
@@ -240,12 +244,12 @@ def _add_months(writer: SqlWriter, op: str, args: tuple[Node, ...], types: Store
     return _written(writer, op)(writer.expression(args[0], types), _small(args[1], 120_000))
 
 
-def _small(node: Node, most: int) -> int:
+def _small(node: Node, limit: int) -> int:
     value = node.value if isinstance(node, Literal) else None
-    if not isinstance(value, int | float) or value != int(value) or abs(value) > most:
+    if not isinstance(value, int | float) or value != int(value) or abs(value) > limit:
         raise TacitError(
             "bad-expression",
-            f"a whole number between -{most} and {most} is needed here",
+            f"a whole number between -{limit} and {limit} is needed here",
             fix="a whole number such as 2",
         )
     return int(value)
@@ -281,18 +285,18 @@ class QuestionWriter(SqlWriter):
 
     def types(self, relation: Relation) -> StoredTypes:
         """Return the types of a relation's columns."""
-        known = self._types.get(id(relation))
-        if known is None:
-            known = self._types[id(relation)] = relation, _stored_types(self, relation)
-        return known[1]
+        entry = self._types.get(id(relation))
+        if entry is None:
+            entry = self._types[id(relation)] = relation, _stored_types(self, relation)
+        return entry[1]
 
     def over(self, relation: Relation, node: Node) -> str:
         """Write an expression over the columns of a relation."""
         at = id(relation), id(node)
-        known = self._written.get(at)
-        if known is None:
-            known = self._written[at] = relation, node, self.expression(node, self.types(relation))
-        return known[2]
+        entry = self._written.get(at)
+        if entry is None:
+            entry = self._written[at] = relation, node, self.expression(node, self.types(relation))
+        return entry[2]
 
 
 def _stored_types(writer: QuestionWriter, node: Relation) -> StoredTypes:
@@ -322,14 +326,14 @@ def _made_type(node: Node) -> StoredType:
     return STORED[kind_of(node) or "text"]
 
 
-def check_lengths(writer: QuestionWriter, node: Relation, read: Iterable[Node]) -> None:
+def check_lengths(writer: QuestionWriter, node: Relation, nodes: Iterable[Node]) -> None:
     """Refuse expressions that are too long once the computed columns that they read are written out.
 
     An engine does that before it reads a row. A column that uses the one before it twice doubles, and so does
     the next one: without this limit, a short question could keep an engine busy for ever after its charge.
     """
     below = _lengths(writer, node)
-    for expression in read:
+    for expression in nodes:
         _length(writer, node, expression, below)
 
 
@@ -365,10 +369,10 @@ def _length(writer: QuestionWriter, relation: Relation, node: Node, below: Mappi
     """Return how long an expression is with its computed columns written out; refuse one that is too long."""
     if _is_passed_on(node):
         return below.get(node.name, 0)
-    written = writer.over(relation, node)
-    read = names(node) & below.keys() if below else ()
-    computed = [(writer.dialect.quote(name), below[name]) for name in read]
-    length = len(written) + sum(written.count(column) * own for column, own in computed)
+    sql = writer.over(relation, node)
+    columns = names(node) & below.keys() if below else ()
+    computed = [(writer.dialect.quote(name), below[name]) for name in columns]
+    length = len(sql) + sum(sql.count(column) * own for column, own in computed)
     if length > MOST_WRITTEN_OUT:
         raise TacitError(
             "question-too-large",
@@ -393,13 +397,13 @@ def relation_sql(writer: QuestionWriter, node: Relation, needed: frozenset[str])
             condition = writer.over(inner, predicate)
             return f"SELECT tacit_u{columns} FROM ({below}) WHERE {condition}"
         case Project(inner, made):
-            wanted = [(name, e) for name, e in made if name in needed]
-            below = relation_sql(writer, inner, frozenset().union(*(names(e) for _, e in wanted)))
-            listed = "".join(
+            expressions = [(name, e) for name, e in made if name in needed]
+            below = relation_sql(writer, inner, frozenset().union(*(names(e) for _, e in expressions)))
+            columns_sql = "".join(
                 f", {quote(e.name) if _is_passed_on(e) else writer.over(inner, e)} AS {quote(n)}"
-                for n, e in wanted
+                for n, e in expressions
             )
-            return f"SELECT tacit_u{listed} FROM ({below})"
+            return f"SELECT tacit_u{columns_sql} FROM ({below})"
         case JoinPublic():
             return _lookup(writer, node, needed)
         case JoinUnits():
@@ -411,19 +415,19 @@ def relation_sql(writer: QuestionWriter, node: Relation, needed: frozenset[str])
 def _lookup(writer: QuestionWriter, node: JoinPublic, needed: frozenset[str]) -> str:
     """Join a public table. Only one line per key is used, whatever the table holds."""
     quote = writer.dialect.quote
-    wanted = [(name, source) for name, source in node.columns if name in needed]
-    own = needed - {name for name, _ in node.columns}
-    below = relation_sql(writer, node.left, own | names(node.on))
-    picked = "".join(f", {quote(s)} AS {quote('tacit_p' + str(i))}" for i, (_, s) in enumerate(wanted))
+    columns = [(name, source) for name, source in node.columns if name in needed]
+    needed_left = needed - {name for name, _ in node.columns}
+    below = relation_sql(writer, node.left, needed_left | names(node.on))
+    picked = "".join(f", {quote(s)} AS {quote('tacit_p' + str(i))}" for i, (_, s) in enumerate(columns))
     table = node.table
     key = writer.expression(Column(table.key or "", kind_of(node.on)), writer.tables.get(table.name, {}))
-    order = writer.dialect.order([quote(s) for _, s in wanted] or ["1"])
+    order = writer.dialect.order([quote(s) for _, s in columns] or ["1"])
     numbered = (
         f"SELECT {key} AS tacit_k{picked}, row_number() OVER (PARTITION BY {key} ORDER BY {order}) AS tacit_r"
     )
     lines = f"SELECT * FROM ({numbered} FROM {quote(table.name)}) WHERE tacit_r = 1"
-    outs = "".join(f", a.{quote(c)}" for c in sorted(own)) + "".join(
-        f", b.tacit_p{i} AS {quote(n)}" for i, (n, _) in enumerate(wanted)
+    outs = "".join(f", a.{quote(c)}" for c in sorted(needed_left)) + "".join(
+        f", b.tacit_p{i} AS {quote(n)}" for i, (n, _) in enumerate(columns)
     )
     join = "LEFT JOIN" if node.how == "left" else "JOIN"
     looked = writer.over(node.left, node.on)
@@ -439,15 +443,15 @@ def _pairs(writer: QuestionWriter, node: JoinUnits, needed: frozenset[str]) -> s
     a_has, b_has = set(scope(node.left)), set(scope(node.right))
     keep = needed if node.rows is None else needed | a_has | b_has
     a_needs, b_needs = frozenset(keep & a_has), frozenset(keep & b_has)
-    most = _most_bytes(node)
+    limit = _most_bytes(node)
     outs = "".join(f", a.{quote(c)}" for c in sorted(a_needs)) + "".join(
         f", b.{quote(c)}" for c in sorted(b_needs)
     )
     join = "LEFT JOIN" if node.how == "left" else "JOIN"
     owners = f"{dialect.owner_text('a.tacit_u')} = {dialect.owner_text('b.tacit_u')}"  # types may differ
     joined = (
-        f"SELECT a.tacit_u AS tacit_u{outs} FROM ({_with_short_texts(writer, node.left, a_needs, most)}) a "
-        f"{join} ({_with_short_texts(writer, node.right, b_needs, most)}) b ON {owners}"
+        f"SELECT a.tacit_u AS tacit_u{outs} FROM ({_with_short_texts(writer, node.left, a_needs, limit)}) a "
+        f"{join} ({_with_short_texts(writer, node.right, b_needs, limit)}) b ON {owners}"
     )
     if node.rows is None:
         return joined
@@ -466,40 +470,43 @@ def _most_bytes(node: JoinUnits) -> int | None:
     None if no text can be longer: a text has at most ``MOST_TEXT`` characters of at most four bytes.
     """
     a, b = rows_per_unit(node.left), rows_per_unit(node.right)
-    most = MOST_JOINED // max(1, (a or 1) * (b or 1))
-    return most if most < 4 * MOST_TEXT else None
+    limit = MOST_JOINED // max(1, (a or 1) * (b or 1))
+    return limit if limit < 4 * MOST_TEXT else None
 
 
 def _with_short_texts(
-    writer: QuestionWriter, node: Relation, needed: frozenset[str], most: int | None
+    writer: QuestionWriter, node: Relation, needed: frozenset[str], limit: int | None
 ) -> str:
     """Write a relation in which texts of more bytes are missing, each decided on its own."""
     below = relation_sql(writer, node, needed)
-    if most is None:
+    if limit is None:
         return below
     quote, types = writer.dialect.quote, writer.types(node)
     columns = "".join(
-        f", {writer.dialect.short(quote(c), types.get(c), most)} AS {quote(c)}" for c in sorted(needed)
+        f", {writer.dialect.short(quote(c), types.get(c), limit)} AS {quote(c)}" for c in sorted(needed)
     )
     return f"SELECT tacit_u{columns} FROM ({below})"
 
 
 def _per_unit(writer: QuestionWriter, node: PerUnit, needed: frozenset[str]) -> str:
     dialect, quote = writer.dialect, writer.dialect.quote
-    wanted = [m for m in node.measures if m.name in needed]
-    arguments = [m.argument for m in wanted if m.argument is not None]
-    read = frozenset().union(*(names(e) for e in (*arguments, *(e for _, e in node.by))))
-    below = relation_sql(writer, node.input, read)
-    own = [(n, e) for n, e in node.by if names_unit(node.input, ((n, e),))]
-    others = [(n, e) for n, e in node.by if (n, e) not in own]
+    measures = [m for m in node.measures if m.name in needed]
+    arguments = [m.argument for m in measures if m.argument is not None]
+    columns = frozenset().union(*(names(e) for e in (*arguments, *(e for _, e in node.by))))
+    below = relation_sql(writer, node.input, columns)
+    owner_columns = [(n, e) for n, e in node.by if names_unit(node.input, ((n, e),))]
+    others = [(n, e) for n, e in node.by if (n, e) not in owner_columns]
     keys = "".join(f", {writer.over(node.input, e)} AS {quote(n)}" for n, e in others)
     keys += "".join(
-        f", {dialect.least_of(writer.over(node.input, e), kind_of(e))} AS {quote(n)}" for n, e in own
+        f", {dialect.least_of(writer.over(node.input, e), kind_of(e))} AS {quote(n)}"
+        for n, e in owner_columns
     )
     grouping = ", ".join(["tacit_u", *(str(i + 2) for i in range(len(others)))])
-    made = "".join(f", {_measure(writer, m, node.input)} AS {quote(m.name)}" for m in wanted)
+    measures_sql = "".join(f", {_measure(writer, m, node.input)} AS {quote(m.name)}" for m in measures)
     outs = "".join(f", {quote(c)}" for c in sorted(needed))
-    return f"SELECT tacit_u{outs} FROM (SELECT tacit_u{keys}{made} FROM ({below}) GROUP BY {grouping})"
+    return (
+        f"SELECT tacit_u{outs} FROM (SELECT tacit_u{keys}{measures_sql} FROM ({below}) GROUP BY {grouping})"
+    )
 
 
 def _measure(writer: QuestionWriter, measure: Measure, rows: Relation) -> str:
@@ -536,14 +543,14 @@ def _measure(writer: QuestionWriter, measure: Measure, rows: Relation) -> str:
 
 
 def _missing_bounds(function: str, argument: Node) -> TacitError:
-    what = words_of(argument)
+    expression = words_of(argument)
     return TacitError(
         "missing-bounds",
-        f"{function} of {what} within a unit needs bounds",
+        f"{function} of {expression} within a unit needs bounds",
         why="Tacit rounds the values to steps, and the bounds set the size of a step",
-        fix=Declare("bounds", (0, 30), column=what)
+        fix=Declare("bounds", (0, 30), column=expression)
         if isinstance(argument, Column)
-        else Do("bound-aggregate", expression=what, low="LOW", high="HIGH"),
+        else Do("bound-aggregate", expression=expression, low="LOW", high="HIGH"),
     )
 
 

@@ -67,9 +67,9 @@ def by_size_sql(dialect: Dialect, groups: str, keys: Sequence[Part], part: Group
     names = [name for name, _ in keys]
     large = ", ".join(f"CASE WHEN n >= {part.threshold} THEN {k} END AS x{k}" for k in names)
     cell = f"CASE WHEN n < {part.threshold} THEN {dialect.cell(keys, part.digits)} END AS b"
-    listed = ", ".join([*(f"x{k}" for k in names), "n", "b"])
+    columns = ", ".join([*(f"x{k}" for k in names), "n", "b"])
     lines = f"SELECT {large}, n, {cell} FROM ({groups}) AS g({', '.join([*names, 'n'])})"
-    return f"SELECT {listed}, count(*) FROM ({lines}) t GROUP BY {listed}"
+    return f"SELECT {columns}, count(*) FROM ({lines}) t GROUP BY {columns}"
 
 
 def at_ranks_sql(dialect: Dialect, groups: str, keys: Sequence[Part], part: GroupsAtRanks) -> str:
@@ -77,20 +77,20 @@ def at_ranks_sql(dialect: Dialect, groups: str, keys: Sequence[Part], part: Grou
 
     Groups differ in their keys, so the order has no ties.
     """
-    own = [(f"g{i}", stored) for i, (_, stored) in enumerate(keys)]
-    names = [name for name, _ in own]
-    listed = ", ".join(names)
+    key_parts = [(f"g{i}", stored) for i, (_, stored) in enumerate(keys)]
+    names = [name for name, _ in key_parts]
+    columns = ", ".join(names)
     cells = (
-        f"SELECT {listed}, {dialect.to_double('n')} AS k0, {dialect.cell(own, part.digits)} AS k1 "
-        f"FROM ({groups}) AS g({listed}, n) WHERE n < {part.threshold}"
+        f"SELECT {columns}, {dialect.to_double('n')} AS k0, {dialect.cell(key_parts, part.digits)} AS k1 "
+        f"FROM ({groups}) AS g({columns}, n) WHERE n < {part.threshold}"
     )
     rank = dialect.to_double(numbered(["k0", "k1"], dialect.order(names)))
     within = dialect.semi(cells, "tacit_ranks", ["k0", "k1"], missing=False)
     ranked = (
-        f"SELECT {listed}, k0, k1, {rank} AS k2, count(*) OVER (PARTITION BY k0, k1) AS c FROM ({within}) t"
+        f"SELECT {columns}, k0, k1, {rank} AS k2, count(*) OVER (PARTITION BY k0, k1) AS c FROM ({within}) t"
     )
-    found = dialect.semi(ranked, "tacit_ranks", ["k0", "k1", "k2"], missing=False)
-    return f"SELECT {listed}, k0, k1, k2, c FROM ({found}) t"
+    joined = dialect.semi(ranked, "tacit_ranks", ["k0", "k1", "k2"], missing=False)
+    return f"SELECT {columns}, k0, k1, k2, c FROM ({joined}) t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +115,11 @@ def statements(
     writer = QuestionWriter(writer.dialect, writer.tables)
     if isinstance(question, PartialQuestion) and not isinstance(question.part, ListedGroups):
         return (_part(writer, question, statistics),)
-    together = tuple(s for s in statistics if not isinstance(s, BinCounts | DistinctCounts))
-    alone = [s for s in statistics if isinstance(s, BinCounts | DistinctCounts)]
+    shared = tuple(s for s in statistics if not isinstance(s, BinCounts | DistinctCounts))
+    separate = [s for s in statistics if isinstance(s, BinCounts | DistinctCounts)]
     limited = limited_tables(question.input)
-    made = [Statement(_together(writer, question, together), together, limited)] if together else []
-    return (*made, *(Statement(_alone(writer, question, s), (s,), limited) for s in alone))
+    written = [Statement(_together(writer, question, shared), shared, limited)] if shared else []
+    return (*written, *(Statement(_alone(writer, question, s), (s,), limited) for s in separate))
 
 
 def _part(writer: QuestionWriter, question: PartialQuestion, statistics: tuple[Statistic, ...]) -> Statement:
@@ -141,13 +141,13 @@ def public_values_sql(
     """Write the different values of an expression over a public table, or one aggregate of them."""
     types = writer.tables.get(table, {})
     if isinstance(value, Column) and value.kind is None:
-        written = writer.dialect.quote(value.name)
+        sql = writer.dialect.quote(value.name)
     else:
-        written = writer.expression(value, types)
+        sql = writer.expression(value, types)
     if aggregate is not None:
-        written = writer.dialect.public_aggregate(aggregate, written)
-    kept = "" if where is None else f" WHERE {writer.expression(where, types)}"
-    lines = f"SELECT {written} AS v FROM {writer.dialect.quote(table)}{kept}"
+        sql = writer.dialect.public_aggregate(aggregate, sql)
+    condition = "" if where is None else f" WHERE {writer.expression(where, types)}"
+    lines = f"SELECT {sql} AS v FROM {writer.dialect.quote(table)}{condition}"
     return f"SELECT DISTINCT v FROM ({lines}) WHERE v IS NOT NULL LIMIT {most}"
 
 
@@ -177,19 +177,19 @@ def _rows(
     """Write the rows of a question: owner, group key columns k0.., arguments v0.. ."""
     dialect = writer.dialect
     keys = [e for _, e in question.by]
-    read = frozenset().union(*(names(e) for e in (*keys, *arguments)))
+    columns = frozenset().union(*(names(e) for e in (*keys, *arguments)))
     check_lengths(writer, question.input, (*keys, *arguments))
-    below = relation_sql(writer, question.input, read | stored)
+    below = relation_sql(writer, question.input, columns | stored)
     if question.sample is not None:
         below = f"SELECT * FROM ({below}) WHERE {dialect.in_sample(question.sample)}"
-    named = [
+    key_columns = [
         dialect.key(writer.over(question.input, e), kind_of(e) or "text", missing=question.groups_missing)
         for e in keys
     ]
-    made = "".join(f", {key} AS k{i}" for i, key in enumerate(named))
-    made += "".join(f", {dialect.quote(c)}" for c in sorted(stored))
-    made += "".join(f", {writer.over(question.input, e)} AS v{i}" for i, e in enumerate(arguments))
-    return f"SELECT tacit_u{made} FROM ({below})"
+    columns_sql = "".join(f", {key} AS k{i}" for i, key in enumerate(key_columns))
+    columns_sql += "".join(f", {dialect.quote(c)}" for c in sorted(stored))
+    columns_sql += "".join(f", {writer.over(question.input, e)} AS v{i}" for i, e in enumerate(arguments))
+    return f"SELECT tacit_u{columns_sql} FROM ({below})"
 
 
 def _names(question: TableQuestion) -> list[str]:
@@ -226,8 +226,8 @@ def _among_keys(writer: QuestionWriter, question: TableQuestion, lines: str) -> 
 
 def _listed(writer: QuestionWriter, question: TableQuestion, lines: str) -> str:
     """Keep the lines of private groups that are to be shown, if only these are asked for."""
-    asked = isinstance(question, PartialQuestion) and isinstance(question.part, ListedGroups)
-    return _among_keys(writer, question, lines) if asked else lines
+    is_listed = isinstance(question, PartialQuestion) and isinstance(question.part, ListedGroups)
+    return _among_keys(writer, question, lines) if is_listed else lines
 
 
 def _alone(writer: QuestionWriter, question: TableQuestion, statistic: BinCounts | DistinctCounts) -> str:
@@ -274,18 +274,23 @@ def _together(writer: QuestionWriter, question: TableQuestion, statistics: tuple
 
     Straight over rows where only the rows of a unit are limited, else per unit first.
     """
-    held = [_stored(question, s) for s in statistics]
-    read = [e for s, column in zip(statistics, held, strict=True) if column is None for e in arguments_of(s)]
-    arguments = tuple(dict.fromkeys(read))
+    stored_columns = [_stored(question, s) for s in statistics]
+    expressions = [
+        e
+        for s, column in zip(statistics, stored_columns, strict=True)
+        if column is None
+        for e in arguments_of(s)
+    ]
+    arguments = tuple(dict.fromkeys(expressions))
     value = {e: f"v{i}" for i, e in enumerate(arguments)}
     ks = _names(question)
-    rows = _rows(writer, question, arguments, frozenset(c for c in held if c is not None))
+    rows = _rows(writer, question, arguments, frozenset(c for c in stored_columns if c is not None))
     straight = (question.groups is None or not ks) and question.per_group is None
     if not straight or question.keys is None:
         rows = _known(writer, question, rows)
     quantities = "".join(
         f", {quantity_sql(writer, s, column, value)} AS q{i}"
-        for i, (s, column) in enumerate(zip(statistics, held, strict=True))
+        for i, (s, column) in enumerate(zip(statistics, stored_columns, strict=True))
         if arguments_of(s)
     )
     rows = f"SELECT {', '.join(['tacit_u', *ks])}{quantities} FROM ({rows})"
@@ -305,18 +310,18 @@ def _over_units(
 ) -> str:
     """Aggregate per unit and group, limit the unit's groups, clip or scale, and sum over units."""
     ks, dialect = _names(question), writer.dialect
-    most = rows_per_unit(question.input)
-    made = [
-        per_pair(dialect, s, (f"q{i}", f"s{i}"), question.per_group, most) for i, s in enumerate(statistics)
+    limit = rows_per_unit(question.input)
+    columns_sql = [
+        per_pair(dialect, s, (f"q{i}", f"s{i}"), question.per_group, limit) for i, s in enumerate(statistics)
     ]
     groups = ", ".join(["tacit_u", *ks])
     if question.groups is not None and ks:
         rows = dialect.gathered(rows)
-    inner = [f"{sql} AS {name}" for columns, _ in made for name, sql in columns]
+    inner = [f"{sql} AS {name}" for columns, _ in columns_sql for name, sql in columns]
     pairs = f"SELECT {', '.join([groups, *inner])} FROM ({rows}) GROUP BY {groups}"
     if question.groups is not None and ks:
-        columns = ["tacit_u", *ks, *(name for columns, _ in made for name, _ in columns)]
+        columns = ["tacit_u", *ks, *(name for columns, _ in columns_sql for name, _ in columns)]
         pairs = dialect.first_pairs(pairs, columns, _keys(question), question.groups)
         pairs = _listed(writer, question, pairs)
-    outer = [column for _, columns in made for column in columns]
+    outer = [column for _, columns in columns_sql for column in columns]
     return f"SELECT {', '.join([*ks, *outer])} FROM ({pairs})" + _group_by(ks)

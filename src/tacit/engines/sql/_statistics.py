@@ -45,27 +45,27 @@ def packed_values(values: list[tuple[str, ValueGrid]]) -> str:
     """Write values, on their grids, as one whole number; NULL where one of them is missing."""
     if prod(grid.width + 1 for _, grid in values) >= 2**62:
         raise ValueError("the values do not fit into one whole number")
-    (first, grid), *more = values
-    packed = f"({first} - ({grid.lo}))"
-    for value, own in more:
-        packed = f"({packed} * {own.width + 1} + ({value} - ({own.lo})))"
+    (product_sql, grid), *more = values
+    packed = f"({product_sql} - ({grid.lo}))"
+    for value, value_grid in more:
+        packed = f"({packed} * {value_grid.width + 1} + ({value} - ({value_grid.lo})))"
     return packed
 
 
 def listed_values(dialect: Dialect, values: list[tuple[str, ValueGrid]]) -> str:
     """Write values, on their grids, as one list; NULL where one of them is missing."""
-    held = [f"({value} - ({grid.lo}))" for value, grid in values]
-    missing = " OR ".join(f"{one} IS NULL" for one in held)
-    return f"CASE WHEN {missing} THEN NULL ELSE {dialect.vector(held)} END"
+    values_sql = [f"({value} - ({grid.lo}))" for value, grid in values]
+    missing = " OR ".join(f"{one} IS NULL" for one in values_sql)
+    return f"CASE WHEN {missing} THEN NULL ELSE {dialect.vector(values_sql)} END"
 
 
 def _unpacked(dialect: Dialect, grids: tuple[ValueGrid, ...], packed: str) -> list[str]:
     """Write each value in [0, W], from the whole number that holds all of them."""
     values: list[str] = []
     below = 1
-    for place, grid in reversed(list(enumerate(grids))):
+    for index, grid in reversed(list(enumerate(grids))):
         y = packed if below == 1 else dialect.whole_div(packed, str(below))
-        values.insert(0, dialect.remainder(y, str(grid.width + 1)) if place else y)
+        values.insert(0, dialect.remainder(y, str(grid.width + 1)) if index else y)
         below *= grid.width + 1
     return values
 
@@ -81,9 +81,9 @@ def part_products(
     return tuple(" * ".join(chosen) for chosen in product(*parts))[1:]
 
 
-def pair_products(dialect: Dialect, statistic: MomentProducts, listed: str) -> tuple[str, ...]:
+def pair_products(dialect: Dialect, statistic: MomentProducts, vector: str) -> tuple[str, ...]:
     """Write all but the first of the products of every two variables."""
-    each = [dialect.element(listed, i) for i in range(len(statistic.grids))]
+    each = [dialect.element(vector, i) for i in range(len(statistic.grids))]
     values = zip(each, statistic.grids, statistic.factors, strict=True)
     d = [str(statistic.one), *(f"({s} * (2 * {y} - {grid.width}))" for y, grid, s in values)]
     return tuple(f"{d[a]} * {d[b]}" for a, b in statistic.pairs)[1:]
@@ -118,21 +118,21 @@ def quantity_sql(
         return writer.dialect.vector(scores)
     if isinstance(statistic, PartProducts | MomentProducts):
         columns = zip(statistic.values, statistic.grids, strict=True)
-        held = [(writer.quantised(value[e], g), g) for e, g in columns]
+        quantised = [(writer.quantised(value[e], g), g) for e, g in columns]
         return (
-            packed_values(held)
+            packed_values(quantised)
             if isinstance(statistic, PartProducts)
-            else listed_values(writer.dialect, held)
+            else listed_values(writer.dialect, quantised)
         )
     if argument is None:
         return "1"
-    own = value[argument]
+    sql = value[argument]
     grid = statistic.grid
     if isinstance(statistic, ProductSums):
-        first = writer.quantised(own, statistic.grid)
+        quantity = writer.quantised(sql, statistic.grid)
         second = writer.quantised(value[statistic.other], statistic.other_grid)
-        return packed_values([(first, statistic.grid), (second, statistic.other_grid)])
-    return writer.quantised(own, grid) if grid is not None else present_sql(writer.dialect, own, argument)
+        return packed_values([(quantity, statistic.grid), (second, statistic.other_grid)])
+    return writer.quantised(sql, grid) if grid is not None else present_sql(writer.dialect, sql, argument)
 
 
 def present_sql(dialect: Dialect, value: str, node: Node) -> str:
@@ -179,16 +179,17 @@ def over_rows(dialect: Dialect, statistic: Statistic, q: str) -> list[str]:
 
 
 def per_pair(
-    dialect: Dialect, statistic: Statistic, named: tuple[str, str], limit: int | None, rows: int | None
+    dialect: Dialect, statistic: Statistic, pair: tuple[str, str], limit: int | None, rows: int | None
 ) -> tuple[list[tuple[str, str]], list[str]]:
     """Write what is summed for one unit in one group, and how it is bounded and summed over units.
 
     ``rows`` bounds the rows of one unit, if something does.
     """
-    q, name = named
+    q, name = pair
     n, parts = f"{name}n", _parts(dialect, statistic, q)
-    most = None if rows is None else rows * statistic.weight * (limit or 1)  # it may be scaled by the limit
-    inner = [(f"{name}p{i}", dialect.total(part, most)) for i, part in enumerate(parts)]
+    # the values of a pair may be scaled by the limit
+    limit_of_pair = None if rows is None else rows * statistic.weight * (limit or 1)
+    inner = [(f"{name}p{i}", dialect.total(part, limit_of_pair)) for i, part in enumerate(parts)]
     sums = [column for column, _ in inner]
     number_of = f"{n}" if limit is None else f"least({n}, {limit})"
     match statistic:
@@ -197,8 +198,8 @@ def per_pair(
         case UnitsWith():
             return [(n, f"count({q})")], [dialect.total(f"CASE WHEN {n} > 0 THEN 1 ELSE 0 END")]
         case RowCounts(argument):
-            counted = "count(*)" if argument is None else f"count({q})"
-            return [(n, counted)], [dialect.total(number_of)]
+            count = "count(*)" if argument is None else f"count({q})"
+            return [(n, count)], [dialect.total(number_of)]
         case Sums(grid=grid) | ScoreSums(grid=grid) if limit is not None:
             low, high = limit * min(grid.lo, 0), limit * max(grid.hi, 0)
             return inner, [dialect.total(f"least(greatest({x}, {low}), {high})") for x in sums]

@@ -61,12 +61,12 @@ def test_the_neighbour_search_catches_wrong_limits(twin, stated):
 
 def test_the_neighbour_search_passes_the_true_limits():
     from tacit.maps._map_draft import count_regions, read_limits
-    from tacit.maps._point_source import _kept, rank_of
+    from tacit.maps._point_source import _within_limit, rank_of
 
     limits = read_limits({"groups": 1, "per_group": 1}, tc.Unit("u"))
 
     def counted(owners, cells):
-        points = _kept(cells + 0.5, cells * 0.0, owners, rank_of(7, cells + 0.5), None)
+        points = _within_limit(cells + 0.5, cells * 0.0, owners, rank_of(7, cells + 0.5), None)
         return count_regions(points, points.lat.astype(np.int64), twins.CELLS, limits)
 
     assert largest_move(counted, np.random.default_rng(1)) == 1

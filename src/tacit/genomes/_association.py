@@ -44,7 +44,7 @@ SCORE_STEPS = 1_000
 #: One person moves a score by at most one person, and rounding down by one step more.
 SCORE_SENSITIVITY = SCORE_STEPS + 1
 
-_MOST_PEOPLE = 10**8  # exact in 64 bits, and float errors of a distance stay far below a step
+_MAX_PEOPLE = 10**8  # exact in 64 bits, and float errors of a distance stay far below a step
 _CLOSE = 1e-13  # float comparisons that are closer than this are decided with whole numbers
 _CHUNK = 8_192
 _AT_ONCE = 64  # SNPs that are compared with all half-spaces at once
@@ -96,8 +96,8 @@ class AssociationTest:
         RealNumber(above=0, below=1, instead=5e-8, why="it is a p-value").read("threshold", threshold)
         test = cls(kind, count("cases", cases, zero=False), count("controls", controls, zero=False),
                    float(chi2.isf(threshold, 1)))  # fmt: skip
-        if test.people > _MOST_PEOPLE:
-            raise bad_parameter("cases and controls", f"at most {_MOST_PEOPLE:,} people", test.people)
+        if test.people > _MAX_PEOPLE:
+            raise bad_parameter("cases and controls", f"at most {_MAX_PEOPLE:,} people", test.people)
         if test.people * (2 if kind == "allelic" else 1) <= test.critical:
             raise TacitError(
                 "bad-parameter",

@@ -77,7 +77,7 @@ class PrincipalComponents(AnswerTable):
 
 _PRODUCTS = "products of pairs of variants"
 #: The largest number of variants: their pairs and the decomposition must fit into memory.
-MOST_VARIANTS = 2_000
+MAX_VARIANTS = 2_000
 #: The share of the cost that goes to the means of the variants, with a reference and without one.
 MEAN_SHARE = {True: Fraction(1, 10), False: Fraction(1, 4)}
 
@@ -236,13 +236,13 @@ def read_places(cohort: Cohort, variants: Sequence[object] | None) -> NDArray[np
     """Return the places of the variants that are used: names, or numbers from 1; by default all."""
     sites = len(cohort.sites)
     if variants is None:
-        if sites > MOST_VARIANTS:
+        if sites > MAX_VARIANTS:
             raise TacitError(
                 "bad-parameter",
-                f"components use at most {MOST_VARIANTS:,} variants, and the cohort has {sites:,}",
+                f"components use at most {MAX_VARIANTS:,} variants, and the cohort has {sites:,}",
                 why="noise is added to each pair of variants and grows with their number; a few hundred "
                 "variants that are far apart show ancestry",
-                fix=Set(variants=list(range(1, sites + 1, -(-sites // MOST_VARIANTS)))[:5]),
+                fix=Set(variants=list(range(1, sites + 1, -(-sites // MAX_VARIANTS)))[:5]),
             )
         return np.arange(sites)
     indices = {name: index for index, name in enumerate(cohort.sites.names) if name != "."}
@@ -257,7 +257,7 @@ def read_places(cohort: Cohort, variants: Sequence[object] | None) -> NDArray[np
                 if indices and not is_number else Set(variants=[1, 2, 3]),
             )  # fmt: skip
         selected.append(index)
-    distinct = Listed("variants", "[1, 2, 3]", most=MOST_VARIANTS, different=True).read("variants", selected)
+    distinct = Listed("variants", "[1, 2, 3]", most=MAX_VARIANTS, different=True).read("variants", selected)
     return np.array(sorted(distinct), np.int64)
 
 

@@ -104,7 +104,7 @@ def genotypes(
 
     protected = _read_unit(unit)
     Choice(_STATUS).read("status", status)
-    clusters, phenotype = _kept("clusters", clusters), _kept("phenotype", phenotype)
+    clusters, phenotype = _reusable("clusters", clusters), _reusable("phenotype", phenotype)
     names = _read_names(clusters, cluster_names)
     total, sizes = _read_people(people, names)
     is_public = total is not None or protected == "phenotype"
@@ -136,7 +136,7 @@ def genotypes(
     return cohort
 
 
-def _kept(parameter: str, values: Any) -> Any:
+def _reusable(parameter: str, values: Any) -> Any:
     """Return values that can be read again: every release reads them, and a generator is empty then."""
     return (
         values

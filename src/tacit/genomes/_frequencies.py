@@ -152,7 +152,7 @@ def _quoted(name: str) -> str:
     return line.replace("\\", "\\\\").replace('"', '\\"')
 
 
-_MOST = 100  # variants in one figure: more cannot be told apart
+_MAX_VARIANTS = 100  # variants in one figure: more cannot be told apart
 
 
 def frequency_figure(table: AlleleFrequencies) -> Figure:
@@ -160,7 +160,7 @@ def frequency_figure(table: AlleleFrequencies) -> Figure:
     cells = table.columns["frequency"]
     labels = [str(one) for one in table.keys.get("cluster", ("",) * len(table))]
     clusters = list(dict.fromkeys(labels))
-    max_variants = min(_MOST, len(table) // max(1, len(clusters)))
+    max_variants = min(_MAX_VARIANTS, len(table) // max(1, len(clusters)))
     series = []
     for number, cluster in enumerate(clusters[:MOST_SERIES]):
         rows = [i for i, label in enumerate(labels) if label == cluster][:max_variants]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: How an int8 genotype says that a call is missing.
 MISSING = -1
 _LOW = np.uint64(0x5555555555555555)
-_ONE = np.uint64(1)
+_ONE_BIT = np.uint64(1)
 #: Copies of the counted allele -> code of two bits; what is neither 0, 1 nor 2 is missing.
 _CODES = np.full(256, 1, np.uint8)
 _CODES[:3] = 3, 2, 0
@@ -160,7 +160,7 @@ def count_copies(
 ) -> NDArray[np.int64]:
     """Count 0, 1, 2 copies and missing calls in each row, for each group of people, by popcounts."""
     words = np.ascontiguousarray(packed).view(np.uint64)
-    low, high = words & _LOW, (words >> _ONE) & _LOW
+    low, high = words & _LOW, (words >> _ONE_BIT) & _LOW
     none = low & high
     high ^= none  # one copy
     low ^= none  # missing

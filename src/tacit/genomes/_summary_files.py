@@ -135,9 +135,9 @@ def read_gwas_ssf(path: str | os.PathLike[str]) -> SummaryStatistics:
             "other_allele": tuple(column["other_allele"]),
             "name": tuple("." if one in _MISSING else one for one in column.get("rsid", ["."] * len(rows))),
         }
-        beta, error = _read(column["beta"]), _read(column["standard_error"])
-        frequencies = _read(column.get("effect_allele_frequency", ["NA"] * len(rows)))
-        description = _described(path)
+        beta, error = _read_numbers(column["beta"]), _read_numbers(column["standard_error"])
+        frequencies = _read_numbers(column.get("effect_allele_frequency", ["NA"] * len(rows)))
+        description = _read_description(path)
         people, share = int(description.get("sample_size", 0)), float(description.get("power_share", 1))
         confidence = float(description.get("confidence", 0.95))
     except ValueError:
@@ -148,7 +148,7 @@ def read_gwas_ssf(path: str | os.PathLike[str]) -> SummaryStatistics:
     )  # fmt: skip
 
 
-def _described(path: str | os.PathLike[str]) -> dict[str, str]:
+def _read_description(path: str | os.PathLike[str]) -> dict[str, str]:
     """Return the lines of the YAML file that are a name and a value."""
     try:
         lines = _beside(path).read_text(encoding="utf-8").splitlines()
@@ -177,7 +177,7 @@ def _numbers(values: Sequence[float] | Any) -> list[str]:
     return ["NA" if math.isnan(one) else f"{one:.6g}" for one in np.asarray(values, np.float64).tolist()]
 
 
-def _read(cells: Sequence[str]) -> Any:
+def _read_numbers(cells: Sequence[str]) -> Any:
     return np.array([math.nan if one in _MISSING else float(one) for one in cells], np.float64)
 
 
@@ -192,9 +192,7 @@ def _unreadable(path: str | os.PathLike[str], why: str) -> TacitError:
 
 _COLOURS = (0, 7)
 _THRESHOLD = float(-np.log10(5e-8))
-_MOST_POINTS = (
-    4_000  # the smallest p-values, and of the others every so-manyth: they lie on top of each other
-)
+_MAX_POINTS = 4_000  # the smallest p-values, and of the others every so-manyth: they lie on top of each other
 _EFFECTS = 12
 
 
@@ -212,7 +210,7 @@ def _manhattan(statistics: SummaryStatistics) -> Figure:
     chromosomes = sorted(set(names.tolist()), key=_order)
     spans = [float(np.ptp(position[names == chromosome])) for chromosome in chromosomes]
     start, series, ticks = 0.0, [], []
-    shown_sites = _drawn(height)
+    shown_sites = _sites_to_draw(height)
     for number, chromosome in enumerate(chromosomes):
         rows = np.flatnonzero((names == chromosome) & shown_sites)
         x = start + position[rows] - position[names == chromosome].min()
@@ -227,12 +225,12 @@ def _manhattan(statistics: SummaryStatistics) -> Figure:
     return _figure(statistics, chart)
 
 
-def _drawn(height: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _sites_to_draw(height: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return which SNPs are drawn: all, or the highest ones and a part of the others."""
-    if height.size <= _MOST_POINTS:
+    if height.size <= _MAX_POINTS:
         return np.ones(height.size, bool)
-    chosen_sites: NDArray[np.bool_] = np.arange(height.size) % (2 * height.size // _MOST_POINTS) == 0
-    chosen_sites[np.argsort(np.nan_to_num(height))[-_MOST_POINTS // 2 :]] = True
+    chosen_sites: NDArray[np.bool_] = np.arange(height.size) % (2 * height.size // _MAX_POINTS) == 0
+    chosen_sites[np.argsort(np.nan_to_num(height))[-_MAX_POINTS // 2 :]] = True
     return chosen_sites
 
 

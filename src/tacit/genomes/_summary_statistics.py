@@ -317,7 +317,7 @@ def _basis(covariates: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(directions[:, sizes > 1e-9 * sizes[0]])
 
 
-_MOST_BINS = 64
+_MAX_BINS = 64
 
 
 @dataclass(frozen=True)
@@ -353,7 +353,7 @@ class PhenotypeRandomizer:
     @cached_property
     def bins(self) -> int:
         """How many answers there are: of a trait as many as keep the most."""
-        return max(range(2, _MOST_BINS + 1), key=self._trait_share) if self.is_trait else 2
+        return max(range(2, _MAX_BINS + 1), key=self._trait_share) if self.is_trait else 2
 
     @cached_property
     def mechanism(self) -> RandomizedResponse:
@@ -398,7 +398,7 @@ class PhenotypeRandomizer:
 
     @property
     def slope(self) -> float:
-        """By how much the reports' mean moves when the phenotype's moves by 1 (a trait: by a deviation)."""
+        """How far the reports' mean moves when the phenotype's moves by 1 (a trait: by a deviation)."""
         retention = self._kept(self.bins)
         return retention * float(np.mean(bin_means(self.bins) ** 2)) if self.is_trait else retention
 

@@ -188,7 +188,7 @@ def scale_down(values: NDArray[np.int64], scale: NDArray[np.int64]) -> NDArray[n
     return np.where(values < 0, -shrunk, shrunk)
 
 
-_HELD = 1 << 26  # bytes of packed calls that are in memory at once
+_HELD_BYTES = 1 << 26  # bytes of packed calls that are in memory at once
 _CELLS = 1 << 21  # numbers of people x variants that are in memory at once
 _ALL_MISSING = 0x55
 
@@ -235,7 +235,7 @@ def _slices(source: GenotypeSource, places: NDArray[np.int64]) -> Iterator[tuple
     people, size = source.people(), len(places)
     order = np.full(len(source.sites), -1, np.int64)
     order[places] = np.arange(size)
-    width = max(1, min(padded(people), _HELD // size))
+    width = max(1, min(padded(people), _HELD_BYTES // size))
     for start in range(0, -(-people // 4), width):
         packed = np.full((size, width), _ALL_MISSING, np.uint8)  # also variants that never come
         for block in source.blocks():

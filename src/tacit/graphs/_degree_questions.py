@@ -100,8 +100,8 @@ def _noise_of(mechanism: DiscreteLaplace | DiscreteGaussian) -> LinearNoise:
 
 #: Whose edges count in a graph with directions: those that leave a node, or those that arrive.
 DegreeEnd: TypeAlias = Literal["source", "target"]
-_ANY = 2**31  # edges of a node where nothing bounds them
-_USUAL = 100  # degrees that a histogram shows where nothing else is declared
+_UNBOUNDED_DEGREE = 2**31  # edges of a node where nothing bounds them
+_USUAL_DEGREE = 100  # degrees that a histogram shows where nothing else is declared
 
 
 def _read_end(facts: GraphFacts, of: str | None) -> str | None:
@@ -121,13 +121,13 @@ def _number(facts: GraphFacts, end: str | None) -> int:
     return facts.number()
 
 
-def _most_edges(facts: GraphFacts, end: str | None) -> int:
+def _max_edges(facts: GraphFacts, end: str | None) -> int:
     """Return how many edges a node can have, as far as the declared nodes say."""
     if facts.target_nodes is None:
         number = facts.nodes.number
-        return _ANY if number is None else number - 1
+        return _UNBOUNDED_DEGREE if number is None else number - 1
     other = facts.nodes if end == "target" else facts.target_nodes
-    return _ANY if other.number is None else other.number
+    return _UNBOUNDED_DEGREE if other.number is None else other.number
 
 
 def _degrees(loaded: LoadedGraph, facts: GraphFacts, end: str | None) -> NDArray[np.int64]:
@@ -162,7 +162,7 @@ def draft_degrees(graph: Graph, goal: Goal, of: str | None) -> Draft[AnswerTable
         return np.concatenate([degrees, np.zeros(n - len(degrees), dtype=np.int64)])
 
     def reading(noisy: Any, level: Fraction) -> AnswerTable:
-        fitted = fit_falling(np.asarray(noisy[0], dtype=np.float64), noise, level, _most_edges(facts, end))
+        fitted = fit_falling(np.asarray(noisy[0], dtype=np.float64), noise, level, _max_edges(facts, end))
         cells = Cells(*(tuple(part.tolist()) for part in fitted))
         note = "the falling sequence nearest to the noisy degrees"
         return DegreeTable(
@@ -185,10 +185,10 @@ def draft_degrees(graph: Graph, goal: Goal, of: str | None) -> Draft[AnswerTable
 
 def _largest(facts: GraphFacts, largest: int | None, end: str | None) -> int:
     """Read the largest degree that a histogram shows."""
-    limit = largest if largest is not None else facts.degree_bound or _USUAL
+    limit = largest if largest is not None else facts.degree_bound or _USUAL_DEGREE
     if facts.by_node:
         limit = min(limit, facts.bound("degrees"))
-    return min(limit, _most_edges(facts, end))
+    return min(limit, _max_edges(facts, end))
 
 
 def draft_degree_histogram(

@@ -103,14 +103,14 @@ def draft_weights(graph: Graph, goal: Goal) -> Draft[AnswerTable]:
         about={"weight": [fact.column, str(fact.most), WEIGHT_STEPS]},
         facts=[("weights", (f"{fact.column}: the rows of a pair are added up and clipped to "
                            f"[0, {float(fact.most):g}], on a grid of {float(step):g}"))],
-        steps=[graph_step("weights", noise, lambda loaded: int(_all(loaded.weights).sum()))],
+        steps=[graph_step("weights", noise, lambda loaded: int(_all_steps(loaded.weights).sum()))],
         reading=reading,
         forecast=[Forecast("weight", f"sum of {fact.column}", noise.describe(step),
                            float(noise.half_width(goal.confidence) * step))],
     )  # fmt: skip
 
 
-def _all(weights: NDArray[np.int64] | None) -> NDArray[np.int64]:
+def _all_steps(weights: NDArray[np.int64] | None) -> NDArray[np.int64]:
     return np.zeros(0, dtype=np.int64) if weights is None else weights
 
 
@@ -132,7 +132,7 @@ def draft_mixing(graph: Graph, goal: Goal, group: str) -> Draft[AnswerTable]:
     facts.edge_level("a mixing matrix", PATH_WITNESS)
     groups = facts.group(group)
     check_cells(len(groups.labels) ** 2, Say("declare fewer groups"))
-    sensitivity = _promised(facts)
+    sensitivity = _promised_degree(facts)
     noise = goal.noise(l1=sensitivity, l2_squared=sensitivity**2, adjacency=graph.adjacency)
     k = len(groups.labels)
     rows, columns = np.divmod(np.arange(k * k), k) if facts.directed else np.triu_indices(k)
@@ -158,7 +158,7 @@ def draft_mixing(graph: Graph, goal: Goal, group: str) -> Draft[AnswerTable]:
     )  # fmt: skip
 
 
-def _promised(facts: GraphFacts) -> int:
+def _promised_degree(facts: GraphFacts) -> int:
     """Return by how many edges neighbours differ at most."""
     return facts.bound("edges") if facts.by_node else 1
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tacit.graphs._graph_facts import GraphFacts, WeightFact
 
 
-def _codes(name: str, nodes: ArrayLike) -> NDArray[np.int64]:
+def _read_codes(name: str, nodes: ArrayLike) -> NDArray[np.int64]:
     """Read codes of nodes; they are not shown, because they may be private."""
     try:
         return np.asarray(nodes, dtype=np.int64)
@@ -30,9 +30,9 @@ def _codes(name: str, nodes: ArrayLike) -> NDArray[np.int64]:
         raise bad_parameter(name, "whole numbers", "others", fix=Set(**{name: [0, 1]})) from None
 
 
-def _both(source: ArrayLike, target: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _read_ends(source: ArrayLike, target: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Read the two ends of edges."""
-    u, v = _codes("source", source), _codes("target", target)
+    u, v = _read_codes("source", source), _read_codes("target", target)
     if u.shape != v.shape:
         fix = Set(source=[0, 1], target=[1, 2])
         raise bad_parameter("source and target", "of one length", [u.shape, v.shape], fix=fix)
@@ -73,7 +73,7 @@ class EdgeArrays:
     directed: bool = False
 
     def __init__(self, nodes: int, source: ArrayLike, target: ArrayLike, *, directed: bool = False) -> None:
-        u, v = _both(source, target)
+        u, v = _read_ends(source, target)
         if not directed:
             u, v = np.minimum(u, v), np.maximum(u, v)
         valid = (u != v) & (np.minimum(u, v) >= 0) & (np.maximum(u, v) < nodes)
@@ -120,7 +120,7 @@ class EdgeArrays:
         >>> EdgeArrays(3, [0, 1], [1, 2]).places([1, 2, 0, -1], [0, 1, 2, 0]).tolist()
         [0, 1, -1, -1]
         """
-        u, v = _both(source, target)
+        u, v = _read_ends(source, target)
         if not self.directed:
             u, v = np.minimum(u, v), np.maximum(u, v)
         if not self.size:

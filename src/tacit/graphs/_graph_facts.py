@@ -79,16 +79,16 @@ def read_weight(weight: Any) -> WeightFact | None:
     try:
         column, (low, high) = weight
     except (TypeError, ValueError):
-        raise _wrong("it must be the name of a column and a range") from None
+        raise _wrong_weight("it must be the name of a column and a range") from None
     if not isinstance(column, str) or not column:
-        raise _wrong("it must be the name of a column and a range")
+        raise _wrong_weight("it must be the name of a column and a range")
     fix = Set(weight=("minutes", (0, 60)))
     if rational("weight", low, zero=True, negative=True, fix=fix) != 0:
-        raise _wrong("the range must start at 0, the weight of a pair that is not connected")
+        raise _wrong_weight("the range must start at 0, the weight of a pair that is not connected")
     return WeightFact(column, rational("weight", high, fix=fix))
 
 
-def _wrong(why: str) -> TacitError:
+def _wrong_weight(why: str) -> TacitError:
     return TacitError(
         "missing-bounds",
         "weight is not a column with a range that starts at 0",
@@ -99,7 +99,7 @@ def _wrong(why: str) -> TacitError:
 
 #: What a curator declares about the nodes: their names, or their number.
 NodesGiven: TypeAlias = "int | Iterable[object] | None"
-_MOST_NODES = 2**31
+_MAX_NODES = 2**31
 _COLUMNS = frozenset(
     {"", "degree", "edges", "nodes", "or_more"}
 )  # of answers, which a grouping stands beside
@@ -190,7 +190,7 @@ def read_nodes(nodes: NodesGiven) -> NodeFacts:
     if isinstance(nodes, str | bytes | Mapping) or hasattr(nodes, "columns"):
         raise bad_parameter("nodes", "a number, or a list of names", nodes, fix=Set(nodes=1000))
     if not isinstance(nodes, Iterable):
-        return NodeFacts(Integer(2, _MOST_NODES, instead=1000).read("nodes", nodes))
+        return NodeFacts(Integer(2, _MAX_NODES, instead=1000).read("nodes", nodes))
     names = [None if hasattr(one, "__len__") and not isinstance(one, str | tuple) else node_name(one)
              for one in nodes]  # fmt: skip
     ordered = tuple(name for name in names if name is not None)

@@ -88,7 +88,7 @@ _WEDGES = _Ladder(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Counted:
+class _Measurement:
     """The steps of one count, and how its noisy integers become a value with a half-width."""
 
     ladder: _Ladder
@@ -99,14 +99,14 @@ class _Counted:
         return int(noisy[len(self.steps) - 1])
 
 
-def _counted(graph: Graph, ladder: _Ladder, epsilon: Fraction) -> _Counted:
+def _measurement(graph: Graph, ladder: _Ladder, epsilon: Fraction) -> _Measurement:
     """Return the steps of a count: at edge level the ladder, and a paid width unless a bound is declared."""
     facts = graph.facts
     if facts.by_node:
         sensitivity = max(1, ladder.by_node(facts.bound(ladder.name)))
         noise = DiscreteLaplace(epsilon=epsilon, sensitivity=sensitivity, adjacency=graph.adjacency)
         step = graph_step(ladder.name, noise, lambda loaded: ladder.exact(loaded.edges))
-        return _Counted(ladder, (step,), lambda _, level: noise.half_width(level))
+        return _Measurement(ladder, (step,), lambda _, level: noise.half_width(level))
     bound = facts.degree_bound
     share = Fraction(0) if bound is not None else _FOR_WIDTH
     rest = epsilon * (1 - share)
@@ -114,7 +114,7 @@ def _counted(graph: Graph, ladder: _Ladder, epsilon: Fraction) -> _Counted:
     main = graph_step(ladder.name, law, lambda loaded: (ladder.exact(loaded.edges), ladder.width(loaded)))
     if bound is not None:
         stated = _capped(ladder, facts, ladder.per_degree * bound)
-        return _Counted(ladder, (main,), lambda _, level: law.half_width(level, width=stated))
+        return _Measurement(ladder, (main,), lambda _, level: law.half_width(level, width=stated))
     width = DiscreteLaplace(epsilon=epsilon * share, sensitivity=1, adjacency=graph.adjacency)
     width_step = graph_step(f"width of {ladder.name}", width, ladder.width)
 
@@ -124,7 +124,7 @@ def _counted(graph: Graph, ladder: _Ladder, epsilon: Fraction) -> _Counted:
         upper = int(noisy[0]) + width.half_width(1 - 2 * miss / 5)
         return law.half_width(1 - miss * 4 / 5, width=_capped(ladder, facts, max(0, upper)))
 
-    return _Counted(ladder, (width_step, main), half)
+    return _Measurement(ladder, (width_step, main), half)
 
 
 def _law(graph: Graph, ladder: _Ladder, epsilon: Fraction) -> LadderNoise | StarLadder:
@@ -143,7 +143,7 @@ def _capped(ladder: _Ladder, facts: GraphFacts, width: int) -> int:
     return min(width, n - 1 if ladder.legs > 2 else ladder.per_degree * max(n - 2, 0))
 
 
-def _forecast(measurement: _Counted, facts: GraphFacts, goal: Goal, words: str) -> Forecast:
+def _forecast(measurement: _Measurement, facts: GraphFacts, goal: Goal, words: str) -> Forecast:
     """Say which interval to expect; if the width is private, for a noisy width at the floor."""
     ladder, law = measurement.ladder, measurement.steps[-1].mechanism
     describe = law.describe()  # type: ignore[attr-defined]
@@ -155,7 +155,7 @@ def _forecast(measurement: _Counted, facts: GraphFacts, goal: Goal, words: str) 
     return Forecast(ladder.name, words, describe, None, note)
 
 
-def _facts(measurement: _Counted, facts: GraphFacts) -> list[tuple[str, str]]:
+def _facts(measurement: _Measurement, facts: GraphFacts) -> list[tuple[str, str]]:
     """Say where the interval comes from."""
     if facts.by_node:
         return []
@@ -166,13 +166,13 @@ def _facts(measurement: _Counted, facts: GraphFacts) -> list[tuple[str, str]]:
     return [("interval", f"{width_note}; a public degree bound would make the interval narrower")]
 
 
-def _one_count(
+def _draft_count(
     graph: Graph, goal: Goal, ladder: _Ladder, words: str, about: dict[str, int] | None = None
 ) -> Draft[AnswerTable]:
     facts = graph.facts
     pure = pure_goal(goal, ladder.name)
     assert pure.epsilon is not None  # noqa: S101 - pure_goal
-    measurement = _counted(graph, ladder, pure.epsilon)
+    measurement = _measurement(graph, ladder, pure.epsilon)
 
     def reading(noisy: Any, level: Fraction) -> AnswerTable:
         return one_number(ladder.name, measurement.value(noisy), measurement.half(noisy, level), level)
@@ -209,7 +209,7 @@ def draft_triangles(graph: Graph, goal: Goal, tau: int | None) -> Draft[AnswerTa
         Omitted("unless nodes are protected").read("tau", tau)
     if tau is None:
         facts.edge_level("triangles", _HUB, also=Set(tau=64))
-        return _one_count(graph, goal, _TRIANGLES, "the number of triangles")
+        return _draft_count(graph, goal, _TRIANGLES, "the number of triangles")
     noise = goal.noise(l1=tau + 1, l2_squared=(tau + 1) ** 2, adjacency=graph.adjacency)
     half = noise.half_width(goal.confidence)
     note = f"at most {tau:,} triangles of each node count; the interval covers the noise only"
@@ -230,7 +230,7 @@ def draft_wedges(graph: Graph, goal: Goal) -> Draft[AnswerTable]:
     graph.facts.edge_level(
         "wedges", "one node with all others as neighbours is the middle of all their pairs"
     )
-    return _one_count(graph, goal, _WEDGES, "the number of wedges (paths of two edges)")
+    return _draft_count(graph, goal, _WEDGES, "the number of wedges (paths of two edges)")
 
 
 def draft_clustering(graph: Graph, goal: Goal) -> Draft[AnswerTable]:
@@ -241,8 +241,8 @@ def draft_clustering(graph: Graph, goal: Goal) -> Draft[AnswerTable]:
     pure = pure_goal(goal, "triangles")
     assert pure.epsilon is not None  # noqa: S101 - pure_goal
     parts = [
-        _counted(graph, _TRIANGLES, pure.epsilon * _FOR_TRIANGLES),
-        _counted(graph, _WEDGES, pure.epsilon * (1 - _FOR_TRIANGLES)),
+        _measurement(graph, _TRIANGLES, pure.epsilon * _FOR_TRIANGLES),
+        _measurement(graph, _WEDGES, pure.epsilon * (1 - _FOR_TRIANGLES)),
     ]
     cut = len(parts[0].steps)
 
@@ -293,4 +293,4 @@ def draft_stars(graph: Graph, goal: Goal, k: int) -> Draft[AnswerTable]:
         "no node has more than {} edges", 1,
         lambda bound: comb(bound, k) + bound * comb(bound - 1, k - 1), k,
     )  # fmt: skip
-    return _one_count(graph, goal, stars, f"the number of {k}-stars", {"k": k})
+    return _draft_count(graph, goal, stars, f"the number of {k}-stars", {"k": k})

@@ -320,7 +320,7 @@ def triangle_programme(edges: EdgeArrays, tau: int) -> int:
         bounds = _bounds(ends, multiplicity, tau, solver)
         if bounds is not None and 2 * (bounds[1] - bounds[0]) <= _UNIT:
             return free + (sum(bounds) + _UNIT) // (2 * _UNIT)
-    return free + int(_optimum(ends, multiplicity, tau) + Fraction(1, 2))
+    return free + int(_solve_exactly(ends, multiplicity, tau) + Fraction(1, 2))
 
 
 def _bounds(
@@ -332,7 +332,7 @@ def _bounds(
     nodes and of max(0, 1 - prices of its nodes) over triangles (weak duality).
     """
     limits = _limits(ends)
-    solution = _solved(limits, multiplicity, tau, solver)
+    solution = _solve(limits, multiplicity, tau, solver)
     if solution is None:
         return None
     weights, prices = (
@@ -358,7 +358,7 @@ def _limits(ends: NDArray[np.int64]) -> csr_array:
     return csr_array((ones, (ends[group, corner], group)), shape=(int(ends.max()) + 1, len(ends)))
 
 
-def _solved(
+def _solve(
     limits: csr_array, multiplicity: NDArray[np.int64], tau: int, solver: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Return the solver's weights of the groups and prices of the nodes, whatever they are worth."""
@@ -373,7 +373,7 @@ def _solved(
     return np.asarray(solution.x), -np.asarray(solution.ineqlin.marginals)
 
 
-def _optimum(ends: NDArray[np.int64], multiplicity: NDArray[np.int64], tau: int) -> Fraction:
+def _solve_exactly(ends: NDArray[np.int64], multiplicity: NDArray[np.int64], tau: int) -> Fraction:
     """Return the exact optimum."""
     limits = _limits(ends).toarray()
     rows = np.concatenate([limits, np.eye(len(multiplicity), dtype=np.int64)])

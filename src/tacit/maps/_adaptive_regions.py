@@ -109,8 +109,8 @@ def leaf_boxes(box: Box, leaves: Sequence[Sequence[int]]) -> NDArray[np.float64]
 
 
 _FOR_THE_TOTAL = Fraction(2, 100)
-_LARGEST = 512  # rows of the coarse grid, and parts of one of its cells along a side
-_MOST = 2**22  # regions of a surface
+_MAX_SIDE = 512  # rows of the coarse grid, and parts of one of its cells along a side
+_MAX_REGIONS = 2**22  # regions of a surface
 _COARSE, _FINE = 10.0, 5.0  # constants of the rules
 
 
@@ -243,7 +243,7 @@ def coarse_size(points: float, rate: float) -> int:
     >>> coarse_size(51_920, 0.1), coarse_size(51_920, 1)
     (10, 19)
     """
-    return min(_LARGEST, max(10, math.ceil(math.sqrt(max(float(points), 0.0) * rate / _COARSE) / 4)))
+    return min(_MAX_SIDE, max(10, math.ceil(math.sqrt(max(float(points), 0.0) * rate / _COARSE) / 4)))
 
 
 def fine_sizes(noisy: Any, rate: float) -> NDArray[np.int64]:
@@ -255,9 +255,9 @@ def fine_sizes(noisy: Any, rate: float) -> NDArray[np.int64]:
     [1, 1, 4, 10]
     """
     counts = np.maximum(np.array(noisy, dtype=np.float64), 0)
-    parts = np.ceil(np.sqrt(counts * rate / _FINE)).clip(1, _LARGEST).astype(np.int64)
-    largest = _LARGEST
-    while int((parts**2).sum()) > _MOST:
+    parts = np.ceil(np.sqrt(counts * rate / _FINE)).clip(1, _MAX_SIDE).astype(np.int64)
+    largest = _MAX_SIDE
+    while int((parts**2).sum()) > _MAX_REGIONS:
         largest //= 2
         parts = np.minimum(parts, largest)
     return parts

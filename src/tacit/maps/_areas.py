@@ -39,7 +39,7 @@ BoxGiven: TypeAlias = tuple[LatLon, LatLon]
 
 _FORM = "((south, west), (north, east)) in degrees"
 #: The least side in degrees, about a decimetre: the borders of the finest grids still differ as floats.
-_LEAST = 1e-6
+_MIN_SIDE = 1e-6
 _EXAMPLE = Set(box=((46.3, 9.5), (49.1, 17.2)))
 
 
@@ -98,7 +98,7 @@ class Box:
             Box(self.south, self.west, self.north, 180.0),
             Box(self.south, -180.0, self.north, self.east - 360),
         )
-        return tuple(part for part in halves if part.east - part.west >= _LEAST)
+        return tuple(part for part in halves if part.east - part.west >= _MIN_SIDE)
 
     def unwrapped(self, lon: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return longitudes as the box counts them: of a box that crosses 180, from its western side on."""
@@ -157,7 +157,7 @@ class Box:
 
 def _fits(south: float, west: float, north: float, east: float) -> bool:
     ordered = -90 <= south < north <= 90 and -180 <= west <= 180 and west < east <= west + 360
-    return ordered and min(north - south, east - west) >= _LEAST
+    return ordered and min(north - south, east - west) >= _MIN_SIDE
 
 
 def _refusal(name: str, corners: object, south: float, west: float, north: float, east: float) -> TacitError:
@@ -183,8 +183,8 @@ def _refusal(name: str, corners: object, south: float, west: float, north: float
         must_be = "the south-western corner, then the north-eastern corner"
         why = f"a {name} that crosses the 180th meridian has its eastern side above 180" if across else ""
         fix = Either(ordered, Set(box=((low, west), (high, east + 360)))) if across else ordered
-    elif abs(north - south) < _LEAST or abs(east - west) < _LEAST:
-        must_be = f"{_FORM}, at least {_LEAST:g} degrees high and wide"
+    elif abs(north - south) < _MIN_SIDE or abs(east - west) < _MIN_SIDE:
+        must_be = f"{_FORM}, at least {_MIN_SIDE:g} degrees high and wide"
     else:
         why = (
             f"latitudes lie between -90 and 90, and longitudes between -180 and 180; the eastern side of a "
@@ -228,7 +228,7 @@ class Rectangle:
     def read(cls, corner: object, opposite: object) -> Rectangle:
         """Read two opposite corners."""
         try:
-            corners = (_this_side(corner, opposite, corner), _this_side(corner, opposite, opposite))
+            corners = (_west_of_180(corner, opposite, corner), _west_of_180(corner, opposite, opposite))
             return cls(Box.read(corners, name="rectangle"))
         except TacitError as refusal:
             fix = refusal.fix
@@ -259,7 +259,7 @@ class Rectangle:
         return parts[0] if len(parts) == 1 else union_all(parts)
 
 
-def _this_side(corner: Any, opposite: Any, point: Any) -> Any:
+def _west_of_180(corner: Any, opposite: Any, point: Any) -> Any:
     """Return a corner; one turn less if the whole rectangle lies east of the 180th meridian."""
     try:
         return (point[0], point[1] - 360) if 180 < min(corner[1], opposite[1]) <= 540 else point
@@ -507,10 +507,10 @@ def _place(feature: Any, name: str, km: float) -> _Place:
             ) from None
         return _Place(str(label), Circle.read(lat, lon, km))
     polygon = as_geometry(shape)
-    return _Place(str(label), PolygonArea(_widened(polygon, km) if km else polygon))
+    return _Place(str(label), PolygonArea(_widen(polygon, km) if km else polygon))
 
 
-def _widened(shape: Any, km: float) -> Any:
+def _widen(shape: Any, km: float) -> Any:
     """Return a polygon with what lies near it, degrees of longitude stretched by the middle latitude."""
     needs("beside", "shapely", "tacit[maps]")
     from shapely.affinity import scale

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tacit.maps._trips import Trips
 
 
-_MOST_PAIRS = 2**22
+_MAX_PAIRS = 2**22
 #: The names of zones, or the rows and columns of a grid over the box.
 ZonesGiven: TypeAlias = Sequence[str] | tuple[int, int]
 
@@ -84,9 +84,9 @@ def read_zones(zones: object, box: Box | None) -> Zones:
 
 
 def _check_pairs(zones: int) -> None:
-    if zones**2 > _MOST_PAIRS:
+    if zones**2 > _MAX_PAIRS:
         raise bad_parameter(
-            "zones", f"at most {_MOST_PAIRS:,} pairs", f"{zones**2:,} pairs",
+            "zones", f"at most {_MAX_PAIRS:,} pairs", f"{zones**2:,} pairs",
             why="most pairs would hold nothing but noise", fix="use fewer and larger zones",
         )  # fmt: skip
 

@@ -88,11 +88,11 @@ def count_regions(
     """
     if points.owner is None or (limits.groups is None and limits.per_group is None):
         return np.bincount(region[region >= 0], minlength=regions).astype(np.int64)
-    cells, times = _counted(points, region, regions, limits)
+    cells, times = _is_counted(points, region, regions, limits)
     return np.bincount(cells, weights=times, minlength=regions).round().astype(np.int64)
 
 
-def _counted(
+def _is_counted(
     points: OwnedPoints, region: NDArray[np.int64], regions: int, limits: Limits
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the pairs of a unit and a region that count: the region, and how many points count in it."""

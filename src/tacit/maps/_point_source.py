@@ -105,10 +105,10 @@ class PointSource:
             return OwnedPoints(lat, lon)
         assert hashes is not None  # noqa: S101 - there are owners
         rank = rank_of(self._secret, lat, lon, owner=hashes[within])
-        return _kept(lat, lon, owner[within], rank, self._rows)
+        return _within_limit(lat, lon, owner[within], rank, self._rows)
 
 
-def _kept(
+def _within_limit(
     lat: NDArray[np.float64], lon: NDArray[np.float64], owner: NDArray[np.int64],
     rank: NDArray[np.uint64], rows: int | None,
 ) -> OwnedPoints:  # fmt: skip

@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from tacit.maps._areas import Box
 
 _OVERLAP = 1e-6  # of the smaller polygon; less is a border that was drawn twice
-_MOST_CELLS = 2**20
+_MAX_CELLS = 2**20
 #: Columns that every file of a surface has; a level of this name would hide one or be hidden.
-_TAKEN = frozenset({"n", "low", "high", "n_low", "n_high", "geometry", "south", "west", "north", "east"})
+_RESERVED_COLUMNS = frozenset(
+    {"n", "low", "high", "n_low", "n_high", "geometry", "south", "west", "north", "east"}
+)
 
 
 def read_districts(
@@ -37,7 +39,7 @@ def read_districts(
     features = _features(districts)
     levels = (parents,) if isinstance(parents, str) else tuple(parents or ())
     for level in levels:
-        if level in _TAKEN or level == name or levels.count(level) > 1:
+        if level in _RESERVED_COLUMNS or level == name or levels.count(level) > 1:
             raise bad_parameter(
                 "parents", "properties other than the name, each once, that no column of the answer has",
                 level, fix=Say("rename the property in the polygons"),
@@ -163,10 +165,10 @@ def cells_over(box: Box, resolution: int, coarsest: int) -> PolygonRegions:
     average = basic_int.average_hexagon_area(resolution, unit="km^2") / EARTH_KM**2
     south, north = np.radians([box.south, box.north])
     about = np.radians(box.east - box.west) * (np.sin(north) - np.sin(south)) / average
-    if about > _MOST_CELLS:
+    if about > _MAX_CELLS:
         raise TacitError(
             "question-too-large", f"about {about:,.0f} H3 cells cover the box",
-            why=f"a surface has at most {_MOST_CELLS:,} of them", fix=Set(resolution=max(resolution - 1, 0)),
+            why=f"a surface has at most {_MAX_CELLS:,} of them", fix=Set(resolution=max(resolution - 1, 0)),
         )  # fmt: skip
     covering = {cell for part in box.parts for tile in _tiles(part) for cell in _cells_in(tile, resolution)}
     cells = sorted(covering)

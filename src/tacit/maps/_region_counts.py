@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace
 
 
-_MOST = 2**22  # regions of one surface
+_MAX_REGIONS = 2**22  # regions of one surface
 
 
 class Locator(Protocol):
@@ -63,10 +63,10 @@ class GridLocator:
 
 def draft_grid(point_map: PointMap, goal: Goal, rows: int, columns: int) -> Draft[Surface]:
     """Draft the counts of the cells of a grid."""
-    if rows * columns > _MOST:
+    if rows * columns > _MAX_REGIONS:
         raise TacitError(
             "question-too-large", f"the grid has {rows * columns:,} cells",
-            why=f"a surface has at most {_MOST:,} regions", fix=Say("a coarser grid"),
+            why=f"a surface has at most {_MAX_REGIONS:,} regions", fix=Say("a coarser grid"),
         )  # fmt: skip
     return _draft_regions(
         point_map, goal, GridLocator(GridRegions(point_map.box, rows, columns)), {"grid": [rows, columns]},
@@ -177,7 +177,7 @@ def _level_step(noise: DiscreteLaplace | DiscreteGaussian, of: NDArray[np.int64]
     )
 
 
-_MOST_CELLS = 2**22
+_MAX_CELLS = 2**22
 
 
 def draft_hottest(point_map: PointMap, goal: Goal, k: int, cells: tuple[int, int]) -> Draft[AnswerTable]:
@@ -188,8 +188,8 @@ def draft_hottest(point_map: PointMap, goal: Goal, k: int, cells: tuple[int, int
     """
     rows, columns = cells
     candidates = rows * columns
-    if candidates > _MOST_CELLS:
-        raise bad_parameter("cells", f"at most {_MOST_CELLS:,} in all", cells, fix=Set(cells=(64, 64)))
+    if candidates > _MAX_CELLS:
+        raise bad_parameter("cells", f"at most {_MAX_CELLS:,} in all", cells, fix=Set(cells=(64, 64)))
     Integer(1, candidates, f"there are {candidates:,} cells", instead=min(5, candidates)).read("k", k)
     assert goal.epsilon is not None  # noqa: S101 - the only total that choices take
     top = TopK(

@@ -418,7 +418,7 @@ def _check_cells(cells: list[int]) -> None:
 
 
 def _is_polygon(outline: Mapping[str, Any]) -> bool:
-    """Whether a document is a polygon, or several, with finite corners."""
+    """Return whether a document is a polygon, or several, with finite corners."""
     if outline["type"] not in {"Polygon", "MultiPolygon"}:
         return False
     parts = [outline["coordinates"]] if outline["type"] == "Polygon" else outline["coordinates"]
@@ -481,14 +481,14 @@ class PolygonLocator:
 
         tree = shapely.STRtree(self.regions.shapes)
         codes = np.full(len(points), len(self.regions), dtype=np.int64)
-        for lon in (points.lon, _turned(points.lon)) if self.crosses else (points.lon,):
+        for lon in (points.lon, _normal_longitudes(points.lon)) if self.crosses else (points.lon,):
             point, polygon = tree.query(shapely.points(lon, points.lat), predicate="intersects")
             np.minimum.at(codes, point, polygon)
         codes[codes == len(self.regions)] = -1
         return codes
 
 
-def _turned(lon: NDArray[np.float64]) -> NDArray[np.float64]:
+def _normal_longitudes(lon: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return longitudes from 180 on as the same places below 0."""
     return np.where(lon >= 180, lon - 360, lon)
 

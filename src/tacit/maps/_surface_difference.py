@@ -61,7 +61,7 @@ class SurfaceDifference(AreaQuestions, Drawn, Content):
 
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
-        """That it is a difference."""
+        """The note that it is a difference."""
         return ("the first surface minus the second",)
 
     @property

@@ -210,7 +210,7 @@ def _colours(counts: NDArray[np.float64]) -> NDArray[np.uint8]:
     return np.asarray((_RAMP[below] * (1 - part) + _RAMP[below + 1] * part).round().astype(np.uint8))
 
 
-def _paled(colours: NDArray[np.uint8], unclear: NDArray[np.bool_]) -> NDArray[np.uint8]:
+def _pale(colours: NDArray[np.uint8], unclear: NDArray[np.bool_]) -> NDArray[np.uint8]:
     """Return the colours, with those of regions that may be empty nearer to white."""
     pale = 255 - (255 - colours.astype(int)) * 7 // 20
     return np.where(unclear[:, None], pale, colours).astype(np.uint8)
@@ -250,7 +250,7 @@ def _error(surface: Any) -> str:
 def _pictures(surface: Any, colours: NDArray[np.uint8], unclear: NDArray[np.bool_], height: float) -> str:
     """Draw a grid twice: cells that may be empty pale, and white."""
     rows, columns = surface.regions.shape
-    pale = _paled(colours, unclear)
+    pale = _pale(colours, unclear)
     white = np.where(unclear[:, None], np.uint8(255), colours)
     images = []
     for name, values, visibility in (("estimates", pale, "visible"), ("certain", white, "hidden")):
@@ -271,7 +271,7 @@ def _outlines(
     south, west, north, east, height = frame
     boxes = isinstance(surface.regions, BoxRegions)
     paths = []
-    fills = _paled(colours, unclear)
+    fills = _pale(colours, unclear)
     for i, outline in enumerate(surface.regions.outlines()):
         parts = [outline["coordinates"]] if outline["type"] == "Polygon" else outline["coordinates"]
         rings = []

@@ -99,7 +99,7 @@ def trips(
 
     with fixes_of("tc.maps.trips"):
         identity = read_identity(name=name, version=version, unit=unit, adjacency=adjacency)
-        max_trips = _most_trips(identity.unit, limits)
+        max_trips = _max_trips(identity.unit, limits)
     ends = _read_end("origin", origin), _read_end("destination", destination)
     points = {len(end) == 2 for end in ends}
     if len(points) == 2:
@@ -227,7 +227,7 @@ def _zone_codes(
     return zone[rows.codes[columns[0]]]
 
 
-def _most_trips(unit: Unit, limits: Mapping[str, int] | None) -> int:
+def _max_trips(unit: Unit, limits: Mapping[str, int] | None) -> int:
     """Read how many trips of one unit count."""
     if unit.is_row:
         if limits:

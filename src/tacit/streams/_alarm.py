@@ -217,7 +217,7 @@ class Alarm:
 
     @property
     def threshold(self) -> str:
-        """When the alarm rings, in words."""
+        """The rule by which the alarm rings, in words."""
         words = self.column if self.window == "day" else f"{self.column} of 7 days"
         if self.days_before:
             level = f"the mean of the {self.days_before} released days before"
@@ -393,7 +393,7 @@ class AlarmSubject(StreamSubject):
 
     @property
     def more(self) -> dict[str, JSON]:
-        """From which day on the alarm watches."""
+        """The day from which the alarm watches."""
         return {"alarm": {"since": self.since}}
 
     @property

@@ -104,7 +104,7 @@ def stream(
     with fixes_of_streams():
         identity = read_identity(name=name, version=version, unit=whom)
 
-    def made(day: object) -> TableDataset:
+    def day_table(day: object) -> TableDataset:
         """Declare the rows of one day; its plans are never released, and its ledger is its own."""
         with fixes_of_streams():
             return protect(
@@ -113,7 +113,7 @@ def stream(
                 ledger=Ledger.memory(),
             )  # fmt: skip
 
-    made("none.parquet")  # refuses facts that do not fit together
+    day_table("none.parquet")  # refuses facts that do not fit together
     session = _Session(None, {})
     folder = _folder_of(source, name, ledger, level)
     where = None if ledger is None or not isinstance(ledger, str | os.PathLike) else os.fspath(ledger)
@@ -129,7 +129,9 @@ def stream(
     blocks = None if level == "person" else Blocks("day", kind="date")
     with fixes_of_streams():
         open_account(identity, budget, books, parent=parent, blocks=blocks)
-    declared_stream = Stream(identity, books, horizon, level, max_days, gap, declared, folder, made, session)
+    declared_stream = Stream(
+        identity, books, horizon, level, max_days, gap, declared, folder, day_table, session
+    )
     if where is not None:
         declared["ledger"] = str(Path(where).absolute()) if "://" not in where else where
     with declared_stream._lock():  # noqa: SLF001 - made here

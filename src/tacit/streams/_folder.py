@@ -96,7 +96,7 @@ class StreamFolder:
         return self._days / f"{day}.parquet"
 
     def has(self, day: str) -> bool:
-        """Whether the rows of a day came in."""
+        """Return whether the rows of a day arrived."""
         return self.path(day).exists()
 
     def days(self) -> list[str]:
@@ -113,7 +113,7 @@ class StreamFolder:
         return next((note for day in self.days()[:8] if (note := read_note(self.path(day)))), "")
 
     def is_empty(self, day: str) -> bool:
-        """Whether nobody came on a day that came in."""
+        """Return whether a day that arrived has no rows."""
         import duckdb
 
         with duckdb.connect() as con:
@@ -138,7 +138,7 @@ class StreamFolder:
         self._days.mkdir(parents=True, exist_ok=True)
         with self._beside(self._days) as draft:
             if source is None:
-                source = _nothing(draft.with_suffix(".csv"))
+                source = _no_rows(draft.with_suffix(".csv"))
                 write_rows(source, draft)
                 Path(str(source.place)).unlink()
             else:
@@ -263,7 +263,7 @@ def _cell(value: object) -> str:
 
 
 def _is_missing(value: object) -> bool:
-    """Whether a cell is empty: None, NaN, or what pandas writes for nothing."""
+    """Return whether a cell is empty: None, NaN, or what pandas writes for nothing."""
     try:
         return value is None or bool(value != value)
     except ArithmeticError:  # the signalling NaN of a decimal
@@ -272,7 +272,7 @@ def _is_missing(value: object) -> bool:
         return type(value).__name__ == "NAType"
 
 
-def _nothing(path: Path) -> Source:
+def _no_rows(path: Path) -> Source:
     """Return a source without rows: a day on which nothing happened."""
     path.write_text(f"{_EMPTY}\n", encoding="utf-8")
     return read_source(path)

@@ -9,7 +9,7 @@ from tacit.errors import TacitError
 from tacit.fixes import Say
 from tacit.parameters import Day, Integer
 
-_MOST_DAYS = 100_000
+_MAX_DAYS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,5 +58,5 @@ def read_day(day: object) -> date:
 
 def read_horizon(start: object, days: object) -> Horizon:
     """Read the first day and the number of days."""
-    horizon = Integer(1, _MOST_DAYS, instead=365).read("days", days)
+    horizon = Integer(1, _MAX_DAYS, instead=365).read("days", days)
     return Horizon(read_day(start), horizon)

@@ -183,7 +183,7 @@ def _refuse_other_file(name: str, file: Path, digest: str | None) -> None:
 
 
 #: The most days of a stream in a service: planning takes time for each.
-MOST_DAYS = 3_660
+MAX_DAYS = 3_660
 
 
 def _level(policy: Mapping[str, Any]) -> tuple[Level, str | None]:
@@ -254,9 +254,9 @@ STREAM = DatasetKind(
     questions=QUESTIONS,
     facts=(
         Argument("start", Day(), needed=True, words="the first day"),
-        Argument("days", Integer(1, MOST_DAYS), needed=True, words="how many days there are"),
-        Argument("most_days", Integer(1, MOST_DAYS), words="on how many days one person counts"),
-        Argument("apart", Integer(1, MOST_DAYS), words="how many days lie between two days of one person"),
+        Argument("days", Integer(1, MAX_DAYS), needed=True, words="how many days there are"),
+        Argument("most_days", Integer(1, MAX_DAYS), words="on how many days one person counts"),
+        Argument("apart", Integer(1, MAX_DAYS), words="how many days lie between two days of one person"),
     ),
     declare=_declare,
     stand_in=lambda _facts: None,

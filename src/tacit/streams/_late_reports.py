@@ -232,7 +232,7 @@ class ReportBook:
         self._store(when, on_time)
         self._append_late(when, late)
         closed = self._close(number - self.lag)
-        self._folder.append(when.isoformat(), None, _anything)  # the report is complete
+        self._folder.append(when.isoformat(), None, _accept_columns)  # the report is complete
         return closed
 
     def _number(self, when: date) -> int:
@@ -309,6 +309,6 @@ class ReportBook:
         return (name,)
 
 
-def _anything(names: object) -> None:
+def _accept_columns(names: object) -> None:
     """Accept all columns."""
     del names

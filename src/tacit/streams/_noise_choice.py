@@ -51,7 +51,7 @@ _POWERS = tuple(Fraction(n, 20) for n in range(11))  # 0 to 1/2
 
 @dataclass(frozen=True, slots=True)
 class RowLayout:
-    """How the rows of a stream are made from its days: a dial or a tree."""
+    """How the rows of a stream are made from its days: a Toeplitz matrix or a tree."""
 
     words: str
     power: Fraction = Fraction(0)
@@ -60,7 +60,7 @@ class RowLayout:
     branching: int | None = None
     levels: int | None = None
 
-    def made(self, days: int, most_days: int, apart: int, price: StepPrice) -> StreamNoise:
+    def noise(self, days: int, most_days: int, apart: int, price: StepPrice) -> StreamNoise:
         """Return the mechanism with this layout for what one step may cost."""
         if self.branching is not None:
             return TreeNoise(
@@ -138,15 +138,15 @@ def choose_noise(
     alternatives: dict[str, tuple[float, float, float]] = {}
     for family, prices in families:
         best, others = best_layout(days, most_days, apart, focus, gaussian=family == "gaussian")
-        noises = [best.made(days, most_days, apart, price) for price in prices]
+        noises = [best.noise(days, most_days, apart, price) for price in prices]
         loss = sum(_loss(one, focus) for one in noises)
         layouts.append((loss, best, prices))
         for layout in (best, *others):
             alternatives[f"{layout.words}, {family.capitalize()} noise"] = _errors(
-                layout.made(days, most_days, apart, prices[0])
+                layout.noise(days, most_days, apart, prices[0])
             )
     _, layout, prices = min(layouts, key=lambda one: one[0])
-    mechanisms = tuple(layout.made(days, most_days, apart, price) for price in prices)
+    mechanisms = tuple(layout.noise(days, most_days, apart, price) for price in prices)
     chosen = f"{layout.words}, {'Gaussian' if prices[0].gaussian else 'Laplace'} noise"
     preferred = (chosen, alternatives.pop(chosen))
     return StreamChoice(mechanisms, (preferred, *alternatives.items()))
@@ -161,23 +161,23 @@ def best_layout(
     plain = RowLayout("noise on each day")
 
     def loss(layout: RowLayout) -> float:
-        return _loss(layout.made(days, most_days, apart, price), focus)
+        return _loss(layout.noise(days, most_days, apart, price), focus)
 
     if not gaussian:
         trees = _trees(days)
         best = min([plain, *trees], key=loss)
         compared = [plain, *([min(trees, key=loss)] if trees else [])]
     else:
-        dials = [plain, *(_dial(power) for power in _POWERS[1:])]
-        coarse_best = min(dials, key=loss)
+        dense = [plain, *(_toeplitz(power) for power in _POWERS[1:])]
+        coarse_best = min(dense, key=loss)
         nearby = {coarse_best.power, Fraction(1, 2)} | {coarse_best.power + Fraction(n, 20) for n in (-1, 1)}
         powers = [power for power in sorted(nearby) if 0 < power <= Fraction(1, 2)]
         best = min([coarse_best, *_banded(days, most_days, apart, powers)], key=loss)
-        compared = [plain, _dial(Fraction(7, 20)), _dial(Fraction(1, 2))]
+        compared = [plain, _toeplitz(Fraction(7, 20)), _toeplitz(Fraction(1, 2))]
     return best, tuple(one for one in compared if one != best)
 
 
-def _dial(power: Fraction, bands: int | None = None, inverse_bands: int | None = None) -> RowLayout:
+def _toeplitz(power: Fraction, bands: int | None = None, inverse_bands: int | None = None) -> RowLayout:
     words = f"dial {float(power):g}"
     if bands is not None:
         words += f" with {bands} bands"
@@ -187,12 +187,12 @@ def _dial(power: Fraction, bands: int | None = None, inverse_bands: int | None =
 
 
 def _banded(days: int, most_days: int, apart: int, powers: list[Fraction]) -> list[RowLayout]:
-    """Return banded dials: of the inverse, and where units come back, of as many days as lie between."""
+    """Return banded matrices: of the inverse, and where units come back, of as many days as lie between."""
     widths = sorted({max(2, min(days, round(days * share))) for share in (0.08, 0.14, 0.2, 0.27, 0.35, 0.5)})
-    layouts = [_dial(power, None, width) for power in powers for width in widths]
+    layouts = [_toeplitz(power, None, width) for power in powers for width in widths]
     if most_days > 1:
         widths_of_tree = sorted({min(days, times * apart) for times in (1, 2, 4)} - {1})
-        layouts += [_dial(power, width) for power in _POWERS[2:] for width in widths_of_tree]
+        layouts += [_toeplitz(power, width) for power in _POWERS[2:] for width in widths_of_tree]
     return layouts
 
 

@@ -97,7 +97,7 @@ _CHARGED = {
     "day": "each day is charged by itself, when it is released",
 }
 _WORDS = {"day": "", "week": ", last 7 days", "total": ", all days so far, on the last day"}
-_MOST_BLOCKS = 1_000  # a charge names at most so many blocks
+_MAX_BLOCKS = 1_000  # a charge names at most so many blocks
 
 
 def draft_daily(
@@ -106,7 +106,7 @@ def draft_daily(
     """Draft the plan of all days from the question of one day."""
     table = figures.table
     choice = choose_noise(
-        _moves(table, figures.concentrated_table),
+        _sensitivities(table, figures.concentrated_table),
         days=stream.horizon.days,
         most_days=stream.most_days,
         apart=stream.apart,
@@ -163,7 +163,7 @@ def unseen_fact(stream: Stream, figures: DayQuestion) -> list[tuple[str, str]]:
     return [("columns not seen yet", ", ".join(unseen))] if unseen else []
 
 
-def _moves(pure: TableSubject, concentrated: TableSubject) -> list[tuple[int, int]]:
+def _sensitivities(pure: TableSubject, concentrated: TableSubject) -> list[tuple[int, int]]:
     """Return how far one unit moves one day of each step: in L1, and the square of L2."""
     moves = []
     for pure_step, concentrated_step in zip(pure.mechanisms, concentrated.mechanisms, strict=True):
@@ -183,7 +183,7 @@ def _blocks(stream: Stream, *, daily: bool) -> tuple[str, ...]:
     days = stream.horizon.days
     if daily:
         return (stream.horizon.name(1),)
-    if stream.level == "person" or days > _MOST_BLOCKS or stream._hosted:  # noqa: SLF001
+    if stream.level == "person" or days > _MAX_BLOCKS or stream._hosted:  # noqa: SLF001
         return ()
     return tuple(stream.horizon.name(day) for day in range(1, days + 1))
 
@@ -194,7 +194,7 @@ def _forecast(table: TableSubject, noises: Sequence[StreamNoise], goal: Goal) ->
     for column in table.columns:
         noise, statistic = noises[column.step], table.steps[column.step].statistic
         for name, window in WINDOWS.items():
-            law = WindowNoise(statistic, (), _to_expect(noise, window))
+            law = WindowNoise(statistic, (), _expected_error(noise, window))
             size = None if goal.size is None else goal.size * {"day": 1, "week": 7}.get(name, noise.days)
             expected = column.reading.expected(law, goal.confidence, size)
             forecasts.append(
@@ -209,10 +209,10 @@ def _forecast(table: TableSubject, noises: Sequence[StreamNoise], goal: Goal) ->
     return forecasts
 
 
-def _to_expect(noise: StreamNoise, window: int | None) -> LinearNoise:
+def _expected_error(noise: StreamNoise, window: int | None) -> LinearNoise:
     """Return the noise of the last day; of a day or 7 days that of an average day, where it is larger.
 
-    The noise of a dial never falls from one day to the next; that of a tree may.
+    The noise of a Toeplitz matrix never falls from one day to the next; that of a tree may.
     """
     last_day = noise.noise_on(window, noise.days, noise.days)
     if window is None or math.sqrt(2) * last_day.scale >= (1 - 1e-9) * noise.spread(window):

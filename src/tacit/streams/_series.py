@@ -61,7 +61,7 @@ class Series(Content):
 
     @property
     def daily(self) -> AnswerTable:
-        """Each day alone."""
+        """The table of each day alone."""
         return self._table("day")
 
     @property

@@ -95,6 +95,8 @@ def fixes_of_streams() -> AbstractContextManager[None]:
     return fixes_of("tc.stream")
 
 
+#: Names that readers give to columns without one.
+_UNNAMED = re.compile(r"\s*|column\d+|Unnamed: \d+|__index_level_\d+__")
 #: Who is protected: one row, what one person does on one day, or everything that one person does.
 Level = Literal["event", "person-day", "person"]
 
@@ -615,7 +617,7 @@ class Stream(Dataset):
         )
 
     def _is_closed(self, number: int) -> bool:
-        """Whether a day was released, also if its file was removed since."""
+        """Return whether a day was released, also if its file was removed since."""
         return any(self._begun_with(one).through() >= number for one in self._session.begun)
 
     def begin(self, plan: Plan[Series], *, who: str = "", purpose: str = "") -> None:
@@ -790,12 +792,8 @@ class Stream(Dataset):
         })  # fmt: skip
 
 
-#: Names that readers give to columns without one.
-_UNNAMED = re.compile(r"\s*|column\d+|Unnamed: \d+|__index_level_\d+__")
-
-
 def _has_header(rows: object) -> bool:
-    """Whether rows name their columns also if there are none; a list of dictionaries does not."""
+    """Return whether rows name their columns also if there are none; a list of dictionaries does not."""
     return isinstance(rows, str | os.PathLike) or not isinstance(rows, list | tuple)
 
 

@@ -124,7 +124,7 @@ def test_bounds_are_proven_whatever_the_solver_says(monkeypatch):
             _subgraphs, "_solved", lambda limits, *a, n=nonsense: (n[0], n[1][: limits.shape[0]])
         )
         bounds = _subgraphs._bounds(ends, most, tau, "highs-ipm")
-        optimum = _subgraphs._optimum(ends, most, tau)
+        optimum = _subgraphs._solve_exactly(ends, most, tau)
         assert bounds is not None
         assert Fraction(bounds[0], 1 << 30) <= optimum <= Fraction(bounds[1], 1 << 30)
 

@@ -55,7 +55,7 @@ def test_one_unit_moves_the_counts_no_further_than_stated(question, limits, adja
 def test_thousands_of_neighbours_stay_within_the_bound(limits):
     """A thousand small maps are counted at once, each with regions and people of its own, four times."""
     from tacit.maps._map_draft import contribution_of, count_regions, read_limits
-    from tacit.maps._point_source import _kept, rank_of
+    from tacit.maps._point_source import _within_limit, rank_of
 
     draw = np.random.default_rng(6)
     read = read_limits(limits, tc.Unit("u"))
@@ -72,7 +72,7 @@ def test_thousands_of_neighbours_stay_within_the_bound(limits):
             lat, lon = rows[:, 1], rows[:, 2]
             owner = (3 * rows[:, 3] + rows[:, 0]).astype(np.int64)
             rank = rank_of(secret, lat, lon, owner=owner.astype(np.uint64))
-            points = _kept(lat, lon, owner, rank, read.rows)
+            points = _within_limit(lat, lon, owner, rank, read.rows)
             region = box.cells(points.lat, points.lon, rows=3, columns=3) + 9 * (points.owner // 3)
             return count_regions(points, region, 9000, read).reshape(1000, 9)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     #: Where the exceedances lie among all draws, from 0 and in order, and what they are.
     Exceedances = tuple[NDArray[np.int64], NDArray[np.int64]]
 
-_MOST = 2**48
+_MAX_NUMBERS = 2**48
 _HIGHEST = 2**62
 _LARGEST_INTEGER = 2**63 - 1
 _WIDEST = 2**57  # a scale of geometric numbers that fit 64 bits except with probability exp(-64)
@@ -231,7 +231,7 @@ def _by_all(sigma: Fraction, count: int, level: int) -> Exceedances:
 
 def _read(name: str, width: Number, count: int, threshold: int) -> tuple[Fraction, int, int]:
     exact = read_single(name, width, example=2)
-    draws = Integer(0, _MOST, instead=1000).read("count", count)
+    draws = Integer(0, _MAX_NUMBERS, instead=1000).read("count", count)
     level = whole("least", threshold, zero=False)
     if level > _HIGHEST:
         raise does_not_fit("an exceedance")

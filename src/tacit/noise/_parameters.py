@@ -28,7 +28,7 @@ NumberOrArray = Number | Sequence[Any] | np.ndarray[Any, Any]
 DrawShape = int | tuple[int, ...] | None
 
 LARGEST_SCALE = Fraction(2**60)
-_MOST_DRAWS = 2**32
+_MAX_DRAWS = 2**32
 _SHORT = 2**1000
 
 
@@ -133,7 +133,7 @@ def read_size(size: DrawShape) -> tuple[int, ...] | None:
         return None
     lengths = size if isinstance(size, tuple) else (size,)
     shape = tuple(n if type(n) is int and n >= 0 else count("size", n) for n in lengths)
-    if math.prod(shape) > _MOST_DRAWS:
+    if math.prod(shape) > _MAX_DRAWS:
         raise bad_parameter("size", "at most 2^32 draws at once", size, fix="draw fewer numbers at a time")
     return shape
 
@@ -168,7 +168,7 @@ def does_not_fit(name: str) -> TacitError:
     )
 
 
-_FEW = 128  # below this, single draws are quicker than building a table
+_FEW_DRAWS = 128  # below this, single draws are quicker than building a table
 _WORTH_A_TABLE = 1 << 12  # draws of one scale, among many scales, that pay for a table
 
 
@@ -190,7 +190,7 @@ class Sampler:
         if shape is None:
             return self.one(value)
         count = math.prod(shape)
-        if count >= _FEW:
+        if count >= _FEW_DRAWS:
             return self.bulk(value, count).reshape(shape)
         try:
             return np.array([self.one(value) for _ in range(count)], dtype=np.int64).reshape(shape)

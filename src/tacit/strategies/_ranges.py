@@ -96,8 +96,8 @@ _STEPS = 60
 _LARGEST, _SMALLEST = 0.5, 0.1
 _BETA = 4 / (math.sqrt(_LARGEST) + math.sqrt(_SMALLEST)) ** 2
 _PULL = ((math.sqrt(_LARGEST / _SMALLEST) - 1) / (math.sqrt(_LARGEST / _SMALLEST) + 1)) ** 2
-_LEAST_SCALE, _MOST_SCALE = 2**9, 2**20
-_MOST_LOST = 2e-4  # of the root mean square error, by rounding to whole numbers
+_MIN_SCALE, _MAX_SCALE = 2**9, 2**20
+_MAX_LOSS = 2e-4  # of the root mean square error, by rounding to whole numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,24 +173,24 @@ def whole_factor(best: Factorisation, workload: NDArray[np.float64]) -> tuple[ND
     (2048, True, True)
     """
     real = np.linalg.cholesky(best.gram).T
-    scale = _LEAST_SCALE
+    scale = _MIN_SCALE
     while True:
         matrix = np.rint(scale * real)
         gram = matrix.T @ matrix
         inverse = np.linalg.inv(gram)
         lost = math.sqrt(gram.diagonal().max() * float((workload * inverse).sum()) / best.upper) - 1
-        if lost < _MOST_LOST or scale >= _MOST_SCALE:
+        if lost < _MAX_LOSS or scale >= _MAX_SCALE:
             return matrix.astype(np.int64), scale, lost
         scale *= 2
 
 
 _BRANCHINGS = (2, 3, 4, 6, 8, 10, 16)
-_FEW = (2, 4, 8, 16)
+_FEW_BRANCHINGS = (2, 4, 8, 16)
 _MAX_ENTRY, _EXACT = (
     2**24,
     2**52,
 )  # of an entry, so that 64 bits hold squared norms; of these, so that floats do
-_MANY = 300  # cells from which fewer branchings are tried
+_MANY_CELLS = 300  # cells from which fewer branchings are tried
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -366,7 +366,7 @@ def _tree(cells: int, branching: int, levels: int) -> NDArray[np.int64]:
 def trees_for(cells: int) -> list[RangeStrategy]:
     """Return the trees that are worth trying: cells alone, and of each branching the tallest two."""
     shapes = {(2, 1)}
-    for branching in _BRANCHINGS if cells <= _MANY else _FEW:
+    for branching in _BRANCHINGS if cells <= _MANY_CELLS else _FEW_BRANCHINGS:
         tallest = 1
         while branching**tallest < cells:
             tallest += 1

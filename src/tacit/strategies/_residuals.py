@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 ColumnSet: TypeAlias = "tuple[int, ...]"
 _Numbers: TypeAlias = "NDArray[np.float64]"
 
-_MOST_PARTS = 20_000_000  # pairs of a table and one of its subsets
+_MAX_PARTS = 20_000_000  # pairs of a table and one of its subsets
 _EXACT_COLUMNS = 14  # up to so many columns, all 2^d ways to replace a row are looked at
 _ROUNDS = 2_000
 _FLOOR = 1e-9  # a table's share of the attention never falls below this part of an equal share
@@ -88,7 +88,7 @@ class ResidualSets:
     def of(cls, sizes: Sequence[int], tables: Sequence[ColumnSet]) -> ResidualSets:
         """Find the subsets of the wanted tables, or refuse more than can be planned."""
         columns = tuple(tuple(sorted(one)) for one in tables)
-        if sum(2 ** len(one) for one in columns) > _MOST_PARTS:
+        if sum(2 ** len(one) for one in columns) > _MAX_PARTS:
             raise bad_parameter(
                 "tables", "fewer, or tables of fewer columns", f"{len(columns):,} tables",
                 fix="ask for tables of at most two or three columns",

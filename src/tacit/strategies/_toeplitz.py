@@ -136,7 +136,7 @@ def column_norm_squared(
 
 
 _SCALE = 1 << 12  # the first coefficient
-_OFTEN = 25  # iterations of the search; the error is then within a part in 10^4 of the smallest
+_ITERATIONS = 25  # iterations of the search; the error is then within a part in 10^4 of the smallest
 
 
 @lru_cache(maxsize=256)
@@ -167,7 +167,7 @@ def band_coefficients(steps: int, bands: int) -> tuple[int, ...]:
         jac=True,
         method="L-BFGS-B",
         bounds=[(1e-6, 1.0)] * (b - 1),
-        options={"maxiter": _OFTEN},
+        options={"maxiter": _ITERATIONS},
     )
     return _rounded(np.cumprod([1.0, *optimum.x]), _SCALE)
 

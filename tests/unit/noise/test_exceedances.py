@@ -171,7 +171,7 @@ def test_nonsense_is_refused():
         with pytest.raises(TacitError) as refused:
             call()
         assert refused.value.code == "bad-parameter"
-    assert _exceedances._MOST == 2**48
+    assert _exceedances._MAX_NUMBERS == 2**48
     with pytest.raises(TacitError) as refused:
         noise.gaussian_exceedances(2**56, 10, 2**63)
     assert refused.value.code == "does-not-fit"

@@ -280,8 +280,8 @@ def _short(value: float) -> Fraction:
     return Fraction(scaled, 1 << shift) if shift >= 0 else Fraction(scaled << -shift)
 
 
-_MOST = 2**40  # counts and estimates beyond it become it: no sum over a table then overflows
-_MOST_CELLS = 2**21
+_MAX_COUNT = 2**40  # counts and estimates beyond it become it: no sum over a table then overflows
+_MAX_CELLS = 2**21
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -315,9 +315,9 @@ class TableCandidate:
         >>> TableCandidate((0,), np.array([5, 5]), 3, 2).score(np.array([9, 4]))
         9
         """
-        if table.shape != self.estimate.shape or table.size > _MOST_CELLS:
+        if table.shape != self.estimate.shape or table.size > _MAX_CELLS:
             raise ValueError("the estimate has another shape, or the table has too many cells")
-        difference = np.clip(table, -_MOST, _MOST) - np.clip(self.estimate, -_MOST, _MOST)
+        difference = np.clip(table, -_MAX_COUNT, _MAX_COUNT) - np.clip(self.estimate, -_MAX_COUNT, _MAX_COUNT)
         return self.weight * (int(np.abs(difference).sum()) - self.allowance)
 
 

@@ -32,7 +32,7 @@ _NODES = 192  # of the midpoint rule
 _FARTHEST = 10.0  # standard deviations up to which the rule looks
 _NEGLIGIBLE = 1e-9  # a characteristic function that has fallen below this ends the rule
 _AT_ONCE = 2**17  # numbers in one block of the rule
-_LEAST = 1e-300
+_SMALLEST = 1e-300
 _SLACK = 2e-6  # the error of the rule, added to its tails
 
 
@@ -170,7 +170,7 @@ def linear_half_width(
     failed = math.log(failing)
 
     def level(t: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(np.log(np.maximum(linear_tail(t, a, s, times), _LEAST)) - failed)
+        return np.asarray(np.log(np.maximum(linear_tail(t, a, s, times), _SMALLEST)) - failed)
 
     ends = np.zeros_like(spread), np.asarray(spread * max(1.0, 1.5 * math.log(2 / failing)))
     return root_between(level, ends, (np.full_like(spread, -failed), level(ends[1])), steps=12)

@@ -155,7 +155,7 @@ _Sets: TypeAlias = tuple[_Array, _Array, _Array]
 _NEAR = np.array([0.5, 0.9, 1.0, 1.1, 1.4, 2.0, 4.0, 8.0])  # of the half-width to expect
 _FAR = np.arange(1, 9) / 8  # of the way to the bound
 _REFINED = 7  # steps of false position towards each end
-_LEAST = 1e-300
+_SMALLEST = 1e-300
 _AT_ONCE = 4096  # groups
 #: Rows per scale of the noise below which the mean is profiled, and the part of what may fail that it takes.
 _PLUGGED = 20.0
@@ -305,7 +305,7 @@ def passing_hull(
     def level(x: _Array) -> _Array:
         """Return ln p/failing at distances x from the value, (lines, sides, distances)."""
         values = (value[:, None, None] + sign * x).reshape(len(value), -1)
-        return np.log(np.maximum(p(values), _LEAST) / failing).reshape(x.shape)
+        return np.log(np.maximum(p(values), _SMALLEST) / failing).reshape(x.shape)
 
     distances = np.broadcast_to(scale[:, None, None] * _NEAR, (len(value), 2, len(_NEAR)))
     steps = np.sort(np.minimum(np.concatenate([distances, reach * _FAR], axis=-1), reach), axis=-1)

@@ -437,12 +437,12 @@ class ToeplitzNoise(StreamNoise):
         coefficient: int | None = None,
     ) -> None:
         horizon, max_days, gap = read_days(days, most_days, apart)
-        dial = Probability(instead=0.35).read("power", power)
+        exponent = Probability(instead=0.35).read("power", power)
         for name, number in (("bands", bands), ("inverse_bands", inverse_bands)):
             if number is not None:
                 Integer(1).read(name, number)
-        scale = count("coefficient", coefficient or (_SCALE if dial else 1), zero=False)
-        coefficients = dial_coefficients(horizon, float(dial), scale, bands, inverse_bands)
+        scale = count("coefficient", coefficient or (_SCALE if exponent else 1), zero=False)
+        coefficients = dial_coefficients(horizon, float(exponent), scale, bands, inverse_bands)
         gaussian = exactly_one(rho=rho, epsilon=epsilon) == "rho"
         noise: DiscreteGaussian | DiscreteLaplace
         if gaussian:
@@ -453,7 +453,7 @@ class ToeplitzNoise(StreamNoise):
             move = count("sensitivity", sensitivity, zero=False)  # type: ignore[arg-type]
             noise = DiscreteLaplace(epsilon=epsilon, sensitivity=move * max_days * sum(coefficients))
         for name, value in (
-            ("days", horizon), ("power", dial), ("most_days", max_days), ("apart", gap), ("bands", bands),
+            ("days", horizon), ("power", exponent), ("most_days", max_days), ("apart", gap), ("bands", bands),
             ("inverse_bands", inverse_bands), ("coefficients", coefficients), ("noise", noise),
             ("_move", move),
         ):  # fmt: skip

@@ -111,7 +111,9 @@ def _differ(parts: Iterable[Iterable[Hashable]]) -> bool:
 _DIGITS = 60  # of the decimal arithmetic behind the reach; half of them are certain
 _SEVERAL = 4  # keys of a unit, below which Gaussian noise never shows more of them
 _WIDER = Fraction(11, 10)
-_LEAST = Fraction(1, 10**280)  # the least chance of a Gaussian tail that doubles hold with all their digits
+_SMALLEST = Fraction(
+    1, 10**280
+)  # the least chance of a Gaussian tail that doubles hold with all their digits
 _Key = TypeVar("_Key", bound=Hashable)
 
 
@@ -344,7 +346,7 @@ def _best(epsilon: Fraction, delta: Fraction, movement: int) -> tuple[TruncatedL
     cut, threshold = _truncated(epsilon, delta, movement)
     rho = rho_cap(epsilon, delta / 2)
     if (
-        movement < _SEVERAL or rho * 2**111 < movement or delta < 2 * _LEAST * movement
+        movement < _SEVERAL or rho * 2**111 < movement or delta < 2 * _SMALLEST * movement
     ):  # sigma above 2^55, odd delta
         return cut, threshold
     gaussian, lower = _gaussian(rho, delta / 2, movement)
@@ -387,7 +389,7 @@ def _holds(reach: int, per_step: Decimal, allowed: Decimal) -> bool:
 @lru_cache(maxsize=1024)
 def _gaussian(rho: Fraction, delta: Fraction, movement: int) -> tuple[GaussianLaw, int]:
     """Return the law for rho and 1 + t, t the smallest number with P(noise >= t) <= delta/moved."""
-    if delta < _LEAST * movement:
+    if delta < _SMALLEST * movement:
         raise bad_parameter("delta", "at least 10^-280 for each key", float(delta), fix=Set(delta=1e-6))
     law = GaussianLaw(square_root_up(Fraction(movement) / (2 * rho)))
     check_width(law.sigma, power=56)

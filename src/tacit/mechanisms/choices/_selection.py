@@ -418,7 +418,7 @@ class PermuteAndFlip(Selection):
         return np.asarray(np.argmax(np.cumsum(coins, axis=1) > index[:, None], axis=1), dtype=np.int64)
 
     def _chances(self, steps: NDArray[Any]) -> NDArray[np.float64]:
-        """P(r) = p_r times the integral of prod_{j != r} (1 - p_j x) over [0, 1], by exact quadrature."""
+        """Integrate prod_{j != r} (1 - p_j x) over [0, 1] by exact quadrature; p_r times this is P(r)."""
         odds = np.exp(-gaps(steps, self.lattice.scale))
         nodes, weights = np.polynomial.legendre.leggauss(min(len(odds) // 2 + 1, 400))
         x, w = (nodes + 1) / 2, weights / 2

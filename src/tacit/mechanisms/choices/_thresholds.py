@@ -370,7 +370,7 @@ if hasattr(os, "register_at_fork"):
 
 DEEPEST = 12  # the finest grid then has 2^24 cells
 _DIGITS = 60  # of the decimal arithmetic behind decay and price; half of them are certain
-_MOST = 2**61  # counts beyond it become it: no sum with a decay and noise then overflows
+_MAX_COUNT = 2**61  # counts beyond it become it: no sum with a decay and noise then overflows
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -518,7 +518,7 @@ class SplittingTree(IntegerMechanism):
         if finest.shape != (2**self.depth, 2**self.depth):
             must_be = f"a square of 2^{self.depth} rows and columns"
             raise wrong_input(must_be, finest, name="counts", fix=Set(depth=8))
-        cap = _MOST >> (2 * self.depth)
+        cap = _MAX_COUNT >> (2 * self.depth)
         levels = [np.clip(finest, 0, cap).astype(np.int64)]
         for _ in range(self.depth):
             levels.append(levels[-1].reshape(len(levels[-1]) // 2, 2, -1, 2).sum(axis=(1, 3)))

@@ -69,10 +69,10 @@ def _along_rows(matrix: NDArray[np.int64]) -> None:
         half *= 2
 
 
-_MOST_BITS = 8  # of a hash; above epsilon 6 or so, more would help little
+_MAX_BITS = 8  # of a hash; above epsilon 6 or so, more would help little
 _BLOCK = 1 << 16
-_MOST_DECODED = 26  # bits of the table of one transform
-_MOST_ANSWERS = 2**62 - 1
+_MAX_DECODED = 26  # bits of the table of one transform
+_MAX_ANSWERS = 2**62 - 1
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -123,9 +123,9 @@ class LinearHashing(SupportRandomizer):
         odds: int | None = None,
     ) -> None:
         favour, actual, request = read_odds(epsilon, odds)
-        answers = read_list_size(size, max_size=_MOST_ANSWERS)
+        answers = read_list_size(size, max_size=_MAX_ANSWERS)
         chosen = _best_bits(favour) if bits is None else bits
-        Integer(1, _MOST_BITS, instead=2).read("bits", chosen)
+        Integer(1, _MAX_BITS, instead=2).read("bits", chosen)
         for name, value in (
             ("size", answers),
             ("bits", chosen),
@@ -278,10 +278,10 @@ class LinearHashing(SupportRandomizer):
 
     def supports(self, reports: object) -> NDArray[np.int64]:
         """Return for each answer how many reports support it, by one transform for the whole list."""
-        if self.words > _MOST_DECODED:
+        if self.words > _MAX_DECODED:
             raise bad_parameter(
                 "size",
-                f"below 2^{_MOST_DECODED} to count the support of every answer at once",
+                f"below 2^{_MAX_DECODED} to count the support of every answer at once",
                 self.size,
                 fix=Code("randomizer.supported(reports, answer)"),
             )
@@ -342,4 +342,4 @@ def _best_bits(odds: int) -> int:
         p, q = _truth(odds, bits), Fraction(1, 2**bits)
         return q * (1 - q) / (p - q) ** 2
 
-    return min(range(1, _MOST_BITS + 1), key=variance)
+    return min(range(1, _MAX_BITS + 1), key=variance)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 #: B, the weight of every answer but the favoured ones.
 UNIT_ODDS: Final = 1 << 32
-_MOST_EPSILON = 500
+_MAX_EPSILON = 500
 
 
 def read_odds(epsilon: Number | None, odds: int | None) -> tuple[int, Fraction, Fraction]:
@@ -43,11 +43,11 @@ def read_odds(epsilon: Number | None, odds: int | None) -> tuple[int, Fraction, 
     if exactly_one(epsilon=epsilon, odds=odds) == "odds":
         odds = Integer(UNIT_ODDS + 1, instead=2 * UNIT_ODDS).read("odds", odds)
         actual = log_up(Fraction(odds, UNIT_ODDS))
-        if actual > _MOST_EPSILON:
-            raise bad_parameter("odds", f"at most exp({_MOST_EPSILON}) times {UNIT_ODDS}", "more")
+        if actual > _MAX_EPSILON:
+            raise bad_parameter("odds", f"at most exp({_MAX_EPSILON}) times {UNIT_ODDS}", "more")
         return odds, actual, actual
     request = RealNumber(
-        above=0, most=_MOST_EPSILON, instead=1, why="such a report would nearly always be the true answer"
+        above=0, most=_MAX_EPSILON, instead=1, why="such a report would nearly always be the true answer"
     ).read("epsilon", epsilon)
     favour = largest_odds(request)
     if favour == UNIT_ODDS:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
 
-_MOST_EXACT = 500  # reports for which the loss is computed; from there on the bound differs by nothing
+_MAX_EXACT = 500  # reports for which the loss is computed; from there on the bound differs by nothing
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -189,7 +189,7 @@ class Memo(LocalRandomizer):
             return self._loss_of_changes(t, min(t, values))
         if t == 0:
             return 0.0
-        if t > _MOST_EXACT:
+        if t > _MAX_EXACT:
             return float(self.epsilon)
         same, other = self.repeated, (1 - self.repeated) / (self.size - 1)
         odds = (same / other) ** t  # all reports name one answer: no other sequence has a larger loss

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tacit.exact import Number
 
-_MOST_STEPS = 10**6
+_MAX_STEPS = 10**6
 _USUAL = Fraction(1, 2)  # numbers spread evenly over the range have mean square 1/3
 _MIDDLE = Fraction(1, 4)
 
@@ -99,7 +99,7 @@ class NumberWindow(LocalRandomizer):
         odds: int | None = None,
     ) -> None:
         favour, actual, request = read_odds(epsilon, odds)
-        m = Integer(1, _MOST_STEPS, instead=1000).read("steps", steps)
+        m = Integer(1, _MAX_STEPS, instead=1000).read("steps", steps)
         Flag().read("duchi", duchi)
         if half_width is None:
             h, mixed = _best(favour, m, expected, duchi=duchi)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tacit.mechanisms.local._local_randomizer import SupportRandomizer
 
 
-_MOST_NAMED = 32  # answers in a report that a person may still read, and a device store
+_MAX_NAMED = 32  # answers in a report that a person may still read, and a device store
 
 
 def choose_randomizer(epsilon: Number, size: int) -> SupportRandomizer:
@@ -59,7 +59,7 @@ def choose_randomizer(epsilon: Number, size: int) -> SupportRandomizer:
     """
     subset = SubsetSelection(epsilon=epsilon, size=size)
     hashing = LinearHashing(epsilon=epsilon, size=size)
-    if subset.subset <= _MOST_NAMED and _variance(subset) <= _variance(hashing):
+    if subset.subset <= _MAX_NAMED and _variance(subset) <= _variance(hashing):
         return subset
     return hashing
 
@@ -70,7 +70,7 @@ def compare(randomizer: SupportRandomizer) -> str:
     subset, hashing = SubsetSelection(odds=odds, size=size), LinearHashing(odds=odds, size=size)
     variance = _variance(randomizer)
     lines = [f"{randomizer.describe()}: variance {variance:.4g}/n for a rare answer"]
-    if isinstance(randomizer, LinearHashing) and subset.subset > _MOST_NAMED:
+    if isinstance(randomizer, LinearHashing) and subset.subset > _MAX_NAMED:
         lines.append(f"subset selection would name {subset.subset:,} answers in each report")
     others: list[SupportRandomizer] = [subset, hashing, SubsetSelection(odds=odds, size=size, subset=1)]
     for other in others:

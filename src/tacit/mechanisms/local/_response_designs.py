@@ -176,7 +176,7 @@ def no_epsilon(name: str) -> TacitError:
     )
 
 
-_MOST_DRAWS = 100
+_MAX_DRAWS = 100
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -243,7 +243,7 @@ class Design(LocalRandomizer):
 
     @classmethod
     def warner(cls, p: Number | str) -> Design:
-        """Warner 1965: with probability p the statement, else its opposite; the answer is true or false.
+        """Return Warner's design (1965): the statement with probability p, else its opposite; true or false.
 
         Examples
         --------
@@ -255,13 +255,13 @@ class Design(LocalRandomizer):
 
     @classmethod
     def mirrored(cls, p: Number | str) -> Design:
-        """Two mirrored questions, the sensitive one with probability p: Warner's design on paper."""
+        """Return two mirrored questions, the sensitive one with probability p: Warner's design on paper."""
         chance = open_chance("p", p)
         return cls._two("mirrored", 1 - chance, chance)
 
     @classmethod
     def crosswise(cls, p: Number | str) -> Design:
-        """Yu, Tian, Tang 2008: "is your answer to both questions the same?", beside an innocuous one.
+        """Ask "is your answer to both questions the same?", beside an innocuous one (Yu, Tian, Tang 2008).
 
         The innocuous question has prevalence p. "The same" counts as yes. A birthday as coin is
         only as secret as the birthday.
@@ -271,7 +271,7 @@ class Design(LocalRandomizer):
 
     @classmethod
     def forced(cls, *, truth: Number | str, yes: Number | str, no: Number | str) -> Design:
-        """Boruch 1971: the truth, a forced yes or a forced no, with these probabilities.
+        """Ask for the truth, a forced yes or a forced no, with these probabilities (Boruch 1971).
 
         The rarer of the forced answers decides epsilon. Without one of them the design has no epsilon.
         """
@@ -285,7 +285,7 @@ class Design(LocalRandomizer):
 
     @classmethod
     def unrelated(cls, *, asked: Number | str, prevalence: Number | str) -> Design:
-        """Greenberg et al. 1969: the sensitive question with probability `asked`, else an innocuous one.
+        """Ask the sensitive question with probability `asked`, else an innocuous one (Greenberg et al. 1969).
 
         `prevalence` is the known share of yes to the innocuous question.
         """
@@ -295,13 +295,13 @@ class Design(LocalRandomizer):
 
     @classmethod
     def kuk(cls, p1: Number | str, p2: Number | str, *, draws: int = 1) -> Design:
-        """Kuk 1990: name the colour of a card, from the first deck if the truth is yes, else from the second.
+        """Ask for the colour of a card, from the first deck if the truth is yes, else the second (Kuk 1990).
 
         `p1` and `p2` are the shares of red cards. With several draws (with replacement) a report is the
         number of red cards; epsilon grows with the number of draws.
         """
         red = two_chances(p1, p2)
-        times = Integer(1, _MOST_DRAWS, instead=3).read("draws", draws)
+        times = Integer(1, _MAX_DRAWS, instead=3).read("draws", draws)
         no, yes = (
             tuple(math.comb(times, r) * p**r * (1 - p) ** (times - r) for r in range(times + 1))
             for p in (red[1], red[0])
@@ -312,22 +312,22 @@ class Design(LocalRandomizer):
 
     @classmethod
     def mangat(cls, p: Number | str) -> Design:
-        """Mangat 1994: people with the attribute say yes, the others toss Warner's coin. No epsilon."""
+        """Let people with the attribute say yes, the others toss Warner's coin (Mangat 1994). No epsilon."""
         return cls._two("mangat", 1 - open_chance("p", p), Fraction(1))
 
     @classmethod
     def triangular(cls, p: Number | str) -> Design:
-        """Yu, Tian, Tang 2008: yes to either the sensitive or an innocuous question (share p). No epsilon."""
+        """Ask for yes to either question, the innocuous one of share p (Yu, Tian, Tang 2008). No epsilon."""
         return cls._two("triangular", open_chance("p", p), Fraction(1))
 
     @staticmethod
     def lie_detector(p1: Number | str, p2: Number | str) -> TwoGroupDesign:
-        """Moshagen, Musch, Erdfelder 2012: Mangat's design in two groups, with the share of honest yeses."""
+        """Ask two groups by Mangat's design, for honest yeses too (Moshagen, Musch, Erdfelder 2012)."""
         return TwoGroupDesign("lie detector", two_chances(p1, p2))
 
     @staticmethod
     def unrelated_unknown(p1: Number | str, p2: Number | str) -> TwoGroupDesign:
-        """Greenberg et al. 1969: an unrelated question of unknown prevalence, in two groups."""
+        """Ask two groups, with an unrelated question of unknown prevalence (Greenberg et al. 1969)."""
         return TwoGroupDesign("unrelated, unknown prevalence", two_chances(p1, p2))
 
     # -- privacy

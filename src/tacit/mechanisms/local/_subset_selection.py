@@ -90,7 +90,7 @@ def _by_floyd(out: NDArray[np.int32], below: int) -> None:
 
 
 _BLOCK = 1 << 21
-_MOST_ANSWERS = 2**31 - 1
+_MAX_ANSWERS = 2**31 - 1
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -265,7 +265,7 @@ class SubsetSelection(SupportRandomizer):
         )
 
 
-def read_list_size(size: int, *, max_size: int = _MOST_ANSWERS) -> int:
+def read_list_size(size: int, *, max_size: int = _MAX_ANSWERS) -> int:
     """Read the number of answers of a list."""
     return Integer(2, max_size, instead=2).read("size", size)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tacit.accounting import Cost
 
 
-_MOST_BANDS = 512
+_MAX_BANDS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def choose_bands(
     rate: Number,
     steps: int,
     sampled: bool = True,
-    most_bands: int = _MOST_BANDS,
+    most_bands: int = _MAX_BANDS,
 ) -> BandChoice:
     """Return the number of bands whose running totals have the smallest predicted error at equal privacy.
 

@@ -277,15 +277,6 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
-    """A private estimator of classes."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # noise may spoil any one fit
-        return tags
-
-
 class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     """A private estimator of a number."""
 

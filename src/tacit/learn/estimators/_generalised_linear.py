@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
+from sklearn.base import ClassifierMixin
 
 from tacit.core import Step
 from tacit.exact import count, rational
@@ -22,7 +23,7 @@ from tacit.learn.estimators._declared_bounds import (
     read_feature_bounds,
     refuse_wide,
 )
-from tacit.learn.estimators._estimator import PrivateClassifier, PrivateRegressor
+from tacit.learn.estimators._estimator import PrivateEstimator, PrivateRegressor
 from tacit.learn.estimators._fits import FitSteps, share_of_noise
 from tacit.learn.estimators._whole_features import (
     FEATURE_STEPS,
@@ -352,7 +353,7 @@ def descent_steps(
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LogisticRegression(PrivateClassifier):
+class LogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """Logistic regression for two or more classes, protected by (epsilon, delta).
 
     Guarantee: `fit` takes ``steps`` gradient steps. In each of them one unit moves the exact sum of whole
@@ -455,6 +456,11 @@ class LogisticRegression(PrivateClassifier):
         scores = self.decision_function(X)
         best = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[best])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # noise may spoil any one fit
+        return tags
 
 
 def read_classes(classes: Any) -> NDArray[Any]:

@@ -209,7 +209,7 @@ def bench_boosting(folder) -> None:
     import tempfile
     from pathlib import Path
 
-    from tacit.learn.estimators._shape_functions import FeatureBins
+    from tacit.learn.estimators._fitted_numbers import FeatureBins
 
     A, a = read_adult(folder / "adult.data")
     T, t = read_adult(folder / "adult.test")

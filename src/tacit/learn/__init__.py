@@ -28,8 +28,7 @@ from typing import TYPE_CHECKING
 from tacit.calls import refuse_wrong_calls, refusing
 from tacit.learn import federated
 from tacit.learn._examples import Examples, examples
-from tacit.learn.estimators._fitted_numbers import FittedNumbers
-from tacit.learn.estimators._shape_functions import ShapeFunction, ShapeFunctions
+from tacit.learn.estimators._fitted_numbers import FittedNumbers, ShapeFunction, ShapeFunctions
 from tacit.learn.evaluation._evaluation import evaluate
 from tacit.learn.evaluation._measures import Evaluation, MeasuredShare
 from tacit.learn.teachers._noisy_labels import NoisyLabels, representatives

@@ -19,8 +19,8 @@ from tacit.exact import count
 from tacit.learn.estimators._declared_bounds import declared_classes
 from tacit.learn.estimators._estimator import PrivateEstimator
 from tacit.learn.estimators._fits import FitSteps, share_of_noise
+from tacit.learn.estimators._fitted_numbers import FeatureBins, ShapeFunctions, read_categories
 from tacit.learn.estimators._generalised_linear import read_classes
-from tacit.learn.estimators._shape_functions import FeatureBins, ShapeFunctions, read_categories
 from tacit.learn.estimators._whole_features import as_numbers, counted_rows, whole_classes
 from tacit.mechanisms import RoundedGaussian, SampledSteps
 from tacit.parameters import Listed, Share

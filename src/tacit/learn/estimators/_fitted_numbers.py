@@ -1,23 +1,37 @@
-"""Fitted numbers, the content of an estimator's release: what was learned, and the public settings."""
+"""Fitted numbers, the content of an estimator's release: what was learned, and the public settings.
+
+Explainable boosting releases shape functions: an intercept, and one shape with a band for each feature. A
+shape has one height for each bin. The bins come from public cuts for each feature, and one more bin is for
+missing values. The figures are small charts, one for each feature, with the band of the noise.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from tacit.core import JSON, Content, plain_table
+from tacit.errors import bad_parameter
+from tacit.fixes import Code
 from tacit.learn._arrays import from_document, to_document
+from tacit.learn.estimators._declared_bounds import read_feature_bounds
+from tacit.parameters import Integer, Listed, Mapped
+from tacit.report import Report, ReportTable
 from tacit.show import GREY, MOST_SERIES, Chart, ChartAxis, ChartSeries, Figure, chosen, numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from tacit.core import AnswerTable
+
 
 _SHOWN = 8  # lines of a table that the text shows
 
@@ -109,3 +123,273 @@ class FittedNumbers(Content):
         zero = ChartSeries("across", (), (0.0,), colour=GREY, dashed=True)
         chart = Chart((zero, *series[:MOST_SERIES]), ChartAxis("place in the array"), ChartAxis(name))
         return Figure(f"{self.estimator}, {name}", (chart,))
+
+
+_MAX_BINS = 1_000
+_CUTS = 'cuts={"age": [30, 40, 50, 60]}'
+_CATEGORIES = 'categories={"sex": ["female", "male"]}'
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureBins:
+    """The public cuts of each feature. A value at a cut is in the bin above it; the last bin is for missing.
+
+    Examples
+    --------
+    >>> bins = FeatureBins((("age", (40.0, 65.0)),))
+    >>> bins.sizes, bins.places(np.array([[40.0], [12.0], [np.nan]])).tolist()
+    ((4,), [[1], [0], [3]])
+    """
+
+    features: tuple[tuple[str, tuple[float, ...]], ...]
+
+    @classmethod
+    def declared(
+        cls, names: Sequence[str], bounds: Any, bins: int, cuts: Any, categories: Any
+    ) -> FeatureBins:
+        """Read what is declared of each feature: the words of its categories, its cuts, or else its bounds.
+
+        Examples
+        --------
+        >>> FeatureBins.declared(["age", "sex"], ([0, 0], [90, 1]), 3, None, {"sex": ["f", "m"]}).features
+        (('age', (30.0, 60.0)), ('sex', (0.5,)))
+        """
+        words = read_categories(categories, names)
+        listed = _by_name("cuts", cuts, names)
+        rest = [name for name in names if name not in words and name not in listed]
+        low, high = read_feature_bounds(bounds, len(names)) if rest else (None, None)
+        if rest:
+            Integer(2, _MAX_BINS, instead=16).read("bins", bins)
+        found: list[tuple[str, tuple[float, ...]]] = []
+        for j, name in enumerate(names):
+            if name in words:
+                own = tuple(k + 0.5 for k in range(len(words[name]) - 1))
+            elif name in listed:
+                own = _read_cuts(listed[name])
+            else:
+                own = tuple(float(low[j] + (high[j] - low[j]) * k / bins) for k in range(1, bins))  # type: ignore[index]
+            found.append((name, own))
+        return cls(tuple(found))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of bins of each feature, with the one for missing values."""
+        return tuple(len(cuts) + 2 for _, cuts in self.features)
+
+    def places(self, features: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the bin of each value, one column for each feature."""
+        found = np.empty(features.shape, np.int64)
+        for j, (_, cuts) in enumerate(self.features):
+            column = features[:, j]
+            found[:, j] = np.searchsorted(np.asarray(cuts), column, side="right")
+            found[np.isnan(column), j] = len(cuts) + 1
+        return found
+
+
+def read_categories(categories: Any, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Read the words for the values 0, 1, 2 ... of features that are categories, by the feature's name."""
+    declared = {} if categories is None else categories
+    if isinstance(declared, Mapping):
+        declared = {str(name): words for name, words in declared.items()}
+    words = Listed("words", '["female", "male"]', most=_MAX_BINS, different=True)
+    by_name = Mapped("words by the names of features", _CATEGORIES, names=tuple(names))
+    return {
+        name: tuple(words.read("categories", [str(word) for word in words.read("categories", listed)]))
+        for name, listed in by_name.read("categories", declared).items()
+    }
+
+
+def _by_name(what: str, given: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Return lists by the name of their feature; they may be given so, or one for each feature in order."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        lists = Listed("lists, one for each feature", "[[30, 40], [0.5]]", least=len(names), most=len(names))
+        given = dict(zip(names, lists.read(what, given), strict=True))
+    return Mapped("lists by the names of features", _CUTS, names=tuple(names)).read(what, given)
+
+
+def _read_cuts(given: Any) -> tuple[float, ...]:
+    """Read the cuts of one feature: finite, increasing numbers."""
+    rising = Listed("finite numbers", "[30, 40, 50]", least=0, most=_MAX_BINS - 1, rising=True)
+    try:
+        cuts = tuple(rising.read("cuts", [float(cut) for cut in given]))
+    except (TypeError, ValueError):
+        cuts = (math.nan,)
+    if not np.isfinite(cuts).all():
+        raise bad_parameter("cuts", "lists of finite numbers", given, fix=Code(_CUTS))
+    return cuts
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeFunction:
+    """The shape of one feature: what each bin adds to the score, in units of log odds.
+
+    Parameters
+    ----------
+    feature
+        The feature's name.
+    cuts
+        The public cuts between its bins; one more bin is for missing values.
+    values
+        What each bin adds; the mean over the (noisy) number of examples in each bin is 0.
+    error
+        The half-width of the band around each value, for the noise alone, to first order.
+    share
+        The noisy share of the examples in each bin.
+    words
+        The words for the bins, where the feature is a category.
+    """
+
+    feature: str
+    cuts: tuple[float, ...]
+    values: tuple[float, ...]
+    error: tuple[float, ...]
+    share: tuple[float, ...]
+    words: tuple[str, ...] = ()
+
+    @property
+    def importance(self) -> float:
+        """The mean size of what the feature adds."""
+        return float(np.dot(np.abs(self.values), self.share))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The bins in words."""
+        if self.words:
+            return (*self.words, "missing")
+        ends = [f"{cut:g}" for cut in self.cuts]
+        if not ends:
+            return ("all", "missing")
+        middle = [f"{a} to {b}" for a, b in pairwise(ends)]
+        return (f"below {ends[0]}", *middle, f"{ends[-1]} and above", "missing")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ShapeFunctions(FittedNumbers):
+    """An additive model that explains itself: the score is the intercept plus one value for each feature.
+
+    The score is in log odds of the second of the two declared classes. ``numbers`` holds the intercept, and
+    the values, errors and shares of all bins, one feature after the other.
+    """
+
+    kind: ClassVar[str] = "shape-functions"
+    described: ClassVar[str] = "an explainable model"
+
+    def __post_init__(self) -> None:
+        bins = sum(len(cuts) + 2 for cuts in self._said("cuts"))
+        held = [self.numbers[name].shape for name in ("values", "error", "share")]
+        if self.numbers["intercept"].shape or set(held) != {(bins,)} or len(self.classes) != 2:
+            raise ValueError("not shape functions")
+        if any(one.words and len(one.words) != len(one.cuts) + 1 for one in self.shapes):
+            raise ValueError("not shape functions")
+
+    def _said(self, name: str) -> Any:
+        return self.settings[name]
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """The two declared classes."""
+        return tuple(self._said("classes"))
+
+    @property
+    def intercept(self) -> float:
+        """The score of an example to which no feature adds anything, in log odds."""
+        return float(self.numbers["intercept"])
+
+    @cached_property
+    def shapes(self) -> tuple[ShapeFunction, ...]:
+        """The shape of each feature."""
+        words: dict[str, Any] = self._said("categories")
+        names, cuts = self._said("names"), [tuple(float(x) for x in one) for one in self._said("cuts")]
+        ends = np.cumsum([0, *(len(one) + 2 for one in cuts)]).tolist()
+        found = []
+        for name, own, (a, b) in zip(names, cuts, pairwise(ends), strict=True):
+            parts = (self.numbers[kind][a:b].tolist() for kind in ("values", "error", "share"))
+            values, error, share = (tuple(part) for part in parts)
+            known = tuple(str(word) for word in words.get(name, ()))
+            found.append(ShapeFunction(str(name), own, values, error, share, known))
+        return tuple(found)
+
+    def decision_function(self, features: Any) -> NDArray[np.float64]:
+        """Return the log odds of the second class for each row of features."""
+        table = np.asarray(features, np.float64)
+        places = FeatureBins(tuple((one.feature, one.cuts) for one in self.shapes)).places(table)
+        score = np.full(len(table), self.intercept)
+        for j, one in enumerate(self.shapes):
+            score += np.asarray(one.values)[places[:, j]]
+        return score
+
+    def predict_proba(self, features: Any) -> NDArray[np.float64]:
+        """Return the chances of the two classes for each row of features."""
+        second = 1 / (1 + np.exp(-np.clip(self.decision_function(features), -500, 500)))
+        return np.column_stack([1 - second, second])
+
+    def report(self) -> Report:
+        """Return the features by importance, and where each adds and takes most."""
+        ordered = sorted(self.shapes, key=lambda one: -one.importance)
+        rows = tuple(
+            (one.feature, f"{one.importance:.2f}", _extreme(one, np.argmin), _extreme(one, np.argmax))
+            for one in ordered
+        )
+        return Report(
+            f"Explainable boosting for {self.classes[1]!r} against {self.classes[0]!r}",
+            (f"Intercept {self.intercept:.2f}; each feature adds to the log odds by its bin.",),
+            (ReportTable("", ("feature", "mean size", "takes most", "adds most"), rows),),
+            ("+/- is the interval for the noise, to first order; sampling is not included.",),
+        )
+
+    def text(self, marks: tuple[str, ...] = ()) -> str:
+        """Write the features by importance for a terminal."""
+        return "\n".join([self.report().text(), *marks])
+
+    def html(self, marks: tuple[str, ...] = ()) -> str:
+        """Write the features by importance for a notebook."""
+        from html import escape
+
+        return self.report().html() + "".join(f"<p>{escape(mark)}</p>" for mark in marks)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def figures(self, what: Any = None) -> tuple[Figure, ...]:
+        """Return the shapes of the most important features with their bands, or the shape of one feature."""
+        return shape_figures(self, what)
+
+
+def _extreme(one: ShapeFunction, pick: Any) -> str:
+    """Say which bin adds least or most, the bin for missing values aside."""
+    at = int(pick(one.values[:-1]))
+    return f"{one.labels[at]}: {one.values[at]:+.2f} +/- {one.error[at]:.2f}"
+
+
+_MAX_CHARTS = 9  # charts in one figure
+_WORDS = 8  # bins up to which each is named
+
+
+def shape_figures(model: ShapeFunctions, what: str | None) -> tuple[Figure, ...]:
+    """Return the shapes of the most important features in one figure, or the shape of one feature."""
+    ordered = sorted(model.shapes, key=lambda one: -one.importance)
+    if what is None:
+        return (_figure(model, *ordered[:_MAX_CHARTS]),)
+    return chosen(what, {one.feature: partial(_figure, model, one) for one in ordered})
+
+
+def _figure(model: ShapeFunctions, *shapes: ShapeFunction) -> Figure:
+    words = f"log odds of {model.classes[1]}; the band is the interval for the noise"
+    return Figure("shapes", tuple(map(_chart, shapes)), (words,), across=min(3, len(shapes)))
+
+
+def _chart(one: ShapeFunction) -> Chart:
+    """Return a step for each bin but the one of missing values, and the band around it."""
+    value, error = np.asarray(one.values[:-1]), np.asarray(one.error[:-1])
+    edges = np.arange(len(value) + 1) - 0.5
+    if one.words or len(value) <= _WORDS:
+        ticks = [(float(i), str(label)) for i, label in enumerate(one.labels[:-1])]
+    else:
+        every = math.ceil(len(one.cuts) / 6)
+        ticks = [(i + 0.5, f"{cut:g}") for i, cut in list(enumerate(one.cuts))[::every]]
+    band = ((value - error).tolist(), (value + error).tolist())
+    steps = ChartSeries("steps", edges.tolist(), value.tolist(), *band)
+    zero = ChartSeries("across", (), (0.0,), colour=GREY)
+    return Chart((zero, steps), ChartAxis("", ticks=tuple(ticks)), ChartAxis(), one.feature)

@@ -42,10 +42,10 @@ class AssistantTools:
 
     def list_datasets(self) -> dict[str, Any]:
         """List the datasets that you may see: name, title, what it is about, and who is protected."""
-        wanted = ("name", "kind", "title", "about", "unit", "state")
+        names = ("name", "kind", "title", "about", "unit", "state")
         return {
             "datasets": [
-                {name: one[name] for name in wanted if name in one} for one in self._connection.catalogue()
+                {name: one[name] for name in names if name in one} for one in self._connection.catalogue()
             ]
         }
 
@@ -116,10 +116,10 @@ class AssistantTools:
         """List what you have asked before; or, with the name of a release, show its numbers. It is free."""
         if release is not None:
             return {"release": release, "answer": _answer(self._connection.release(release))}
-        wanted = ("query", "dataset", "state", "sql", "purpose", "created", "release")
+        names = ("query", "dataset", "state", "sql", "purpose", "created", "release")
         return {
             "answers": [
-                {name: one[name] for name in wanted if name in one}
+                {name: one[name] for name in names if name in one}
                 for one in self._connection.answers(dataset)[:_MAX_LINES]
             ]
         }

@@ -74,8 +74,8 @@ def connect(
     return Connection(calls, account, _seconds("patience", patience))
 
 
-def _seconds(name: str, given: float) -> float:
-    return float(rational(name, given))
+def _seconds(name: str, seconds: float) -> float:
+    return float(rational(name, seconds))
 
 
 class Connection:
@@ -122,8 +122,11 @@ class Connection:
         except TacitError as refusal:
             if refusal.code != "not-found":
                 raise
-            what, fix = f"there is no dataset {name!r} that you may see", Choose(self.datasets, given=name)
-            raise refusal.but(what=what, fix=fix) from None
+            sentence, fix = (
+                f"there is no dataset {name!r} that you may see",
+                Choose(self.datasets, given=name),
+            )
+            raise refusal.but(what=sentence, fix=fix) from None
 
     def __getitem__(self, name: str) -> TableDataset:
         return self.dataset(name)
@@ -160,9 +163,9 @@ class Connection:
         Nothing is charged or recorded.
         """
         paying = account or self._account
-        asked = {"dataset": plan.name, "plan": plan.to_json()}
+        question = {"dataset": plan.name, "plan": plan.to_json()}
         return self._calls.post(
-            "/plans", asked if paying is None else {**asked, "account": paying}, again=True
+            "/plans", question if paying is None else {**question, "account": paying}, again=True
         ).document
 
     def _opened(self, document: Mapping[str, Any], ledger: ServiceLedger | SandboxLedger) -> TableDataset:
@@ -182,9 +185,9 @@ class Connection:
 
     def _known(self, name: str) -> str:
         """Refuse a name that is not text; whether it exists, the service says."""
-        given: object = name
-        if not isinstance(given, str) or not given:
-            raise bad_parameter("name", "the name of a dataset", given, fix=Choose(self.datasets))
+        dataset_name: object = name
+        if not isinstance(dataset_name, str) or not dataset_name:
+            raise bad_parameter("name", "the name of a dataset", dataset_name, fix=Choose(self.datasets))
         return name
 
     def ask(
@@ -237,11 +240,11 @@ class Connection:
         last_day
             The last day on which it can be spent.
         """
-        given: object = budget
-        given = Instance(Budget, "tc.Budget(epsilon=0.5)").read("budget", given)
+        allotment: object = budget
+        allotment = Instance(Budget, "tc.Budget(epsilon=0.5)").read("budget", allotment)
         amounts = (("epsilon", budget.epsilon), ("delta", budget.delta), ("rho", budget.rho))
-        asked = {name: str(value) for name, value in amounts if value}
-        return self._requested("allotment", self._known(dataset), purpose, last_day, asked)
+        numbers = {name: str(value) for name, value in amounts if value}
+        return self._requested("allotment", self._known(dataset), purpose, last_day, numbers)
 
     def request_plan(
         self, plan: Plan[Any], *, purpose: str, last_day: date | str | None = None
@@ -257,15 +260,15 @@ class Connection:
         purpose, last_day
             As in `request_allotment`.
         """
-        asked = {"ask": {"dataset": plan.name, "plan": plan.to_json()}}
-        return self._requested("plan", plan.name, purpose, last_day, asked)
+        question = {"ask": {"dataset": plan.name, "plan": plan.to_json()}}
+        return self._requested("plan", plan.name, purpose, last_day, question)
 
     def _requested(
-        self, kind: str, dataset: str, purpose: str, last_day: date | str | None, asked: Mapping[str, Any]
+        self, kind: str, dataset: str, purpose: str, last_day: date | str | None, fields: Mapping[str, Any]
     ) -> BudgetRequest:
         check_purpose(purpose)
         day = {} if last_day is None else {"last_day": str(last_day)}
-        body = {"kind": kind, "dataset": dataset, **asked, "purpose": purpose, **day}
+        body = {"kind": kind, "dataset": dataset, **fields, "purpose": purpose, **day}
         return self._request({**body, **self._calls.post("/requests", body).document})
 
     @property
@@ -278,12 +281,12 @@ class Connection:
         ]
 
     def _request(self, document: Mapping[str, Any]) -> BudgetRequest:
-        read = [
+        texts = [
             document.get(name, "") for name in ("request", "kind", "dataset", "state", "purpose", "reason")
         ]
-        if not isinstance(read[0], str) or not read[0]:
+        if not isinstance(texts[0], str) or not texts[0]:
             raise not_from_a_service(self._calls.address, "its request has no name")
-        return BudgetRequest(*(str(one or "") for one in read))
+        return BudgetRequest(*(str(one or "") for one in texts))
 
     # Answers ------------------------------------------------------------------------------------------------
 
@@ -307,10 +310,10 @@ class Connection:
         after: str | None = None
         for _ in range(_MAX_PAGES):
             page = self._calls.get(path, after=after, limit=_PAGE)
-            found = page.get(field)
-            if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+            entries = page.get(field)
+            if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
                 raise not_from_a_service(self._calls.address, f"its list of {field} cannot be read")
-            yield from found
+            yield from entries
             following = page.get("next")
             if not following or str(following) == after:
                 return

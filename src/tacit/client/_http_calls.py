@@ -59,10 +59,15 @@ def read_address(url: str, *, insecure: bool = False) -> ServiceAddress:
     >>> str(read_address("https://stats.example.org/"))
     'https://stats.example.org'
     """
-    given: object = url
+    address: object = url
     example = Set(url="https://stats.example.org")
     try:
-        if not isinstance(given, str) or not given.isascii() or not given.isprintable() or " " in given:
+        if (
+            not isinstance(address, str)
+            or not address.isascii()
+            or not address.isprintable()
+            or " " in address
+        ):
             raise ValueError  # noqa: TRY301 - refused in the same words
         parts = urlsplit(url)
         port = parts.port
@@ -144,9 +149,9 @@ def read_token(given: str | os.PathLike[str] | None) -> Token:
     return Token(given)
 
 
-def _is_token(given: object) -> bool:
+def _is_token(token: object) -> bool:
     """Whether this can be a token: one word that fits into a header."""
-    return isinstance(given, str) and _TOKEN.fullmatch(given) is not None
+    return isinstance(token, str) and _TOKEN.fullmatch(token) is not None
 
 
 def _from_file(path: Path) -> str:
@@ -169,28 +174,28 @@ def refusal_of(problem: Mapping[str, Any], status: int, address: ServiceAddress)
 
     A code that this version does not know becomes ``service-differs``, with the words of the service.
     """
-    code, what = problem.get("code"), _words(problem.get("detail")) or _words(problem.get("title"))
-    if not isinstance(code, str) or not what:
+    code, sentence = problem.get("code"), _words(problem.get("detail")) or _words(problem.get("title"))
+    if not isinstance(code, str) or not sentence:
         return not_from_a_service(address, f"its refusal ({status}) has no code")
     why, fix = _words(problem.get("why")), _fix(problem)
     if code in CODES:
-        return TacitError(code, what, why=why, fix=fix)
+        return TacitError(code, sentence, why=why, fix=fix)
     return TacitError(
-        "service-differs", what, why=why or f"the service calls this error {code[:60]!r}", fix=fix
+        "service-differs", sentence, why=why or f"the service calls this error {code[:60]!r}", fix=fix
     )
 
 
 def _fix(problem: Mapping[str, Any]) -> Fix:
     """Return the structured fix; where there is none that can be read, its words."""
     try:
-        read = from_json(problem.get("fix_data"))
+        fix = from_json(problem.get("fix_data"))
     except RecursionError:
-        read = Say("")
-    return read if str(read) else Say(_words(problem.get("fix")))
+        fix = Say("")
+    return fix if str(fix) else Say(_words(problem.get("fix")))
 
 
-def _words(given: object) -> str:
-    return given[:_MAX_WORDS] if isinstance(given, str) else ""
+def _words(text: object) -> str:
+    return text[:_MAX_WORDS] if isinstance(text, str) else ""
 
 
 def unreachable(address: ServiceAddress, error: Exception) -> TacitError:
@@ -283,8 +288,8 @@ class HttpCalls:
 
     def get(self, path: str, **query: str | int | None) -> Mapping[str, Any]:
         """Read a resource; retries are safe."""
-        asked = {name: str(value) for name, value in query.items() if value is not None}
-        return self.call("GET", path + (f"?{urlencode(asked)}" if asked else "")).document
+        parameters = {name: str(value) for name, value in query.items() if value is not None}
+        return self.call("GET", path + (f"?{urlencode(parameters)}" if parameters else "")).document
 
     def post(self, path: str, body: Mapping[str, Any], *, key: str = "", again: bool = False) -> ServiceReply:
         """Send a document.

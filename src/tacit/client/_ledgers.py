@@ -69,41 +69,46 @@ def check_purpose(purpose: str) -> None:
         raise bad_parameter("purpose", "what the answer is for", purpose, fix=Set(purpose="monthly report"))
 
 
-def paying_account(document: Mapping[str, Any], named: str | None) -> ServiceAccount | None:
+def paying_account(document: Mapping[str, Any], name: str | None) -> ServiceAccount | None:
     """Return the account that pays: the one that was named, else the newest allotment, else the dataset's.
 
     None if there is no account of that name. The service chooses in the same way, but for a question that was
     paid for, or approved, it takes the account that paid or was opened for it.
     """
     below = [one for one in document["accounts"] if one.get("mine", not document.get("oversees", False))]
-    if named is not None:
-        found = [one for one in document["accounts"] if one["account"] == named]
+    if name is not None:
+        candidates = [one for one in document["accounts"] if one["account"] == name]
     else:
-        found = sorted((one for one in below if not one.get("plan")), key=_age)[-1:]
-    if found:
-        return _account(found[0], str(found[0]["account"]))
-    return None if named is not None else _account(document, str(document["name"]))
+        candidates = sorted((one for one in below if not one.get("plan")), key=_age)[-1:]
+    if candidates:
+        return _account(candidates[0], str(candidates[0]["account"]))
+    return None if name is not None else _account(document, str(document["name"]))
 
 
 def _age(account: Mapping[str, Any]) -> tuple[str, str]:
     return str(account.get("created", "")), str(account["account"])
 
 
-def _account(shown: Mapping[str, Any], name: str) -> ServiceAccount:
-    whole = _amounts(shown["budget"])
-    budget = Budget(whole["epsilon"], whole["delta"] or 0, rho=whole["rho"])
-    left = _amounts(shown.get("left_to_use", shown["left"]))
-    remaining = Remaining(left["epsilon"], left["delta"] or Fraction(0), left["rho"], budget)
-    state = shown.get("filter")
-    purpose = str(shown.get("purpose", ""))
+def _account(document: Mapping[str, Any], name: str) -> ServiceAccount:
+    total = _amounts(document["budget"])
+    budget = Budget(total["epsilon"], total["delta"] or 0, rho=total["rho"])
+    remaining_amounts = _amounts(document.get("left_to_use", document["left"]))
+    remaining = Remaining(
+        remaining_amounts["epsilon"],
+        remaining_amounts["delta"] or Fraction(0),
+        remaining_amounts["rho"],
+        budget,
+    )
+    state = document.get("filter")
+    purpose = str(document.get("purpose", ""))
     return ServiceAccount(
         name, purpose, budget, remaining, None if state is None else Filter.from_json(state)
     )
 
 
-def _amounts(written: Mapping[str, Any]) -> dict[str, Fraction | None]:
+def _amounts(document: Mapping[str, Any]) -> dict[str, Fraction | None]:
     """Read an amount: exact numbers as text."""
-    exact = written["exact"]
+    exact = document["exact"]
     return {name: _number(exact.get(name)) for name in ("epsilon", "delta", "rho")}
 
 
@@ -168,29 +173,29 @@ class ServiceLedger:
         self, question: Mapping[str, Any], *, account: str | None, purpose: str, key: str | None
     ) -> Mapping[str, JSON]:
         """Send a question (a plan, or a method with its arguments) and wait for its answer."""
-        kept = key or uuid.uuid4().hex
-        asked = {**self._asked(question, account), "purpose": purpose}
+        retry_key = key or uuid.uuid4().hex
+        body = {**self._asked(question, account), "purpose": purpose}
         try:
-            return self._awaited(self._calls.post("/queries", asked, key=kept))
+            return self._awaited(self._calls.post("/queries", body, key=retry_key))
         except TacitError as refusal:
             if refusal.code != "service-unreachable":
                 raise
             why = refusal.why or "the question may go on there"
-            raise refusal.but(why=why, fix=Set(key=kept)) from None
+            raise refusal.but(why=why, fix=Set(key=retry_key)) from None
 
     def _asked(self, question: Mapping[str, Any], account: str | None) -> dict[str, Any]:
         paying = account or self._account
         return {"dataset": self._dataset, **question, **({} if paying is None else {"account": paying})}
 
-    def _stored(self, asked: Mapping[str, Any]) -> Mapping[str, JSON] | None:
+    def _stored(self, body: Mapping[str, Any]) -> Mapping[str, JSON] | None:
         """Return the release that is stored and paid for, if there is one: the card says so."""
-        card = self._calls.post("/plans", asked, again=True).document
+        card = self._calls.post("/plans", body, again=True).document
         match card.get("stored"):
             case {"release": str(release)} if release:
                 return self._document(self._calls.get(path_of("releases", release)))
             case {"paid": True}:  # a question that is paid for is answered at once, and is free
-                asked = {**asked, "purpose": "stored answer"}
-                return self._awaited(self._calls.post("/queries", asked, key=uuid.uuid4().hex))
+                body = {**body, "purpose": "stored answer"}
+                return self._awaited(self._calls.post("/queries", body, key=uuid.uuid4().hex))
         return None
 
     def _awaited(self, sent: ServiceReply) -> Mapping[str, JSON]:
@@ -216,15 +221,15 @@ class ServiceLedger:
             raise refusal_of(problem, 0, self._calls.address)
         if state not in _ENDED:
             raise not_from_a_service(self._calls.address, f"its question is in the state {str(state)[:40]!r}")
-        code, what = _ENDED[state]
-        raise TacitError(code, what, fix="ask the people who run the service")
+        code, sentence = _ENDED[state]
+        raise TacitError(code, sentence, fix="ask the people who run the service")
 
-    def _document(self, found: Mapping[str, Any]) -> Mapping[str, JSON]:
+    def _document(self, reply: Mapping[str, Any]) -> Mapping[str, JSON]:
         """Return the document of a release: it stands there, or the release is named."""
-        match found:
+        match reply:
             case {"document": dict() as document} | {"release": {"document": dict() as document}}:
                 return document
-            case {"release": str(release)} if "certificate" not in found:
+            case {"release": str(release)} if "certificate" not in reply:
                 return self._document(
                     {k: v for k, v in self._calls.get(path_of("releases", release)).items() if k != "release"}
                 )
@@ -245,17 +250,17 @@ class ServiceLedger:
         del name
         document = self._calls.get(path_of("datasets", self._dataset))
         try:
-            found = paying_account(document, self._account)
+            account = paying_account(document, self._account)
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
             raise not_from_a_service(self._calls.address, "its accounts cannot be read") from None
-        if found is None:
+        if account is None:
             raise TacitError(
                 "unknown-account",
                 f"you have no allotment {self._account!r} for {self._dataset!r}",
                 why="questions are paid from an allotment",
                 fix="ask the curator for an allotment",
             )
-        return found
+        return account
 
     def remaining(self, account: str, *, block: str | None = None) -> Remaining:
         """Return what is left of the account that pays."""
@@ -299,9 +304,9 @@ def _pause(query: Mapping[str, Any]) -> float:
     return _LOOK
 
 
-def elsewhere(what: str, fix: str) -> TacitError:
+def elsewhere(sentence: str, fix: str) -> TacitError:
     """Return the refusal of what only the service can do."""
-    return TacitError("not-allowed", what, why="the ledger and the data are at the service", fix=fix)
+    return TacitError("not-allowed", sentence, why="the ledger and the data are at the service", fix=fix)
 
 
 #: The mark of an answer of a sandbox.

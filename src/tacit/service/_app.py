@@ -58,10 +58,10 @@ _LOG = logging.getLogger("tacit.service")
 
 def all_operations() -> list[Operation]:
     """Return the operations of all areas."""
-    found: list[Operation] = []
+    operations: list[Operation] = []
     for area in OPERATION_MODULES:
-        found += import_module(f"tacit.service.{area}").OPERATIONS
-    return found
+        operations += import_module(f"tacit.service.{area}").OPERATIONS
+    return operations
 
 
 def create_app(settings: ServiceSettings) -> FastAPI:
@@ -166,7 +166,7 @@ async def _serve(service: Service, operation: Operation, request: Request, *, is
         service, request, None, request.path_params, request.query_params, id=request.scope["tacit"].id,
         is_page=is_page,
     )  # fmt: skip
-    written: Mapping[str, str] = {}
+    fields: Mapping[str, str] = {}
     try:
         call.caller = identify(service.database, request, service.settings.cookie(SESSION_COOKIE))
         request.scope["tacit"].person = person = call.caller.id if call.caller else ""
@@ -175,9 +175,9 @@ async def _serve(service: Service, operation: Operation, request: Request, *, is
         call.admitted = True
         _check_address(call)
         if operation.method != "GET":
-            given, written = await _given(call, operation, request, is_page=is_page)
+            body, fields = await _given(call, operation, request, is_page=is_page)
             if operation.body is not None:
-                call.body = _bodies.read_body(operation.body, given)
+                call.body = _bodies.read_body(operation.body, body)
         try:
             with call.timed():
                 result = operation.run(call)
@@ -189,11 +189,11 @@ async def _serve(service: Service, operation: Operation, request: Request, *, is
             note_effort(request, person, service.settings.rate, call.effort)
         return _finish(call, response)
     except TacitError as refusal:
-        return _finish(call, _refuse(call, operation, refusal, written))
+        return _finish(call, _refuse(call, operation, refusal, fields))
     except Exception as error:  # noqa: BLE001 - the one door: what went wrong inside stays inside
         where = {"kind": type(error).__name__, "place": place_of_error(error.__traceback__)}
         _LOG.error("failure", extra={"request": call.id, "route": operation.path, **where})
-        return _refuse(call, operation, TacitError("service-failed", "the service failed"), written)
+        return _refuse(call, operation, TacitError("service-failed", "the service failed"), fields)
 
 
 def _check_address(call: ServiceCall) -> None:
@@ -220,15 +220,15 @@ async def _given(
     return _bodies.read_json(raw), {}
 
 
-async def _limited(request: Request, most: int) -> bytes:
+async def _limited(request: Request, max_bytes: int) -> bytes:
     """Read the body, but no more than the limit."""
     parts, size = [], 0
     try:
         async with asyncio.timeout(_BODY_SECONDS):
             async for part in request.stream():
                 size += len(part)
-                if size > most:
-                    raise body_too_large(most)
+                if size > max_bytes:
+                    raise body_too_large(max_bytes)
                 parts.append(part)
     except TimeoutError:
         raise body_unreadable("it did not arrive in time") from None
@@ -259,11 +259,11 @@ def _finish(call: ServiceCall, response: Response) -> Response:
     response.headers.update(call.headers)
     settings = call.service.settings
     for name, (value, seconds) in call.cookies.items():
-        kept, secure = settings.cookie(name), settings.over_tls
+        cookie, secure = settings.cookie(name), settings.over_tls
         if value:
-            response.set_cookie(kept, value, max_age=seconds, httponly=True, samesite="lax", secure=secure)
+            response.set_cookie(cookie, value, max_age=seconds, httponly=True, samesite="lax", secure=secure)
         else:
-            response.delete_cookie(kept, httponly=True, samesite="lax", secure=secure)
+            response.delete_cookie(cookie, httponly=True, samesite="lax", secure=secure)
     return response
 
 
@@ -291,7 +291,7 @@ def _json(document: Mapping[str, Any]) -> bytes:
 
 
 def _refuse(
-    call: ServiceCall, operation: Operation, refusal: TacitError, written: Mapping[str, str]
+    call: ServiceCall, operation: Operation, refusal: TacitError, fields: Mapping[str, str]
 ) -> Response:
     """Answer a refusal: a problem for programs; for people their form again, or a page with what to do.
 
@@ -307,7 +307,7 @@ def _refuse(
     template = "problem.html"
     if call.admitted and operation.form is not None and operation.page and problem["status"] < 500:
         try:
-            document = {**operation.form(call, written), "problem": problem}
+            document = {**operation.form(call, fields), "problem": problem}
             template = operation.page
         except TacitError:
             document = {"problem": problem}
@@ -316,8 +316,8 @@ def _refuse(
 
 def _own_address(call: ServiceCall) -> str:
     """Return where a person wanted to go, as a parameter of the sign-in page."""
-    asked = call.request.url
-    return quote(f"{asked.path}?{asked.query}" if asked.query else asked.path, safe="/")
+    address = call.request.url
+    return quote(f"{address.path}?{address.query}" if address.query else address.path, safe="/")
 
 
 def _outside(service: Service) -> Callable[[Request, Exception], Awaitable[Response]]:

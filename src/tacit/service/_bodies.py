@@ -103,28 +103,28 @@ class Body(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
 
-def read_json(raw: bytes, most: int = MAX_BYTES) -> Any:
+def read_json(raw: bytes, max_bytes: int = MAX_BYTES) -> Any:
     """Read JSON strictly: exact decimals, no NaN, no doubled field, no lone surrogate, limited depth."""
-    if len(raw) > most:
-        raise body_too_large(most)
+    if len(raw) > max_bytes:
+        raise body_too_large(max_bytes)
     try:
         text = raw.decode("utf-8")
-        found = json.loads(
+        document = json.loads(
             text,
             parse_float=_number,
             parse_int=_number,
             parse_constant=_no_constant,
             object_pairs_hook=_pairs,
         )
-        _check_depth(found, 0)
+        _check_depth(document, 0)
     except TacitError:
         raise
     except (ValueError, RecursionError):
         raise body_unreadable("it is not valid JSON in UTF-8") from None
-    return found
+    return document
 
 
-def read_document(value: object, must: str = "JSON", most: int = MAX_BYTES) -> object:
+def read_document(value: object, must: str = "JSON", max_bytes: int = MAX_BYTES) -> object:
     """Read a field that holds a JSON document: as JSON itself, or as the text of a form.
 
     Parameters
@@ -139,20 +139,20 @@ def read_document(value: object, must: str = "JSON", most: int = MAX_BYTES) -> o
     if not isinstance(value, str):
         return value
     try:
-        return read_json(value.encode("utf-8", "surrogatepass"), most)
+        return read_json(value.encode("utf-8", "surrogatepass"), max_bytes)
     except TacitError as refusal:
         raise ValueError(f"must be {must}: {refusal.why or refusal.what}") from None
 
 
-def json_field(must: str, most: int = MAX_BYTES) -> BeforeValidator:
+def json_field(must: str, max_bytes: int = MAX_BYTES) -> BeforeValidator:
     """Return how a field that holds a JSON document is read; see `read_document`."""
-    return BeforeValidator(lambda value: read_document(value, must, most))
+    return BeforeValidator(lambda value: read_document(value, must, max_bytes))
 
 
-def read_form(raw: bytes, most: int = MAX_BYTES) -> dict[str, str]:
+def read_form(raw: bytes, max_bytes: int = MAX_BYTES) -> dict[str, str]:
     """Read a form as fields with one text each; repeated fields are joined by line ends."""
-    if len(raw) > most:
-        raise body_too_large(most)
+    if len(raw) > max_bytes:
+        raise body_too_large(max_bytes)
     try:
         pairs = parse_qsl(
             raw.decode("ascii"), keep_blank_values=True, strict_parsing=bool(raw), max_num_fields=_FIELDS,
@@ -160,28 +160,31 @@ def read_form(raw: bytes, most: int = MAX_BYTES) -> dict[str, str]:
         )  # fmt: skip
     except ValueError:
         raise body_unreadable("it is not a valid form") from None
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for name, value in pairs:
         _check_text(name + value)
-        found[name] = f"{found[name]}\n{value}" if name in found else value.replace("\r\n", "\n")
-    return found
+        fields[name] = f"{fields[name]}\n{value}" if name in fields else value.replace("\r\n", "\n")
+    return fields
 
 
-def read_body(model: type[B], given: Any) -> B:
+def read_body(model: type[B], document: Any) -> B:
     """Read parsed JSON or a form as the fields of an operation; the refusal names fields, never values."""
-    if not isinstance(given, dict):
+    if not isinstance(document, dict):
         raise body_unreadable("it must be one JSON object")
     try:
-        return model.model_validate(given)
+        return model.model_validate(document)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"] if part in _names(model)) or "a field"
-        known = ", ".join(model.model_fields)
-        what = {
-            "extra_forbidden": f"the body has a field that is not known here; known are: {known}",
-            "missing": f"the field {place} is missing",
-        }.get(first["type"], f"the field {place} is not valid: {first['msg'].removeprefix('Value error, ')}")
-        raise TacitError("bad-parameter", what, why=f"the fields are: {known}") from None
+        error_details = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        field = ".".join(str(part) for part in error_details["loc"] if part in _names(model)) or "a field"
+        field_names = ", ".join(model.model_fields)
+        message = {
+            "extra_forbidden": f"the body has a field that is not known here; known are: {field_names}",
+            "missing": f"the field {field} is missing",
+        }.get(
+            error_details["type"],
+            f"the field {field} is not valid: {error_details['msg'].removeprefix('Value error, ')}",
+        )
+        raise TacitError("bad-parameter", message, why=f"the fields are: {field_names}") from None
 
 
 def read_field(accepts: Parameter, name: str, value: object) -> Any:
@@ -194,12 +197,12 @@ def read_typed(accepts: Parameter, name: str, text: str) -> Any:
     return _unrepeated(accepts, name, accepts.from_text, text)
 
 
-def _unrepeated(accepts: Parameter, name: str, read: Callable[[str, Any], Any], value: object) -> Any:
+def _unrepeated(accepts: Parameter, name: str, reader: Callable[[str, Any], Any], value: object) -> Any:
     try:
-        return read(name, value)
+        return reader(name, value)
     except TacitError as refusal:
-        what, fix = f"{name} must be {accepts.words}", Set(**{name: accepts.example})
-        raise TacitError("bad-parameter", what, why=refusal.why, fix=fix) from None
+        message, fix = f"{name} must be {accepts.words}", Set(**{name: accepts.example})
+        raise TacitError("bad-parameter", message, why=refusal.why, fix=fix) from None
 
 
 def _names(model: type[BaseModel]) -> Mapping[str, object]:
@@ -220,10 +223,10 @@ def _no_constant(_: str) -> Any:
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
         raise body_unreadable("a field is there twice")
-    return found
+    return fields
 
 
 def _check_depth(value: Any, depth: int) -> None:
@@ -233,12 +236,12 @@ def _check_depth(value: Any, depth: int) -> None:
         case str():
             _check_text(value)
         case dict():
-            for name, one in value.items():
+            for name, member in value.items():
                 _check_text(name)
-                _check_depth(one, depth + 1)
+                _check_depth(member, depth + 1)
         case list():
-            for one in value:
-                _check_depth(one, depth + 1)
+            for member in value:
+                _check_depth(member, depth + 1)
 
 
 def _check_text(text: str) -> None:
@@ -252,37 +255,37 @@ def _check_text(text: str) -> None:
 _USER_NAME = re.compile(r"(?!u_[a-z2-7]{16}$)[a-z0-9][a-z0-9._@+-]{0,99}", re.ASCII)
 
 
-def _user_name(given: str) -> str:
-    if given and not _USER_NAME.fullmatch(given):
+def _user_name(name: str) -> str:
+    if name and not _USER_NAME.fullmatch(name):
         raise ValueError(
             "a name has 1 to 100 letters a to z, digits or marks . _ @ + - and begins with a letter or digit"
         )
-    return given
+    return name
 
 
-def _display_name(given: str) -> str:
+def _display_name(name: str) -> str:
     """Refuse invisible characters, by which one name can look like another."""
-    if any(unicodedata.category(mark) in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"} for mark in given):
+    if any(unicodedata.category(mark) in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"} for mark in name):
         raise ValueError("a name cannot hold invisible characters")
-    return given
+    return name
 
 
-def taken(what: str) -> TacitError:
+def taken(attribute: str) -> TacitError:
     """Refuse a name or a subject that another person has."""
-    fix = f"choose another {what}"
-    return TacitError("bad-parameter", f"another person has this {what} already", fix=fix)
+    fix = f"choose another {attribute}"
+    return TacitError("bad-parameter", f"another person has this {attribute} already", fix=fix)
 
 
-def user_name(given: str) -> str:
+def user_name(name: str) -> str:
     """Return a name to sign in with, or empty text for one that is not allowed."""
-    given = given.strip().lower()
-    return given if _USER_NAME.fullmatch(given) else ""
+    name = name.strip().lower()
+    return name if _USER_NAME.fullmatch(name) else ""
 
 
-def display_name(given: str) -> str:
+def display_name(name: str) -> str:
     """Return a name to show, or empty text for one that is not allowed."""
     try:
-        return _display_name(given.strip()[:100])
+        return _display_name(name.strip()[:100])
     except ValueError:
         return ""
 
@@ -310,7 +313,7 @@ def limit_of(call: ServiceCall) -> int:
     return limit
 
 
-def cursor_of(call: ServiceCall, form: re.Pattern[str] = _CURSOR, last: int | None = None) -> str:
+def cursor_of(call: ServiceCall, form: re.Pattern[str] = _CURSOR, max_cursor: int | None = None) -> str:
     """Return the cursor after which entries were asked for, or empty text.
 
     Parameters
@@ -322,13 +325,13 @@ def cursor_of(call: ServiceCall, form: re.Pattern[str] = _CURSOR, last: int | No
     last
         The largest cursor, where cursors are numbers.
     """
-    given = call.query.get("after", "")
-    if not form.fullmatch(given) or (last is not None and int(given or 0) > last):
+    cursor = call.query.get("after", "")
+    if not form.fullmatch(cursor) or (max_cursor is not None and int(cursor or 0) > max_cursor):
         raise TacitError("bad-parameter", "after must be the cursor that an earlier part named")
-    return given
+    return cursor
 
 
 def part(name: str, rows: list[ServiceRow], limit: int, cursor: str) -> dict[str, Any]:
     """Return the first ``limit`` rows as a document; there must be one row more if there is a next part."""
-    shown = rows[:limit]
-    return {name: shown, "next": str(shown[-1][cursor]) if len(rows) > limit else ""}
+    entries = rows[:limit]
+    return {name: entries, "next": str(entries[-1][cursor]) if len(rows) > limit else ""}

@@ -187,28 +187,28 @@ class Change:
 
     def row(self, sql: str, *values: object) -> ServiceRow | None:
         """Return the first row of a query, or None."""
-        found = self._connection.execute(sql.replace("?", self._mark), values).fetchone()
-        return None if found is None else dict(found)
+        row = self._connection.execute(sql.replace("?", self._mark), values).fetchone()
+        return None if row is None else dict(row)
 
 
 class Database:
     """The service's database; each thread has its own connection."""
 
-    def __init__(self, place: str) -> None:
-        self._place = place
-        self._on_server = place.startswith(("postgresql://", "postgres://"))
+    def __init__(self, address: str) -> None:
+        self._place = address
+        self._on_server = address.startswith(("postgresql://", "postgres://"))
         self._mark = "%s" if self._on_server else "?"
         self._own = threading.local()
         self._all: list[_Connection] = []
         self._lock = threading.Lock()
 
     @classmethod
-    def open(cls, place: str) -> Self:
+    def open(cls, address: str) -> Self:
         """Open the database, make it if it does not exist, and bring it to the newest form."""
-        database = cls(place)
+        database = cls(address)
         if not database._on_server:
-            Path(place).parent.mkdir(parents=True, exist_ok=True)
-            Path(place).touch(mode=0o600)  # SQLite gives its other files the same mode
+            Path(address).parent.mkdir(parents=True, exist_ok=True)
+            Path(address).touch(mode=0o600)  # SQLite gives its other files the same mode
         try:
             database.migrate()
         except BaseException:
@@ -251,15 +251,15 @@ class Database:
             connection.execute("BEGIN")
         return connection
 
-    def _read(self, read: Callable[[Change], R]) -> R:
+    def _read(self, query: Callable[[Change], R]) -> R:
         """Read; on a server whose connection was dropped, once more on a new connection."""
         connection = self._connection()
         try:
-            return read(Change(connection, self._mark))
+            return query(Change(connection, self._mark))
         except Exception:
             if not self._on_server:
                 raise
-            return read(Change(self._reopened(connection), self._mark))
+            return query(Change(self._reopened(connection), self._mark))
 
     def _reopened(self, connection: Any) -> _Connection:
         """Return a new connection in place of one that broke; an error of another kind is raised again."""
@@ -312,20 +312,20 @@ class Database:
         self._own = threading.local()
 
     def _connection(self) -> _Connection:
-        found: _Connection | None = getattr(self._own, "connection", None)
-        if found is None:
-            found = self._own.connection = self._connect()
+        connection: _Connection | None = getattr(self._own, "connection", None)
+        if connection is None:
+            connection = self._own.connection = self._connect()
             with self._lock:
-                self._all.append(found)
-        return found
+                self._all.append(connection)
+        return connection
 
     def _connect(self) -> _Connection:
         if self._on_server:
             import psycopg
             from psycopg.rows import dict_row
 
-            opened: Any = psycopg.connect(self._place, autocommit=True, row_factory=dict_row)
-            return opened  # type: ignore[no-any-return]
+            server: Any = psycopg.connect(self._place, autocommit=True, row_factory=dict_row)
+            return server  # type: ignore[no-any-return]
         connection = sqlite3.connect(
             self._place, timeout=_WAIT, isolation_level=None, check_same_thread=False
         )

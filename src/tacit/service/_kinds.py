@@ -34,7 +34,7 @@ def kind_names() -> list[str]:
     return [name for name in dataset_kinds() if name == "table" or _kind(name).declare is not None]
 
 
-def open_kind(kind: str, place: object, name: str, policy: Mapping[str, Any], ledger: Ledger) -> Dataset:
+def open_kind(kind: str, source: object, name: str, policy: Mapping[str, Any], ledger: Ledger) -> Dataset:
     """Open a source as its policy declares it; for the runner, and for kinds other than tables.
 
     Nothing is written to the ledger: whoever declares the dataset opens its account.
@@ -59,17 +59,17 @@ def open_kind(kind: str, place: object, name: str, policy: Mapping[str, Any], le
         raise TacitError("not-allowed", f"datasets of the kind {kind} are not opened here")
     if not declared.has_columns:
         _refuse_columns(kind, policy)
-    dataset = declared.declare(place, name=name, policy=policy, facts=facts, ledger=Ledger.memory())
+    dataset = declared.declare(source, name=name, policy=policy, facts=facts, ledger=Ledger.memory())
     return replace(dataset, _ledger=ledger, record=policy.get("record", "words"))
 
 
 def _refuse_columns(kind: str, policy: Mapping[str, Any]) -> None:
     """Refuse what only tables have: nobody should believe that it counts."""
-    given = [fact for fact in ("bounds", "keys", "types", "never_null") if policy.get(fact)]
-    if given:
+    column_facts = [fact for fact in ("bounds", "keys", "types", "never_null") if policy.get(fact)]
+    if column_facts:
         raise TacitError(
             "not-allowed",
-            f"a dataset of the kind {kind} has no {given[0].replace('_', ' ')}",
+            f"a dataset of the kind {kind} has no {column_facts[0].replace('_', ' ')}",
             fix="leave it out, and write what is public under declared",
         )
 
@@ -90,9 +90,11 @@ def try_questions(kind: str) -> None:
         return
     dataset = declared.trial()
     for question in served_questions(kind):
-        least = {one.name: (one.served or one.accepts).example for one in question.arguments if one.needed}
+        arguments = {
+            one.name: (one.served or one.accepts).example for one in question.arguments if one.needed
+        }
         try:
-            plan = plan_of_question(dataset, question.name, least, {"epsilon": Fraction(1)})
+            plan = plan_of_question(dataset, question.name, arguments, {"epsilon": Fraction(1)})
         except TacitError as refusal:
             if refusal.code != "not-allowed":  # of a graph without directions, for example
                 raise
@@ -112,13 +114,13 @@ def _draw_first(dataset: Any, plan: Plan[Any]) -> None:
 
 def facts_of_kind(kind: str, name: str, policy: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a worker needs to open the same dataset without its data."""
-    kept = ["unit", "budget", "version", "adjacency", "limits", "record", "declared"]
-    kept += ["bounds", "keys", "types", "never_null"] if _kind(kind).has_columns else []
+    fact_names = ["unit", "budget", "version", "adjacency", "limits", "record", "declared"]
+    fact_names += ["bounds", "keys", "types", "never_null"] if _kind(kind).has_columns else []
     return {
         "schema": KIND_SCHEMA,
         "kind": kind,
         "name": name,
-        "policy": {one: policy[one] for one in kept if one in policy},
+        "policy": {one: policy[one] for one in fact_names if one in policy},
     }
 
 
@@ -193,31 +195,33 @@ def plan_of_question(
             f"the method {name} does not take {min(extra)}",
             why=f"it takes: {', '.join(_totals(question))}",
         )
-    given: dict[str, Any] = dict(totals)
-    plan: Plan[Any] = question.ask(dataset, **_read(question, arguments)).plan(**given)
+    exact_totals: dict[str, Any] = dict(totals)
+    plan: Plan[Any] = question.ask(dataset, **_read(question, arguments)).plan(**exact_totals)
     return plan
 
 
 def _read(question: QuestionKind[Any], arguments: Mapping[str, object]) -> dict[str, object]:
     """Check the arguments of a request, of which services accept fewer values; none is repeated."""
-    known = [one.name for one in question.arguments]
+    argument_names = [one.name for one in question.arguments]
     lacking = [one.name for one in question.arguments if one.needed and arguments.get(one.name) is None]
-    if not set(arguments) <= set(known) or lacking:
-        differs = "has other arguments" if not set(arguments) <= set(known) else f"needs {lacking[0]}"
+    if not set(arguments) <= set(argument_names) or lacking:
+        differs = (
+            "has other arguments" if not set(arguments) <= set(argument_names) else f"needs {lacking[0]}"
+        )
         raise TacitError(
             "bad-parameter", f"the method {question.name} {differs}",
-            why=f"it has: {', '.join(known) or 'none'}",
+            why=f"it has: {', '.join(argument_names) or 'none'}",
         )  # fmt: skip
     _read_values({one.name: one.served or one.accepts for one in question.arguments}, arguments)
     return dict(arguments)
 
 
-def _read_values(known: Mapping[str, Parameter], given: Mapping[str, object]) -> dict[str, Any]:
+def _read_values(declared: Mapping[str, Parameter], values: Mapping[str, object]) -> dict[str, Any]:
     """Read declared values by name; a refusal does not repeat the value."""
     return {
-        name: read_field(accepts, name, given[name])
-        for name, accepts in known.items()
-        if given.get(name) is not None
+        name: read_field(accepts, name, values[name])
+        for name, accepts in declared.items()
+        if values.get(name) is not None
     }
 
 
@@ -237,10 +241,10 @@ def _declared(kind: DatasetKind, policy: Mapping[str, Any]) -> dict[str, Any]:
     optional = {one.name for one in kind.facts} - needed
     lacking, unknown = needed - set(facts), set(facts) - needed - optional
     if lacking or unknown:
-        what = f"lacks {min(lacking)}" if lacking else f"has no fact {min(unknown)}"
+        difference = f"lacks {min(lacking)}" if lacking else f"has no fact {min(unknown)}"
         raise TacitError(
             "bad-parameter",
-            f"a dataset of the kind {kind.name} {what}",
+            f"a dataset of the kind {kind.name} {difference}",
             fix=f"declare: {', '.join(sorted(needed))}; "
             f"possible too: {', '.join(sorted(optional)) or 'nothing'}",
         )
@@ -261,5 +265,5 @@ def day_asked(ask: Mapping[str, Any]) -> str:
     >>> day_asked({"sql": "SELECT COUNT(*) FROM visits"})
     ''
     """
-    given = ask.get("arguments") or {}
-    return str(given.get("through", "")) if ask.get("method") == "series" else ""
+    arguments = ask.get("arguments") or {}
+    return str(arguments.get("through", "")) if ask.get("method") == "series" else ""

@@ -64,9 +64,9 @@ def check_form(call: ServiceCall, sent: str) -> None:
     if caller is not None and caller.token:
         return
     secret = call.cookie(FORM_COOKIE)
-    wanted = caller.csrf if caller is not None else _bound(secret) if secret else ""
-    same = hmac.compare_digest(wanted.encode(), sent.encode("utf-8", "replace"))
-    if not wanted or not same or not _from_here(call):
+    expected = caller.csrf if caller is not None else _bound(secret) if secret else ""
+    same = hmac.compare_digest(expected.encode(), sent.encode("utf-8", "replace"))
+    if not expected or not same or not _from_here(call):
         raise form_expired()
 
 
@@ -149,8 +149,8 @@ class Caller:
         """Return the roles on one dataset; an owner has those of a curator too."""
         if self.only and dataset != self.only:
             return frozenset()
-        found = self.grants.get("", frozenset()) | self.grants.get(dataset, frozenset())
-        return found | {"curator"} if "owner" in found else found
+        roles = self.grants.get("", frozenset()) | self.grants.get(dataset, frozenset())
+        return roles | {"curator"} if "owner" in roles else roles
 
     def may(self, role: Role, dataset: str = "") -> bool:
         """Whether the person has a role on a dataset."""
@@ -184,10 +184,10 @@ class Rule:
             return
         if caller is None:
             raise not_signed_in()
-        held = caller.roles if self.on == "any" else caller.roles_on(dataset if self.on == "dataset" else "")
-        if self.on == "dataset" and not held:
+        roles = caller.roles if self.on == "any" else caller.roles_on(dataset if self.on == "dataset" else "")
+        if self.on == "dataset" and not roles:
             raise not_found()
-        if self.roles and not self.roles & held:
+        if self.roles and not self.roles & roles:
             raise not_permitted()
         if self.scope not in caller.scopes:
             raise not_permitted("the token was not made for this")
@@ -232,18 +232,18 @@ class ServiceCall:
         finally:
             self.effort += time.thread_time() - started
 
-    async def in_thread(self, work: Callable[..., T], *given: object, **named: object) -> T:
+    async def in_thread(self, work: Callable[..., T], *args: object, **kwargs: object) -> T:
         """Do something long beside the event loop; what it takes is counted like any other effort."""
-        return await self.in_pool(None, work, *given, **named)
+        return await self.in_pool(None, work, *args, **kwargs)
 
     async def in_pool(
-        self, pool: Executor | None, work: Callable[..., T], *given: object, **named: object
+        self, pool: Executor | None, work: Callable[..., T], *args: object, **kwargs: object
     ) -> T:
         """Do something long in threads of its own, so that those who wait for it hold up nobody else."""
 
         def timed() -> T:
             with self.timed():
-                return work(*given, **named)
+                return work(*args, **kwargs)
 
         return await asyncio.get_running_loop().run_in_executor(pool, timed)
 

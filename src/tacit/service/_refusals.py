@@ -41,10 +41,10 @@ def not_signed_in() -> TacitError:
     )
 
 
-def not_permitted(what: str = "your role does not allow this") -> TacitError:
+def not_permitted(sentence: str = "your role does not allow this") -> TacitError:
     """Refuse somebody whose role, grant or token does not allow the operation."""
     return TacitError(
-        "not-permitted", what, fix="ask the owner of the dataset or an administrator for the role"
+        "not-permitted", sentence, fix="ask the owner of the dataset or an administrator for the role"
     )
 
 
@@ -75,11 +75,11 @@ def form_expired() -> TacitError:
     )
 
 
-def body_too_large(most: int) -> TacitError:
+def body_too_large(max_bytes: int) -> TacitError:
     """Refuse a body, a form or a document that is larger than its limit."""
     return TacitError(
         "body-too-large",
-        f"the body is larger than {most // 1024:,} KiB",
+        f"the body is larger than {max_bytes // 1024:,} KiB",
         fix="send less at once; long lists of keys belong in the policy of the dataset",
     )
 
@@ -225,8 +225,8 @@ def _without_code(fix: Fix, words: str) -> Fix:
         case Code():
             return Say(words)
         case Either(fixes):
-            kept = [one for one in fixes if not isinstance(one, Code)]
-            return Either(*(_without_code(one, words) for one in kept)) if kept else Say(words)
+            spoken = [one for one in fixes if not isinstance(one, Code)]
+            return Either(*(_without_code(one, words) for one in spoken)) if spoken else Say(words)
         case _:
             return fix
 
@@ -243,8 +243,8 @@ def _words(fix: Fix) -> str:
         case Declare():
             return _declare(fix)
         case Choose(names, _, close):
-            listed = f"one of: {', '.join(names[:MOST_NAMES])}" + more_names(names)
-            return f"did you mean {close}? {listed}" if close else listed
+            choices = f"one of: {', '.join(names[:MOST_NAMES])}" + more_names(names)
+            return f"did you mean {close}? {choices}" if close else choices
         case Do(action, arguments):
             return WORDS_OF_SERVICE_ACTIONS[action](arguments)
         case Either(fixes):
@@ -264,8 +264,8 @@ def _set(values: Mapping[str, object]) -> str:
             case _ if value is None and name in _FIELDS:
                 words.append(f"{_FIELDS[name]} to nothing")
             case _ if name in _FIELDS and not isinstance(value, bool):
-                shown = "1e-6" if name == "delta" and _is_large(value) else _value(value)
-                words.append(f"{_FIELDS[name]} to {shown}")
+                text = "1e-6" if name == "delta" and _is_large(value) else _value(value)
+                words.append(f"{_FIELDS[name]} to {text}")
             case _:
                 return ""
     return f"set {' and '.join(words)}" if words else ""
@@ -278,16 +278,16 @@ def _is_large(value: object) -> bool:
 
 def _declare(fix: Declare) -> str:
     """Say what the curator has to declare, and of which column."""
-    what, about = _FACTS.get(fix.fact, str(fix.fact)), f" of {fix.column}" if fix.column else ""
+    fact, about = _FACTS.get(fix.fact, str(fix.fact)), f" of {fix.column}" if fix.column else ""
     if fix.fact == "bounds":
         value = "" if fix.example else f": {_value(fix.value)}"
-        return f"ask the curator to declare {what} for {fix.column or 'the values'}{value}" + (
+        return f"ask the curator to declare {fact} for {fix.column or 'the values'}{value}" + (
             FROM_PUBLIC_KNOWLEDGE if fix.example else ""
         )
     if fix.fact == "keys":
-        return f"ask the curator to declare {what}{about}, or list the groups in the field keys"
+        return f"ask the curator to declare {fact}{about}, or list the groups in the field keys"
     value = "" if fix.example or not _is_short(fix.value) else f": {_value(fix.value)}"
-    return f"ask the curator to declare {what}{about}{value}"
+    return f"ask the curator to declare {fact}{about}{value}"
 
 
 def _is_short(value: object) -> bool:
@@ -377,12 +377,12 @@ def problem_of(error: TacitError, request: str) -> dict[str, Any]:
     """Return a refusal as a problem document; details of the operator's troubles stay with the operator."""
     status = status_of(error.code)
     hidden = status == 503 and error.code not in {"dataset-paused", "drawer-away"}
-    what, why, fix = (_OPERATOR, "", "") if hidden else (error.what, error.why, fix_words(error))
+    sentence, why, fix = (_OPERATOR, "", "") if hidden else (error.what, error.why, fix_words(error))
     return {
         "type": f"/errors/{error.code}",
-        "title": what,
+        "title": sentence,
         "status": status,
-        "detail": what,
+        "detail": sentence,
         "why": why,
         "fix": fix,
         "fix_data": None if hidden else fix_data(error),

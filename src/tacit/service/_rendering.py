@@ -96,14 +96,14 @@ def burn_down_chart(points: Sequence[Mapping[str, Any]], budget: object, unit: s
     >>> chart.summary
     '1.5 of 2 epsilon are left.'
     """
-    whole = _real(budget)
+    total = _real(budget)
     moments = [days_of(read_moment(point["at"])) for point in points]
-    left = [max(0.0, whole - _real(point["spent"])) for point in points]
-    now = left[-1] if left else whole
-    summary = f"{shown(now)} of {shown(whole)} {unit} {'is' if now == 1 else 'are'} left."
+    remaining = [max(0.0, total - _real(point["spent"])) for point in points]
+    now = remaining[-1] if remaining else total
+    summary = f"{shown(now)} of {shown(total)} {unit} {'is' if now == 1 else 'are'} left."
     room = max((moments[-1] - moments[0]) / 25, 1 / 24) if moments else 1.0
     start, end = (moments[0] - room, moments[-1] + room) if moments else (0.0, 1.0)
-    heights = [whole, *left]
+    heights = [total, *remaining]
     steps = ChartSeries("steps", [start, *moments, end], heights, [0.0] * len(heights), heights)
     axis = ChartAxis(kind="dates") if points else ChartAxis(ticks=((-1.0, ""),))
     figure = Figure(
@@ -111,7 +111,7 @@ def burn_down_chart(points: Sequence[Mapping[str, Any]], budget: object, unit: s
     )
     rows = tuple(
         (shown_moment(point["at"]), shown(_real(point["spent"])), shown(rest))
-        for point, rest in zip(points, left, strict=True)
+        for point, rest in zip(points, remaining, strict=True)
     )
     return PageChart(figure, summary, ("when", "spent", "left"), rows, (1, 2))
 
@@ -180,9 +180,9 @@ def attack_chart(
     return PageChart(Figure(title, (chart,)), summary, header, rows, (0, 1, 2, 3, 4))
 
 
-def _points(found: Sequence[Mapping[str, Any]], names: tuple[str, str, str]) -> ChartSeries:
+def _points(points: Sequence[Mapping[str, Any]], names: tuple[str, str, str]) -> ChartSeries:
     return ChartSeries.of(
-        "points", range(len(found)), ((float(one[name]) for one in found) for name in names)
+        "points", range(len(points)), ((float(one[name]) for one in points) for name in names)
     )
 
 
@@ -194,23 +194,23 @@ def budget_bar(spent: object, budget: object, unit: str = "epsilon") -> BudgetBa
     >>> budget_bar("3/4", 3).summary
     '0.75 of 3 epsilon spent, 2.25 left.'
     """
-    whole, gone = _real(budget), _real(spent)
-    left = max(Fraction(0), _exact(budget) - _exact(spent)) if math.isfinite(whole) else whole
-    summary = f"{shown(gone)} of {shown(whole)} {unit} spent, {shown(float(left))} left."
-    return BudgetBar(gone / whole if whole > 0 else 1.0, f"Budget in {unit}", summary)
+    total, gone = _real(budget), _real(spent)
+    remaining = max(Fraction(0), _exact(budget) - _exact(spent)) if math.isfinite(total) else total
+    summary = f"{shown(gone)} of {shown(total)} {unit} spent, {shown(float(remaining))} left."
+    return BudgetBar(gone / total if total > 0 else 1.0, f"Budget in {unit}", summary)
 
 
 def _tenths(share: object, towards: int = 0) -> str:
     """Write a share as a percentage with one decimal; a limit is rounded outwards (-1 down, 1 up)."""
     tenths = 1000 * float(share)  # type: ignore[arg-type]
-    whole = (
+    rounded = (
         math.floor(tenths + 1e-9)
         if towards < 0
         else math.ceil(tenths - 1e-9)
         if towards > 0
         else round(tenths)
     )
-    return f"{whole / 10:g} %"
+    return f"{rounded / 10:g} %"
 
 
 def _exact(value: object) -> Fraction:
@@ -259,19 +259,21 @@ def chart_of(document: Mapping[str, Any]) -> PageChart | None:
 def answer_chart(content: Mapping[str, Any]) -> PageChart | None:
     """Draw an answer that has no certificate, and list its lines beside it."""
     answer = AnswerTable.from_json(content)
-    drawn, lines = _chart(answer.figures()), _page_lines(answer, _MAX_LINES)
-    if drawn is None:
+    chart, lines = _chart(answer.figures()), _page_lines(answer, _MAX_LINES)
+    if chart is None:
         return None
     rows = tuple(map(tuple, lines["rows"]))
-    return replace(drawn, header=tuple(lines["header"]), rows=rows, numeric=tuple(lines["numeric"]))
+    return replace(chart, header=tuple(lines["header"]), rows=rows, numeric=tuple(lines["numeric"]))
 
 
 def _chart(figures: tuple[Figure, ...]) -> PageChart | None:
     if not figures:
         return None
-    whole = together(figures, f"{len(figures)} figures")
+    figure = together(figures, f"{len(figures)} figures")
     summary = "; ".join(dict.fromkeys(line for one in figures for line in one.words))
-    return PageChart(replace(whole, panels=whole.panels[:_MAX_PANELS]), f"{summary[:1].upper()}{summary[1:]}")
+    return PageChart(
+        replace(figure, panels=figure.panels[:_MAX_PANELS]), f"{summary[:1].upper()}{summary[1:]}"
+    )
 
 
 def value_tables(document: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -279,37 +281,37 @@ def value_tables(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
     A page has a few hundred lines. The last table says how many lines it leaves out, or that more follow.
     """
-    shown: list[dict[str, Any]] = []
+    tables: list[dict[str, Any]] = []
     room = _MAX_LINES
     for caption, lines in Release.from_json(document).content.answer_tables():
-        if room <= 0 or len(shown) == _MAX_TABLES:
-            shown[-1]["tables"] = True
+        if room <= 0 or len(tables) == _MAX_TABLES:
+            tables[-1]["tables"] = True
             break
-        shown.append({"caption": _headed(caption), **_page_lines(lines, room), "tables": False})
+        tables.append({"caption": _headed(caption), **_page_lines(lines, room), "tables": False})
         room -= len(lines)
-    return shown
+    return tables
 
 
 def _headed(caption: str) -> str:
     return f"Values and intervals: {caption}" if caption else "Values and intervals"
 
 
-def _page_lines(lines: AnswerTable, most: int) -> dict[str, Any]:
-    columns = [[visible(key) for key in lines.shown_keys(name)[:most]] for name in lines.keys]
+def _page_lines(lines: AnswerTable, max_lines: int) -> dict[str, Any]:
+    columns = [[visible(key) for key in lines.shown_keys(name)[:max_lines]] for name in lines.keys]
     header, numeric = [visible(name) for name in lines.keys], []
     for name, cells in lines.columns.items():
-        whole = name in lines.counts
-        shown = [
-            shown_cell(*cell, whole=whole)
-            for cell in islice(zip(cells.value, cells.low, cells.high, strict=True), most)
+        is_count = name in lines.counts
+        texts = [
+            shown_cell(*cell, whole=is_count)
+            for cell in islice(zip(cells.value, cells.low, cells.high, strict=True), max_lines)
         ]
         ends = (name, "low", "high") if any(v is not None for v in cells.low) or name != "p" else (name,)
         for i, head in enumerate(ends):
             numeric.append(len(header))
             header.append(visible(head if head == name else f"{name}, {head}"))
-            columns.append([cell[i] or "–" for cell in shown])
+            columns.append([cell[i] or "–" for cell in texts])
     rows = [list(line) for line in zip(*columns, strict=True)]
-    return {"header": header, "rows": rows, "numeric": numeric, "more": max(0, len(lines) - most)}
+    return {"header": header, "rows": rows, "numeric": numeric, "more": max(0, len(lines) - max_lines)}
 
 
 @cache
@@ -324,7 +326,7 @@ def environment() -> Environment:
     >>> environment().from_string("{{ doc }} {{ '1/3' | shown }}").render(doc="<b>")
     '&lt;b&gt; 1/3 (0.3333)'
     """
-    made = Environment(
+    templates = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -332,7 +334,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.globals["charts"] = SimpleNamespace(
+    templates.globals["charts"] = SimpleNamespace(
         answer=answer_chart,
         attack=attack_chart,
         budget=budget_bar,
@@ -340,7 +342,7 @@ def environment() -> Environment:
         odds=odds_chart,
         release=chart_of,
     )
-    made.filters |= {
+    templates.filters |= {
         "combine": _combine,
         "iso": _iso,
         "moment": shown_moment,
@@ -350,7 +352,7 @@ def environment() -> Environment:
         "sentence": _sentence,
         "shown": _shown,
     }
-    return made
+    return templates
 
 
 def render(template: str, call: ServiceCall, document: Mapping[str, Any]) -> bytes:
@@ -360,8 +362,8 @@ def render(template: str, call: ServiceCall, document: Mapping[str, Any]) -> byt
     return text.encode("utf-8")
 
 
-def _combine(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    return {**first, **second}
+def _combine(base: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    return {**base, **second}
 
 
 def _iso(moment: object) -> str:

@@ -150,15 +150,15 @@ class Service:
         row = self.database.row("SELECT policy, paused FROM datasets WHERE name = ?", name)
         if row is None:
             raise not_found()
-        opened = self.dataset_under(name, int(row["policy"]))
-        return opened if opened.paused == row["paused"] else replace(opened, paused=row["paused"])
+        dataset = self.dataset_under(name, int(row["policy"]))
+        return dataset if dataset.paused == row["paused"] else replace(dataset, paused=row["paused"])
 
     def dataset_under(self, name: str, number: int) -> OpenDataset:
         """Return a dataset with one of its policies, which may have been replaced, or refuse as not found."""
-        opened = self._opened.get((name, number))
-        if opened is None:  # a policy never changes: a change is a policy of another number
-            opened = self._opened[name, number] = self._read(name, number)
-        return opened
+        dataset = self._opened.get((name, number))
+        if dataset is None:  # a policy never changes: a change is a policy of another number
+            dataset = self._opened[name, number] = self._read(name, number)
+        return dataset
 
     def _read(self, name: str, number: int) -> OpenDataset:
         row = self.database.row(
@@ -177,12 +177,12 @@ class Service:
 
         return open_kind_facts(kind, facts, self.ledger)
 
-    def record(self, change: Change, person: str, what: str, about: str, request: str) -> None:
+    def record(self, change: Change, person: str, event: str, about: str, request: str) -> None:
         """Record in the audit events who did what; ``about`` holds ids only, no literals and no values."""
         change.run(
             "INSERT INTO events (position, at, person, what, about, request)"
             " SELECT COALESCE(MAX(position), 0) + 1, ?, ?, ?, ?, ? FROM events",
-            now_text(), person, what, about, request,
+            now_text(), person, event, about, request,
         )  # fmt: skip
 
     def tell_runner(self, kind: str, document: dict[str, Any]) -> str:

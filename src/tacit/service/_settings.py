@@ -133,10 +133,10 @@ class ServiceSettings:
     @classmethod
     def read(cls, path: str | Path | None = None, environ: Mapping[str, str] | None = None) -> Self:
         """Read a file of settings, if there is one, and the environment, which wins."""
-        given: dict[str, Any] = {}
+        settings: dict[str, Any] = {}
         if path is not None:
             try:
-                given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+                settings = tomllib.loads(Path(path).read_text(encoding="utf-8"))
             except (OSError, ValueError, RecursionError) as error:
                 raise TacitError(
                     "bad-parameter",
@@ -146,16 +146,20 @@ class ServiceSettings:
         base = Path(path).parent if path is not None else Path()
         environ = os.environ if environ is None else environ
         simple = {one.name for one in fields_of(cls)} - {"sources", "oidc"}
-        given |= {name: v for name in simple if (v := _variable(environ, name)) is not None}
-        unknown = set(given) - simple - {"sources", "oidc"}
+        settings |= {name: v for name in simple if (v := _variable(environ, name)) is not None}
+        unknown = set(settings) - simple - {"sources", "oidc"}
         if unknown:
             Choice(tuple(sorted(simple))).read("a setting", min(unknown))
-        made = cls(
-            **{name: _read(name, value) for name, value in given.items() if name not in {"sources", "oidc"}}
+        base_settings = cls(
+            **{
+                name: _read(name, value)
+                for name, value in settings.items()
+                if name not in {"sources", "oidc"}
+            }
         )
-        listed = {name: _source(name, one, base) for name, one in given.get("sources", {}).items()}
-        folder = made.folder if made.folder.is_absolute() else base / made.folder
-        return replace(made, sources=listed, folder=folder, oidc=given.get("oidc", {}))
+        sources = {name: _source(name, one, base) for name, one in settings.get("sources", {}).items()}
+        folder = base_settings.folder if base_settings.folder.is_absolute() else base / base_settings.folder
+        return replace(base_settings, sources=sources, folder=folder, oidc=settings.get("oidc", {}))
 
     @property
     def packages(self) -> list[str]:
@@ -192,8 +196,8 @@ class ServiceSettings:
     def key_place(self) -> str:
         """Where the ledger's key is; empty for the place beside the ledger's file."""
         on_server = self.ledger_place.startswith(("postgresql://", "postgres://"))
-        named = self.key or os.environ.get("TACIT_LEDGER_KEY_FILE", "")
-        return named or (str(self.folder / "service.ledger.key") if on_server else "")
+        key_file = self.key or os.environ.get("TACIT_LEDGER_KEY_FILE", "")
+        return key_file or (str(self.folder / "service.ledger.key") if on_server else "")
 
 
 def _variable(environ: Mapping[str, str], name: str) -> str | None:
@@ -249,21 +253,21 @@ def _exact(value: Any) -> Any:
         return value
 
 
-def _source(name: str, given: Any, base: Path) -> ListedSource:
+def _source(name: str, description: Any, base: Path) -> ListedSource:
     """Read one listed source; relative paths start from the file of settings."""
-    facts = {"path": given} if isinstance(given, str) else dict(given)
-    place, engine = facts.pop("path", facts.pop("table", None)), str(facts.pop("engine", "duckdb"))
+    facts = {"path": description} if isinstance(description, str) else dict(description)
+    location, engine = facts.pop("path", facts.pop("table", None)), str(facts.pop("engine", "duckdb"))
     kind, several = str(facts.pop("kind", "table")), facts.pop("several", False)
-    if place is None:
-        raise bad_parameter(f"the source {name!r}", "a path, or a table on an engine", given)
+    if location is None:
+        raise bad_parameter(f"the source {name!r}", "a path, or a table on an engine", description)
     if not isinstance(several, bool):
         raise bad_parameter(f"several of the source {name!r}", "true or false", several)
     if engine == "duckdb":
-        place = _from(base, place)
-    return ListedSource(name, place, engine, kind, facts, several)
+        location = _from(base, location)
+    return ListedSource(name, location, engine, kind, facts, several)
 
 
-def _from(base: Path, place: Any) -> Any:
-    if isinstance(place, Mapping):
-        return {table: _from(base, one) for table, one in place.items()}
-    return place if "://" in str(place) else str(base / str(place))
+def _from(base: Path, location: Any) -> Any:
+    if isinstance(location, Mapping):
+        return {table: _from(base, one) for table, one in location.items()}
+    return location if "://" in str(location) else str(base / str(location))

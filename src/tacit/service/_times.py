@@ -48,8 +48,8 @@ def read_moment(moment: object) -> datetime:
     """Read a moment: ISO text, or seconds since 1970; a text without a zone is UTC."""
     if isinstance(moment, int | float):
         return datetime.fromtimestamp(moment, UTC)
-    read = datetime.fromisoformat(str(moment))
-    return read.astimezone(UTC) if read.tzinfo else read.replace(tzinfo=UTC)
+    time = datetime.fromisoformat(str(moment))
+    return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def shown_moment(moment: object) -> str:

@@ -57,12 +57,12 @@ def grants_of(database: Database, person: str) -> list[dict[str, Any]]:
 
 def still_has(change: Change, caller: Caller, *roles: Role, dataset: str = "") -> None:
     """Refuse, inside a change, a caller who has lost the role since the request began."""
-    found = change.rows(
+    rows = change.rows(
         "SELECT g.role FROM grants g JOIN users u ON u.id = g.person"
         " WHERE g.person = ? AND g.dataset IN ('', ?) AND u.disabled = 0",
         caller.id, dataset,
     )  # fmt: skip
-    if not {row["role"] for row in found} & set(roles):
+    if not {row["role"] for row in rows} & set(roles):
         raise not_permitted()
 
 
@@ -92,7 +92,7 @@ def _withdraw(call: ServiceCall) -> Answer:
     return Answer({"role": body.role, "dataset": body.dataset}, location=f"/users/{call.path['user']}")
 
 
-def _colleagues(call: ServiceCall, written: Mapping[str, str] | None = None) -> dict[str, Any]:
+def _colleagues(call: ServiceCall, fields: Mapping[str, str] | None = None) -> dict[str, Any]:
     """List who has a role on a dataset, and who has one everywhere."""
     if call.service.database.row("SELECT name FROM datasets WHERE name = ?", call.dataset) is None:
         raise not_found()
@@ -101,7 +101,7 @@ def _colleagues(call: ServiceCall, written: Mapping[str, str] | None = None) -> 
         " WHERE g.dataset IN ('', ?) AND g.role <> 'admin' AND u.disabled = 0 ORDER BY u.shown, u.id, g.role",
         call.dataset,
     )
-    written = written or {}
+    fields = fields or {}
     return {
         "dataset": call.dataset,
         "people": [
@@ -109,7 +109,7 @@ def _colleagues(call: ServiceCall, written: Mapping[str, str] | None = None) -> 
             for row in rows
         ],
         "roles": [role for role in ROLES if role != "admin"],
-        "name": written.get("name", "")[:100],
+        "name": fields.get("name", "")[:100],
     }
 
 
@@ -158,8 +158,8 @@ def _change(call: ServiceCall, change: Change, person: str, role: Role, dataset:
         "DELETE FROM grants WHERE person = ? AND dataset = ? AND role = ?", person, dataset, role
     ):
         raise not_found()
-    what = "role-given" if gives else "role-withdrawn"
-    call.service.record(change, call.person.id, what, f"{person} {role} {dataset or 'everywhere'}", call.id)
+    event = "role-given" if gives else "role-withdrawn"
+    call.service.record(change, call.person.id, event, f"{person} {role} {dataset or 'everywhere'}", call.id)
 
 
 OPERATIONS = (

@@ -54,11 +54,11 @@ class SignOnProvider:
         """Return where the browser goes to sign in."""
         described = await self._description()
         async with self._client(back) as client:
-            made, _ = client.create_authorization_url(
+            address, _ = client.create_authorization_url(
                 _checked(described["authorization_endpoint"]), state=state, nonce=nonce,
                 code_verifier=verifier,
             )  # fmt: skip
-        return str(made)
+        return str(address)
 
     async def claims(self, back: str, code: str, nonce: str, verifier: str) -> dict[str, Any]:
         """Exchange a code for the provider's word about a person, and check it."""
@@ -71,14 +71,14 @@ class SignOnProvider:
                 grant_type="authorization_code",
             )  # fmt: skip
         signed = await self._verified(answer["id_token"], described)
-        wanted = {
+        options = {
             "iss": {"essential": True, "value": self.issuer},
             "aud": {"essential": True, "value": self.client_id},
             "exp": {"essential": True},
             "sub": {"essential": True},
         }
         claims = CodeIDToken(
-            signed.claims, signed.header, wanted,
+            signed.claims, signed.header, options,
             {"nonce": nonce, "client_id": self.client_id, "access_token": answer.get("access_token")},
         )  # fmt: skip
         claims.validate(leeway=_LEEWAY)
@@ -104,10 +104,10 @@ class SignOnProvider:
         raise sign_on_failed()
 
     async def _description(self) -> dict[str, Any]:
-        found = await _document(_checked(self.issuer.rstrip("/") + "/.well-known/openid-configuration"))
-        if found.get("issuer") != self.issuer:
+        description = await _document(_checked(self.issuer.rstrip("/") + "/.well-known/openid-configuration"))
+        if description.get("issuer") != self.issuer:
             raise sign_on_failed()
-        return found
+        return description
 
     def _client(self, back: str) -> Any:
         from authlib.integrations.httpx_client import AsyncOAuth2Client
@@ -121,20 +121,20 @@ class SignOnProvider:
 
 def provider_of(settings: ServiceSettings) -> SignOnProvider | None:
     """Return the provider that the settings name, or None."""
-    given = dict(settings.oidc)
-    if not given:
+    options = dict(settings.oidc)
+    if not options:
         return None
-    secret = given.pop("secret_file", "")
-    known = {"issuer", "client_id", "name", "create"}
-    if not {"issuer", "client_id"} <= set(given) or set(given) - known:
+    secret = options.pop("secret_file", "")
+    option_names = {"issuer", "client_id", "name", "create"}
+    if not {"issuer", "client_id"} <= set(options) or set(options) - option_names:
         raise TacitError(
             "bad-parameter",
             "the settings of single sign-on are issuer, client_id, and if needed name, create, secret_file",
         )
     return SignOnProvider(
-        str(given["issuer"]), str(given["client_id"]),
+        str(options["issuer"]), str(options["client_id"]),
         Path(str(secret)).read_text(encoding="utf-8").strip() if secret else "",
-        str(given.get("name", "single sign-on")), given.get("create", False) is True,
+        str(options.get("name", "single sign-on")), options.get("create", False) is True,
     )  # fmt: skip
 
 
@@ -170,15 +170,15 @@ async def _document(address: str, *, fresh: bool = False) -> dict[str, Any]:
     """Fetch a JSON document of the provider; it is kept for an hour."""
     import httpx
 
-    kept = _described.get(address)
-    if kept is not None and not fresh and kept[0] > time.monotonic():
-        return kept[1]
+    cached = _described.get(address)
+    if cached is not None and not fresh and cached[0] > time.monotonic():
+        return cached[1]
     async with httpx.AsyncClient(timeout=_TIMEOUT, follow_redirects=False, verify=_tls()) as client:
         answer = await client.get(address)
     answer.raise_for_status()
-    found: dict[str, Any] = answer.json()
-    _described[address] = (time.monotonic() + _KEPT, found)
-    return found
+    document: dict[str, Any] = answer.json()
+    _described[address] = (time.monotonic() + _KEPT, document)
+    return document
 
 
 def _checked(address: object) -> str:

@@ -82,9 +82,9 @@ async def check_password(stored: str, password: str) -> bool:
     return await _in_thread(lambda: _matches(stored or _nobodys(), plain)) and bool(stored)
 
 
-def check_queue(*, known: bool) -> None:
+def check_queue(*, browser_known: bool) -> None:
     """Refuse a try for which the queue has no place; one that is refused here is not counted as wrong."""
-    if _waiting >= _MAX_WAITING + (_KEPT_FREE if known else 0):
+    if _waiting >= _MAX_WAITING + (_KEPT_FREE if browser_known else 0):
         raise TacitError(
             "too-many-requests", "too many people are signing in right now", fix="try again shortly"
         )
@@ -118,7 +118,7 @@ def _nobodys() -> str:
 
 async def _in_thread(work: Callable[[], T]) -> T:
     global _waiting  # noqa: PLW0603 - one count for the process, touched by the event loop alone
-    check_queue(known=True)
+    check_queue(browser_known=True)
     _waiting += 1
     try:
         return await asyncio.get_running_loop().run_in_executor(_THREADS, work)
@@ -136,9 +136,9 @@ MAX_COUNTS: Final = 100_000
 _tries = 0
 
 
-def guessed(kind: str, what: str) -> str:
+def guessed(kind: str, subject: str) -> str:
     """Return the name under which tries are counted: its kind, and a digest instead of a person's name."""
-    return f"{kind}:{hashlib.sha256(what.encode('utf-8', 'surrogatepass')).hexdigest()}"
+    return f"{kind}:{hashlib.sha256(subject.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def address_of(call: ServiceCall) -> str:
@@ -195,14 +195,14 @@ def forget_tries(change: Change, subject: str) -> None:
 
 def wait_first(call: ServiceCall, seconds: float) -> TacitError:
     """Return the refusal of a try that came during a wait; it says how long."""
-    whole = max(1, math.ceil(seconds))
-    call.headers["retry-after"] = str(whole)
+    whole_seconds = max(1, math.ceil(seconds))
+    call.headers["retry-after"] = str(whole_seconds)
     return TacitError(
         "too-many-requests",
         "there were too many wrong attempts to sign in, so you have to wait",
         why="the wait protects passwords against guessing",
-        fix=f"try again in {whole} {'second' if whole == 1 else 'seconds'}, or ask an administrator for a"
-        " new link",
+        fix=f"try again in {whole_seconds} {'second' if whole_seconds == 1 else 'seconds'},"
+        " or ask an administrator for a new link",
     )
 
 

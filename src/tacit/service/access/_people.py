@@ -54,7 +54,7 @@ class SignOnSubject(Body):
     subject: Annotated[str, StringConstraints(strip_whitespace=True, max_length=255)] = ""
 
 
-def create_person(change: Change, name: str, shown: str, subject: str | None) -> str:
+def create_person(change: Change, name: str, display_name: str, subject: str | None) -> str:
     """Make a person without any grant, or refuse a name or a subject that somebody has; return the id."""
     if change.row("SELECT id FROM users WHERE name = ?", name) is not None:
         raise taken("name")
@@ -62,7 +62,7 @@ def create_person(change: Change, name: str, shown: str, subject: str | None) ->
     person = new_id("u")
     change.run(
         "INSERT INTO users (id, name, shown, subject, created) VALUES (?, ?, ?, ?, ?)",
-        person, name, shown or name, subject, now_text(),
+        person, name, display_name or name, subject, now_text(),
     )  # fmt: skip
     return person
 
@@ -113,8 +113,8 @@ def _invite(call: ServiceCall) -> Answer:
     return Answer({"user": _shown(row), "link": link, "hours": 24}, 201)
 
 
-def _invite_page(_: ServiceCall, written: Mapping[str, str]) -> dict[str, Any]:
-    return {field: written.get(field, "")[:255] for field in ("name", "shown", "subject")}
+def _invite_page(_: ServiceCall, fields: Mapping[str, str]) -> dict[str, Any]:
+    return {field: fields.get(field, "")[:255] for field in ("name", "shown", "subject")}
 
 
 def _invite_again(call: ServiceCall) -> Answer:
@@ -182,8 +182,8 @@ def _link_subject(call: ServiceCall) -> Answer:
         if subject:
             note_subject(change, person, call.person.id)
         end_all_sessions(change, person)
-        what = "subject-linked" if subject else "subject-removed"
-        call.service.record(change, call.person.id, what, person, call.id)
+        event = "subject-linked" if subject else "subject-removed"
+        call.service.record(change, call.person.id, event, person, call.id)
         return _where(change, person)
 
 

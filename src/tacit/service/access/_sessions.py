@@ -52,10 +52,10 @@ def _of_token(database: Database, secret: str) -> Caller | None:
     rows = database.rows(_OF_TOKEN, digest_of_secret(secret), now_text())
     if not rows:
         return None
-    first = rows[0]
+    row = rows[0]
     return Caller(
-        first["id"], first["shown"], _grants(rows), frozenset(first["scopes"].split()) & set(SCOPES),
-        first["only_on"], first["token"],
+        row["id"], row["shown"], _grants(rows), frozenset(row["scopes"].split()) & set(SCOPES),
+        row["only_on"], row["token"],
     )  # fmt: skip
 
 
@@ -65,11 +65,11 @@ def _of_session(database: Database, secret: str) -> Caller | None:
 
 
 def _grants(rows: list[ServiceRow]) -> dict[str, frozenset[str]]:
-    found: dict[str, frozenset[str]] = {}
+    grants: dict[str, frozenset[str]] = {}
     for row in rows:
         if row["role"] is not None:
-            found[row["dataset"]] = found.get(row["dataset"], frozenset()) | {row["role"]}
-    return found
+            grants[row["dataset"]] = grants.get(row["dataset"], frozenset()) | {row["role"]}
+    return grants
 
 
 DEVICE_COOKIE: Final = "tacit_device"

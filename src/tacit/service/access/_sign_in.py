@@ -110,9 +110,9 @@ def note_subject(change: Change, person: str, maker: str) -> None:
     )  # fmt: skip
 
 
-def find_link(place: Any, code: str) -> ServiceRow:
+def find_link(database: Any, code: str) -> ServiceRow:
     """Return whom a code is for, or refuse it; the whole link is as good as its code."""
-    row: ServiceRow | None = place.row(
+    row: ServiceRow | None = database.row(
         "SELECT l.digest, u.id, u.name, u.shown FROM links l JOIN users u ON u.id = l.person"
         " WHERE l.digest = ? AND l.used = 0 AND l.expires > ? AND u.disabled = 0",
         digest_of_secret(code.strip().rpartition("#")[2]), now_text(),
@@ -195,12 +195,12 @@ class NewPassword(Body):
     password: PasswordText
 
 
-def _sign_in_page(call: ServiceCall, written: Mapping[str, str] | None = None) -> dict[str, Any]:
-    written = written or {}
-    wanted = str(written.get("next") or call.query.get("next", ""))
+def _sign_in_page(call: ServiceCall, fields: Mapping[str, str] | None = None) -> dict[str, Any]:
+    fields = fields or {}
+    destination = str(fields.get("next") or call.query.get("next", ""))
     return {
-        "name": written.get("name", "")[:200],
-        "next": wanted if is_own_path(wanted) else "",
+        "name": fields.get("name", "")[:200],
+        "next": destination if is_own_path(destination) else "",
         "single_sign_on": sign_on_name(call.service.settings),
         "first": not has_admin(call.service.database),
     }
@@ -212,18 +212,18 @@ async def _sign_in(call: ServiceCall) -> Answer:
     name = body.name.strip().lower()
     database = call.service.database
     with database.change() as change:
-        found = change.row("SELECT id, password, disabled FROM users WHERE name = ?", name)
-        browser, subjects = _subjects(call, change, name, found)
-        check_queue(known=bool(browser))
+        user = change.row("SELECT id, password, disabled FROM users WHERE name = ?", name)
+        browser, subjects = _subjects(call, change, name, user)
+        check_queue(browser_known=bool(browser))
         wait = _passwords.count_try(change, subjects)
     if wait:
         raise _passwords.wait_first(call, wait)
-    stored = found["password"] if found is not None and not found["disabled"] else ""
+    stored = user["password"] if user is not None and not user["disabled"] else ""
     good = await check_password(stored, body.password)
     better = await hash_password(body.password) if good and is_outdated(stored) else stored
     with database.change() as change:
-        good = good and _unchanged(change, found, stored)
-        person = found["id"] if found is not None else ""
+        good = good and _unchanged(change, user, stored)
+        person = user["id"] if user is not None else ""
         call.service.record(change, person, "signed-in" if good else "sign-in-refused", "", call.id)
         if good:
             _passwords.take_back(change, subjects)
@@ -238,21 +238,19 @@ async def _sign_in(call: ServiceCall) -> Answer:
     return Answer({}, location=body.next if is_own_path(body.next) else _HOME)
 
 
-def _subjects(
-    call: ServiceCall, change: Change, name: str, found: ServiceRow | None
-) -> tuple[str, list[str]]:
+def _subjects(call: ServiceCall, change: Change, name: str, user: ServiceRow | None) -> tuple[str, list[str]]:
     """Return the browser if the person has used it before, and what the try is counted for."""
-    browser = known_browser(call, change, found["id"] if found is not None else "")
+    browser = known_browser(call, change, user["id"] if user is not None else "")
     if browser:
         return browser, [_passwords.guessed("browser", browser)]
     return "", [_passwords.guessed("name", name), _passwords.guessed("address", _passwords.address_of(call))]
 
 
-def _unchanged(change: Change, found: ServiceRow | None, stored: str) -> bool:
+def _unchanged(change: Change, user: ServiceRow | None, stored: str) -> bool:
     """Whether the person still has the password that was checked, and is not disabled."""
-    if found is None:
+    if user is None:
         return False
-    row = change.row("SELECT password, disabled FROM users WHERE id = ?", found["id"])
+    row = change.row("SELECT password, disabled FROM users WHERE id = ?", user["id"])
     return row is not None and row["password"] == stored and not row["disabled"]
 
 
@@ -263,13 +261,13 @@ def _sign_out(call: ServiceCall) -> Answer:
     return Answer({}, location="/sign-in")
 
 
-def _welcome_page(call: ServiceCall, written: Mapping[str, str] | None = None) -> dict[str, Any]:
+def _welcome_page(call: ServiceCall, fields: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return what the page of a link shows; a code that was sent is kept, so that it is typed once."""
-    written = written or {}
+    fields = fields or {}
     return {
         "first": not has_admin(call.service.database),
         "least": MIN_CHARACTERS,
-        **{field: written.get(field, "")[:200] for field in ("code", "name", "shown", "owner")},
+        **{field: fields.get(field, "")[:200] for field in ("code", "name", "shown", "owner")},
     }
 
 
@@ -296,10 +294,10 @@ async def _welcome(call: ServiceCall) -> Answer:
     return Answer({}, location=_HOME)
 
 
-def _take_name(change: Change, person: str, name: str, shown: str) -> None:
+def _take_name(change: Change, person: str, name: str, display_name: str) -> None:
     if change.row("SELECT id FROM users WHERE name = ?", name) is not None:
         raise taken("name")
-    change.run("UPDATE users SET name = ?, shown = ? WHERE id = ?", name, shown, person)
+    change.run("UPDATE users SET name = ?, shown = ? WHERE id = ?", name, display_name, person)
 
 
 def _password_page(call: ServiceCall, _: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -317,10 +315,10 @@ async def _change_password(call: ServiceCall) -> Answer:
     subjects = [_passwords.guessed("person", person)]
     with service.database.change() as change:
         wait = _passwords.count_try(change, subjects)
-        found = change.row("SELECT id, password, disabled FROM users WHERE id = ?", person)
+        user = change.row("SELECT id, password, disabled FROM users WHERE id = ?", person)
     if wait:
         raise _passwords.wait_first(call, wait)
-    stored = found["password"] if found is not None else ""
+    stored = user["password"] if user is not None else ""
     if not await check_password(stored, body.current):
         with service.database.change() as change:
             service.record(change, person, "password-refused", "", call.id)
@@ -331,7 +329,7 @@ async def _change_password(call: ServiceCall) -> Answer:
         )
     hashed = await hash_password(body.password)
     with service.database.change() as change:
-        if not _unchanged(change, found, stored):
+        if not _unchanged(change, user, stored):
             raise not_permitted("the password was changed at the same time")
         _passwords.take_back(change, subjects)
         change.run("UPDATE users SET password = ? WHERE id = ?", hashed, person)

@@ -42,8 +42,8 @@ async def _begin(call: ServiceCall) -> Answer:
     provider, back = _provider(call), _back(call)
     state, key = new_secret(), _key(call)
     address = await _outside(call, provider.address(back, state, *_secrets(key, state)))
-    wanted = call.query.get("next", "")
-    following = quote(wanted if is_own_path(wanted) else "/", safe="/")
+    destination = call.query.get("next", "")
+    following = quote(destination if is_own_path(destination) else "/", safe="/")
     begun = f"{state}.{later_text(minutes=_MINUTES)}.{following}"
     call.cookies[_STATE_COOKIE] = (f"{_derived(key, 'cookie', begun)}.{begun}", _MINUTES * 60)
     return Answer({}, location=address)
@@ -75,9 +75,9 @@ async def _return(call: ServiceCall) -> Answer:
 
 def _begun(call: ServiceCall) -> tuple[str, str, str]:
     """Return the sign-in that this browser began: its state, when it ends, and where it leads."""
-    sent, kept = call.query.get("state", ""), call.cookie(_STATE_COOKIE)
+    sent, cookie = call.query.get("state", ""), call.cookie(_STATE_COOKIE)
     call.cookies[_STATE_COOKIE] = ("", 0)
-    signature, _, begun = kept.partition(".")
+    signature, _, begun = cookie.partition(".")
     if not _same(signature, _derived(_key(call), "cookie", begun)):
         raise sign_on_failed()
     state, expires, following = _FORM.fullmatch(begun).groups()  # type: ignore[union-attr]  # it is signed
@@ -120,14 +120,14 @@ def _derived(key: str, use: str, text: str) -> str:
     return hmac.new(key.encode(), f"{use} {text}".encode("utf-8", "replace"), hashlib.sha256).hexdigest()
 
 
-def _same(sent: str, kept: str) -> bool:
-    return hmac.compare_digest(sent.encode("utf-8", "replace"), kept.encode("utf-8", "replace"))
+def _same(sent: str, expected: str) -> bool:
+    return hmac.compare_digest(sent.encode("utf-8", "replace"), expected.encode("utf-8", "replace"))
 
 
-async def _outside(call: ServiceCall, asked: Awaitable[Any]) -> Any:
+async def _outside(call: ServiceCall, request: Awaitable[Any]) -> Any:
     """Await the provider; whatever is wrong with it becomes the one refusal, and its kind goes to the log."""
     try:
-        return await asked
+        return await request
     except TacitError:
         raise
     except Exception as error:  # noqa: BLE001 - libraries raise many kinds for hostile answers
@@ -146,11 +146,11 @@ def _not_linked(subject: str) -> TacitError:
 
 def _new_person(change: Change, claims: dict[str, Any], subject: str) -> str:
     """Make a person without any role; the provider's name is taken if it is free and allowed."""
-    wanted = user_name(str(claims.get("preferred_username", "")))
-    free = wanted and change.row("SELECT id FROM users WHERE name = ?", wanted) is None
-    shown = display_name(str(claims.get("name", "")))
-    name = wanted if free else f"sso-{digest_of_secret(subject)[:20]}"
-    return create_person(change, name, shown or name, subject)
+    user = user_name(str(claims.get("preferred_username", "")))
+    free = user and change.row("SELECT id FROM users WHERE name = ?", user) is None
+    full_name = display_name(str(claims.get("name", "")))
+    name = user if free else f"sso-{digest_of_secret(subject)[:20]}"
+    return create_person(change, name, full_name or name, subject)
 
 
 def _provider(call: ServiceCall) -> SignOnProvider:

@@ -39,14 +39,14 @@ _SIGNED_IN = Rule(frozenset())
 _SELECT = "SELECT id, label, scopes, dataset, created, expires, revoked, parent FROM tokens"
 
 
-def _words(given: object) -> object:
+def _words(scopes: object) -> object:
     """Read what a form sends for several choices."""
-    return given.split() if isinstance(given, str) else given
+    return scopes.split() if isinstance(scopes, str) else scopes
 
 
-def _day(given: str) -> str:
+def _day(text: str) -> str:
     try:
-        return date.fromisoformat(given).isoformat()
+        return date.fromisoformat(text).isoformat()
     except ValueError:
         raise ValueError("must be a day such as 2030-12-31") from None
 
@@ -87,19 +87,19 @@ def _list(call: ServiceCall) -> dict[str, Any]:
     return {**part("tokens", [_shown(row) for row in rows], limit, "id"), **_form(call, {})}
 
 
-def _form(call: ServiceCall, written: Mapping[str, str]) -> dict[str, Any]:
+def _form(call: ServiceCall, fields: Mapping[str, str]) -> dict[str, Any]:
     """Return what the form for a new token offers."""
-    last = datetime.now(UTC).date() + timedelta(days=_MAX_DAYS)
+    last_day = datetime.now(UTC).date() + timedelta(days=_MAX_DAYS)
     usual = datetime.now(UTC).date() + timedelta(days=90)
     return {
         "scopes": [
             scope for scope in SCOPES if scope in call.person.scopes and _is_of_use(call.person, scope)
         ],
-        "chosen": written.get("scopes", "read plan").split(),
-        "label": written.get("label", "")[:100],
-        "dataset": written.get("dataset", "")[:100],
-        "until": written.get("until", usual.isoformat())[:10],
-        "last_day": last.isoformat(),
+        "chosen": fields.get("scopes", "read plan").split(),
+        "label": fields.get("label", "")[:100],
+        "dataset": fields.get("dataset", "")[:100],
+        "until": fields.get("until", usual.isoformat())[:10],
+        "last_day": last_day.isoformat(),
     }
 
 
@@ -167,17 +167,17 @@ def _withdraw(call: ServiceCall) -> Answer:
     caller = call.person
     with call.service.database.change() as change:
         row = change.row("SELECT id, person, scopes, dataset FROM tokens WHERE id = ?", call.path["token"])
-        own = row is not None and row["person"] == caller.id
-        if row is None or not (own or ("admin" in caller.scopes and caller.may("admin"))):
+        is_own = row is not None and row["person"] == caller.id
+        if row is None or not (is_own or ("admin" in caller.scopes and caller.may("admin"))):
             raise not_found()
-        if own and not _covers(caller, row):
+        if is_own and not _covers(caller, row):
             raise not_permitted("a token cannot withdraw a token that may do more than itself")
         withdrawn = [row["id"]]
         for token in withdrawn:
             withdrawn += [one["id"] for one in change.rows("SELECT id FROM tokens WHERE parent = ?", token)]
             change.run("UPDATE tokens SET revoked = 1 WHERE id = ?", token)
         call.service.record(change, caller.id, "token-withdrawn", row["id"], call.id)
-    location = "/tokens" if own else f"/users/{row['person']}"
+    location = "/tokens" if is_own else f"/users/{row['person']}"
     return Answer({"withdrawn": withdrawn}, location=location)
 
 
@@ -195,14 +195,14 @@ def _row(change: Change, token: str) -> ServiceRow:
 
 def _shown(row: ServiceRow) -> dict[str, Any]:
     state = "withdrawn" if row["revoked"] else "expired" if row["expires"] <= now_text() else "works"
-    last = date.fromisoformat(row["expires"][:10]) - timedelta(days=1)
+    last_day = date.fromisoformat(row["expires"][:10]) - timedelta(days=1)
     return {
         "id": row["id"],
         "label": row["label"],
         "scopes": row["scopes"].split(),
         "dataset": row["dataset"],
         "created": row["created"],
-        "until": last.isoformat(),
+        "until": last_day.isoformat(),
         "state": state,
         "made_with": row["parent"],
     }

@@ -55,12 +55,12 @@ if TYPE_CHECKING:
 def accounts_below(service: Service, dataset: str) -> tuple[Account, list[Account]]:
     """Return a dataset's own account and the accounts below it, in the order in which they were opened."""
     every = service.ledger.accounts()
-    own = next(account for account in every if account.name == dataset)
-    return own, [account for account in every if own.id in account.path[1:]]
+    main = next(account for account in every if account.name == dataset)
+    return main, [account for account in every if main.id in account.path[1:]]
 
 
 def account_document(
-    account: Account, own: Account, row: ServiceRow | None, *, name: str, viewer: str
+    account: Account, main: Account, row: ServiceRow | None, *, name: str, viewer: str
 ) -> dict[str, Any]:
     """Return an account: its budget, what is spent and left, whose it is and for what.
 
@@ -68,55 +68,55 @@ def account_document(
     says whether the viewer may spend it, and ``filter`` holds what was spent in every detail, so that a
     client can work out what fits.
     """
-    known = row or {"person": "", "purpose": "", "request": "", "plan": "", "created": ""}
+    facts = row or {"person": "", "purpose": "", "request": "", "plan": "", "created": ""}
     return {
         "account": account.name,
         "parent": account.parent,
-        "person": known["person"],
+        "person": facts["person"],
         "person_name": name,
-        "purpose": known["purpose"],
-        "request": known["request"],
-        "plan": known["plan"],
-        "created": known["created"],
+        "purpose": facts["purpose"],
+        "request": facts["request"],
+        "plan": facts["plan"],
+        "created": facts["created"],
         "budget": budget_document(account.budget),
         "spent": spent_document(account),
         "left": left_document(account.filter.remaining),
-        "left_to_use": left_document(smaller_left(account, own).filter.remaining),
+        "left_to_use": left_document(smaller_left(account, main).filter.remaining),
         "last_day": last_day_of(account.expires),
         "frozen": account.frozen,
-        "mine": bool(viewer) and known["person"] == viewer,
+        "mine": bool(viewer) and facts["person"] == viewer,
         "filter": account.filter.to_json(),
         "unused": row is None,
     }
 
 
-def smaller_left(account: Account, own: Account) -> Account:
+def smaller_left(account: Account, main: Account) -> Account:
     """Return the account, of the two, that has less left; its own where the two cannot be compared."""
-    mine, whole = main_name(account.budget), main_name(own.budget)
-    if mine != whole:
+    mine, main_measure = main_name(account.budget), main_name(main.budget)
+    if mine != main_measure:
         return account
-    left, above = getattr(account.filter.remaining, mine), getattr(own.filter.remaining, whole)
-    return own if (above or Fraction(0)) < (left or Fraction(0)) else account
+    remaining, above = getattr(account.filter.remaining, mine), getattr(main.filter.remaining, main_measure)
+    return main if (above or Fraction(0)) < (remaining or Fraction(0)) else account
 
 
-def is_overbooked(own: Account, below: list[Account]) -> bool:
+def is_overbooked(main: Account, below: list[Account]) -> bool:
     """Whether the accounts directly below a dataset may together spend more than it has left."""
-    return _unpromised(own, below) < 0
+    return _unpromised(main, below) < 0
 
 
-def _unpromised(own: Account, below: list[Account]) -> Fraction:
+def _unpromised(main: Account, below: list[Account]) -> Fraction:
     """Return what is left of a dataset's budget less what the accounts directly below it have left."""
-    name = main_name(own.budget)
+    name = main_name(main.budget)
     lent = [
         getattr(account.filter.remaining, name) or Fraction(0)
         for account in below
-        if account.parent == own.name and not account.frozen
+        if account.parent == main.name and not account.frozen
     ]
-    return (getattr(own.filter.remaining, name) or Fraction(0)) - sum(lent, Fraction(0))
+    return (getattr(main.filter.remaining, name) or Fraction(0)) - sum(lent, Fraction(0))
 
 
 def after_approval(
-    kind: str, asked: Budget | None, own: Account, below: list[Account]
+    kind: str, requested: Budget | None, main: Account, below: list[Account]
 ) -> dict[str, Any] | None:
     """Return what would be left if a request were approved, as an amount and as a sentence.
 
@@ -133,38 +133,40 @@ def after_approval(
     own, below
         The dataset's account and the accounts below it.
     """
-    name = main_name(own.budget)
-    if asked is not None and main_name(asked) != name:
+    name = main_name(main.budget)
+    if requested is not None and main_name(requested) != name:
         return None
-    amount = Fraction(0) if asked is None else getattr(asked, name)
+    amount = Fraction(0) if requested is None else getattr(requested, name)
     if kind == "growth":
-        left = (getattr(own.filter.remaining, name) or Fraction(0)) + amount - getattr(own.budget, name)
-        sentence = f"{name} {float(left):g} of {float(amount):g} is left of the dataset's budget."
+        remaining = (
+            (getattr(main.filter.remaining, name) or Fraction(0)) + amount - getattr(main.budget, name)
+        )
+        sentence = f"{name} {float(remaining):g} of {float(amount):g} is left of the dataset's budget."
     elif kind == "refresh":
-        left = getattr(own.budget, name)
-        sentence = f"{name} {float(left):g} is left: the total starts again from zero."
+        remaining = getattr(main.budget, name)
+        sentence = f"{name} {float(remaining):g} is left: the total starts again from zero."
     else:
-        left = _unpromised(own, below) - amount
+        remaining = _unpromised(main, below) - amount
         sentence = (
-            f"if all accounts are used up, {name} {float(left):g} of the dataset's budget is left."
-            if left >= 0
-            else f"the accounts together are larger than what is left, by {name} {-float(left):g}. "
+            f"if all accounts are used up, {name} {float(remaining):g} of the dataset's budget is left."
+            if remaining >= 0
+            else f"the accounts together are larger than what is left, by {name} {-float(remaining):g}. "
             "Those who ask first get answers; the dataset's budget cannot be exceeded."
         )
-    return {"exact": {name: str(left)}, "value": {name: float(left)}, "sentence": sentence}
+    return {"exact": {name: str(remaining)}, "value": {name: float(remaining)}, "sentence": sentence}
 
 
 def account_documents(
     service: Service, dataset: str, viewer: str, *, oversees: bool = False
 ) -> list[dict[str, Any]]:
     """Return the accounts below a dataset that a viewer sees: the own ones; who oversees it sees all."""
-    own, below = accounts_below(service, dataset)
+    main, below = accounts_below(service, dataset)
     rows = {
         row["name"]: row for row in service.database.rows("SELECT * FROM accounts WHERE dataset = ?", dataset)
     }
     names = names_of(service.database, (row["person"] for row in rows.values()))
     return [
-        account_document(account, own, row, name=names.get(row["person"], "") if row else "", viewer=viewer)
+        account_document(account, main, row, name=names.get(row["person"], "") if row else "", viewer=viewer)
         for account in below
         if ((row := rows.get(account.name)) is not None and row["person"] == viewer) or oversees
     ]
@@ -203,9 +205,9 @@ def show_account(call: ServiceCall) -> dict[str, Any]:
     roles = call.person.roles_on(call.dataset)
     if row["person"] != call.person.id and not roles & {"curator", "auditor"}:
         raise not_found()
-    own, _ = accounts_below(call.service, call.dataset)
+    main, _ = accounts_below(call.service, call.dataset)
     account = call.service.ledger.account(name)
-    shown = names_of(call.service.database, [row["person"]]).get(row["person"], "")
+    display_name = names_of(call.service.database, [row["person"]]).get(row["person"], "")
     acts = [
         {"at": entry.at, "kind": entry.kind, "statement": entry.purpose, "who": entry.who}
         for entry in call.service.ledger.history(name)
@@ -213,23 +215,23 @@ def show_account(call: ServiceCall) -> dict[str, Any]:
     ]
     return {
         "dataset": call.dataset, "may_curate": "curator" in roles, "acts": acts,
-        **account_document(account, own, row, name=shown, viewer=call.person.id),
+        **account_document(account, main, row, name=display_name, viewer=call.person.id),
     }  # fmt: skip
 
 
 def give_allotment(call: ServiceCall) -> Answer:
     """Open an allotment for a person who may ask questions; nobody opens one for themselves."""
-    given: AllotmentGiven = call.body
-    service, dataset, budget = call.service, call.dataset, given.budget()
+    body: AllotmentGiven = call.body
+    service, dataset, budget = call.service, call.dataset, body.budget()
     service.dataset(dataset)  # refuses one that does not exist
-    day = read_last_day(given.last_day)
+    day = read_last_day(body.last_day)
     with service.database.change() as change:
         needs_role(roles_now(change, call.person.id, dataset), "curator")
-        if given.person == call.person.id:
+        if body.person == call.person.id:
             raise own_request()
-        check_analyst(change, given.person, dataset)
-        name = next_account_name(service, change, dataset, given.person)
-        insert_account(change, name, dataset, given.person, given.purpose)
+        check_analyst(change, body.person, dataset)
+        name = next_account_name(service, change, dataset, body.person)
+        insert_account(change, name, dataset, body.person, body.purpose)
         service.record(change, call.person.id, "allotment-opened", name, call.id)
         open_child(service, name, dataset, budget, day)
     return Answer({"account": name, "dataset": dataset}, 201, f"/accounts/{name}")
@@ -249,14 +251,14 @@ def check_analyst(change: Change, person: str, dataset: str) -> None:
 def next_account_name(service: Service, change: Change, dataset: str, person: str) -> str:
     """Return a name that no account has, in the ledger or in an approval that waits to be carried out."""
     start = f"{dataset}/{person}/"
-    taken = {account.name for account in service.ledger.accounts() if account.name.startswith(start)}
+    names = {account.name for account in service.ledger.accounts() if account.name.startswith(start)}
     waiting = change.rows(
         "SELECT document FROM requests WHERE state = 'approving' AND dataset = ? AND asked_by = ?",
         dataset, person,
     )  # fmt: skip
-    taken |= {json.loads(row["document"])["granted"].get("account") for row in waiting}
+    names |= {json.loads(row["document"])["granted"].get("account") for row in waiting}
     number = 1
-    while f"{start}{number}" in taken:
+    while f"{start}{number}" in names:
         number += 1
     return f"{start}{number}"
 
@@ -274,8 +276,8 @@ def insert_account(
 
 def open_child(service: Service, name: str, dataset: str, budget: Budget, day: date | None) -> None:
     """Open the account in the ledger, or find it: the same account is never opened twice."""
-    own = service.ledger.account(dataset)
-    service.ledger.create_account(name, parent=dataset, budget=budget, version=own.version, expires=day)
+    main = service.ledger.account(dataset)
+    service.ledger.create_account(name, parent=dataset, budget=budget, version=main.version, expires=day)
 
 
 def freeze_account(call: ServiceCall) -> Answer:
@@ -297,7 +299,7 @@ def set_last_day(call: ServiceCall) -> Answer:
     return _act(call, "last-day-changed", lambda name, told: ledger.set_expiry(name, day, **told))
 
 
-def _act(call: ServiceCall, what: str, act: Callable[[str, dict[str, str]], object]) -> Answer:
+def _act(call: ServiceCall, event: str, act: Callable[[str, dict[str, str]], object]) -> Answer:
     """Do something to an account on record: the reason in the ledger, the act in the audit events."""
     name = _account_name(call)
     service = call.service
@@ -306,12 +308,12 @@ def _act(call: ServiceCall, what: str, act: Callable[[str, dict[str, str]], obje
         needs_role(roles_now(change, call.person.id, call.dataset), "curator")
         if name != call.dataset:
             row = _row(service, name, call.dataset)
-            if row["person"] == call.person.id and what != "account-frozen":
+            if row["person"] == call.person.id and event != "account-frozen":
                 raise own_request()
-        service.record(change, call.person.id, what, name, call.id)
+        service.record(change, call.person.id, event, name, call.id)
         act(name, {"statement": call.body.reason, "who": call.person.id})
-    place = f"/datasets/{name}" if name == call.dataset else f"/accounts/{name}"
-    return Answer({"account": name, "dataset": call.dataset}, 200, place)
+    location = f"/datasets/{name}" if name == call.dataset else f"/accounts/{name}"
+    return Answer({"account": name, "dataset": call.dataset}, 200, location)
 
 
 def _account_name(call: ServiceCall) -> str:
@@ -328,17 +330,17 @@ def _row(service: Service, name: str, dataset: str) -> dict[str, Any]:
     return row
 
 
-def account_again(call: ServiceCall, written: Mapping[str, str]) -> dict[str, Any]:
+def account_again(call: ServiceCall, fields: Mapping[str, str]) -> dict[str, Any]:
     """Show the account again."""
-    return {**show_account(call), "written": written}
+    return {**show_account(call), "written": fields}
 
 
-def allotment_again(call: ServiceCall, written: Mapping[str, str]) -> dict[str, Any]:
+def allotment_again(call: ServiceCall, fields: Mapping[str, str]) -> dict[str, Any]:
     """Show the form of an allotment again."""
     dataset = seen_dataset(call, call.dataset)
     return {
         "dataset": dataset,
-        "written": written,
+        "written": fields,
         "analysts": analysts_of(call.service.database, dataset, call.person.id),
     }
 
@@ -357,15 +359,15 @@ class BurnDown:
     def points(self, ledger: Ledger, account: str) -> list[dict[str, Any]]:
         """Return times with what was spent by then: exact text and float; at most 120 points."""
         key, head, now = (ledger.id, account), ledger.head.count, time.monotonic()
-        kept = self._kept.get(key)
-        if kept is not None and (kept[0] == head or (head > _LONG and now - kept[1] < _FRESH)):
-            return kept[2]
+        cached = self._kept.get(key)
+        if cached is not None and (cached[0] == head or (head > _LONG and now - cached[1] < _FRESH)):
+            return cached[2]
         states = ledger.filters(account)
         chosen = states if len(states) <= _POINTS else _thinned(states)
         points = []
         for at, filter_ in chosen:
-            name, left = main_name(filter_.budget), filter_.remaining
-            spent = getattr(filter_.budget, name) - (getattr(left, name) or Fraction(0))
+            name, remaining = main_name(filter_.budget), filter_.remaining
+            spent = getattr(filter_.budget, name) - (getattr(remaining, name) or Fraction(0))
             points.append({"at": at, "spent": str(spent), "value": float(spent)})
         self._kept[key] = (head, now, points)
         return points

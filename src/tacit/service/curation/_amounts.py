@@ -35,11 +35,11 @@ def amount_document(
     {'epsilon': '1/2', 'delta': '0', 'rho': None}
     """
     parts = {"epsilon": epsilon, "delta": delta, "rho": rho}
-    shown = {name: one for name, one in parts.items() if one is not None and (one or name != "delta")}
+    numbers = {name: one for name, one in parts.items() if one is not None and (one or name != "delta")}
     return {
         "exact": {name: None if one is None else str(one) for name, one in parts.items()},
         "value": {name: None if one is None else float(one) for name, one in parts.items()},
-        "words": ", ".join(f"{name} {float(one):g}" for name, one in shown.items() if one) or "nothing",
+        "words": ", ".join(f"{name} {float(one):g}" for name, one in numbers.items() if one) or "nothing",
     }
 
 
@@ -55,7 +55,7 @@ def budget_text(budget: Budget) -> dict[str, str | None]:
     return {name: None if one is None else str(one) for name, one in parts}
 
 
-def budget_from(written: Mapping[str, str | Fraction | None]) -> Budget:
+def budget_from(document: Mapping[str, str | Fraction | None]) -> Budget:
     """Read a budget from exact texts or numbers; what is missing or empty is not part of it.
 
     Examples
@@ -63,8 +63,8 @@ def budget_from(written: Mapping[str, str | Fraction | None]) -> Budget:
     >>> budget_from({"epsilon": "1/2", "rho": ""})
     Budget(epsilon=0.5)
     """
-    given = {name: Fraction(one) for name, one in written.items() if one not in (None, "")}
-    return Budget(given.get("epsilon"), given.get("delta", Fraction(0)), rho=given.get("rho"))
+    numbers = {name: Fraction(one) for name, one in document.items() if one not in (None, "")}
+    return Budget(numbers.get("epsilon"), numbers.get("delta", Fraction(0)), rho=numbers.get("rho"))
 
 
 def budget_document(budget: Budget) -> dict[str, Any]:
@@ -77,19 +77,19 @@ def main_name(budget: Budget) -> str:
     return "epsilon" if budget.rho is None else "rho"
 
 
-def left_document(left: Remaining) -> dict[str, Any]:
+def left_document(remaining: Remaining) -> dict[str, Any]:
     """Return what is left, in the number in which the budget is counted."""
-    budget = left.of
+    budget = remaining.of
     name = "epsilon" if budget is None else main_name(budget)
-    shown = amount_document(**{name: getattr(left, name) or Fraction(0)}, delta=left.delta)
-    return {**shown, "words": str(left)}
+    document = amount_document(**{name: getattr(remaining, name) or Fraction(0)}, delta=remaining.delta)
+    return {**document, "words": str(remaining)}
 
 
 def spent_document(account: Account) -> dict[str, Any]:
     """Return what was spent: the budget less what is left, so that the three always agree."""
-    name, left = main_name(account.budget), account.filter.remaining
-    whole = getattr(account.budget, name)
-    return amount_document(**{name: whole - (getattr(left, name) or Fraction(0))})
+    name, remaining = main_name(account.budget), account.filter.remaining
+    total = getattr(account.budget, name)
+    return amount_document(**{name: total - (getattr(remaining, name) or Fraction(0))})
 
 
 def plan_budget(plan: Plan[Any]) -> Budget:
@@ -191,9 +191,11 @@ def read_last_day(text: str) -> date | None:
 
 
 def budget_meaning(
-    budget: Budget, noun: str, adjacency: str, what: str = "all answers together move"
+    budget: Budget, noun: str, adjacency: str, subject: str = "all answers together move"
 ) -> dict[str, Any]:
-    """Return what the answers of a budget together can reveal about one unit; ``what`` is subject and verb.
+    """Return what the answers of a budget together can reveal about one unit.
+
+    ``subject`` is the subject of the sentence with its verb.
 
     Examples
     --------
@@ -208,18 +210,18 @@ def budget_meaning(
     beliefs = []
     if loss is not None and loss < 50:
         for prior in (0.01, 0.1, 0.5, 0.9):
-            one = believe(prior, float(loss))
-            beliefs.append({"prior": prior, "at_least": one.at_least, "at_most": one.at_most})
+            belief = believe(prior, float(loss))
+            beliefs.append({"prior": prior, "at_least": belief.at_least, "at_most": belief.at_most})
     return {
         "odds": None if loss is None else odds_factor(loss),
-        "sentence": promise_sentence(budget, noun, adjacency, what),
+        "sentence": promise_sentence(budget, noun, adjacency, subject),
         "attacker": told.sentence,
         "beliefs": beliefs,
     }
 
 
-def promise_sentence(budget: Budget, noun: str, adjacency: str, what: str) -> str:
-    """Say how far something can move the odds about one unit; ``what`` is subject and verb.
+def promise_sentence(budget: Budget, noun: str, adjacency: str, subject: str) -> str:
+    """Say how far something can move the odds about one unit; ``subject`` is subject and verb.
 
     Examples
     --------
@@ -233,8 +235,8 @@ of 2.719'
         about = f"the odds between any two values that the data of one {noun} may have"
     if budget.epsilon is None:
         rho = f"rho {float(budget.rho or 0):g}"
-        return f"{what} {about} by a random factor that {rho} limits; rho sets no largest factor"
-    text = f"{what} {about} by at most a factor of {odds_factor(budget.epsilon)}"
+        return f"{subject} {about} by a random factor that {rho} limits; rho sets no largest factor"
+    text = f"{subject} {about} by at most a factor of {odds_factor(budget.epsilon)}"
     if budget.delta:
         text += f"; this promise may fail completely with probability at most {float(budget.delta):g}"
     return text

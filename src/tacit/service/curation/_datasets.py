@@ -71,20 +71,20 @@ def resume_dataset(call: ServiceCall) -> Answer:
     After an overrun, answers need more time than the lag allows: raising it tells everybody so, which is one
     bit for each such act.
     """
-    given: ResumeGiven = call.body
+    body: ResumeGiven = call.body
     service, name = call.service, call.dataset
-    opened = service.dataset(name)
-    lag = opened.policy["lag"] if given.lag is None else given.lag
-    read_field(Integer(opened.policy["lag"], why=_LOWER_LAG), "lag", lag)
+    dataset = service.dataset(name)
+    lag = dataset.policy["lag"] if body.lag is None else body.lag
+    read_field(Integer(dataset.policy["lag"], why=_LOWER_LAG), "lag", lag)
     with service.database.change() as change:
         needs_role(roles_now(change, call.person.id, name), "curator")
-        if lag > opened.policy["lag"]:
-            number = opened.number + 1
+        if lag > dataset.policy["lag"]:
+            number = dataset.number + 1
             if not change.run(
-                "UPDATE datasets SET policy = ? WHERE name = ? AND policy = ?", number, name, opened.number
+                "UPDATE datasets SET policy = ? WHERE name = ? AND policy = ?", number, name, dataset.number
             ):
                 raise changed_meanwhile()
-            insert_policy(change, name, number, {**opened.policy, "lag": lag}, opened.facts, call.person.id)
+            insert_policy(change, name, number, {**dataset.policy, "lag": lag}, dataset.facts, call.person.id)
             service.record(change, call.person.id, "policy-written", f"{name} {number}", call.id)
         change.run("UPDATE datasets SET paused = '' WHERE name = ?", name)
         _remember(call, change, "resume", {"lag": lag})
@@ -124,14 +124,14 @@ def list_datasets(call: ServiceCall) -> dict[str, Any]:
         "SELECT d.name, d.kind, d.policy, d.paused, p.document FROM datasets d"
         " JOIN policies p ON p.dataset = d.name AND p.number = d.policy ORDER BY d.name"
     )
-    found = []
+    documents = []
     for row in rows:
         roles = caller.roles_on(row["name"])
         if not roles:
             continue
         policy = json.loads(row["document"])
         account = call.service.ledger.account(row["name"])
-        found.append(
+        documents.append(
             {
                 "name": row["name"],
                 "kind": row["kind"],
@@ -146,7 +146,7 @@ def list_datasets(call: ServiceCall) -> dict[str, Any]:
                 "roles": sorted(roles),
             }
         )
-    return {"datasets": found, "may_declare": caller.may("curator") and "curate" in caller.scopes}
+    return {"datasets": documents, "may_declare": caller.may("curator") and "curate" in caller.scopes}
 
 
 def show_dataset(call: ServiceCall) -> dict[str, Any]:
@@ -154,71 +154,71 @@ def show_dataset(call: ServiceCall) -> dict[str, Any]:
 
     Curators and auditors see all accounts; an analyst sees the own ones.
     """
-    opened = call.service.dataset(call.dataset)
-    roles = call.person.roles_on(opened.name)
-    own, below = accounts_below(call.service, opened.name)
+    dataset = call.service.dataset(call.dataset)
+    roles = call.person.roles_on(dataset.name)
+    main, below = accounts_below(call.service, dataset.name)
     oversees = bool(roles & _OVERSEERS)
     tick = call.service.settings.tick
     return {
-        **_declared(opened),
-        "state": _state(opened.paused, own),
-        "paused": pause_shown(opened.paused, oversees=oversees),
-        "frozen": own.frozen,
+        **_declared(dataset),
+        "state": _state(dataset.paused, main),
+        "paused": pause_shown(dataset.paused, oversees=oversees),
+        "frozen": main.frozen,
         "answer_after": {
-            "exact": str(opened.policy["lag"] * tick),
-            "seconds": float(opened.policy["lag"] * tick),
-            "ticks": opened.policy["lag"],
+            "exact": str(dataset.policy["lag"] * tick),
+            "seconds": float(dataset.policy["lag"] * tick),
+            "ticks": dataset.policy["lag"],
             "tick": str(tick),
         },
-        "counted_in": main_name(own.budget),
-        "budget": budget_document(own.budget),
+        "counted_in": main_name(main.budget),
+        "budget": budget_document(main.budget),
         "meaning": promise_sentence(
-            own.budget, opened.dataset.unit.noun, opened.policy["adjacency"], "all answers together move"
+            main.budget, dataset.dataset.unit.noun, dataset.policy["adjacency"], "all answers together move"
         ),
-        "spent": spent_document(own),
-        "left": left_document(own.filter.remaining),
-        "overbooked": is_overbooked(own, below),
-        "burn_down": _BURN_DOWN.points(call.service.ledger, own.name),
-        "accounts": account_documents(call.service, opened.name, call.person.id, oversees=oversees),
+        "spent": spent_document(main),
+        "left": left_document(main.filter.remaining),
+        "overbooked": is_overbooked(main, below),
+        "burn_down": _BURN_DOWN.points(call.service.ledger, main.name),
+        "accounts": account_documents(call.service, dataset.name, call.person.id, oversees=oversees),
         "oversees": oversees,
-        "analysts": analysts_of(call.service.database, opened.name, call.person.id)
+        "analysts": analysts_of(call.service.database, dataset.name, call.person.id)
         if "curator" in roles
         else [],
-        "pauses": pauses_of(call.service, opened.name) if oversees else [],
+        "pauses": pauses_of(call.service, dataset.name) if oversees else [],
         "roles": sorted(roles),
     }
 
 
-def _declared(opened: OpenDataset) -> dict[str, Any]:
+def _declared(dataset: OpenDataset) -> dict[str, Any]:
     """Return what the policy and the facts say, in the words of the page."""
-    policy = opened.policy
+    policy = dataset.policy
     return {
-        "name": opened.name,
-        "kind": opened.kind,
+        "name": dataset.name,
+        "kind": dataset.kind,
         "title": policy["title"],
         "about": policy["about"],
         "unit": policy["unit"],
         "unit_noun": Unit.from_text(policy["unit"]).noun,
         "adjacency": policy["adjacency"],
         "version": policy["version"],
-        "policy": opened.number,
+        "policy": dataset.number,
         "record": policy["record"],
         "shows_stored": policy["shows_stored"],
-        "limits": opened.facts.get("limits"),
-        "columns": _columns(opened),
+        "limits": dataset.facts.get("limits"),
+        "columns": _columns(dataset),
         "declared": policy.get("declared") or {},
-        "facts": opened.facts,
+        "facts": dataset.facts,
     }
 
 
-def _columns(opened: OpenDataset) -> list[dict[str, Any]]:
+def _columns(dataset: OpenDataset) -> list[dict[str, Any]]:
     """Return the columns with their public facts."""
-    found: list[dict[str, Any]] = []
-    for table in opened.facts.get("tables", ()):
+    columns: list[dict[str, Any]] = []
+    for table in dataset.facts.get("tables", ()):
         for column in table["columns"] or sorted(table["facts"]):
             fact = table["facts"].get(column, {})
-            keys = opened.policy["keys"].get(f"{table['name']}.{column}", opened.policy["keys"].get(column))
-            found.append(
+            keys = dataset.policy["keys"].get(f"{table['name']}.{column}", dataset.policy["keys"].get(column))
+            columns.append(
                 {
                     "table": table["name"],
                     "name": column,
@@ -230,7 +230,7 @@ def _columns(opened: OpenDataset) -> list[dict[str, Any]]:
                     "public": table["key"] is not None,
                 }
             )
-    return found
+    return columns
 
 
 _STORED = {"moment": "date"}
@@ -286,9 +286,9 @@ def show_policy(call: ServiceCall) -> dict[str, Any]:
     }
 
 
-def dataset_again(call: ServiceCall, written: Mapping[str, str]) -> dict[str, Any]:
+def dataset_again(call: ServiceCall, fields: Mapping[str, str]) -> dict[str, Any]:
     """Show the dataset again."""
-    return {**show_dataset(call), "written": written}
+    return {**show_dataset(call), "written": fields}
 
 
 _MAX_SERIES = 200  # of a page
@@ -305,24 +305,24 @@ def show_days(call: ServiceCall) -> dict[str, Any]:
 
     Guarantee: nothing here depends on the rows, nor on how long anything took.
     """
-    opened = _opened(call)
-    dataset: Any = opened.dataset
-    horizon, last = dataset.horizon, came_in(call.service, opened)
-    number = horizon.number(last) if last else 0
+    open_dataset = _opened(call)
+    dataset: Any = open_dataset.dataset
+    horizon, last_day = dataset.horizon, came_in(call.service, open_dataset)
+    number = horizon.number(last_day) if last_day else 0
     return {
-        "dataset": opened.name,
-        "title": opened.policy["title"],
+        "dataset": open_dataset.name,
+        "title": open_dataset.policy["title"],
         "protects": dataset.promise,
         "level": dataset.level,
         "first": horizon.start.isoformat(),
         "last": horizon.last.isoformat(),
         "days": horizon.days,
-        "came_in": last or None,
+        "came_in": last_day or None,
         "number": number,
         "next": horizon.name(number + 1) if number < horizon.days else None,
-        "series": _series(call, opened),
-        "may_take": "curator" in call.person.roles_on(opened.name) and "curate" in call.person.scopes,
-        "may_ask": "analyst" in call.person.roles_on(opened.name),
+        "series": _series(call, open_dataset),
+        "may_take": "curator" in call.person.roles_on(open_dataset.name) and "curate" in call.person.scopes,
+        "may_ask": "analyst" in call.person.roles_on(open_dataset.name),
     }
 
 
@@ -332,24 +332,25 @@ async def take_days(call: ServiceCall) -> Answer:
     The answer is for the curator alone. When others see the days is a rung of a ladder that starts at the
     request: how long reading took shows at most by which rung it was done.
     """
-    opened, started = _opened(call), now()
+    open_dataset, started = _opened(call), now()
     service, person = call.service, call.person.id
     through: str = read_field(Day(), "through", call.body.through)
-    dataset: Any = opened.dataset
+    dataset: Any = open_dataset.dataset
     dataset.horizon.number(through)
-    job = {"dataset": opened.name, "number": opened.number, "through": through}
-    taken = await service.ask_runner("days", job)
+    job = {"dataset": open_dataset.name, "number": open_dataset.number, "through": through}
+    answer = await service.ask_runner("days", job)
     shown_from = rung_after(started, service.settings.tick)
     with service.database.change() as change:
-        needs_role(roles_now(change, person, opened.name), "curator")
+        needs_role(roles_now(change, person, open_dataset.name), "curator")
         change.run(
             "INSERT INTO days (dataset, version, through, shown_from, person, created, files)"
             " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            opened.name, dataset.version, through, shown_from, person, now_text(), json.dumps(taken["files"]),
+            open_dataset.name, dataset.version, through, shown_from, person, now_text(),
+            json.dumps(answer["files"]),
         )  # fmt: skip
-        service.record(change, person, "days-taken", f"{opened.name} {through}", call.id)
-    document = {"dataset": opened.name, "through": through, "shown_from": moment_text(shown_from)}
-    return Answer(document, 201, f"/datasets/{opened.name}/days")
+        service.record(change, person, "days-taken", f"{open_dataset.name} {through}", call.id)
+    document = {"dataset": open_dataset.name, "through": through, "shown_from": moment_text(shown_from)}
+    return Answer(document, 201, f"/datasets/{open_dataset.name}/days")
 
 
 def days_again(call: ServiceCall, fields: Mapping[str, str]) -> dict[str, Any]:
@@ -359,25 +360,25 @@ def days_again(call: ServiceCall, fields: Mapping[str, str]) -> dict[str, Any]:
 
 def _opened(call: ServiceCall) -> OpenDataset:
     """Return the stream of the path; another kind of dataset has no days."""
-    opened = call.service.dataset(call.dataset)
-    if opened.kind != "stream":
+    dataset = call.service.dataset(call.dataset)
+    if dataset.kind != "stream":
         raise not_found()
-    return opened
+    return dataset
 
 
-def _series(call: ServiceCall, opened: OpenDataset) -> list[dict[str, Any]]:
+def _series(call: ServiceCall, dataset: OpenDataset) -> list[dict[str, Any]]:
     """Return the latest release of each series that the caller asked for, or may oversee."""
-    oversees = bool({"curator", "auditor"} & call.person.roles_on(opened.name))
+    oversees = bool({"curator", "auditor"} & call.person.roles_on(dataset.name))
     rows = call.service.database.rows(
         "SELECT r.id, r.plan, r.account, r.person, q.ask FROM releases r JOIN queries q ON q.id = r.query"
         " WHERE r.dataset = ? AND r.shown_from <= ? AND (r.person = ? OR 1 = ?)"
         " ORDER BY r.position DESC LIMIT ?",
-        opened.name, now(), call.person.id, int(oversees), _MAX_SERIES,
+        dataset.name, now(), call.person.id, int(oversees), _MAX_SERIES,
     )  # fmt: skip
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    series: dict[tuple[str, str], dict[str, Any]] = {}
     for row in rows:
         ask = json.loads(row["ask"])
-        one = {
+        entry = {
             "plan": row["plan"],
             "account": row["account"],
             "through": day_asked(ask),
@@ -385,6 +386,6 @@ def _series(call: ServiceCall, opened: OpenDataset) -> list[dict[str, Any]]:
             "measure": ask["arguments"]["measure"] if row["person"] == call.person.id else None,
         }
         key = (row["plan"], row["account"])
-        if key not in found or found[key]["through"] < one["through"]:
-            found[key] = one
-    return list(found.values())
+        if key not in series or series[key]["through"] < entry["through"]:
+            series[key] = entry
+    return list(series.values())

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 def list_sources(call: ServiceCall) -> dict[str, Any]:
     """List the sources that the operator offers: names and kinds. Where they are is the operator's affair."""
-    listed = call.service.settings.sources
-    return {"sources": [{"name": one.name, "kind": one.kind} for _, one in sorted(listed.items())]}
+    sources = call.service.settings.sources
+    return {"sources": [{"name": one.name, "kind": one.kind} for _, one in sorted(sources.items())]}
 
 
 async def describe_source(call: ServiceCall) -> dict[str, Any]:
@@ -55,10 +55,10 @@ async def described(service: Service, name: str) -> dict[str, Any]:
     source = service.settings.sources.get(name)
     if source is None:
         raise not_found()
-    found = await service.ask_runner("describe", {"source": source.name})
+    description = await service.ask_runner("describe", {"source": source.name})
     tables = [
         {"name": table, "columns": [{"name": one["name"], "kind": one["kind"]} for one in columns]}
-        for table, columns in found["tables"].items()
+        for table, columns in description["tables"].items()
     ]
     return {"source": source.name, "kind": source.kind, "tables": tables}
 
@@ -75,48 +75,50 @@ async def declare_dataset(call: ServiceCall) -> Answer:
     return await declare(call, call.body)
 
 
-async def declare(call: ServiceCall, given: DatasetDeclared) -> Answer:
+async def declare(call: ServiceCall, declaration: DatasetDeclared) -> Answer:
     """Declare the dataset that a program or the wizard has described."""
     service = call.service
-    policy = declared_policy(given, service.settings)
-    _refuse_taken(service.database.row("SELECT name FROM datasets WHERE name = ?", given.name))
+    policy = declared_policy(declaration, service.settings)
+    _refuse_taken(service.database.row("SELECT name FROM datasets WHERE name = ?", declaration.name))
     _refuse_allotment(service.database, policy["parent"])
     _refuse_second(service.database, service.settings, policy)
-    opened = {"dataset": given.name, "policy": policy, "number": 1}
-    facts = await service.ask_runner("open", opened)
+    job = {"dataset": declaration.name, "policy": policy, "number": 1}
+    facts = await service.ask_runner("open", job)
     try:
-        _write_declared(call, given, policy, facts)
+        _write_declared(call, declaration, policy, facts)
     except TacitError:
-        service.tell_runner("close", opened)  # its process would wait for questions that nobody can ask
+        service.tell_runner("close", job)  # its process would wait for questions that nobody can ask
         raise
     return Answer(
-        {"dataset": given.name, "policy": 1, "policy_document": policy}, 201, f"/datasets/{given.name}"
+        {"dataset": declaration.name, "policy": 1, "policy_document": policy},
+        201,
+        f"/datasets/{declaration.name}",
     )
 
 
 def _write_declared(
-    call: ServiceCall, given: DatasetDeclared, policy: dict[str, Any], facts: dict[str, Any]
+    call: ServiceCall, declaration: DatasetDeclared, policy: dict[str, Any], facts: dict[str, Any]
 ) -> None:
     """Write a dataset, its first policy and its owner, after everything was checked once more."""
     service, person = call.service, call.person.id
-    _check_facts(facts, given.name, policy)
+    _check_facts(facts, declaration.name, policy)
     with service.database.change() as change:
         needs_role(roles_now(change, person, ""), "curator")
-        _refuse_taken(change.row("SELECT name FROM datasets WHERE name = ?", given.name))
+        _refuse_taken(change.row("SELECT name FROM datasets WHERE name = ?", declaration.name))
         _refuse_allotment(change, policy["parent"])
         _refuse_second(change, service.settings, policy)
         change.run(
             "INSERT INTO datasets (name, kind, policy, created_by, created) VALUES (?, ?, 1, ?, ?)",
-            given.name, policy["kind"], person, now_text(),
+            declaration.name, policy["kind"], person, now_text(),
         )  # fmt: skip
-        insert_policy(change, given.name, 1, policy, facts, person)
+        insert_policy(change, declaration.name, 1, policy, facts, person)
         change.run(
             "INSERT INTO grants (person, dataset, role, granted_by, granted) VALUES (?, ?, 'owner', ?, ?)"
             " ON CONFLICT DO NOTHING",
-            person, given.name, person, now_text(),
+            person, declaration.name, person, now_text(),
         )  # fmt: skip
-        service.record(change, person, "dataset-declared", given.name, call.id)
-        _open_account(call, given.name, policy)  # the last act before the commit
+        service.record(change, person, "dataset-declared", declaration.name, call.id)
+        _open_account(call, declaration.name, policy)  # the last act before the commit
 
 
 async def change_policy(call: ServiceCall) -> Answer:
@@ -124,20 +126,20 @@ async def change_policy(call: ServiceCall) -> Answer:
     return await write_change(call, call.body)
 
 
-async def write_change(call: ServiceCall, given: PolicyChanged) -> Answer:
+async def write_change(call: ServiceCall, declaration: PolicyChanged) -> Answer:
     """Write the policy that a program or the wizard has described."""
     service, name = call.service, call.dataset
     before = service.dataset(name)
     account = service.ledger.account(name)
-    policy = changed_policy(before.policy, given, budget_text(account.budget))
+    policy = changed_policy(before.policy, declaration, budget_text(account.budget))
     read_field(Integer(before.policy["version"], why=_VERSIONS_GROW), "version", policy["version"])
-    opened = {"dataset": name, "policy": policy, "number": before.number + 1}
-    facts = await service.ask_runner("open", opened)
+    job = {"dataset": name, "policy": policy, "number": before.number + 1}
+    facts = await service.ask_runner("open", job)
     try:
         _check_facts(facts, name, policy)
         number = _write(call, before.number, policy, facts)
     except TacitError:
-        service.tell_runner("close", opened)
+        service.tell_runner("close", job)
         raise
     return Answer(
         {"dataset": name, "policy": number, "policy_document": policy},
@@ -151,10 +153,10 @@ def _write(call: ServiceCall, before: int, policy: dict[str, Any], facts: dict[s
     service, name, person = call.service, call.dataset, call.person.id
     with service.database.change() as change:
         needs_role(roles_now(change, person, name), "curator")
-        moved = change.run(
+        updated = change.run(
             "UPDATE datasets SET policy = ? WHERE name = ? AND policy = ?", before + 1, name, before
         )
-        if not moved:
+        if not updated:
             raise changed_meanwhile()
         insert_policy(change, name, before + 1, policy, facts, person)
         service.record(change, person, "policy-written", f"{name} {before + 1}", call.id)
@@ -209,8 +211,8 @@ def _refuse_allotment(change: Change | Database, parent: str | None) -> None:
     if parent is None:
         return
     above = change.row("SELECT name FROM datasets WHERE name = ?", parent.partition("/")[0])
-    given = change.row("SELECT name FROM accounts WHERE name = ?", parent)
-    if given is not None or (above is not None and "/" in parent):
+    allotment = change.row("SELECT name FROM accounts WHERE name = ?", parent)
+    if allotment is not None or (above is not None and "/" in parent):
         raise TacitError(
             "bad-parameter",
             "the shared account of a dataset cannot be the allotment of one person",
@@ -243,15 +245,15 @@ def _refuse_second(change: Change | Database, settings: ServiceSettings, policy:
             )
 
 
-def _is_same(one: ListedSource, other: ListedSource) -> bool:
+def _is_same(source: ListedSource, other: ListedSource) -> bool:
     """Whether two listed sources have a file or a table in common, whatever they call it."""
-    places = [set(source_places(each.place, each.engine)) for each in (one, other)]
-    return not places[0].isdisjoint(places[1]) or one is other
+    places = [set(source_places(each.place, each.engine)) for each in (source, other)]
+    return not places[0].isdisjoint(places[1]) or source is other
 
 
 def _check_facts(facts: dict[str, Any], name: str, policy: dict[str, Any]) -> None:
     """Refuse facts that speak of something else than the policy; the runner has failed then."""
-    asked = {"name": name, **{fact: policy[fact] for fact in ("version", "unit", "adjacency")}}
-    told = facts.get("dataset") == asked if policy["kind"] == "table" else facts.get("name") == name
+    expected = {"name": name, **{fact: policy[fact] for fact in ("version", "unit", "adjacency")}}
+    told = facts.get("dataset") == expected if policy["kind"] == "table" else facts.get("name") == name
     if not told:
         raise TacitError("service-failed", "the service failed")

@@ -113,52 +113,52 @@ class DatasetDeclared(PolicyChanged):
     declared: _Declared = Field(default_factory=dict)
 
 
-def _facts_given(given: PolicyChanged) -> dict[str, Any]:
+def _facts_given(declaration: PolicyChanged) -> dict[str, Any]:
     """Return the part of a policy that may change, as JSON with exact numbers in text."""
     return {
-        "version": given.version,
-        "bounds": {column: [str(one) for one in pair] for column, pair in given.bounds.items()},
-        "keys": {column: list(values) for column, values in given.keys.items()},
-        "types": dict(given.types),
-        "never_null": list(given.never_null),
-        "limits": given.limits,
-        "record": given.record,
-        "shows_stored": given.shows_stored,
-        "about": given.about,
+        "version": declaration.version,
+        "bounds": {column: [str(one) for one in pair] for column, pair in declaration.bounds.items()},
+        "keys": {column: list(values) for column, values in declaration.keys.items()},
+        "types": dict(declaration.types),
+        "never_null": list(declaration.never_null),
+        "limits": declaration.limits,
+        "record": declaration.record,
+        "shows_stored": declaration.shows_stored,
+        "about": declaration.about,
     }
 
 
-def declared_policy(given: DatasetDeclared, settings: ServiceSettings) -> dict[str, Any]:
+def declared_policy(declaration: DatasetDeclared, settings: ServiceSettings) -> dict[str, Any]:
     """Return the first policy of a dataset, with the service's defaults filled in.
 
     Guarantee: the budget, the unit and the source were read and are valid; the columns are checked by the
     runner, which knows them.
     """
-    source = settings.sources.get(given.source)
+    source = settings.sources.get(declaration.source)
     if source is None:
         raise TacitError(
             "bad-parameter", "there is no listed source of that name", fix="choose one of the listed sources"
         )
-    if given.declared and source.kind == "table":
+    if declaration.declared and source.kind == "table":
         raise TacitError(
             "bad-parameter",
             "tables have no facts under declared",
             fix="declare bounds, keys, types and limits",
         )
-    limit = given.per_charge
+    limit = declaration.per_charge
     return {
         "source": source.name,
         "kind": source.kind,
-        "unit": str(Unit.from_text(given.unit)),
-        "adjacency": given.adjacency,
-        "budget": budget_text(budget_from(dict(given.budget))),
+        "unit": str(Unit.from_text(declaration.unit)),
+        "adjacency": declaration.adjacency,
+        "budget": budget_text(budget_from(dict(declaration.budget))),
         "per_charge": None if limit is None else budget_text(budget_from(dict(limit))),
-        "parent": given.parent,
-        "declared": given.declared,
-        **_facts_given(given),
-        "lag": _usual_lag(source.kind, settings) if given.lag is None else given.lag,
-        "width": settings.width if given.width is None else given.width,
-        "title": given.name if given.title is None else given.title,
+        "parent": declaration.parent,
+        "declared": declaration.declared,
+        **_facts_given(declaration),
+        "lag": _usual_lag(source.kind, settings) if declaration.lag is None else declaration.lag,
+        "width": settings.width if declaration.width is None else declaration.width,
+        "title": declaration.name if declaration.title is None else declaration.title,
     }
 
 
@@ -168,16 +168,16 @@ def _usual_lag(kind: str, settings: ServiceSettings) -> int:
 
 
 def changed_policy(
-    before: Mapping[str, Any], given: PolicyChanged, budget: Mapping[str, Any]
+    before: Mapping[str, Any], declaration: PolicyChanged, budget: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the next policy: what was given, beside what cannot change; the budget is the ledger's."""
     return {
         **before,
-        **_facts_given(given),
+        **_facts_given(declaration),
         "budget": dict(budget),
-        "lag": before["lag"] if given.lag is None else given.lag,
-        "width": before["width"] if given.width is None else given.width,
-        "title": before["title"] if given.title is None else given.title,
+        "lag": before["lag"] if declaration.lag is None else declaration.lag,
+        "width": before["width"] if declaration.width is None else declaration.width,
+        "title": before["title"] if declaration.title is None else declaration.title,
     }
 
 
@@ -238,18 +238,18 @@ def policy_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[
     >>> [one["sentence"] for one in changed]
     ['version of the data changed from 1 to 2', 'bounds of age added: 0 to 120']
     """
-    found = [
+    changes = [
         _change(words, _written(name, before.get(name)), _written(name, after.get(name)))
         for name, words in _SINGLE.items()
         if before.get(name) != after.get(name)
     ]
     for name, words in _BY_COLUMN.items():
-        found += _by_key(words, name, before.get(name) or {}, after.get(name) or {})
-    found += _by_key("limit of", "limits", _flat(before.get("limits")), _flat(after.get("limits")))
+        changes += _by_key(words, name, before.get(name) or {}, after.get(name) or {})
+    changes += _by_key("limit of", "limits", _flat(before.get("limits")), _flat(after.get("limits")))
     old, new = before.get("never_null") or (), after.get("never_null") or ()
-    found += [_change(f"column {one} never missing", "", "yes") for one in new if one not in old]
-    found += [_change(f"column {one} never missing", "yes", "") for one in old if one not in new]
-    return found
+    changes += [_change(f"column {one} never missing", "", "yes") for one in new if one not in old]
+    changes += [_change(f"column {one} never missing", "yes", "") for one in old if one not in new]
+    return changes
 
 
 def _by_key(words: str, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -261,23 +261,23 @@ def _by_key(words: str, name: str, old: Mapping[str, Any], new: Mapping[str, Any
 
 
 def _flat(limits: Mapping[str, Any] | None) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, value in (limits or {}).items():
         if isinstance(value, dict):
-            found |= {f"{one} in table {name}": limit for one, limit in value.items()}
+            flat |= {f"{one} in table {name}": limit for one, limit in value.items()}
         else:
-            found[name] = value
-    return found
+            flat[name] = value
+    return flat
 
 
-def _change(what: str, old: str, new: str) -> dict[str, str]:
+def _change(subject: str, old: str, new: str) -> dict[str, str]:
     if not old:
-        kind, sentence = "added", f"{what} added: {new}"
+        kind, sentence = "added", f"{subject} added: {new}"
     elif not new:
-        kind, sentence = "removed", f"{what} removed: {old}"
+        kind, sentence = "removed", f"{subject} removed: {old}"
     else:
-        kind, sentence = "changed", f"{what} changed from {old} to {new}"
-    return {"what": what, "kind": kind, "old": old, "new": new, "sentence": sentence}
+        kind, sentence = "changed", f"{subject} changed from {old} to {new}"
+    return {"what": subject, "kind": kind, "old": old, "new": new, "sentence": sentence}
 
 
 def _written(name: str, value: Any) -> str:

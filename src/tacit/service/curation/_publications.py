@@ -58,10 +58,8 @@ class PublicationMade(Body):
 
 def publish(call: ServiceCall) -> Answer:
     """Publish a release of a dataset that the caller curates; before its time to leave it does not exist."""
-    given: PublicationMade = call.body
-    row = call.service.database.row(
-        "SELECT id, dataset, shown_from FROM releases WHERE id = ?", given.release
-    )
+    body: PublicationMade = call.body
+    row = call.service.database.row("SELECT id, dataset, shown_from FROM releases WHERE id = ?", body.release)
     if row is None or not call.person.may("curator", row["dataset"]) or float(row["shown_from"]) > now():
         raise not_found()
     publication = new_id("p")
@@ -72,7 +70,7 @@ def publish(call: ServiceCall) -> Answer:
         change.run(
             "INSERT INTO publications (id, release, title, about, published_by, created)"
             " VALUES (?, ?, ?, ?, ?, ?)",
-            publication, row["id"], given.title, given.about.strip(), call.person.id, now_text(),
+            publication, row["id"], body.title, body.about.strip(), call.person.id, now_text(),
         )  # fmt: skip
         call.service.record(
             change, call.person.id, "release-published", f"{publication} {row['id']}", call.id
@@ -198,8 +196,8 @@ def show_publication(call: ServiceCall) -> dict[str, Any]:
 
 def _registered(call: ServiceCall, release: str) -> dict[str, Any] | None:
     """Return what everybody may know of a registration: not who made it, nor the note."""
-    found = registration_of(call.service.database, release)
-    return found and {name: found[name] for name in ("at", "charge", "verified", "sentence")}
+    registration = registration_of(call.service.database, release)
+    return registration and {name: registration[name] for name in ("at", "charge", "verified", "sentence")}
 
 
 def publication_certificate(call: ServiceCall) -> Download:
@@ -239,10 +237,10 @@ def _row(call: ServiceCall) -> ServiceRow:
     return row
 
 
-def publish_again(call: ServiceCall, written: Mapping[str, str]) -> dict[str, Any]:
+def publish_again(call: ServiceCall, fields: Mapping[str, str]) -> dict[str, Any]:
     """Show the form of a publication again."""
-    dataset = release_dataset(call, written.get("release", ""))
-    return {**list_releases(call, dataset), "written": written}
+    dataset = release_dataset(call, fields.get("release", ""))
+    return {**list_releases(call, dataset), "written": fields}
 
 
 #: The most bytes of a body with a release.
@@ -270,22 +268,22 @@ async def register_release(call: ServiceCall) -> Answer:
     charge was made for this dataset, and the certificate was made for these values. Otherwise the release
     says wherever it is shown that it was not verified here. The same release is registered once.
     """
-    given: ReleaseRegistered = call.body
+    body: ReleaseRegistered = call.body
     call.service.dataset(call.dataset)
-    document, charge = await asyncio.to_thread(_checked, given.release, call.service.ledger, call.dataset)
-    written = json.dumps(document, sort_keys=True, allow_nan=False, separators=(",", ":"))
-    digest = hashlib.sha256(written.encode("utf-8")).hexdigest()
-    return _write(call, document, charge, digest, given.note.strip())
+    document, charge = await asyncio.to_thread(_checked, body.release, call.service.ledger, call.dataset)
+    text = json.dumps(document, sort_keys=True, allow_nan=False, separators=(",", ":"))
+    digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
+    return _write(call, document, charge, digest, body.note.strip())
 
 
 def _write(call: ServiceCall, document: dict[str, Any], charge: str, digest: str, note: str) -> Answer:
     release, person, dataset = new_id("r"), call.person.id, call.dataset
     with call.service.database.change() as change:
         needs_role(roles_now(change, person, dataset), "curator")
-        known = change.row(
+        row = change.row(
             "SELECT release FROM registrations WHERE dataset = ? AND digest = ?", dataset, digest
         )
-        if known is None:
+        if row is None:
             plan = str(document["certificate"]["plan"])
             keep_stored(change, release, dataset, person, "", plan, document, now())
             change.run(
@@ -295,15 +293,15 @@ def _write(call: ServiceCall, document: dict[str, Any], charge: str, digest: str
             )  # fmt: skip
             call.service.record(change, person, "release-registered", f"{release} {dataset}", call.id)
         else:
-            release = str(known["release"])
+            release = str(row["release"])
         registered = registration_of(change, release)
-    shown = {"release": release, "dataset": dataset, "kind": document["kind"], "registered": registered}
-    return Answer(shown, 201 if known is None else 200, f"/releases/{release}")
+    answer = {"release": release, "dataset": dataset, "kind": document["kind"], "registered": registered}
+    return Answer(answer, 201 if row is None else 200, f"/releases/{release}")
 
 
-def _checked(given: Mapping[str, Any], ledger: Ledger, dataset: str) -> tuple[dict[str, Any], str]:
+def _checked(submitted: Mapping[str, Any], ledger: Ledger, dataset: str) -> tuple[dict[str, Any], str]:
     """Read a release strictly, try everything that pages do with it, and look for its charge."""
-    release = Release.from_json(_floats(given))
+    release = Release.from_json(_floats(submitted))
     if release.content.kind in _MESSAGES:
         raise TacitError(
             "not-allowed",
@@ -354,8 +352,10 @@ def _charge(certificate: Certificate, ledger: Ledger, dataset: str) -> str:
     """Say where the charge is; a certificate that contradicts the ledger of the service is refused."""
     if certificate.is_local:
         return "none"
-    written: Any = certificate.fields["ledger"]
-    number, digest = (written.get("entry"), written.get("hash")) if isinstance(written, Mapping) else (0, "")
+    entry_facts: Any = certificate.fields["ledger"]
+    number, digest = (
+        (entry_facts.get("entry"), entry_facts.get("hash")) if isinstance(entry_facts, Mapping) else (0, "")
+    )
     entry = ledger.entry(number) if type(number) is int and 0 < number < 2**62 else None
     if entry is None or entry.hash != digest:
         return "elsewhere"
@@ -395,13 +395,13 @@ def _floats(value: Any) -> Any:
 
 def list_registered(call: ServiceCall) -> dict[str, Any]:
     """List the releases that were registered with a dataset, the newest first."""
-    opened = call.service.dataset(call.dataset)
+    dataset = call.service.dataset(call.dataset)
     rows = call.service.database.rows(
         "SELECT g.release, g.charge, g.note, g.created, g.kind, r.plan FROM registrations g"
         " JOIN releases r ON r.id = g.release WHERE g.dataset = ? ORDER BY r.position DESC LIMIT ?",
         call.dataset, _PAGE,
     )  # fmt: skip
-    found = [
+    releases = [
         {
             "release": row["release"],
             "kind": row["kind"],
@@ -416,9 +416,14 @@ def list_registered(call: ServiceCall) -> dict[str, Any]:
         for row in rows
     ]
     may = "curator" in call.person.roles_on(call.dataset)
-    return {"dataset": opened.name, "title": opened.policy["title"], "releases": found, "may_register": may}
+    return {
+        "dataset": dataset.name,
+        "title": dataset.policy["title"],
+        "releases": releases,
+        "may_register": may,
+    }
 
 
-def registered_again(call: ServiceCall, written: Mapping[str, str]) -> dict[str, Any]:
+def registered_again(call: ServiceCall, fields: Mapping[str, str]) -> dict[str, Any]:
     """Show the form again; the document itself is not sent back."""
-    return {**list_registered(call), "note": written.get("note", "")[:1000]}
+    return {**list_registered(call), "note": fields.get("note", "")[:1000]}

@@ -75,7 +75,7 @@ if TYPE_CHECKING:
 _CURATES = ("curator", "owner")
 
 
-def check_two_people(change: Change, first: str, second: str, dataset: str, days: int) -> None:
+def check_two_people(change: Change, proposer: str, second: str, dataset: str, days: int) -> None:
     """Refuse a decision about a budget if the two who agree may be one person.
 
     Guarantee: the two accounts stand for two people who both have held a curator's or an owner's role on the
@@ -83,7 +83,7 @@ def check_two_people(change: Change, first: str, second: str, dataset: str, days
     the role to themselves, and count at once.
     """
     since = later_text(days=-days)
-    ones, others = (_hands(change, person, dataset, since, frozenset()) for person in (first, second))
+    ones, others = (_hands(change, person, dataset, since, frozenset()) for person in (proposer, second))
     if not any(one.isdisjoint(other) for one in ones for other in others):
         raise TacitError(
             "not-permitted",
@@ -95,7 +95,7 @@ def check_two_people(change: Change, first: str, second: str, dataset: str, days
 
 
 def _hands(
-    change: Change, person: str, dataset: str, since: str, asked: frozenset[str]
+    change: Change, person: str, dataset: str, since: str, visited: frozenset[str]
 ) -> set[frozenset[str]]:
     """Return, for each role of an account on the dataset, the people in whose hands it may be.
 
@@ -105,15 +105,15 @@ def _hands(
     makers = _makers(change, person, since)
     if makers is None:
         return set()
-    own = makers | {person}
-    found: set[frozenset[str]] = set()
+    holders = makers | {person}
+    chains: set[frozenset[str]] = set()
     for row in _grants(change, person, dataset):
         giver = row["granted_by"]
         if row["granted"] <= since or giver == person:
-            found.add(own)
-        elif giver not in asked:
-            found |= {own | more for more in _hands(change, giver, dataset, since, asked | {person})}
-    return found
+            chains.add(holders)
+        elif giver not in visited:
+            chains |= {holders | more for more in _hands(change, giver, dataset, since, visited | {person})}
+    return chains
 
 
 def _makers(change: Change, person: str, since: str) -> frozenset[str] | None:
@@ -121,13 +121,13 @@ def _makers(change: Change, person: str, since: str) -> frozenset[str] | None:
 
     None if somebody among them is no administrator any more: then nobody can say who gave them that role.
     """
-    found: set[str] = set()
+    makers: set[str] = set()
     ahead = _link_makers(change, person, since)
     while ahead:
         maker = ahead.pop()
-        if maker in found:
+        if maker in makers:
             continue
-        found.add(maker)
+        makers.add(maker)
         role = change.row(
             "SELECT granted_by, granted FROM grants WHERE person = ? AND dataset = '' AND role = 'admin'",
             maker,
@@ -137,7 +137,7 @@ def _makers(change: Change, person: str, since: str) -> frozenset[str] | None:
         ahead += _link_makers(change, maker, since)
         if role["granted"] > since:
             ahead.append(role["granted_by"])
-    return frozenset(found)
+    return frozenset(makers)
 
 
 def _link_makers(change: Change, person: str, since: str) -> list[str]:
@@ -210,17 +210,17 @@ class RequestMade(AmountBody):
 
 def make_request(call: ServiceCall) -> Answer:
     """Write down a request; nothing in the ledger changes until somebody else approves it."""
-    given: RequestMade = call.body
-    caller, dataset = call.person, given.dataset
-    held = caller.roles_on(dataset)
-    if not held:
+    body: RequestMade = call.body
+    caller, dataset = call.person, body.dataset
+    roles = caller.roles_on(dataset)
+    if not roles:
         raise not_found()
-    role, scope = ("curator", "curate") if given.kind in _OF_DATASETS else ("analyst", "ask")
+    role, scope = ("curator", "curate") if body.kind in _OF_DATASETS else ("analyst", "ask")
     if scope not in caller.scopes:
         raise not_permitted("the token was not made for this")
-    if role not in held:
+    if role not in roles:
         raise not_permitted()
-    document = _document(call, given)
+    document = _document(call, body)
     request = new_id("r")
     with call.service.database.change() as change:
         needs_role(roles_now(change, caller.id, dataset), role)  # type: ignore[arg-type]
@@ -228,7 +228,7 @@ def make_request(call: ServiceCall) -> Answer:
         change.run(
             "INSERT INTO requests (id, kind, dataset, asked_by, document, state, created)"
             " VALUES (?, ?, ?, ?, ?, 'open', ?)",
-            request, given.kind, dataset, caller.id, json.dumps(document), now_text(),
+            request, body.kind, dataset, caller.id, json.dumps(document), now_text(),
         )  # fmt: skip
         call.service.record(change, caller.id, "request-made", request, call.id)
     return Answer({"request": request, "state": "open"}, 201, f"/requests/{request}")
@@ -248,28 +248,28 @@ def _check_open(change: Change, person: str, dataset: str) -> None:
         )
 
 
-def _document(call: ServiceCall, given: RequestMade) -> dict[str, Any]:
+def _document(call: ServiceCall, body: RequestMade) -> dict[str, Any]:
     """Check a request and return what is kept of it."""
-    read_last_day(given.last_day)
-    if given.kind in _OF_DATASETS:
-        statement = _needed("statement", given.statement)
-        if given.kind == "refresh":
-            _refuse_amount(given)
+    read_last_day(body.last_day)
+    if body.kind in _OF_DATASETS:
+        statement = _needed("statement", body.statement)
+        if body.kind == "refresh":
+            _refuse_amount(body)
             return {"statement": statement}
-        budget = given.budget()
-        check_larger(call.service.ledger.account(given.dataset).budget, budget)
+        budget = body.budget()
+        check_larger(call.service.ledger.account(body.dataset).budget, budget)
         return {"statement": statement, "budget": budget_text(budget)}
-    purpose = {"purpose": _needed("purpose", given.purpose), "last_day": given.last_day}
-    if given.kind == "allotment":
-        return {**purpose, "budget": budget_text(given.budget())}
-    _refuse_amount(given)
-    if given.ask is None:
+    purpose = {"purpose": _needed("purpose", body.purpose), "last_day": body.last_day}
+    if body.kind == "allotment":
+        return {**purpose, "budget": budget_text(body.budget())}
+    _refuse_amount(body)
+    if body.ask is None:
         raise field_missing("ask", "send the question in the field ask")
-    ask = read_ask(read_body(AskBody, {**given.ask, "dataset": given.dataset}))
-    kept = plan_cache(call.service).plan(call.service.dataset(given.dataset), ask, call.person.id)
-    budget = plan_budget(kept.plan)
-    card = {name: one for name, one in kept.document.items() if name != "document"}
-    return {**purpose, "ask": ask, "plan": kept.hash, "card": card, "budget": budget_text(budget)}
+    ask = read_ask(read_body(AskBody, {**body.ask, "dataset": body.dataset}))
+    kept_plan = plan_cache(call.service).plan(call.service.dataset(body.dataset), ask, call.person.id)
+    budget = plan_budget(kept_plan.plan)
+    card = {name: one for name, one in kept_plan.document.items() if name != "document"}
+    return {**purpose, "ask": ask, "plan": kept_plan.hash, "card": card, "budget": budget_text(budget)}
 
 
 def _needed(name: str, text: str) -> str:
@@ -278,8 +278,8 @@ def _needed(name: str, text: str) -> str:
     return text.strip()
 
 
-def _refuse_amount(given: RequestMade) -> None:
-    if given.is_given():
+def _refuse_amount(body: RequestMade) -> None:
+    if body.is_given():
         raise TacitError("bad-parameter", "a request of this kind has no amount", fix="omit the amount")
 
 
@@ -312,19 +312,19 @@ def _may_see(caller: Caller, row: Mapping[str, Any]) -> bool:
 def list_requests(call: ServiceCall) -> dict[str, Any]:
     """List the requests that the caller may see, the newest first; ``state=open`` shows what waits."""
     state, before = call.query.get("state", ""), call.query.get("after", "")
-    seen, values = _seen_by(call.person)
+    condition, values = _seen_by(call.person)
     states = [one for one in _STATES if not state or _shown_state(one) == state]
-    found = call.service.database.rows(
-        f"SELECT * FROM requests WHERE state IN ({_marks(states)}) AND ({seen})"  # noqa: S608 - marks only
+    rows = call.service.database.rows(
+        f"SELECT * FROM requests WHERE state IN ({_marks(states)}) AND ({condition})"  # noqa: S608 - marks only
         " AND (? = '' OR created || id < ?) ORDER BY created || id DESC LIMIT ?",
         *(states or [""]), *values, before, before, _PAGE + 1,
     )  # fmt: skip
-    page = found[:_PAGE]
+    page = rows[:_PAGE]
     names = names_of(call.service.database, (row[who] for row in page for who in ("asked_by", "decided_by")))
-    last = page[-1] if len(found) > _PAGE else None
+    last_row = page[-1] if len(rows) > _PAGE else None
     return {
         "requests": [_short(call.person, row, names) for row in page],
-        "next": None if last is None else last["created"] + last["id"],
+        "next": None if last_row is None else last_row["created"] + last_row["id"],
         "state": state,
         "curates": "curator" in call.person.roles,
     }
@@ -334,13 +334,13 @@ def _seen_by(caller: Caller) -> tuple[str, list[str]]:
     """Return as a condition which rows `_may_see` lets through, so that nobody waits for those of others."""
     places = [caller.only] if caller.only else list(caller.grants)
     overseen = [one for one in places if caller.roles_on(one) & {"curator", "auditor"}]
-    known = [one for one in places if caller.roles_on(one)]
+    datasets = [one for one in places if caller.roles_on(one)]
     if "" in overseen:
         return "TRUE", []
-    own, values = ("asked_by = ?", [caller.id]) if known else ("FALSE", [])
-    if known and "" not in known:
-        own, values = f"{own} AND dataset IN ({_marks(known)})", [*values, *known]
-    return f"dataset IN ({_marks(overseen)}) OR ({own})", [*(overseen or [""]), *values]
+    condition, values = ("asked_by = ?", [caller.id]) if datasets else ("FALSE", [])
+    if datasets and "" not in datasets:
+        condition, values = f"{condition} AND dataset IN ({_marks(datasets)})", [*values, *datasets]
+    return f"dataset IN ({_marks(overseen)}) OR ({condition})", [*(overseen or [""]), *values]
 
 
 def _marks(values: list[str]) -> str:
@@ -389,7 +389,7 @@ def show_request(call: ServiceCall) -> dict[str, Any]:
     names = names_of(call.service.database, [row["asked_by"], row["decided_by"]])
     roles = call.person.roles_on(row["dataset"])
     policy = call.service.dataset(row["dataset"]).policy
-    shown = {
+    fields = {
         **_short(call.person, row, names),
         "card": document.get("card"),
         "ask": document.get("ask"),
@@ -399,32 +399,32 @@ def show_request(call: ServiceCall) -> dict[str, Any]:
     }
     if document.get("budget"):
         noun = Unit.from_text(policy["unit"]).noun
-        shown["meaning"] = budget_meaning(
+        fields["meaning"] = budget_meaning(
             budget_from(document["budget"]), noun, policy["adjacency"], _WHAT_MOVES[row["kind"]]
         )
     if roles & {"curator", "auditor"}:
-        own, below = accounts_below(call.service, row["dataset"])
-        shown["before_deciding"] = {
-            "budget": budget_document(own.budget),
-            "left": left_document(own.filter.remaining),
+        main, below = accounts_below(call.service, row["dataset"])
+        fields["before_deciding"] = {
+            "budget": budget_document(main.budget),
+            "left": left_document(main.filter.remaining),
             "siblings": account_documents(call.service, row["dataset"], call.person.id, oversees=True),
-            "overbooked": is_overbooked(own, below),
-            "after": _after(row, document, own, below),
+            "overbooked": is_overbooked(main, below),
+            "after": _after(row, document, main, below),
         }
         if row["kind"] in _OF_DATASETS:
             people = list(dict.fromkeys([row["asked_by"], row["decided_by"] or call.person.id]))
-            shown["roles"] = roles_given(call.service.database, people, row["dataset"])
-    return shown
+            fields["roles"] = roles_given(call.service.database, people, row["dataset"])
+    return fields
 
 
 def _after(
-    row: ServiceRow, document: Mapping[str, Any], own: Account, below: list[Account]
+    row: ServiceRow, document: Mapping[str, Any], main: Account, below: list[Account]
 ) -> dict[str, Any] | None:
     """Return what approving would leave, for a request that nobody has decided."""
     if row["state"] != "open":
         return None
-    asked = document.get("budget")
-    return after_approval(row["kind"], None if asked is None else budget_from(asked), own, below)
+    requested = document.get("budget")
+    return after_approval(row["kind"], None if requested is None else budget_from(requested), main, below)
 
 
 def withdraw_request(call: ServiceCall) -> Answer:
@@ -447,15 +447,15 @@ def withdraw_request(call: ServiceCall) -> Answer:
     return Answer({"request": row["id"], "state": "withdrawn"}, 200, f"/requests/{row['id']}")
 
 
-def request_again(call: ServiceCall, written: Mapping[str, str]) -> dict[str, Any]:
+def request_again(call: ServiceCall, fields: Mapping[str, str]) -> dict[str, Any]:
     """Show the request again."""
-    return {**show_request(call), "written": written}
+    return {**show_request(call), "written": fields}
 
 
-def request_form_again(call: ServiceCall, written: Mapping[str, str]) -> dict[str, Any]:
+def request_form_again(call: ServiceCall, fields: Mapping[str, str]) -> dict[str, Any]:
     """Show the form of a request again; only about a dataset that the caller may see."""
-    dataset = seen_dataset(call, written.get("dataset", ""))
-    return {"dataset": dataset, "kind": written.get("kind", ""), "written": written}
+    dataset = seen_dataset(call, fields.get("dataset", ""))
+    return {"dataset": dataset, "kind": fields.get("kind", ""), "written": fields}
 
 
 def new_request(call: ServiceCall) -> dict[str, Any]:
@@ -514,11 +514,13 @@ def _reopen(call: ServiceCall, request: str) -> None:
     with call.service.database.change() as change:
         row = change.row("SELECT document FROM requests WHERE id = ? AND state = 'approving'", request)
         if row is not None:
-            asked = {name: one for name, one in json.loads(row["document"]).items() if name != "granted"}
+            kept_fields = {
+                name: one for name, one in json.loads(row["document"]).items() if name != "granted"
+            }
             change.run(
                 "UPDATE requests SET state = 'open', decided_by = '', decided = '', document = ?"
                 " WHERE id = ?",
-                json.dumps(asked), request,
+                json.dumps(kept_fields), request,
             )  # fmt: skip
             call.service.record(change, call.person.id, "approval-failed", request, call.id)
 
@@ -555,45 +557,49 @@ def _decidable(call: ServiceCall, change: Change, request: str) -> ServiceRow:
 
 def _granted(call: ServiceCall, change: Change, row: ServiceRow) -> dict[str, Any]:
     """Check what is approved against what was asked, and the person who asked as they are now."""
-    given: RequestApproved = call.body
+    body: RequestApproved = call.body
     document: dict[str, Any] = json.loads(row["document"])
     if row["kind"] in {"growth", "refresh"}:
         if "curator" not in roles_now(change, row["asked_by"], row["dataset"]):
             raise not_permitted("the person who proposed this is no longer a curator of the dataset")
-        _refuse_changes(given)
+        _refuse_changes(body)
         days = call.service.settings.waiting_days
         check_two_people(change, row["asked_by"], call.person.id, row["dataset"], days)
         if row["kind"] == "growth":
             check_larger(call.service.ledger.account(row["dataset"]).budget, budget_from(document["budget"]))
         return {**document, "granted": {"budget": document.get("budget")}}
     check_analyst(change, row["asked_by"], row["dataset"])
-    asked = budget_from(document["budget"])
+    requested = budget_from(document["budget"])
     if row["kind"] == "plan":
-        if given.is_given():
+        if body.is_given():
             raise _only_as_it_is("the price of a plan cannot be changed")
         _check_plan(call.service, row["dataset"], document)
-        budget = asked
+        budget = requested
     else:
-        budget = _lowered(asked, given.budget()) if given.is_given() else asked
-    day = _earlier(document["last_day"], given.last_day)
+        budget = _lowered(requested, body.budget()) if body.is_given() else requested
+    day = _earlier(document["last_day"], body.last_day)
     read_last_day(day)
     name = next_account_name(call.service, change, row["dataset"], row["asked_by"])
     granted = {"account": name, "budget": budget_text(budget), "last_day": day}
     return {**document, "granted": granted}
 
 
-def _refuse_changes(given: RequestApproved) -> None:
-    if given.is_given() or given.last_day:
+def _refuse_changes(body: RequestApproved) -> None:
+    if body.is_given() or body.last_day:
         raise _only_as_it_is("this request can be approved only as it is")
 
 
-def _only_as_it_is(what: str) -> TacitError:
-    return TacitError("bad-parameter", what, fix="decline it, or approve it as it is")
+def _only_as_it_is(sentence: str) -> TacitError:
+    return TacitError("bad-parameter", sentence, fix="decline it, or approve it as it is")
 
 
-def _lowered(asked: Budget, granted: Budget) -> Budget:
-    same = (asked.epsilon is None) == (granted.epsilon is None)
-    pairs = ((asked.epsilon, granted.epsilon), (asked.delta, granted.delta), (asked.rho, granted.rho))
+def _lowered(requested: Budget, granted: Budget) -> Budget:
+    same = (requested.epsilon is None) == (granted.epsilon is None)
+    pairs = (
+        (requested.epsilon, granted.epsilon),
+        (requested.delta, granted.delta),
+        (requested.rho, granted.rho),
+    )
     if not same or any((new or 0) > (old or 0) for old, new in pairs):
         raise TacitError(
             "bad-parameter",
@@ -603,15 +609,15 @@ def _lowered(asked: Budget, granted: Budget) -> Budget:
     return granted
 
 
-def _earlier(asked: str, given: str) -> str:
+def _earlier(requested: str, granted: str) -> str:
     """Return the last day: the earlier of the two where both are given."""
-    return min(asked, given) if asked and given else asked or given
+    return min(requested, granted) if requested and granted else requested or granted
 
 
 def _check_plan(service: Service, dataset: str, document: dict[str, Any]) -> None:
     """Refuse a plan that is another one under the present policy, or costs something else."""
-    kept = plan_cache(service).plan(service.dataset(dataset), document["ask"])
-    if kept.hash != document["plan"] or budget_text(plan_budget(kept.plan)) != document["budget"]:
+    kept_plan = plan_cache(service).plan(service.dataset(dataset), document["ask"])
+    if kept_plan.hash != document["plan"] or budget_text(plan_budget(kept_plan.plan)) != document["budget"]:
         raise TacitError(
             "plan-differs",
             "under the dataset's present policy, this question would be another plan",

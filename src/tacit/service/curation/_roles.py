@@ -22,7 +22,7 @@ def roles_now(change: Change | Database, person: str, dataset: str) -> frozenset
 
     A call knows the roles of its start. What decides about a budget reads them again, in its transaction.
     """
-    found = frozenset(
+    roles = frozenset(
         row["role"]
         for row in change.rows(
             "SELECT g.role FROM grants g JOIN users u ON u.id = g.person"
@@ -31,7 +31,7 @@ def roles_now(change: Change | Database, person: str, dataset: str) -> frozenset
             dataset,
         )
     )
-    return found | {"curator"} if "owner" in found else found
+    return roles | {"curator"} if "owner" in roles else roles
 
 
 def analysts_of(database: Database, dataset: str, without: str) -> list[tuple[str, str]]:
@@ -48,14 +48,14 @@ def analysts_of(database: Database, dataset: str, without: str) -> list[tuple[st
 
 def names_of(database: Database, people: Iterable[str]) -> dict[str, str]:
     """Return the shown names of people by id; whoever was erased is not among them."""
-    wanted = sorted(set(people))
-    found: dict[str, str] = {}
-    for start in range(0, len(wanted), 500):
-        part = wanted[start : start + 500]
+    ids = sorted(set(people))
+    names: dict[str, str] = {}
+    for start in range(0, len(ids), 500):
+        part = ids[start : start + 500]
         marks = ", ".join("?" * len(part))
         rows = database.rows(f"SELECT id, shown FROM users WHERE erased = 0 AND id IN ({marks})", *part)  # noqa: S608
-        found |= {row["id"]: row["shown"] for row in rows}
-    return found
+        names |= {row["id"]: row["shown"] for row in rows}
+    return names
 
 
 def seen_dataset(call: ServiceCall, dataset: str) -> str:
@@ -65,9 +65,9 @@ def seen_dataset(call: ServiceCall, dataset: str) -> str:
     return call.service.dataset(dataset).name
 
 
-def needs_role(held: Collection[str], role: Role) -> None:
+def needs_role(roles: Collection[str], role: Role) -> None:
     """Refuse whoever does not have a role now."""
-    if role not in held:
+    if role not in roles:
         raise not_permitted()
 
 

@@ -77,7 +77,7 @@ def column_names(state: Mapping[str, Any]) -> list[dict[str, str]]:
     >>> column_names(one)[0]["name"]
     'age'
     """
-    found: list[dict[str, str]] = []
+    columns: list[dict[str, str]] = []
     many = len(state["tables"]) > 1
     for table in state["tables"]:
         for column in table["columns"]:
@@ -85,8 +85,8 @@ def column_names(state: Mapping[str, Any]) -> list[dict[str, str]]:
             stored = {"moment": "date"}.get(column["kind"], column["kind"])
             now = {**_EMPTY, **state["columns"].get(name, {})}
             kind = now["kind"] or (stored if stored in {"number", "text", "boolean", "date"} else "")
-            found.append({**now, "name": name, "stored": stored, "kind": kind})
-    return found
+            columns.append({**now, "name": name, "stored": stored, "kind": kind})
+    return columns
 
 
 def unit_names(state: Mapping[str, Any]) -> list[str]:
@@ -102,8 +102,8 @@ def read_columns(state: Mapping[str, Any], page: int, fields: Mapping[str, str])
     """Return the state with one page of columns, as they were filled in."""
     columns = dict(state["columns"])
     start = page * COLUMNS_PER_PAGE
-    for place, column in enumerate(column_names(state)[start : start + COLUMNS_PER_PAGE], start):
-        now = {key: fields.get(f"{key}-{place}", "").strip() for key in _EMPTY}
+    for index, column in enumerate(column_names(state)[start : start + COLUMNS_PER_PAGE], start):
+        now = {key: fields.get(f"{key}-{index}", "").strip() for key in _EMPTY}
         if now["kind"] == column["stored"]:
             now["kind"] = ""
         columns[column["name"]] = now
@@ -114,7 +114,7 @@ def given_policy(state: Mapping[str, Any], *, new: bool) -> dict[str, Any]:
     """Return the declaration that a state stands for, as a program would send it."""
     columns = {one["name"]: one for one in column_names(state)}
     chosen = {name: one for name, one in columns.items() if name in state["columns"]}
-    given: dict[str, Any] = {
+    declaration: dict[str, Any] = {
         "version": _whole("version", state["version"]) or 1,
         "bounds": {name: _bounds(name, one) for name, one in chosen.items() if one["low"] or one["high"]},
         "keys": {name: _keys(one) for name, one in chosen.items() if one["keys"].strip()},
@@ -131,17 +131,17 @@ def given_policy(state: Mapping[str, Any], *, new: bool) -> dict[str, Any]:
         **({"title": state["title"]} if state["title"] else {}),
     }
     if not new:
-        return given
+        return declaration
     budget = {name: state[name] for name in ("epsilon", "delta", "rho") if state[name]}
-    counted = "rho" if state["rho"] else "epsilon"
+    measure = "rho" if state["rho"] else "epsilon"
     return {
-        **given,
+        **declaration,
         "name": state["name"],
         "source": state["source"],
         "unit": f"{state['unit']} per {state['per']}" if state["per"] else state["unit"],
         "adjacency": state["adjacency"],
         "budget": budget,
-        "per_charge": {counted: state["largest"]} if state["largest"] else None,
+        "per_charge": {measure: state["largest"]} if state["largest"] else None,
         "declared": _declared(state),
     }
 
@@ -153,20 +153,23 @@ def _declared(state: Mapping[str, Any]) -> dict[str, Any]:
             box = [[state["south"], state["west"]], [state["north"], state["east"]]]
             return {"lat": state["lat"], "lon": state["lon"], "box": box}
         case "graph":
-            found: dict[str, Any] = {name: state[name] for name in ("source_column", "target_column")}
+            facts: dict[str, Any] = {name: state[name] for name in ("source_column", "target_column")}
             numbers = {name: _whole(name, state[name]) for name in ("nodes", "degree_bound")}
-            found |= {name: one for name, one in numbers.items() if one is not None}
-            return {**found, "directed": True} if state["directed"] else found
+            facts |= {name: one for name, one in numbers.items() if one is not None}
+            return {**facts, "directed": True} if state["directed"] else facts
         case "stream":
-            whole = {name: _whole(name, state[name]) for name in ("days", "most_days", "apart")}
-            return {"start": state["start"], **{name: one for name, one in whole.items() if one is not None}}
+            integers = {name: _whole(name, state[name]) for name in ("days", "most_days", "apart")}
+            return {
+                "start": state["start"],
+                **{name: one for name, one in integers.items() if one is not None},
+            }
     return {}
 
 
-def _tables_of(opened: OpenDataset) -> list[dict[str, Any]]:
+def _tables_of(dataset: OpenDataset) -> list[dict[str, Any]]:
     """Return the tables with their columns; those of a stream are the columns that were declared."""
-    if opened.kind == "stream":
-        return [{"name": opened.name, "columns": _declared_columns(opened.policy)}]
+    if dataset.kind == "stream":
+        return [{"name": dataset.name, "columns": _declared_columns(dataset.policy)}]
     return [
         {
             "name": table["name"],
@@ -175,29 +178,29 @@ def _tables_of(opened: OpenDataset) -> list[dict[str, Any]]:
                 for one in table["columns"] or ()
             ],
         }
-        for table in opened.facts.get("tables", ())
+        for table in dataset.facts.get("tables", ())
         if table["key"] is None
     ]
 
 
 def _declared_columns(policy: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return the columns that a policy names, with the kinds by which their keys are read again."""
-    named = {name for fact in ("bounds", "keys", "types", "never_null") for name in policy[fact]}
-    found = []
-    for name in sorted(named):
+    names = {name for fact in ("bounds", "keys", "types", "never_null") for name in policy[fact]}
+    columns = []
+    for name in sorted(names):
         keys = [one for one in policy["keys"].get(name, ()) if one is not None]
         kind = "number" if name in policy["bounds"] else "text"
         if keys and all(isinstance(one, bool) for one in keys):
             kind = "boolean"
         elif keys and all(isinstance(one, int | float) for one in keys):
             kind = "number"
-        found.append({"name": name, "kind": "" if name in policy["types"] else kind})
-    return found
+        columns.append({"name": name, "kind": "" if name in policy["types"] else kind})
+    return columns
 
 
-def state_of_policy(opened: OpenDataset) -> dict[str, Any]:
+def state_of_policy(dataset: OpenDataset) -> dict[str, Any]:
     """Return the state that stands for the present policy, to change it."""
-    policy, limits = opened.policy, opened.policy["limits"] or {}
+    policy, limits = dataset.policy, dataset.policy["limits"] or {}
     columns: dict[str, dict[str, str]] = {}
     for name, (low, high) in policy["bounds"].items():
         columns.setdefault(name, dict(_EMPTY)).update(low=low, high=high)
@@ -211,10 +214,10 @@ def state_of_policy(opened: OpenDataset) -> dict[str, Any]:
     for name in policy["never_null"]:
         columns.setdefault(name, dict(_EMPTY))["never_null"] = "yes"
     return {
-        "tables": _tables_of(opened),
+        "tables": _tables_of(dataset),
         "columns": columns,
-        "changes": opened.name,
-        "kind": opened.kind,
+        "changes": dataset.name,
+        "kind": dataset.kind,
         "unit": policy["unit"],
         "title": policy["title"],
         "about": policy["about"],
@@ -234,8 +237,8 @@ def state_of_policy(opened: OpenDataset) -> dict[str, Any]:
 def _limits(state: Mapping[str, Any]) -> dict[str, Any] | None:
     if state["unit"] in {"row", "edge", "node"}:
         return None
-    found = {name: _whole(name, state[name]) for name in ("rows", "groups", "per_group")}
-    return {**{name: one for name, one in found.items() if one is not None}, **state["of_tables"]} or None
+    limits = {name: _whole(name, state[name]) for name in ("rows", "groups", "per_group")}
+    return {**{name: one for name, one in limits.items() if one is not None}, **state["of_tables"]} or None
 
 
 def _whole(name: str, text: str) -> int | None:
@@ -266,10 +269,10 @@ def _keys(column: Mapping[str, str]) -> list[object]:
                 raise _not_keys(column, "numbers, one on each line")
             return [Decimal(text) if "." in text else int(text) for text in texts]
         case "boolean":
-            known = {"true": True, "false": False, "yes": True, "no": False}
-            if not all(text.lower() in known for text in texts):
+            booleans = {"true": True, "false": False, "yes": True, "no": False}
+            if not all(text.lower() in booleans for text in texts):
                 raise _not_keys(column, "true or false")
-            return [known[text.lower()] for text in texts]
+            return [booleans[text.lower()] for text in texts]
     return list(texts)
 
 
@@ -304,8 +307,8 @@ class WizardForm(Body):
 
     @model_validator(mode="before")
     @classmethod
-    def _collect(cls, given: Any) -> Any:
-        return {"fields": given}
+    def _collect(cls, document: Any) -> Any:
+        return {"fields": document}
 
 
 def begin_declaration(call: ServiceCall) -> dict[str, Any]:
@@ -315,8 +318,8 @@ def begin_declaration(call: ServiceCall) -> dict[str, Any]:
 
 async def begin_change(call: ServiceCall) -> dict[str, Any]:
     """Show the first step of a new policy: the columns as they are declared now."""
-    opened = call.service.dataset(call.dataset)
-    state = {**_START, **state_of_policy(opened)}
+    dataset = call.service.dataset(call.dataset)
+    state = {**_START, **state_of_policy(dataset)}
     return _document(call, state, _steps(state)[0], 0)
 
 
@@ -328,8 +331,8 @@ async def continue_wizard(call: ServiceCall) -> Answer | dict[str, Any]:
         return _document(call, state, *_before(state, step, page))
     state = _filled(state, step, page, fields)
     if step == "source":
-        found = await described(call.service, state["source"])
-        state |= {"tables": found["tables"], "kind": found["kind"]}
+        columns = await described(call.service, state["source"])
+        state |= {"tables": columns["tables"], "kind": columns["kind"]}
     _check(call, state, step)
     if fields.get("do") == "show":  # what a budget means, before going on
         return _document(call, state, step, page)
@@ -348,17 +351,17 @@ def wizard_form(call: ServiceCall, fields: Mapping[str, str]) -> dict[str, Any]:
 
 def _read(call: ServiceCall, fields: Mapping[str, str]) -> tuple[dict[str, Any], str, int]:
     """Read what the steps before have filled in; only known names of known types are kept."""
-    given = read_json(fields.get("state", "{}").encode("utf-8", "replace"))
+    document = read_json(fields.get("state", "{}").encode("utf-8", "replace"))
     step, page = fields.get("step", ""), fields.get("page", "0")
     if (
-        not isinstance(given, dict)
+        not isinstance(document, dict)
         or step not in {*_STEPS, *_CHANGE_STEPS}
         or page not in map(str, range(1000))
     ):
         raise body_unreadable("it is not a step of this form")
     state: dict[str, Any] = dict(_START)
     for name, usual in _START.items():
-        value = given.get(name, usual)
+        value = document.get(name, usual)
         if type(value) is not type(usual):
             raise body_unreadable("it is not a step of this form")
         state[name] = value
@@ -367,10 +370,10 @@ def _read(call: ServiceCall, fields: Mapping[str, str]) -> tuple[dict[str, Any],
 
 def _filled(state: dict[str, Any], step: str, page: int, fields: Mapping[str, str]) -> dict[str, Any]:
     """Return the state with the fields of one step."""
-    named = _FIELDS.get(step, ())
-    known = {name: fields[name].strip() for name in named if name in fields}
-    known |= {name: "" for name in _BOXES if name in named and name not in fields}
-    changed = {**state, **known}
+    names = _FIELDS.get(step, ())
+    filled = {name: fields[name].strip() for name in names if name in fields}
+    filled |= {name: "" for name in _BOXES if name in names and name not in fields}
+    changed = {**state, **filled}
     return read_columns(changed, page, fields) if step == "columns" else changed
 
 
@@ -425,7 +428,7 @@ def _document(call: ServiceCall, state: dict[str, Any], step: str, page: int) ->
     names = column_names(state)
     start = page * COLUMNS_PER_PAGE
     steps = _steps(state)
-    shown: dict[str, Any] = {
+    document: dict[str, Any] = {
         "action": f"/datasets/{state['changes']}/change" if state["changes"] else "/declare",
         "state": state,
         "kept": json.dumps(state),
@@ -447,7 +450,7 @@ def _document(call: ServiceCall, state: dict[str, Any], step: str, page: int) ->
         "changes": [],
         "policy": None,
     }
-    return {**shown, **_meaning(state, step), **(_review(call, state) if step == "review" else {})}
+    return {**document, **_meaning(state, step), **(_review(call, state) if step == "review" else {})}
 
 
 def _meaning(state: Mapping[str, Any], step: str) -> dict[str, Any]:
@@ -477,11 +480,11 @@ def _unit(state: Mapping[str, Any]) -> str:
 def _review(call: ServiceCall, state: dict[str, Any]) -> dict[str, Any]:
     """Return the policy that would be written, and in words what is new in it."""
     if state["changes"]:
-        opened = call.service.dataset(state["changes"])
-        budget = budget_text(call.service.ledger.account(opened.name).budget)
+        dataset = call.service.dataset(state["changes"])
+        budget = budget_text(call.service.ledger.account(dataset.name).budget)
         policy = changed_policy(
-            opened.policy, read_body(PolicyChanged, given_policy(state, new=False)), budget
+            dataset.policy, read_body(PolicyChanged, given_policy(state, new=False)), budget
         )
-        return {"policy": policy, "changes": policy_changes(opened.policy, policy)}
+        return {"policy": policy, "changes": policy_changes(dataset.policy, policy)}
     policy = declared_policy(read_body(DatasetDeclared, given_policy(state, new=True)), call.service.settings)
     return {"policy": policy, "changes": policy_changes({}, policy)}

@@ -58,14 +58,14 @@ def back_up(settings: ServiceSettings, target: Path, *, with_key: bool = False) 
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise TacitError("cannot-write", f"{target} exists and is not empty", fix="name a new folder")
     target.mkdir(parents=True, exist_ok=True, mode=0o700)
-    left: list[str] = []
+    omitted: list[str] = []
     facts: dict[str, Any] = {"form": 1, "made": now_text(), "tacit": version("tacit")}
     if _on_server(settings.database_place):
-        left.append(_dump("database", settings.database_place, target))
+        omitted.append(_dump("database", settings.database_place, target))
     else:
         _copy_database(Path(settings.database_place), target / _DATABASE)
     if _on_server(settings.ledger_place):
-        left.append(_dump("ledger", settings.ledger_place, target))
+        omitted.append(_dump("ledger", settings.ledger_place, target))
     else:
         facts["head"] = _head(settings)
         _copy_database(Path(settings.ledger_place), target / _LEDGER)
@@ -74,10 +74,10 @@ def back_up(settings: ServiceSettings, target: Path, *, with_key: bool = False) 
     if with_key:
         _copy_file(key, target / _KEY)
     else:
-        left.append(f"Keep a copy of the ledger's key {key} in another place than this backup.")
+        omitted.append(f"Keep a copy of the ledger's key {key} in another place than this backup.")
     facts["files"] = {name: _digest(target / name) for name in _names(target)}
     _write(target / _MANIFEST, json.dumps(facts, indent=1).encode())
-    return BackupReport(tuple(facts["files"]), tuple(left))
+    return BackupReport(tuple(facts["files"]), tuple(omitted))
 
 
 def restore(
@@ -90,11 +90,11 @@ def restore(
     """
     files = _checked(source)
     places = {_DATABASE: Path(settings.database_place), _LEDGER: Path(settings.ledger_place)}
-    for name, place in places.items():
-        if name in files and place.exists():
+    for name, target in places.items():
+        if name in files and target.exists():
             raise TacitError(
                 "cannot-write",
-                f"{place} exists, and a restore replaces nothing",
+                f"{target} exists, and a restore replaces nothing",
                 fix="move it away, or restore into a new folder",
             )
     has_key, own_key = _KEY in files, Path(settings.key_place or f"{settings.ledger_place}.key")
@@ -116,8 +116,8 @@ def restore(
             folder.mkdir(mode=0o700, exist_ok=True)
             if not (folder / part.name).exists():  # its name is the digest of what it holds
                 _copy_file(source / name, folder / part.name)
-    left = [] if _DATABASE not in files else _void(settings, keep_tokens=keep_tokens)
-    return BackupReport(tuple(files), tuple(left + _ledger_words(settings)))
+    omitted = [] if _DATABASE not in files else _void(settings, keep_tokens=keep_tokens)
+    return BackupReport(tuple(files), tuple(omitted + _ledger_words(settings)))
 
 
 def _void(settings: ServiceSettings, *, keep_tokens: bool) -> list[str]:
@@ -164,10 +164,10 @@ def _checked(source: Path) -> list[str]:
     try:
         manifest = json.loads((source / _MANIFEST).read_bytes())
         files = dict(manifest["files"])
-        known = manifest["form"] == 1
+        is_known_form = manifest["form"] == 1
     except (OSError, ValueError, KeyError, TypeError):
         raise TacitError("bad-parameter", f"{source} is not a backup of a service") from None
-    if not known:
+    if not is_known_form:
         raise TacitError("unknown-version", f"{source} was written by a newer version of Tacit")
     for name, digest in files.items():
         part = Path(name)
@@ -195,8 +195,8 @@ def _copy_database(source: Path, target: Path) -> None:
     with closing(sqlite3.connect(uri, uri=True)) as old, closing(sqlite3.connect(target)) as new:
         old.backup(new)
         new.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
-        found = new.execute("PRAGMA integrity_check").fetchone()[0]
-    if found != "ok":
+        integrity = new.execute("PRAGMA integrity_check").fetchone()[0]
+    if integrity != "ok":
         raise TacitError("ledger-damaged", f"the copy of {source.name} is not intact", fix="check the disk")
     _sync(target)
 
@@ -247,15 +247,15 @@ def _head(settings: ServiceSettings) -> list[object]:
         return [ledger.head.count, ledger.head.hash]
 
 
-def _on_server(place: str) -> bool:
-    return place.startswith(("postgresql://", "postgres://"))
+def _on_server(address: str) -> bool:
+    return address.startswith(("postgresql://", "postgres://"))
 
 
-def _dump(what: str, place: str, target: Path) -> str:
-    parts = urlsplit(place)
+def _dump(subject: str, address: str, target: Path) -> str:
+    parts = urlsplit(address)
     user = f"{parts.username}@" if parts.username else ""
     server = parts.netloc.rpartition("@")[2]  # with its port; the password stays out
     options = urlencode([one for one in parse_qsl(parts.query) if one[0] != "password"])
-    shown = f"{parts.scheme}://{user}{server}{parts.path}{'?' if options else ''}{options}"
-    command = f"pg_dump --format=custom --file={target / what}.dump '{shown}'"
-    return f"The {what} is on a server. Copy it there, database before ledger: {command}"
+    public_address = f"{parts.scheme}://{user}{server}{parts.path}{'?' if options else ''}{options}"
+    command = f"pg_dump --format=custom --file={target / subject}.dump '{public_address}'"
+    return f"The {subject} is on a server. Copy it there, database before ledger: {command}"

@@ -41,30 +41,30 @@ class AddressShares:
         ``*`` stands for every address.
     """
 
-    def __init__(self, most: int = 0, proxies: str = "") -> None:
-        named = [one.strip() for one in proxies.split(",") if one.strip()]
-        self._most = 0 if "*" in named else most
+    def __init__(self, max_connections: int = 0, proxies: str = "") -> None:
+        proxy_names = [proxy.strip() for proxy in proxies.split(",") if proxy.strip()]
+        self._most = 0 if "*" in proxy_names else max_connections
         self._proxies = []
-        for one in named:
+        for proxy in proxy_names:
             with suppress(ValueError):  # a name is not an address: the server does not believe it either
-                self._proxies.append(ipaddress.ip_network(one))
+                self._proxies.append(ipaddress.ip_network(proxy))
         self._held: Counter[str] = Counter()
 
     def take(self, host: str) -> str | None:
         """Take a connection for an address; return what `give_back` needs, or None if it has its share."""
-        place = self._place(host)
-        if place and self._held[place] >= self._most:
+        network = self._place(host)
+        if network and self._held[network] >= self._most:
             return None
-        if place:
-            self._held[place] += 1
-        return place
+        if network:
+            self._held[network] += 1
+        return network
 
-    def give_back(self, place: str) -> None:
+    def give_back(self, network: str) -> None:
         """Give back a connection."""
-        if place:
-            self._held[place] -= 1
-            if not self._held[place]:
-                del self._held[place]
+        if network:
+            self._held[network] -= 1
+            if not self._held[network]:
+                del self._held[network]
 
     def _place(self, host: str) -> str:
         """Return what an address is counted as; empty for one without a limit."""
@@ -76,9 +76,9 @@ class AddressShares:
         return network_of(host) if self._most and not is_proxy else ""
 
 
-def shared_connections(most: int, proxies: str) -> type[BoundedConnection]:
+def shared_connections(max_connections: int, proxies: str) -> type[BoundedConnection]:
     """Return the connections of a worker of which one address may hold only so many."""
-    return type("SharedConnection", (BoundedConnection,), {"shares": AddressShares(most, proxies)})
+    return type("SharedConnection", (BoundedConnection,), {"shares": AddressShares(max_connections, proxies)})
 
 
 class BoundedConnection(HttpToolsProtocol):
@@ -86,8 +86,8 @@ class BoundedConnection(HttpToolsProtocol):
 
     shares = AddressShares()
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self._head: int | None = 0  # bytes that have come; None while no head is being read
         self._beside = 0  # bytes of a request that are not of its body
         self._cut_later: TimerHandle | None = None

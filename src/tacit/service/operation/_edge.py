@@ -64,11 +64,11 @@ class LineFormatter(logging.Formatter):
 
 def place_of_error(trace: TracebackType | None) -> str:
     """Return the file and the line where an error arose; nothing of its text."""
-    place = "unknown"
+    position = "unknown"
     while trace is not None:
-        place = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
+        position = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
         trace = trace.tb_next
-    return place
+    return position
 
 
 def start_logging(*, requests: bool = True, stream: TextIO | None = None) -> None:
@@ -184,22 +184,22 @@ class Edge:
                     fix="the operator lists the names of the service in its settings: hosts",
                 )
             if name == b"content-length":
-                most = self._larger.get(scope["path"].rpartition("/")[2], MAX_BYTES)
-                if not value.isdigit() or int(value[:20]) > most:
-                    raise body_too_large(most)
+                max_bytes = self._larger.get(scope["path"].rpartition("/")[2], MAX_BYTES)
+                if not value.isdigit() or int(value[:20]) > max_bytes:
+                    raise body_too_large(max_bytes)
 
     def _completed(
-        self, scope: Scope, exchange: LoggedRequest, given: list[tuple[bytes, bytes]]
+        self, scope: Scope, exchange: LoggedRequest, app_headers: list[tuple[bytes, bytes]]
     ) -> list[tuple[bytes, bytes]]:
         """Add the headers that an answer does not have yet."""
         is_static = scope["path"].startswith("/static/") and exchange.status < 400
-        own = {name for name, _ in given if name in self._names}
-        headers = [*given, *(one for one in self._headers if one[0] not in own)]
+        own_headers = {name for name, _ in app_headers if name in self._names}
+        headers = [*app_headers, *(one for one in self._headers if one[0] not in own_headers)]
         if is_static:
             headers = [one for one in headers if one[0] != b"cache-control"]
             headers.append((b"cache-control", b"public, max-age=3600"))
         headers.append((b"x-request-id", exchange.id.encode()))
-        if exchange.status == 429 and all(name != b"retry-after" for name, _ in given):
+        if exchange.status == 429 and all(name != b"retry-after" for name, _ in app_headers):
             headers.append((b"retry-after", str(exchange.retry_after).encode()))
         return headers
 

@@ -97,11 +97,13 @@ def _health(_: ServiceCall) -> dict[str, Any]:
 
 def _ready(call: ServiceCall) -> Answer:
     shared, state = shared_of(call.request), call.request.app.state
-    found: tuple[float, dict[str, str]] | None = getattr(state, "readiness", None)
-    if found is None or time.monotonic() - found[0] > _KEPT:  # the probe is open to all, so it must be cheap
-        found = time.monotonic(), readiness(call.service.database, call.service.ledger)
-        state.readiness = found
-    checks = found[1] | ({"service": "stopping"} if shared.stopping.is_set() else {})
+    cached: tuple[float, dict[str, str]] | None = getattr(state, "readiness", None)
+    if (
+        cached is None or time.monotonic() - cached[0] > _KEPT
+    ):  # the probe is open to all, so it must be cheap
+        cached = time.monotonic(), readiness(call.service.database, call.service.ledger)
+        state.readiness = cached
+    checks = cached[1] | ({"service": "stopping"} if shared.stopping.is_set() else {})
     is_ready = all(value == "ok" for value in checks.values())
     return Answer({"ready": is_ready, "checks": checks}, 200 if is_ready else 503)
 
@@ -152,18 +154,18 @@ def metrics_text(
 
 def _web_processes(processes: dict[str, tuple[int, int]]) -> Iterator[str]:
     """Return time and memory of the web workers; not of the runner, where they depend on the data."""
-    found: dict[str, tuple[float, int]] = {}
+    usage: dict[str, tuple[float, int]] = {}
     for name, (pid, _) in processes.items():
         if name != "drawer" and pid:
             with suppress(OSError, ValueError, IndexError):
                 parts = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
                 seconds = (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
-                found[name] = seconds, int(parts[21]) * os.sysconf("SC_PAGE_SIZE")
+                usage[name] = seconds, int(parts[21]) * os.sysconf("SC_PAGE_SIZE")
     yield "# TYPE tacit_process_cpu_seconds_total counter"
-    for name, (seconds, _) in found.items():
+    for name, (seconds, _) in usage.items():
         yield f'tacit_process_cpu_seconds_total{{process="{name}"}} {seconds:.2f}'
     yield "# TYPE tacit_process_resident_bytes gauge"
-    for name, (_, size) in found.items():
+    for name, (_, size) in usage.items():
         yield f'tacit_process_resident_bytes{{process="{name}"}} {size}'
 
 

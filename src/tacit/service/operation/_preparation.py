@@ -75,8 +75,8 @@ def write_first_settings(folder: Path) -> Path:
         if not (example / "visits.parquet").exists():
             shutil.copyfile(example_visits(), example / "visits.parquet")
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as opened:
-            opened.write(_TEXT)
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(_TEXT)
     except FileExistsError:
         return file
     except OSError as error:
@@ -153,11 +153,11 @@ def examine_service(settings: ServiceSettings) -> list[Finding]:
     ...     [finding.state for finding in examine_service(ServiceSettings(folder=pathlib.Path(folder)))][0]
     'ok'
     """
-    found = [*_folder(settings), *_disk(settings), *_files(settings), *_stores(settings)]
-    found += [_source(source) for source in settings.sources.values()]
+    findings = [*_folder(settings), *_disk(settings), *_files(settings), *_stores(settings)]
+    findings += [_source(source) for source in settings.sources.values()]
     if not settings.sources:
-        found.append(Finding("sources", "note", "none is listed, so curators have nothing to protect"))
-    return [*found, *_certificate(settings), *_clock()]
+        findings.append(Finding("sources", "note", "none is listed, so curators have nothing to protect"))
+    return [*findings, *_certificate(settings), *_clock()]
 
 
 def start_notes(settings: ServiceSettings) -> list[str]:
@@ -197,10 +197,10 @@ def _file_system(folder: Path) -> str:
     best, kind = "", ""
     try:
         for line in Path("/proc/mounts").read_text().splitlines():
-            _, place, found, *_ = line.split()
+            _, mount, file_system, *_ = line.split()
             inside = str(folder.resolve())
-            if (inside == place or inside.startswith(place.rstrip("/") + "/")) and len(place) >= len(best):
-                best, kind = place, found
+            if (inside == mount or inside.startswith(mount.rstrip("/") + "/")) and len(mount) >= len(best):
+                best, kind = mount, file_system
     except OSError:
         return ""
     return kind
@@ -239,15 +239,15 @@ def _stores(settings: ServiceSettings) -> Iterator[Finding]:
             settings.ledger_place, key=settings.key_place or None, witness=settings.witness or None,
             create=False,
         )  # fmt: skip
-        found = readiness(database, ledger)
-        state = found["ledger"]
+        states = readiness(database, ledger)
+        state = states["ledger"]
         words = "open, unsealed, and not older than its witness" if state == "ok" else state
         yield Finding("ledger", "ok" if state == "ok" else "wrong", words)
-        state = found["database"]
+        state = states["database"]
         words = f"takes changes; migration {database.number}" if state == "ok" else state
         yield Finding("database", "ok" if state == "ok" else "wrong", words)
-        words = "gave a sign of life" if found["drawer"] == "ok" else "does not run now"
-        yield Finding("drawer", "ok" if found["drawer"] == "ok" else "note", words)
+        words = "gave a sign of life" if states["drawer"] == "ok" else "does not run now"
+        yield Finding("drawer", "ok" if states["drawer"] == "ok" else "note", words)
     except TacitError as refusal:
         yield Finding("ledger", "wrong", refusal.what)
     except Exception as error:  # noqa: BLE001 - whatever a server or a disk says
@@ -264,15 +264,15 @@ def _source(source: ListedSource) -> Finding:
     if source.engine != "duckdb":
         return Finding(about, "note", "it is on a server, which was not asked")
     places = list(source.place.values()) if isinstance(source.place, Mapping) else [source.place]
-    for place in places:
-        if "://" in str(place) or any(mark in str(place) for mark in "*?["):
-            return Finding(about, "note", f"{place} was not looked for")
-        if not Path(str(place)).exists():
-            return Finding(about, "wrong", f"{place} does not exist")
-        if not os.access(str(place), os.R_OK):
-            return Finding(about, "wrong", f"{place} cannot be read by this user")
-        if os.access(str(place), os.W_OK) and os.geteuid():
-            return Finding(about, "note", f"{place} can be written by this user; reading is enough")
+    for path in places:
+        if "://" in str(path) or any(mark in str(path) for mark in "*?["):
+            return Finding(about, "note", f"{path} was not looked for")
+        if not Path(str(path)).exists():
+            return Finding(about, "wrong", f"{path} does not exist")
+        if not os.access(str(path), os.R_OK):
+            return Finding(about, "wrong", f"{path} cannot be read by this user")
+        if os.access(str(path), os.W_OK) and os.geteuid():
+            return Finding(about, "note", f"{path} can be written by this user; reading is enough")
     return Finding(about, "ok", "it can be read")
 
 

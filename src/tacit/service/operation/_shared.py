@@ -99,18 +99,18 @@ class CounterNames:
 
     def requests(self, counts: Sequence[Sequence[int]]) -> Iterator[tuple[str, str, int]]:
         """Return route, class of status and count over all workers, where there is a count."""
-        for name, place in self._of_route.items():
+        for name, index in self._of_route.items():
             for number in range(_CLASSES):
-                found = sum(of_worker[place + number] for of_worker in counts)
-                if found:
-                    yield name or "other", f"{number}xx", found
+                total = sum(of_worker[index + number] for of_worker in counts)
+                if total:
+                    yield name or "other", f"{number}xx", total
 
     def refusals(self, counts: Sequence[Sequence[int]]) -> Iterator[tuple[str, int]]:
         """Return code and count over all workers, where there is a count."""
-        for name, place in self._of_code.items():
-            found = sum(of_worker[place] for of_worker in counts)
-            if found:
-                yield name, found
+        for name, index in self._of_code.items():
+            total = sum(of_worker[index] for of_worker in counts)
+            if total:
+                yield name, total
 
 
 _BURST = 5  # seconds' worth of requests that may come at once
@@ -177,7 +177,7 @@ def _cell(cells: MutableSequence[float], secret: bytes, key: str) -> int:
 def network_of(host: str) -> str:
     """Return a caller's address; of IPv6 only the network, because one household has many addresses."""
     try:
-        found = ipaddress.ip_address(host)
+        address = ipaddress.ip_address(host)
     except ValueError:
         return "unknown"
-    return host if found.version == 4 else str(ipaddress.ip_network(f"{host}/64", strict=False))
+    return host if address.version == 4 else str(ipaddress.ip_network(f"{host}/64", strict=False))

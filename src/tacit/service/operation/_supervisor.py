@@ -117,12 +117,12 @@ _GRACE = 15.0  # seconds that a process gets to end by itself
 def open_socket(address: str, port: int) -> socket.socket:
     """Listen on an address; all workers share the socket."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    opened = socket.socket(family, socket.SOCK_STREAM)
-    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        opened.bind((address, port))
+        listening.bind((address, port))
     except (OSError, OverflowError) as error:
-        opened.close()
+        listening.close()
         raise TacitError(
             "bad-parameter",
             f"the service cannot listen on {address} port {port}:"
@@ -130,8 +130,8 @@ def open_socket(address: str, port: int) -> socket.socket:
             why="another program may use the port, or the address belongs to another machine",
             fix=f"--port {port % 60000 + 1}",
         ) from None
-    opened.listen(2048)
-    return opened
+    listening.listen(2048)
+    return listening
 
 
 @dataclass(slots=True)
@@ -206,11 +206,11 @@ class Supervisor:
 
     def processes(self) -> dict[str, tuple[int, int]]:
         """Return for each process its number (0 while it does not run) and how often it died."""
-        found = {}
+        processes = {}
         for child in self._children:
             alive = child.process is not None and child.process.is_alive()
-            found[child.name] = ((child.process.pid or 0) if child.process and alive else 0, child.deaths)
-        return found
+            processes[child.name] = ((child.process.pid or 0) if child.process and alive else 0, child.deaths)
+        return processes
 
     def counter_names(self) -> CounterNames:
         """Return the list of counters that all workers use."""
@@ -224,8 +224,8 @@ class Supervisor:
             from tacit.service._service import Service
 
             self._service = Service(self._settings)
-        found = readiness(self._service.database, self._service.ledger)
-        return found | ({"service": "stopping"} if self._stopping.is_set() else {})
+        states = readiness(self._service.database, self._service.ledger)
+        return states | ({"service": "stopping"} if self._stopping.is_set() else {})
 
     def _look_after(self) -> None:
         """Wait until something happens; start again what died."""
@@ -285,9 +285,7 @@ class Supervisor:
     def _runner(self) -> BaseProcess:
         return self._start(serve_runner_process, (self._settings,), {})
 
-    def _start(
-        self, run: Callable[..., None], given: tuple[Any, ...], options: dict[str, Any]
-    ) -> BaseProcess:
-        process: BaseProcess = self._context.Process(target=run, args=given, kwargs=options)
+    def _start(self, run: Callable[..., None], args: tuple[Any, ...], options: dict[str, Any]) -> BaseProcess:
+        process: BaseProcess = self._context.Process(target=run, args=args, kwargs=options)
         process.start()
         return process

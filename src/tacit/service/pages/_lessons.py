@@ -57,9 +57,9 @@ def epsilon_page(call: ServiceCall) -> Mapping[str, Any]:
     return epsilon_document(chosen.epsilon, chosen.delta, chosen.prior) | {"given": _given(call.query)}
 
 
-def epsilon_form(call: ServiceCall, written: Mapping[str, str]) -> Mapping[str, Any]:
+def epsilon_form(call: ServiceCall, fields: Mapping[str, str]) -> Mapping[str, Any]:
     """Return what the page shows beside a problem: the fields as they were written, and no result."""
-    del written
+    del fields
     return {"given": _given(call.query), "tried": _TRIED, "lead": None}
 
 
@@ -93,19 +93,21 @@ def epsilon_document(epsilon: Fraction, delta: Fraction, prior: Fraction) -> dic
 
     priors = sorted({*_PRIORS, prior})
     cost = Cost.approximate(epsilon, delta) if delta else Cost.pure(epsilon)
-    found = explain(cost, priors=priors, families=(1, 2) if delta else (1, 2, 5, 10), delta=delta or 1e-6)
-    loss, condition = found.odds_limit
+    explanation = explain(
+        cost, priors=priors, families=(1, 2) if delta else (1, 2, 5, 10), delta=delta or 1e-6
+    )
+    loss, condition = explanation.odds_limit
     after = [believe(float(one), loss) for one in priors]
-    report = found.report()
+    report = explanation.report()
     return {
         "title": report.title,
         "lead": list(report.lead),
         "condition": condition,
         "epsilon": float(epsilon),
         "delta": float(delta),
-        "bits": found.bits,
-        "advantage": found.advantage,
-        "right_at_most": (1 + found.advantage) / 2,
+        "bits": explanation.bits,
+        "advantage": explanation.advantage,
+        "right_at_most": (1 + explanation.advantage) / 2,
         "beliefs": [{"prior": b.prior, "at_least": b.at_least, "at_most": b.at_most} for b in after],
         "tables": [_table(table) for table in report.tables],
         "notes": list(report.notes),
@@ -139,16 +141,16 @@ GameGuesses = create_model("GameGuesses", __base__=GameRound, **_GUESSES)
 def game_page(call: ServiceCall) -> Mapping[str, Any]:
     """Show the numbers of a round, or how many guesses were right."""
     played: Any = read_body(GameGuesses, dict(call.query))
-    asked = int(played.round) if played.round.denominator == 1 else played.round
-    number = read_field(Integer(1, _ROUNDS), "round", asked)
+    requested = int(played.round) if played.round.denominator == 1 else played.round
+    number = read_field(Integer(1, _ROUNDS), "round", requested)
     epsilon = read_field(_PLAYED_EPSILON, "epsilon", played.epsilon)
     guesses = [str(getattr(played, name)) for name in _NAMES]
     return game_document(number, float(epsilon), guesses if any(guesses) else None)
 
 
-def game_form(call: ServiceCall, written: Mapping[str, str]) -> Mapping[str, Any]:
+def game_form(call: ServiceCall, fields: Mapping[str, str]) -> Mapping[str, Any]:
     """Return what the page shows beside a problem: the first round."""
-    del written
+    del fields
     return game_document(1, 1.0, None) | {"given": call.query.get("epsilon", "")[:60]}
 
 
@@ -292,12 +294,12 @@ def _lab() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix="lab")
 
 
-def attack_form(call: ServiceCall, written: Mapping[str, str]) -> Mapping[str, Any]:
+def attack_form(call: ServiceCall, fields: Mapping[str, str]) -> Mapping[str, Any]:
     """Return what the page shows beside a problem: the attack without the epsilon that was refused.
 
     It has run before, so the event loop neither runs it nor waits for another one.
     """
-    del written
+    del fields
     if call.path["attack"] not in _DONE:
         raise not_found()
     return _DONE[call.path["attack"]] | {"given": call.query.get("epsilon", "")[:60]}

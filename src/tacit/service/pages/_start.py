@@ -104,9 +104,9 @@ def start_page(call: ServiceCall) -> Mapping[str, Any]:
     """Return what this person can do here, and what everybody can learn."""
     roles = call.caller.roles if call.caller else frozenset()
     tasks: dict[str, dict[str, str]] = {}
-    for title, about, href, wanted in _TASKS:
-        held = call.caller.roles_on("") if call.caller and href in _EVERYWHERE else roles
-        if wanted & held:
+    for title, about, href, needed in _TASKS:
+        held_roles = call.caller.roles_on("") if call.caller and href in _EVERYWHERE else roles
+        if needed & held_roles:
             tasks.setdefault(href, {"title": title, "about": about, "href": href})
     links = links_made_for(call.service.database, call.caller.id, _LINK_DAYS) if call.caller else []
     return {

@@ -77,24 +77,26 @@ def example_questions(dataset: TableDataset) -> list[dict[str, str]]:
     keyed = next((one for one in columns if one["keys"] and not one["is_unit"]), None)
     ranged = next((one for one in columns if one["bounds"] and not one["is_unit"]), None)
     source = sql_word(dataset.main)
-    found = [("How many rows?", f"SELECT COUNT(*) AS n\nFROM {source}")]
+    questions = [("How many rows?", f"SELECT COUNT(*) AS n\nFROM {source}")]
     if not unit.is_row and len(unit.columns) == 1:
         owner = sql_word(unit.columns[0])
-        found.append((f"How many {unit.noun}s?", f"SELECT COUNT(DISTINCT {owner}) AS n\nFROM {source}"))
+        questions.append((f"How many {unit.noun}s?", f"SELECT COUNT(DISTINCT {owner}) AS n\nFROM {source}"))
     if keyed is not None:
         group = keyed["sql"]
-        found.append(
+        questions.append(
             (f"Rows by {keyed['name']}", f"SELECT {group}, COUNT(*) AS n\nFROM {source}\nGROUP BY {group}")
         )
     if ranged is not None:
         value = ranged["sql"]
-        found.append((f"The mean of {ranged['name']}", f"SELECT AVG({value}) AS mean\nFROM {source}"))
-        found.append((f"The median of {ranged['name']}", f"SELECT MEDIAN({value}) AS median\nFROM {source}"))
+        questions.append((f"The mean of {ranged['name']}", f"SELECT AVG({value}) AS mean\nFROM {source}"))
+        questions.append(
+            (f"The median of {ranged['name']}", f"SELECT MEDIAN({value}) AS median\nFROM {source}")
+        )
     if keyed is not None and ranged is not None:
         group, value = keyed["sql"], ranged["sql"]
         text = f"SELECT {group}, AVG({value}) AS mean\nFROM {source}\nGROUP BY {group}"
-        found.append((f"The mean of {ranged['name']} by {keyed['name']}", text))
-    return [{"label": label, "sql": sql} for label, sql in found]
+        questions.append((f"The mean of {ranged['name']} by {keyed['name']}", text))
+    return [{"label": label, "sql": sql} for label, sql in questions]
 
 
 def _columns(table: Table) -> tuple[str, ...]:
@@ -139,7 +141,7 @@ _TRIED = 4  # candidates: each costs a plan
 _NUMBERS = frozenset({"epsilon", "delta", "rho", "within", "confidence"})
 
 
-def usable_fixes(opened: OpenDataset, ask: dict[str, Any], error: TacitError) -> list[dict[str, Any]]:
+def usable_fixes(dataset: OpenDataset, ask: dict[str, Any], error: TacitError) -> list[dict[str, Any]]:
     """Return changes of a refused question that can be planned, each with a label and the changed fields.
 
     Nothing is offered that would be refused again.
@@ -147,20 +149,22 @@ def usable_fixes(opened: OpenDataset, ask: dict[str, Any], error: TacitError) ->
     if "sql" not in ask:
         return []
     offered: list[dict[str, Any]] = []
-    for label, fields in _candidates(opened, ask, error)[:_TRIED]:
-        if _can_be_planned(opened, {**ask, **fields}) and fields not in [one["fields"] for one in offered]:
+    for label, fields in _candidates(dataset, ask, error)[:_TRIED]:
+        if _can_be_planned(dataset, {**ask, **fields}) and fields not in [one["fields"] for one in offered]:
             offered.append({"label": label, "fields": fields})
     return offered
 
 
 def _candidates(
-    opened: OpenDataset, ask: dict[str, Any], error: TacitError
+    dataset: OpenDataset, ask: dict[str, Any], error: TacitError
 ) -> list[tuple[str, dict[str, Any]]]:
-    found = [pair for pair in _of_fix(error.fix, ask["sql"]) if pair[1].get("sql", ask["sql"]) or pair[1]]
+    candidates = [
+        pair for pair in _of_fix(error.fix, ask["sql"]) if pair[1].get("sql", ask["sql"]) or pair[1]
+    ]
     if error.code in {"bad-sql", "not-allowed", "unknown-table"}:
-        first = example_questions(opened.dataset)[0]  # type: ignore[arg-type]
-        found.append((f"Start from an example: {first['label']}", {"sql": first["sql"]}))
-    return found
+        example = example_questions(dataset.dataset)[0]  # type: ignore[arg-type]
+        candidates.append((f"Start from an example: {example['label']}", {"sql": example["sql"]}))
+    return candidates
 
 
 def _of_fix(fix: Fix, sql: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -173,27 +177,27 @@ def _of_fix(fix: Fix, sql: str) -> Iterator[tuple[str, dict[str, Any]]]:
         case Do(("ask-a-count" | "summarise-units") as action, arguments):
             yield "Ask this instead", {"sql": ACTIONS[action].format(**arguments)}
         case Do(("convert-in-question" | "compare-in-question") as action, arguments):
-            written = ACTIONS[action].format(**arguments)
-            if (changed := _replaced(sql, str(arguments["expression"]), written)) != sql:
-                yield f"Write {written}", {"sql": changed}
+            text = ACTIONS[action].format(**arguments)
+            if (changed := _replaced(sql, str(arguments["expression"]), text)) != sql:
+                yield f"Write {text}", {"sql": changed}
         case Set(values) if values and set(values) <= _NUMBERS:
             fields = {name: str(value) for name, value in values.items()}
-            shown = " and ".join(f"{name} to {value}" for name, value in fields.items())
-            yield f"Set {shown}", fields
+            text_of_fields = " and ".join(f"{name} to {value}" for name, value in fields.items())
+            yield f"Set {text_of_fields}", fields
         case Either(fixes):
-            for one in fixes:
-                yield from _of_fix(one, sql)
+            for part in fixes:
+                yield from _of_fix(part, sql)
 
 
 def _replaced(sql: str, old: str, new: str) -> str:
     """Replace a name or an expression where it stands by itself, in quotes or not."""
-    alone = rf'"{re.escape(old)}"|(?<![\w"\']){re.escape(old)}(?![\w"\'])'
-    return re.sub(alone, lambda _: new, sql)
+    pattern = rf'"{re.escape(old)}"|(?<![\w"\']){re.escape(old)}(?![\w"\'])'
+    return re.sub(pattern, lambda _: new, sql)
 
 
-def _can_be_planned(opened: OpenDataset, ask: dict[str, Any]) -> bool:
+def _can_be_planned(dataset: OpenDataset, ask: dict[str, Any]) -> bool:
     try:
-        plan_of(opened.dataset, ask)
+        plan_of(dataset.dataset, ask)
     except (TacitError, ValueError):
         return False
     return True
@@ -218,33 +222,35 @@ def accounts_of(service: Service, person: str, dataset: str) -> list[dict[str, A
         " ORDER BY created DESC, name DESC LIMIT 50",
         dataset, person,
     )  # fmt: skip
-    found = []
+    accounts = []
     for row in rows:
         try:
-            left = str(service.ledger.remaining(row["name"]))
+            remaining = str(service.ledger.remaining(row["name"]))
         except TacitError:  # a ledger that cannot be read now
-            left = ""
-        found.append({"name": row["name"], "purpose": row["purpose"], "left": left, "plan": row["plan"]})
-    return found
+            remaining = ""
+        accounts.append(
+            {"name": row["name"], "purpose": row["purpose"], "left": remaining, "plan": row["plan"]}
+        )
+    return accounts
 
 
-def page_document(call: ServiceCall, opened: OpenDataset, fields: Mapping[str, Any]) -> dict[str, Any]:
+def page_document(call: ServiceCall, dataset: OpenDataset, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the page shows whatever was asked: schema, examples, allotments, the fields as written."""
-    title = opened.policy.get("title") or opened.name
-    has_tables = opened.kind == "table"
+    title = dataset.policy.get("title") or dataset.name
+    has_tables = dataset.kind == "table"
     return {
         "dataset": {
-            "name": opened.name,
+            "name": dataset.name,
             "title": title,
-            "kind": opened.kind,
-            "unit": opened.dataset.unit.noun,
-            "policy": opened.number,
-            "paused": pause_shown(opened.paused),
+            "kind": dataset.kind,
+            "unit": dataset.dataset.unit.noun,
+            "policy": dataset.number,
+            "paused": pause_shown(dataset.paused),
         },
-        "tables": schema_of(opened.dataset) if has_tables else [],  # type: ignore[arg-type]
-        "examples": example_questions(opened.dataset) if has_tables else [],  # type: ignore[arg-type]
-        "methods": methods_of(opened.kind) if not has_tables else [],
-        "accounts": accounts_of(call.service, call.person.id, opened.name),
+        "tables": schema_of(dataset.dataset) if has_tables else [],  # type: ignore[arg-type]
+        "examples": example_questions(dataset.dataset) if has_tables else [],  # type: ignore[arg-type]
+        "methods": methods_of(dataset.kind) if not has_tables else [],
+        "accounts": accounts_of(call.service, call.person.id, dataset.name),
         "fields": {name: fields.get(name) or "" for name in _SHOWN},
         "card": None,
         "problem": None,
@@ -255,12 +261,12 @@ def page_document(call: ServiceCall, opened: OpenDataset, fields: Mapping[str, A
 
 def written_fields(body: AskBody) -> dict[str, str]:
     """Return the fields of a question as a form holds them."""
-    found = {}
+    fields = {}
     for name in _SHOWN:
         value = getattr(body, name)
         if value is not None:
-            found[name] = exact_json(value) if isinstance(value, dict) else str(value)
-    return found
+            fields[name] = exact_json(value) if isinstance(value, dict) else str(value)
+    return fields
 
 
 def exact_json(value: Any) -> str:
@@ -283,17 +289,17 @@ def exact_json(value: Any) -> str:
 
 
 def _get_page(call: ServiceCall) -> dict[str, Any]:
-    opened = call.service.dataset(call.dataset)
-    first = page_document(call, opened, {"epsilon": "1/2"})
-    examples = first["examples"]
-    first["fields"]["sql"] = examples[0]["sql"] if examples else ""
-    return first
+    dataset = call.service.dataset(call.dataset)
+    document = page_document(call, dataset, {"epsilon": "1/2"})
+    examples = document["examples"]
+    document["fields"]["sql"] = examples[0]["sql"] if examples else ""
+    return document
 
 
 def _post_page(call: ServiceCall) -> Any:
     body: AskPageBody = call.body.model_copy(update={"dataset": call.dataset})
-    opened = call.service.dataset(call.dataset)
-    document = page_document(call, opened, written_fields(body))
+    dataset = call.service.dataset(call.dataset)
+    document = page_document(call, dataset, written_fields(body))
     if body.do == "fill":
         return document
     try:
@@ -302,7 +308,7 @@ def _post_page(call: ServiceCall) -> Any:
         if not call.is_page:
             raise
         problem = problem_of(refusal, call.id)
-        use = usable_fixes(opened, read_ask(body), refusal) if _is_readable(body) else []
+        use = usable_fixes(dataset, read_ask(body), refusal) if _is_readable(body) else []
         return Answer({**document, "problem": problem, "use": use}, status=status_of(refusal.code))
     account = (card["account"] or {}).get("name")
     purpose = next((one["purpose"] for one in document["accounts"] if one["name"] == account), "")
@@ -317,9 +323,9 @@ def _is_readable(body: AskBody) -> bool:
     return True
 
 
-def _page_again(call: ServiceCall, written: Mapping[str, str]) -> dict[str, Any]:
+def _page_again(call: ServiceCall, fields: Mapping[str, str]) -> dict[str, Any]:
     """Return the page beside a problem of the form itself, with everything as it was written."""
-    return page_document(call, call.service.dataset(call.dataset), written)
+    return page_document(call, call.service.dataset(call.dataset), fields)
 
 
 ASK_OPERATIONS = (
@@ -352,20 +358,20 @@ class SandboxBody(AskBody):
 
 async def _post_sandbox(call: ServiceCall) -> Any:
     body: SandboxBody = call.body.model_copy(update={"dataset": call.dataset})
-    opened = call.service.dataset(call.dataset)
-    page = page_document(call, opened, written_fields(body)) if call.is_page else {}
+    dataset = call.service.dataset(call.dataset)
+    page = page_document(call, dataset, written_fields(body)) if call.is_page else {}
     try:
         ask = read_ask(body)
-        release = await _in_turn(call, opened, ask)
+        release = await _in_turn(call, dataset, ask)
     except TacitError as refusal:
         if not call.is_page:
             raise
-        use = usable_fixes(opened, read_ask(body), refusal) if refusal.code != "bad-parameter" else []
+        use = usable_fixes(dataset, read_ask(body), refusal) if refusal.code != "bad-parameter" else []
         document = {**page, "problem": problem_of(refusal, call.id), "use": use, "release": None}
         return Answer(document, status=status_of(refusal.code))
     if body.do == "csv":
         return Download(_csv(release).encode("utf-8"), "text/csv; charset=utf-8", "invented-rows.csv")
-    return {**page, "release": _document(release, opened)}
+    return {**page, "release": _document(release, dataset)}
 
 
 @cache
@@ -374,14 +380,14 @@ def _rehearsals() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="rehearsal")
 
 
-async def _in_turn(call: ServiceCall, opened: OpenDataset, ask: Mapping[str, Any]) -> Release[Any]:
+async def _in_turn(call: ServiceCall, dataset: OpenDataset, ask: Mapping[str, Any]) -> Release[Any]:
     """Rehearse when there is a free thread; waiting for one is nobody's effort."""
     loop, begun = asyncio.get_running_loop(), asyncio.Event()
 
     def rehearsed() -> Release[Any]:
         with suppress(RuntimeError):  # the loop has ended
             loop.call_soon_threadsafe(begun.set)
-        return _rehearsed(opened, ask)
+        return _rehearsed(dataset, ask)
 
     work = asyncio.ensure_future(call.in_pool(_rehearsals(), rehearsed))
     work.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -405,35 +411,35 @@ async def _in_turn(call: ServiceCall, opened: OpenDataset, ask: Mapping[str, Any
         ) from None
 
 
-def _rehearsed(opened: OpenDataset, ask: Mapping[str, Any]) -> Release[Any]:
+def _rehearsed(dataset: OpenDataset, ask: Mapping[str, Any]) -> Release[Any]:
     """Plan on the declared facts, then run the same plan on invented rows."""
-    if opened.kind != "table":
-        raise TacitError("not-allowed", f"datasets of the kind {opened.kind} have no rehearsal")
-    plan = plan_of(opened.dataset, ask)
+    if dataset.kind != "table":
+        raise TacitError("not-allowed", f"datasets of the kind {dataset.kind} have no rehearsal")
+    plan = plan_of(dataset.dataset, ask)
     if plan.instalments is not None:
         raise TacitError("not-allowed", "a run of several instalments has no rehearsal")
-    release = plan_of(_trial(opened, dict(plan.promised)), ask).release()
+    release = plan_of(_trial(dataset, dict(plan.promised)), ask).release()
     return release.changed(release.content, INVENTED)
 
 
-def _trial(opened: OpenDataset, promised: dict[str, Any]) -> TableDataset:
+def _trial(dataset: OpenDataset, promised: dict[str, Any]) -> TableDataset:
     """Make the dataset of invented rows, fixed for each policy; its ledger has room for one plan."""
     from tacit.tables import rehearsal
 
-    written = f"{opened.name}\x1f{opened.number}".encode()
-    seed = int.from_bytes(hashlib.sha256(written).digest()[:8], "big")
-    return rehearsal(opened.dataset, seed=seed, budget=Budget(**promised))  # type: ignore[arg-type]
+    name = f"{dataset.name}\x1f{dataset.number}".encode()
+    seed = int.from_bytes(hashlib.sha256(name).digest()[:8], "big")
+    return rehearsal(dataset.dataset, seed=seed, budget=Budget(**promised))  # type: ignore[arg-type]
 
 
-def _document(release: Release[Any], opened: OpenDataset) -> dict[str, Any]:
+def _document(release: Release[Any], dataset: OpenDataset) -> dict[str, Any]:
     """Return the release with its label, without the certificate, whose ledger is gone."""
-    written = dict(release.to_json())
-    written.pop("certificate", None)
-    content: Any = written.get("content") or {}
+    document = dict(release.to_json())
+    document.pop("certificate", None)
+    content: Any = document.get("content") or {}
     return {
         "invented": True,
         "marks": list(release.marks),
-        "note": f"These numbers come from {INVENTED}, not from {opened.name} itself. Nothing was charged.",
+        "note": f"These numbers come from {INVENTED}, not from {dataset.name} itself. Nothing was charged.",
         "keys": content.get("keys", {}),
         "columns": content.get("columns", {}),
         "confidence": content.get("confidence"),
@@ -454,15 +460,15 @@ def _csv(release: Release[Any]) -> str:
 
 
 def _get_sandbox(call: ServiceCall) -> dict[str, Any]:
-    opened = call.service.dataset(call.dataset)
-    document = page_document(call, opened, {"epsilon": "1/2"})
+    dataset = call.service.dataset(call.dataset)
+    document = page_document(call, dataset, {"epsilon": "1/2"})
     examples = document["examples"]
     document["fields"]["sql"] = examples[0]["sql"] if examples else ""
     return {**document, "release": None}
 
 
-def _sandbox_again(call: ServiceCall, written: Mapping[str, str]) -> dict[str, Any]:
-    return {**page_document(call, call.service.dataset(call.dataset), written), "release": None}
+def _sandbox_again(call: ServiceCall, fields: Mapping[str, str]) -> dict[str, Any]:
+    return {**page_document(call, call.service.dataset(call.dataset), fields), "release": None}
 
 
 SANDBOX_OPERATIONS = (

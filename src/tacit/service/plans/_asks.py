@@ -57,15 +57,15 @@ def _keys(value: object) -> object:
     if not isinstance(value, str):
         return value
     if value.lstrip().startswith("{"):
-        return read_document(value, most=MAX_QUESTION)
-    found: dict[str, object] = {}
+        return read_document(value, max_bytes=MAX_QUESTION)
+    keys: dict[str, object] = {}
     for line in value.splitlines():
-        column, colon, listed = line.partition(":")
+        column, colon, values = line.partition(":")
         if line.strip() and not (colon and column.strip()):
             raise ValueError("must have one line for each column, such as ward: A, B")
         if line.strip():
-            found[column.strip()] = [_key(one) for one in listed.split(",") if one.strip()]
-    return found or None
+            keys[column.strip()] = [_key(one) for one in values.split(",") if one.strip()]
+    return keys or None
 
 
 def _key(text: str) -> object:
@@ -111,34 +111,34 @@ class AskBody(Body):
     account: Annotated[Name | None, BeforeValidator(empty_as_none)] = None
 
 
-def read_ask(given: AskBody) -> dict[str, Any]:
+def read_ask(body: AskBody) -> dict[str, Any]:
     """Check what a question may hold and return its document; numbers in it are exact, in text.
 
     Guarantee: equal questions have equal documents. `plan_of` takes the document, on a worker and in the
     runner alike.
     """
-    named = [name for name in ("sql", "plan", "method") if getattr(given, name) is not None]
-    if len(named) != 1:
+    forms = [name for name in ("sql", "plan", "method") if getattr(body, name) is not None]
+    if len(forms) != 1:
         raise TacitError(
             "bad-parameter",
             "a question is exactly one of: sql, plan, method",
             fix="send the field sql with one SELECT, such as SELECT COUNT(*) FROM visits",
         )
-    if given.sql is not None:
-        _check_size(given.sql)
-    _check_keys(given.keys)
-    _check_limits(given.limits)
-    return ask_document(given)
+    if body.sql is not None:
+        _check_size(body.sql)
+    _check_keys(body.keys)
+    _check_limits(body.limits)
+    return ask_document(body)
 
 
-def ask_document(given: AskBody) -> dict[str, Any]:
+def ask_document(body: AskBody) -> dict[str, Any]:
     """Return a question as JSON, without what is empty; numbers are exact, in text."""
-    document: dict[str, Any] = {"dataset": given.dataset}
+    document: dict[str, Any] = {"dataset": body.dataset}
     for name in ("sql", "plan", "method", "arguments", "keys", "limits", "size"):
-        if (value := getattr(given, name)) is not None:
+        if (value := getattr(body, name)) is not None:
             document[name] = value if name == "sql" else _plain(value)
     for name in _NUMBERS:
-        if (number := getattr(given, name)) is not None:
+        if (number := getattr(body, name)) is not None:
             document[name] = str(number)
     return document
 
@@ -162,18 +162,18 @@ def _check_size(sql: str) -> None:
 def _check_keys(keys: dict[str, Any] | None) -> None:
     """Check the form of keys and that they, and the groups that they make, are not too many."""
     groups, total = 1, 0
-    for listed in (keys or {}).values():
-        if isinstance(listed, str):  # the name of a public table
+    for values in (keys or {}).values():
+        if isinstance(values, str):  # the name of a public table
             continue
-        plain = isinstance(listed, list) and all(
-            one is None or isinstance(one, str | int | Decimal | bool) for one in listed
+        plain = isinstance(values, list) and all(
+            one is None or isinstance(one, str | int | Decimal | bool) for one in values
         )
         if not plain:
             raise TacitError(
                 "bad-parameter", "keys must have a list of texts, numbers or dates for each column",
                 fix='send keys as {"ward": ["A", "B"]}',
             )  # fmt: skip
-        groups, total = groups * max(len(listed), 1), total + len(listed)
+        groups, total = groups * max(len(values), 1), total + len(values)
     if max(groups, total) > MAX_KEYS:
         raise TacitError(
             "question-too-large",
@@ -186,8 +186,8 @@ def _check_keys(keys: dict[str, Any] | None) -> None:
 def _check_limits(limits: dict[str, Any] | None) -> None:
     """Check the names of limits and that they are whole numbers; the dataset decides which it allows."""
     for name, value in (limits or {}).items():
-        whole = value is None or (type(value) is int and 0 < value <= _MAX_LIMIT)
-        if name not in _LIMITS or not whole:
+        is_integer = value is None or (type(value) is int and 0 < value <= _MAX_LIMIT)
+        if name not in _LIMITS or not is_integer:
             raise TacitError(
                 "bad-parameter",
                 f"limits must be whole numbers with the names {', '.join(_LIMITS)}",
@@ -275,10 +275,12 @@ def _cells(request: Mapping[str, Any], tables: list[Any]) -> int:
         ("bins", 0),
         ("keys", 2),
     ):  # n cuts make n - 1 cells; missing and other values have one
-        given = request.get(part)
-        if isinstance(given, dict):
-            places |= {name: len(one) + more for name, one in given.items() if isinstance(one, list)}
-            places |= {name: abs(one) + 1 for name, one in given.items() if type(one) is int}  # so many bins
+        listed_cells = request.get(part)
+        if isinstance(listed_cells, dict):
+            places |= {name: len(one) + more for name, one in listed_cells.items() if isinstance(one, list)}
+            places |= {
+                name: abs(one) + 1 for name, one in listed_cells.items() if type(one) is int
+            }  # so many bins
     total = 0
     for table in tables:
         if isinstance(table, list):
@@ -290,15 +292,21 @@ def _choices(request: Mapping[str, Any], columns: int) -> int:
     """Return among how many tables a method chooses: those of up to ``up_to`` columns; a tree has pairs."""
     if columns > _MAX_CHOICES:
         return columns
-    wide = request.get("up_to")
-    most = 2 if request.get("method") == "mst" else wide if isinstance(wide, int) and wide > 0 else 3
-    return sum(math.comb(columns, k) for k in range(1, min(most, columns, 10) + 1))
+    max_width = request.get("up_to")
+    width = (
+        2
+        if request.get("method") == "mst"
+        else max_width
+        if isinstance(max_width, int) and max_width > 0
+        else 3
+    )
+    return sum(math.comb(columns, k) for k in range(1, min(width, columns, 10) + 1))
 
 
-def _too_large(what: str, fix: str) -> TacitError:
+def _too_large(sentence: str, fix: str) -> TacitError:
     return TacitError(
         "question-too-large",
-        f"the plan asks for {what}",
+        f"the plan asks for {sentence}",
         why="planning takes time, and others wait for the same service",
         fix=fix,
     )
@@ -423,14 +431,14 @@ def _totals(ask: Mapping[str, Any]) -> dict[str, Fraction]:
     return {name: Fraction(ask[name]) for name in _TOTALS if name in ask}
 
 
-def _float_keys(given: Mapping[str, Any]) -> dict[str, Any]:
+def _float_keys(keys: Mapping[str, Any]) -> dict[str, Any]:
     """Return keys with their numbers as floats, which is what keys are compared as."""
-    read = exact_values(given)
+    exact_keys = exact_values(keys)
     return {
         name: [float(one) if isinstance(one, Decimal) else one for one in listed]
         if isinstance(listed, list)
         else listed
-        for name, listed in read.items()
+        for name, listed in exact_keys.items()
     }
 
 

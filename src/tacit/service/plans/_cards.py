@@ -76,17 +76,17 @@ class OwnPart:
 class Recent(Generic[V]):
     """A few values by key; the one that was used least recently goes first."""
 
-    def __init__(self, most: int) -> None:
-        self._most, self._lock = most, threading.Lock()
+    def __init__(self, max_entries: int) -> None:
+        self._most, self._lock = max_entries, threading.Lock()
         self._kept: OrderedDict[object, V] = OrderedDict()
 
     def get(self, key: object) -> V | None:
         """Return a value, or None."""
         with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
+            entry = self._kept.get(key)
+            if entry is not None:
                 self._kept.move_to_end(key)
-            return found
+            return entry
 
     def keep(self, key: object, value: V) -> None:
         """Keep a value."""
@@ -113,59 +113,59 @@ class PlanCache:
 
     def at(self, head: Head, key: tuple[object, ...], find: Callable[[], V]) -> V:
         """Return what the ledger says at this end of its log; it is asked again when there is a new entry."""
-        kept = self._facts.get(key)
-        if kept is None or kept[0] != head:
-            kept = head, find()
-            self._facts.keep(key, kept)
-        return cast("V", kept[1])
+        cached = self._facts.get(key)
+        if cached is None or cached[0] != head:
+            cached = head, find()
+            self._facts.keep(key, cached)
+        return cast("V", cached[1])
 
-    def hash(self, service: Service, opened: OpenDataset, ask: dict[str, Any], person: str) -> str:
+    def hash(self, service: Service, dataset: OpenDataset, ask: dict[str, Any], person: str) -> str:
         """Return the hash of a question's plan: remembered, found with a question asked before, or planned.
 
         A repeated question then needs no planning.
         """
-        key = _shelf_key(opened, ask, person)
-        found = self._hashes.get(key)
-        if found is None:
+        key = _shelf_key(dataset, ask, person)
+        plan_hash = self._hashes.get(key)
+        if plan_hash is None:
             whose = key[0]
             row = service.database.row(
                 "SELECT plan FROM queries WHERE asked = ? AND dataset = ? AND policy = ?"
                 " AND (person = ? OR '' = ?) ORDER BY position DESC LIMIT 1",
-                digest_of_ask(ask), opened.name, opened.number, whose, whose,
+                digest_of_ask(ask), dataset.name, dataset.number, whose, whose,
             )  # fmt: skip
-            found = self.plan(opened, ask, person).hash if row is None else str(row["plan"])
-            self._hashes.keep(key, found)
-        return found
+            plan_hash = self.plan(dataset, ask, person).hash if row is None else str(row["plan"])
+            self._hashes.keep(key, plan_hash)
+        return plan_hash
 
-    def plan(self, opened: OpenDataset, ask: dict[str, Any], person: str = "") -> KeptPlan:
+    def plan(self, dataset: OpenDataset, ask: dict[str, Any], person: str = "") -> KeptPlan:
         """Return the plan of a question; refusals are not kept."""
-        key = _shelf_key(opened, ask, person)
-        found = self._plans.get(key)
-        if found is None:
-            plan = plan_of(opened.dataset, ask)
-            document = public_part(plan, opened)
-            written = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-            found = KeptPlan(plan, plan.hash, plan.cost, document, written.encode("utf-8"))
-            self._hashes.keep(key, found.hash)
-            if len(found.written) * _MAX_PLANS <= _MAX_BYTES:
-                self._plans.keep(key, found)
-        return found
+        key = _shelf_key(dataset, ask, person)
+        kept_plan = self._plans.get(key)
+        if kept_plan is None:
+            plan = plan_of(dataset.dataset, ask)
+            document = public_part(plan, dataset)
+            text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+            kept_plan = KeptPlan(plan, plan.hash, plan.cost, document, text.encode("utf-8"))
+            self._hashes.keep(key, kept_plan.hash)
+            if len(kept_plan.written) * _MAX_PLANS <= _MAX_BYTES:
+                self._plans.keep(key, kept_plan)
+        return kept_plan
 
 
-def _shelf_key(opened: OpenDataset, ask: dict[str, Any], person: str) -> tuple[str, str, int, str]:
+def _shelf_key(dataset: OpenDataset, ask: dict[str, Any], person: str) -> tuple[str, str, int, str]:
     """Return under which key a plan is kept: for everybody, or for one person."""
-    return "" if opened.policy.get("shows_stored") else person, opened.name, opened.number, ask_key(ask)
+    return "" if dataset.policy.get("shows_stored") else person, dataset.name, dataset.number, ask_key(ask)
 
 
 def plan_cache(service: Service) -> PlanCache:
     """Return the cache of a service in this process."""
-    found: PlanCache | None = getattr(service, "plan_shelf", None)
-    if found is None:
-        found = service.plan_shelf = PlanCache()  # type: ignore[attr-defined]
-    return found
+    cache: PlanCache | None = getattr(service, "plan_shelf", None)
+    if cache is None:
+        cache = service.plan_shelf = PlanCache()  # type: ignore[attr-defined]
+    return cache
 
 
-def public_part(plan: Plan[Any], opened: OpenDataset) -> dict[str, Any]:
+def public_part(plan: Plan[Any], dataset: OpenDataset) -> dict[str, Any]:
     """Return the part of a card that is the same for everybody."""
     promised = {name: {"exact": str(value), "number": float(value)} for name, value in plan.promised.items()}
     epsilon = plan.promised.get("epsilon")
@@ -173,10 +173,10 @@ def public_part(plan: Plan[Any], opened: OpenDataset) -> dict[str, Any]:
     return {
         "plan": plan.hash,
         "dataset": {
-            "name": opened.name,
-            "version": opened.dataset.version,
+            "name": dataset.name,
+            "version": dataset.dataset.version,
             "unit": plan.unit.noun,
-            "policy": opened.number,
+            "policy": dataset.number,
         },
         "price": {"promised": promised, "cost": plan.cost.to_json()},
         "meaning": {
@@ -204,7 +204,7 @@ def public_part(plan: Plan[Any], opened: OpenDataset) -> dict[str, Any]:
 
 
 def account_part(
-    service: Service, opened: OpenDataset, kept: KeptPlan, account: str | None
+    service: Service, dataset: OpenDataset, kept_plan: KeptPlan, account: str | None
 ) -> dict[str, Any]:
     """Return what a card says to one person: what is left afterwards, and whether the answer is paid for.
 
@@ -222,58 +222,60 @@ def account_part(
     if ledger.refusal is not None:
         return {"account": None, "fits": False, "would_fit": None, "stored": None, "answer_in_s": None}
     cache, head = plan_cache(service), ledger.head
-    key = (kept.hash, opened.name, opened.number, account)
-    found = cache.own.get(key)
-    if found is None or found.head != head:
-        found = _own_part(service, opened, kept, account, head)
-        cache.own.keep(key, found)
-    if found.expires is not None and found.expires < datetime.now(UTC):
-        past = {**found.document["account"], "words": "the last day of your allotment has passed"}
-        return {**found.document, "fits": found.is_paid, "account": past}
-    return found.document
+    key = (kept_plan.hash, dataset.name, dataset.number, account)
+    card = cache.own.get(key)
+    if card is None or card.head != head:
+        card = _own_part(service, dataset, kept_plan, account, head)
+        cache.own.keep(key, card)
+    if card.expires is not None and card.expires < datetime.now(UTC):
+        past = {**card.document["account"], "words": "the last day of your allotment has passed"}
+        return {**card.document, "fits": card.is_paid, "account": past}
+    return card.document
 
 
 def _own_part(
-    service: Service, opened: OpenDataset, kept: KeptPlan, account: str | None, head: Head
+    service: Service, open_dataset: OpenDataset, kept_plan: KeptPlan, account: str | None, head: Head
 ) -> OwnPart:
     ledger, cache = service.ledger, plan_cache(service)
-    paid, exists = _stored(ledger, opened, kept, account, cache, head)
-    dataset = cache.at(head, ("account", opened.name), lambda: ledger.account(opened.name))
+    is_paid, exists = _stored(ledger, open_dataset, kept_plan, account, cache, head)
+    dataset = cache.at(head, ("account", open_dataset.name), lambda: ledger.account(open_dataset.name))
     mine = None if account is None else cache.at(head, ("account", account), lambda: ledger.account(account))
-    yours = None if mine is None else _afterwards(mine, kept.cost, free=paid)
-    free = paid or exists is True
-    whole = cache.at(
-        head, ("after", opened.name, kept.hash, free), lambda: _afterwards(dataset, kept.cost, free=free)
+    yours = None if mine is None else _afterwards(mine, kept_plan.cost, free=is_paid)
+    free = is_paid or exists is True
+    dataset_filter = cache.at(
+        head,
+        ("after", open_dataset.name, kept_plan.hash, free),
+        lambda: _afterwards(dataset, kept_plan.cost, free=free),
     )
-    known = [whole] if yours is None else [yours, whole]
-    more, fits = min(one.more for one in known), mine is not None and all(one.fits for one in known)
+    filters = [dataset_filter] if yours is None else [yours, dataset_filter]
+    more, fits = min(one.more for one in filters), mine is not None and all(one.fits for one in filters)
     frozen = dataset.frozen or (mine is not None and mine.frozen)
-    lag = int(opened.policy.get("lag") or service.settings.lag)
-    is_series = kept.plan.instalments is not None  # its days are drawn, whether or not they are paid for
+    lag = int(open_dataset.policy.get("lag") or service.settings.lag)
+    is_series = kept_plan.plan.instalments is not None  # its days are drawn, whether or not they are paid for
     document = {
         "account": {
             "name": account,
             "yours_after": None if yours is None else yours.left,
-            "dataset_after": whole.left,
+            "dataset_after": dataset_filter.left,
             "yours_now": None if mine is None else str(mine.filter.remaining),
-            "dataset_now": cache.at(head, ("now", opened.name), lambda: str(dataset.filter.remaining)),
+            "dataset_now": cache.at(head, ("now", open_dataset.name), lambda: str(dataset.filter.remaining)),
             "more": more,
             "words": _more_words(more, fits=fits, has_account=mine is not None, frozen=frozen),
         },
-        "fits": paid or (fits and not frozen),
-        "would_fit": None if fits or frozen else _would_fit(kept.plan, dataset, mine),
-        "stored": {"paid": paid, "exists": exists},
-        "answer_in_s": 0.0 if paid and not is_series else float((lag + 1) * service.settings.tick),
+        "fits": is_paid or (fits and not frozen),
+        "would_fit": None if fits or frozen else _would_fit(kept_plan.plan, dataset, mine),
+        "stored": {"paid": is_paid, "exists": exists},
+        "answer_in_s": 0.0 if is_paid and not is_series else float((lag + 1) * service.settings.tick),
     }
-    return OwnPart(head, document, None if mine is None else mine.expires, is_paid=paid)
+    return OwnPart(head, document, None if mine is None else mine.expires, is_paid=is_paid)
 
 
 def _would_fit(plan: Plan[Any], dataset: Account, mine: Account | None) -> dict[str, str] | None:
     """Return the largest epsilon that the accounts have left, for a plan that promises epsilon alone."""
     if set(plan.promised) != {"epsilon"} or mine is None:
         return None
-    left = [one.filter.remaining.epsilon or Fraction(0) for one in (mine, dataset)]
-    return {"epsilon": rounded_text(min(left))} if min(left) > 0 else None
+    epsilons = [one.filter.remaining.epsilon or Fraction(0) for one in (mine, dataset)]
+    return {"epsilon": rounded_text(min(epsilons))} if min(epsilons) > 0 else None
 
 
 def rounded_text(value: Fraction) -> str:
@@ -283,39 +285,48 @@ def rounded_text(value: Fraction) -> str:
         return f"{(Decimal(value.numerator) / Decimal(value.denominator)).normalize():f}"
 
 
-def card_of(kept: KeptPlan, own: dict[str, Any]) -> dict[str, Any]:
+def card_of(kept_plan: KeptPlan, account_facts: dict[str, Any]) -> dict[str, Any]:
     """Return a whole card."""
-    return {**kept.document, **own}
+    return {**kept_plan.document, **account_facts}
 
 
-def card_bytes(kept: KeptPlan, own: dict[str, Any]) -> bytes:
+def card_bytes(kept_plan: KeptPlan, account_facts: dict[str, Any]) -> bytes:
     """Return a whole card as JSON; the public part is not written again."""
-    mine = json.dumps(own, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8")
-    return kept.written[:-1] + b"," + mine[1:]
+    mine = json.dumps(account_facts, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(
+        "utf-8"
+    )
+    return kept_plan.written[:-1] + b"," + mine[1:]
 
 
 def _stored(
-    ledger: Ledger, opened: OpenDataset, kept: KeptPlan, account: str | None, cache: PlanCache, head: Head
+    ledger: Ledger,
+    dataset: OpenDataset,
+    kept_plan: KeptPlan,
+    account: str | None,
+    cache: PlanCache,
+    head: Head,
 ) -> tuple[bool, bool | None]:
     """Return whether the account has paid for the stored answer, and whether there is one (None: not shown).
 
     That an answer is stored shows that somebody has asked the same, so the policy decides about it.
     """
-    version, shows = opened.dataset.version, bool(opened.policy.get("shows_stored"))
-    is_run = kept.plan.instalments is not None
+    version, shows = dataset.dataset.version, bool(dataset.policy.get("shows_stored"))
+    is_run = kept_plan.plan.instalments is not None
     exists = shows and cache.at(
         head,
-        ("stored", opened.name, version, kept.hash),
+        ("stored", dataset.name, version, kept_plan.hash),
         lambda: (
-            (ledger.paid_run if is_run else ledger.stored_release)(opened.name, kept.hash, version=version)
+            (ledger.paid_run if is_run else ledger.stored_release)(
+                dataset.name, kept_plan.hash, version=version
+            )
             is not None
         ),
     )
     if account is None or (shows and not exists):
         return False, exists if shows else None
     find = ledger.paid_run if is_run else ledger.paid_release
-    paid = find(account, kept.hash, version=version) is not None
-    return paid, exists if shows else None
+    is_paid = find(account, kept_plan.hash, version=version) is not None
+    return is_paid, exists if shows else None
 
 
 def _afterwards(account: Account, cost: Cost, *, free: bool) -> Afterwards:
@@ -347,7 +358,7 @@ _FAILED_DAYS = (
 
 
 def own_account(
-    database: Database, person: str, dataset: str, named: str | None = None, plan: str = ""
+    database: Database, person: str, dataset: str, name: str | None = None, plan: str = ""
 ) -> ServiceRow | None:
     """Return the account of a person that pays: its name and purpose; None if there is none.
 
@@ -368,7 +379,7 @@ def own_account(
     """
     from tacit.service.runner import now  # which imports this room
 
-    if named is None:
+    if name is None:
         moment = now()
         return database.row(
             "SELECT name, purpose, plan"  # noqa: S608 - constants only
@@ -378,7 +389,7 @@ def own_account(
         )  # fmt: skip
     row = database.row(
         "SELECT name, purpose, plan FROM accounts WHERE name = ? AND dataset = ? AND person = ?",
-        named, dataset, person,
+        name, dataset, person,
     )  # fmt: skip
     if row is None or row["plan"] not in {"", plan}:
         raise TacitError(
@@ -399,26 +410,26 @@ def planned(call: ServiceCall, body: AskBody) -> tuple[OpenDataset, KeptPlan, di
 
     MAY_PLAN.check(call.caller, body.dataset)
     ask = read_ask(body)
-    opened = call.service.dataset(body.dataset)
-    kept = plan_cache(call.service).plan(opened, ask, call.person.id)
-    row = own_account(call.service.database, call.person.id, body.dataset, body.account, kept.hash)
-    own = account_part(call.service, opened, kept, None if row is None else str(row["name"]))
-    if not (own["stored"] or {}).get("paid"):
-        check_work(call.service.settings, lag_of(opened.policy, call.service.settings), kept.plan)
-    return opened, kept, own
+    dataset = call.service.dataset(body.dataset)
+    kept_plan = plan_cache(call.service).plan(dataset, ask, call.person.id)
+    row = own_account(call.service.database, call.person.id, body.dataset, body.account, kept_plan.hash)
+    account_facts = account_part(call.service, dataset, kept_plan, None if row is None else str(row["name"]))
+    if not (account_facts["stored"] or {}).get("paid"):
+        check_work(call.service.settings, lag_of(dataset.policy, call.service.settings), kept_plan.plan)
+    return dataset, kept_plan, account_facts
 
 
 def shown_card(call: ServiceCall, body: AskBody) -> dict[str, Any]:
     """Return the card of a question as a document."""
-    _, kept, own = planned(call, body)
-    return card_of(kept, own)
+    _, kept_plan, account_facts = planned(call, body)
+    return card_of(kept_plan, account_facts)
 
 
 def _post_plan(call: ServiceCall) -> Any:
     if call.is_page:
         return shown_card(call, call.body)
-    _, kept, own = planned(call, call.body)
-    return Download(card_bytes(kept, own), "application/json")
+    _, kept_plan, account_facts = planned(call, call.body)
+    return Download(card_bytes(kept_plan, account_facts), "application/json")
 
 
 CARD_OPERATIONS = (

@@ -76,11 +76,11 @@ def _get_head(call: ServiceCall) -> dict[str, Any]:
 def _get_entries(call: ServiceCall) -> dict[str, Any]:
     after = read_typed(Integer(0, 10**18 - 1), "after", call.query.get("after", "0"))
     limit = read_typed(Integer(0, _MAX_ENTRIES), "limit", call.query.get("limit", "50"))
-    found, upto = _visible(call.service.ledger, call.person, after, max(limit, 1))
+    entries, upto = _visible(call.service.ledger, call.person, after, max(limit, 1))
     more = upto < call.service.ledger.head.count
     return {
         **ledger_state(call.service),
-        "entries": [entry.to_json() for entry in found],
+        "entries": [entry.to_json() for entry in entries],
         "next": str(upto) if more else None,
         "verification": None,
     }
@@ -89,19 +89,19 @@ def _get_entries(call: ServiceCall) -> dict[str, Any]:
 def _visible(ledger: Ledger, caller: Caller, after: int, limit: int) -> tuple[list[Entry], int]:
     """Return entries that a person may see, and the number of the last one that was looked at."""
     everywhere = bool({"auditor", "curator"} & caller.roles_on("")) and not caller.only
-    found: list[Entry] = []
+    entries: list[Entry] = []
     upto, end = after, after + _STEP
-    while upto < end and len(found) < limit:
+    while upto < end and len(entries) < limit:
         page = ledger.history(after=upto, limit=min(limit if everywhere else 500, end - upto))
         if not page:
             break
         for entry in page:
             upto = entry.seq
             if everywhere or _concerns(entry, caller):
-                found.append(entry)
-            if len(found) == limit:
+                entries.append(entry)
+            if len(entries) == limit:
                 break
-    return found, upto
+    return entries, upto
 
 
 def _concerns(entry: Entry, caller: Caller) -> bool:
@@ -135,8 +135,12 @@ def _own_accounts(problem: str, caller: Caller) -> str:
 def _verified(ledger: Ledger, body: WitnessBody) -> dict[str, Any]:
     """Check the whole log; what the report says of files names no path."""
     report = _with_witness(ledger, body)
-    own = "the witness of the service"
-    hidden = {f"the witness {ledger.witness}": own, str(ledger.witness): own, ledger.name: "the ledger"}
+    own_witness = "the witness of the service"
+    hidden = {
+        f"the witness {ledger.witness}": own_witness,
+        str(ledger.witness): own_witness,
+        ledger.name: "the ledger",
+    }
     problems = [_without(problem, hidden) for problem in report.problems]
     sentence = "consistent, completeness not proven"
     if not report.ok:
@@ -156,8 +160,8 @@ def _verified(ledger: Ledger, body: WitnessBody) -> dict[str, Any]:
 
 
 def _without(text: str, hidden: Mapping[str, str]) -> str:
-    for place, word in hidden.items():
-        text = text.replace(place, word)
+    for path, word in hidden.items():
+        text = text.replace(path, word)
     return text
 
 
@@ -168,9 +172,9 @@ def _with_witness(ledger: Ledger, body: WitnessBody) -> Any:
         return ledger.verify(witness=(body.count, body.hash.lower()))
     if not body.witness.strip():
         return ledger.verify()
-    kept = _document_of(body.witness)
-    if kept is not None:
-        return ledger.verify(witness=kept)
+    document = _document_of(body.witness)
+    if document is not None:
+        return ledger.verify(witness=document)
     with tempfile.NamedTemporaryFile(suffix=".witness") as file:
         Path(file.name).write_bytes(body.witness.encode("utf-8", "replace"))
         try:
@@ -182,8 +186,8 @@ def _with_witness(ledger: Ledger, body: WitnessBody) -> Any:
 def _document_of(text: str) -> tuple[int, str] | None:
     """Read the document that ``ledger/head`` returned, or its head."""
     try:
-        found = json.loads(text)
-        head = found.get("head", found)
+        document = json.loads(text)
+        head = document.get("head", document)
         count, digest = head["count"], head["hash"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
@@ -307,10 +311,10 @@ def _problems(certificate: Certificate, ledger: Ledger, *, everywhere: bool) -> 
 
 def _is_held(certificate: Certificate, ledger: Ledger) -> bool:
     """Whether the certificate holds the hash of the entry that it names."""
-    written = certificate.fields["ledger"]
-    if not isinstance(written, Mapping):
+    entry_facts = certificate.fields["ledger"]
+    if not isinstance(entry_facts, Mapping):
         return certificate.is_local
-    number, digest = written.get("entry"), written.get("hash")
+    number, digest = entry_facts.get("entry"), entry_facts.get("hash")
     if type(number) is not int or not 0 < number < 2**62 or not isinstance(digest, str):
         return False
     entry = ledger.entry(number)

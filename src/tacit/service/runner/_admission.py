@@ -147,9 +147,9 @@ def _relation_work(node: Any) -> tuple[float, dict[str, int]]:
             work, columns = _made(made, columns)
         case {"node": "PerUnit", "input": inner, "by": made, "measures": measures}:
             below, columns = _relation_work(inner)
-            measured = sum(_expression_work(one, columns)[0] for one in _expressions(measures))
+            expression_work = sum(_expression_work(one, columns)[0] for one in _expressions(measures))
             work, columns = _made(made, columns)
-            work += measured
+            work += expression_work
         case {"node": "Where", "input": inner, "predicate": predicate}:
             below, columns = _relation_work(inner)
             work = _expression_work(predicate, columns)[0]
@@ -164,12 +164,12 @@ def _relation_work(node: Any) -> tuple[float, dict[str, int]]:
     return _ROWS[node["node"]] + below + work, columns
 
 
-def _made(made: Any, columns: Mapping[str, int]) -> tuple[float, dict[str, int]]:
+def _made(definitions: Any, columns: Mapping[str, int]) -> tuple[float, dict[str, int]]:
     """Return the work of the columns that a relation makes, and of how many texts each is joined."""
-    found = {name: _expression_work(expression, columns) for name, expression in made}
-    pieces = {name: joined for name, (_, joined) in found.items()}
-    kept = _KEPT * sum(joined for joined in pieces.values() if joined > 1)
-    return kept + sum(work for work, _ in found.values()), pieces
+    works = {name: _expression_work(expression, columns) for name, expression in definitions}
+    pieces = {name: joined for name, (_, joined) in works.items()}
+    copied_work = _KEPT * sum(joined for joined in pieces.values() if joined > 1)
+    return copied_work + sum(work for work, _ in works.values()), pieces
 
 
 def _expressions(document: Any) -> Iterator[Any]:
@@ -194,8 +194,8 @@ def _expression_work(node: Any, columns: Mapping[str, int]) -> tuple[float, int]
             inner = [_expression_work(one, columns) for one in args]
             sizes = [pieces for _, pieces in inner]
             longest = min(_MAX_PIECES, sum(sizes) if op == "concat" else max(sizes, default=1))
-            own = _OPERATOR + _ARGUMENT * len(args) + _PIECE * (longest - 1) + _text_work(op)
-            return sum(work for work, _ in inner) + own, longest
+            operator_work = _OPERATOR + _ARGUMENT * len(args) + _PIECE * (longest - 1) + _text_work(op)
+            return sum(work for work, _ in inner) + operator_work, longest
     return 0.0, 1
 
 
@@ -307,8 +307,8 @@ class BoundaryAdmission:
         plan, person, work = str(row["plan"]), str(row["person"]), float(row["work"])
         if self.full or self.draws >= self.width or plan in self.plans:
             return False
-        own = self.work.get(person, 0.0)
-        if own and own + work > self.limits.share:
+        person_work = self.work.get(person, 0.0)
+        if person_work and person_work + work > self.limits.share:
             return False
         if self.draws and sum(self.work.values()) + work > self.limits.total:
             self.full = True

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from tacit.service._settings import ListedSource, ServiceSettings
 
 
-def came_in(service: Service, opened: OpenDataset) -> str:
+def came_in(service: Service, dataset: OpenDataset) -> str:
     """Return the last day that has come in, as text; empty for none."""
     row = service.database.row(
         "SELECT MAX(through) AS last FROM days WHERE dataset = ? AND version = ? AND shown_from <= ?",
-        opened.name, opened.dataset.version, now(),
+        dataset.name, dataset.dataset.version, now(),
     )  # fmt: skip
     return "" if row is None or row["last"] is None else str(row["last"])
 
@@ -45,25 +45,27 @@ def files_before(service: Service, dataset: str, version: int) -> dict[str, str]
     return {day: digest for row in rows for day, digest in json.loads(row["files"]).items()}
 
 
-def check_came_in(service: Service, opened: OpenDataset, day: str) -> None:
+def check_came_in(service: Service, open_dataset: OpenDataset, day: str) -> None:
     """Refuse a day that has not come in, and a question for a series that names no day."""
-    last = came_in(service, opened)
-    dataset: Any = opened.dataset
-    if day and day <= last:
+    last_day = came_in(service, open_dataset)
+    dataset: Any = open_dataset.dataset
+    if day and day <= last_day:
         return
     if not day:
         raise TacitError(
             "bad-parameter",
             "a series ends with a day, but the question names no day",
             why="the price is the same for all days; nothing was charged",
-            fix=f"give the argument through, such as {last or dataset.horizon.start}",
+            fix=f"give the argument through, such as {last_day or dataset.horizon.start}",
         )
     raise TacitError(
         "day-missing",
-        f"the last day that has come in is {last}" if last else "no day of this stream has come in yet",
+        f"the last day that has come in is {last_day}"
+        if last_day
+        else "no day of this stream has come in yet",
         why="a running total needs its own day and all days before it; nothing was charged",
-        fix=Either(Say(f"ask for days up to {last}"), Say("wait until the curator has taken the day in"))
-        if last
+        fix=Either(Say(f"ask for days up to {last_day}"), Say("wait until the curator has taken the day in"))
+        if last_day
         else Say("wait until the curator has taken days in"),
     )
 
@@ -74,8 +76,8 @@ _TOLD: Final = {"day-missing", "day-outside", "rows-differ", "rows-twice"}  # th
 
 def days_folder(source: ListedSource) -> Path | None:
     """Return the folder of a listed stream, or None if it is not there."""
-    place = source.place
-    folder = Path(place) if isinstance(place, str) and "://" not in place else None
+    location = source.place
+    folder = Path(location) if isinstance(location, str) and "://" not in location else None
     return folder if folder is not None and source.engine == "duckdb" and folder.is_dir() else None
 
 
@@ -96,7 +98,7 @@ def kept_days(settings: ServiceSettings, name: str, policy: Mapping[str, Any]) -
 
 
 def take_listed_days(
-    settings: ServiceSettings, opened: OpenDataset, through: str, before: Mapping[str, str]
+    settings: ServiceSettings, dataset: OpenDataset, through: str, before: Mapping[str, str]
 ) -> dict[str, str]:
     """Take in all days of a stream up to one, and return the digests of files that are not in ``before``.
 
@@ -104,12 +106,12 @@ def take_listed_days(
     """
     from tacit.streams import take_days
 
-    folder = days_folder(settings.sources[opened.policy["source"]])
+    folder = days_folder(settings.sources[dataset.policy["source"]])
     if folder is None:
         raise TacitError("unknown-table", "the source cannot be read now", fix="ask the operator")
     try:
-        stream: Any = opened.dataset
-        taken = take_days(stream, through, lambda day: day_file(folder, day), before)
+        stream: Any = dataset.dataset
+        digests = take_days(stream, through, lambda day: day_file(folder, day), before)
     except TacitError as refusal:
         if refusal.code not in _TOLD:
             raise unread_day() from None
@@ -117,7 +119,7 @@ def take_listed_days(
             fix = "ask the operator to write the file of this day again: it has the rows of another day"
             raise TacitError("rows-twice", refusal.what, why=refusal.why, fix=fix) from None
         raise
-    return {day: digest for day, digest in taken.items() if day not in before}
+    return {day: digest for day, digest in digests.items() if day not in before}
 
 
 def unread_day() -> TacitError:

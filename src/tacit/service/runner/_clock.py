@@ -41,8 +41,8 @@ class WallClock:
 
     def sleep_until(self, moment: float) -> None:
         """Return at a moment, or at once if it has passed."""
-        while (left := moment - self.now()) > 0:
-            time.sleep(min(left, _STEP))
+        while (remaining := moment - self.now()) > 0:
+            time.sleep(min(remaining, _STEP))
 
 
 _CLOCK: Final[list[WallClock]] = [WallClock()]
@@ -142,13 +142,13 @@ def drawing_at(slot: Slot) -> Iterator[None]:
 def _in_slot(slot: Slot, compute: Callable[..., T]) -> Callable[..., T]:
     """Compute from ``start_at`` on, and return, or fail, at ``store_at``."""
 
-    def computed(*given: Any) -> T:
+    def computed(*args: Any) -> T:
         sleep_until(slot.start_at)
         try:
-            made = compute(*given)
+            draw = compute(*args)
             if now() > slot.store_at:
                 raise TimeoutError  # becomes the one opaque failure
-            return made
+            return draw
         finally:
             sleep_until(slot.store_at)
 
@@ -170,13 +170,13 @@ class TimedRun(LedgerRun):
 class TimedLedger(Ledger):
     """A ledger that charges at once, computes from ``start_at`` and stores, or fails, at ``store_at``."""
 
-    def draw(self, *given: Any, compute: Callable[..., Any], **more: Any) -> StoredRelease:
+    def draw(self, *args: Any, compute: Callable[..., Any], **more: Any) -> StoredRelease:
         """Charge, compute, store, return, as `Ledger.draw` does, at the times of this thread's slot."""
         slot: Slot | None = getattr(_SLOT, "slot", None)
-        return super().draw(*given, compute=compute if slot is None else _in_slot(slot, compute), **more)
+        return super().draw(*args, compute=compute if slot is None else _in_slot(slot, compute), **more)
 
-    def run(self, *given: Any, **more: Any) -> LedgerRun:
+    def run(self, *args: Any, **more: Any) -> LedgerRun:
         """Charge a run, or go on with it; its instalments follow the times of this thread's slot."""
         slot: Slot | None = getattr(_SLOT, "slot", None)
-        made = super().run(*given, **more)
-        return made if slot is None else TimedRun(made, slot)
+        run = super().run(*args, **more)
+        return run if slot is None else TimedRun(run, slot)

@@ -49,14 +49,14 @@ _DEFAULTS: dict[str, Any] = {
 
 def listed_source(settings: ServiceSettings, name: object) -> ListedSource:
     """Return a source that the operator lists; nothing else can be opened."""
-    found = settings.sources.get(name) if isinstance(name, str) else None
-    if found is None:
+    source = settings.sources.get(name) if isinstance(name, str) else None
+    if source is None:
         raise TacitError(
             "unknown-table",
             "the operator of this service lists no source of that name",
             fix=Choose(tuple(sorted(settings.sources))),
         )
-    return found
+    return source
 
 
 def describe_source(settings: ServiceSettings, name: object) -> dict[str, Any]:
@@ -104,8 +104,8 @@ def open_policy(
         )
     if source.kind != "table":
         return _open_other(settings, source, name, policy, ledger)
-    made = _open_table(source, name, policy, ledger)
-    return made, made.public_facts()
+    dataset = _open_table(source, name, policy, ledger)
+    return dataset, dataset.public_facts()
 
 
 def _open_table(source: ListedSource, name: str, policy: Mapping[str, Any], ledger: Ledger) -> TableDataset:
@@ -114,10 +114,10 @@ def _open_table(source: ListedSource, name: str, policy: Mapping[str, Any], ledg
     from tacit.tables import protect
 
     arguments = protect_arguments({**_DEFAULTS, **policy})
-    made = protect(_places(source, name), name=name, ledger=Ledger.memory(), **arguments)
-    if any(table.columns is None for table in made.tables.values()):
+    dataset = protect(_places(source, name), name=name, ledger=Ledger.memory(), **arguments)
+    if any(table.columns is None for table in dataset.tables.values()):
         raise _not_there()
-    return replace(made, _ledger=ledger)
+    return replace(dataset, _ledger=ledger)
 
 
 def _first_place(source: ListedSource) -> dict[str, Any]:
@@ -127,8 +127,8 @@ def _first_place(source: ListedSource) -> dict[str, Any]:
     folder = days_folder(source)
     if folder is None:
         raise _not_there()
-    first = first_day(folder)
-    return {} if first is None else {source.name: place_source(str(first), None)}
+    day = first_day(folder)
+    return {} if day is None else {source.name: place_source(str(day), None)}
 
 
 def _open_other(
@@ -140,8 +140,8 @@ def _open_other(
     if source.kind == "stream":
         if days_folder(source) is None:
             raise _not_there()
-        kept = kept_days(settings, name, policy)
-        return open_kind("stream", kept, name, policy, ledger), facts_of_kind("stream", name, policy)
+        days = kept_days(settings, name, policy)
+        return open_kind("stream", days, name, policy, ledger), facts_of_kind("stream", name, policy)
     describe_source(settings, source.name)  # refuses what is not there, and names no file
     places = _places(source, name)
     if source.engine != "duckdb" or len(places) != 1:
@@ -150,8 +150,8 @@ def _open_other(
             f"a source of the kind {source.kind} is one file or one table that DuckDB reads",
             fix="ask the operator to list it as one file or one table",
         )
-    (place,) = places.values()
-    return open_kind(source.kind, place, name, policy, ledger), facts_of_kind(source.kind, name, policy)
+    (path,) = places.values()
+    return open_kind(source.kind, path, name, policy, ledger), facts_of_kind(source.kind, name, policy)
 
 
 def _places(source: ListedSource, name: str) -> dict[str, Any]:
@@ -160,12 +160,12 @@ def _places(source: ListedSource, name: str) -> dict[str, Any]:
 
     many = source.place if isinstance(source.place, dict) else {name: source.place}
     engine = None if source.engine == "duckdb" else source.engine
-    found = {}
-    for table, place in many.items():
-        is_csv = engine is None and str(place).lower().endswith((".csv", ".tsv"))
+    paths = {}
+    for table, path in many.items():
+        is_csv = engine is None and str(path).lower().endswith((".csv", ".tsv"))
         options = dict(source.options) if is_csv else {}
-        found[table] = csv_file(str(place), **options) if options else place_source(place, engine)
-    return found
+        paths[table] = csv_file(str(path), **options) if options else place_source(path, engine)
+    return paths
 
 
 def _not_there() -> TacitError:
@@ -250,8 +250,8 @@ def _limit(settings: ServiceSettings, opening: Opening) -> None:
 
     admit_packages(settings.packages)
     limit_connections(memory=settings.memory, threads=max(1, (os.cpu_count() or 2) - 1))
-    most = (settings.memory + _OVERHEAD + 8 * opening.width) * 1024 * 1024
-    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    max_bytes = (settings.memory + _OVERHEAD + 8 * opening.width) * 1024 * 1024
+    resource.setrlimit(resource.RLIMIT_DATA, (max_bytes, max_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -311,7 +311,7 @@ def _serve(connection: Connection, settings: ServiceSettings, opening: Opening, 
         connection.send(("unprepared", None))
         return
     connection.send(("ready", None))
-    opened = OpenDataset(opening.name, opening.kind, opening.number, opening.policy, facts, dataset, "")
+    open_dataset = OpenDataset(opening.name, opening.kind, opening.number, opening.policy, facts, dataset, "")
     speaker = Speaker(connection)
     with (
         ThreadPoolExecutor(opening.width, thread_name_prefix="draw") as pool,
@@ -319,9 +319,9 @@ def _serve(connection: Connection, settings: ServiceSettings, opening: Opening, 
     ):
         while (task := connection.recv()) is not None:
             if isinstance(task, DaysTask):
-                beside.submit(_take, speaker, settings, opened, task)
+                beside.submit(_take, speaker, settings, open_dataset, task)
             else:
-                pool.submit(_answer, speaker, opened, task)
+                pool.submit(_answer, speaker, open_dataset, task)
     ledger.close()
 
 
@@ -331,43 +331,43 @@ class Speaker:
     def __init__(self, connection: Connection) -> None:
         self._connection, self._lock = connection, threading.Lock()
 
-    def say(self, said: str, what: object) -> None:
+    def say(self, kind: str, message: object) -> None:
         """Send a message."""
         with self._lock:
-            self._connection.send((said, what))
+            self._connection.send((kind, message))
 
 
-def _answer(speaker: Speaker, opened: OpenDataset, task: DrawTask) -> None:
-    outcome = draw(opened, task)
+def _answer(speaker: Speaker, dataset: OpenDataset, task: DrawTask) -> None:
+    outcome = draw(dataset, task)
     try:
         speaker.say("drawn", outcome)
     except (OSError, ValueError):
         return  # the runner has gone; the ledger knows what happened
 
 
-def _take(speaker: Speaker, settings: ServiceSettings, opened: OpenDataset, task: DaysTask) -> None:
+def _take(speaker: Speaker, settings: ServiceSettings, dataset: OpenDataset, task: DaysTask) -> None:
     """Take in days of a stream; its curator is told what was refused, without a value of the rows."""
-    what: dict[str, Any]
+    message: dict[str, Any]
     try:
-        files = take_listed_days(settings, opened, task.through, task.before)
-        said, what = "taken", {"through": task.through, "files": files}
+        files = take_listed_days(settings, dataset, task.through, task.before)
+        kind, message = "taken", {"through": task.through, "files": files}
     except TacitError as refusal:
-        said, what = "untaken", {**_told(refusal)}
+        kind, message = "untaken", {**_told(refusal)}
     except Exception:  # noqa: BLE001 - what went wrong may hold values
-        said, what = "untaken", {**_told(unread_day())}
+        kind, message = "untaken", {**_told(unread_day())}
     try:
-        speaker.say(said, (task.job, what))
+        speaker.say(kind, (task.job, message))
     except (OSError, ValueError):
         return  # the runner has gone; what came in stays
 
 
-def draw(opened: OpenDataset, task: DrawTask) -> DrawOutcome:
+def draw(dataset: OpenDataset, task: DrawTask) -> DrawOutcome:
     """Draw one plan, or say how it failed; a plan that is not the one that was priced is not drawn."""
     try:
-        plan = plan_of(opened.dataset, task.ask)
+        plan = plan_of(dataset.dataset, task.ask)
         _check_same(plan.hash, task.plan)
         with drawing_at(task.slot):
-            release = _released(opened.dataset, plan, task)
+            release = _released(dataset.dataset, plan, task)
         return DrawOutcome(task.query, "finished", document_of(release))
     except TacitError as refusal:
         state = {"release-failed": "failed", "spent": "spent"}.get(refusal.code, "refused")
@@ -387,8 +387,8 @@ def _released(dataset: Any, plan: Plan[Any], task: DrawTask) -> Release[Any]:
     return draw_days(dataset, plan, day_asked(task.ask), **told)
 
 
-def _check_same(made: str, priced: str) -> None:
-    if made != priced:
+def _check_same(plan_hash: str, priced: str) -> None:
+    if plan_hash != priced:
         raise TacitError(
             "plan-differs",
             "the dataset has a new policy, under which this question is another plan",
@@ -497,10 +497,10 @@ class DatasetChild:
 
 
 class _Process:
-    def __init__(self, *given: object) -> None:
+    def __init__(self, *args: object) -> None:
         context = multiprocessing.get_context("spawn")
-        made = {"target": serve_dataset, "args": given, "kwargs": {"limited": True}, "daemon": True}
-        self.process = context.Process(**made)  # type: ignore[arg-type]
+        options = {"target": serve_dataset, "args": args, "kwargs": {"limited": True}, "daemon": True}
+        self.process = context.Process(**options)  # type: ignore[arg-type]
         self.process.start()
 
     def kill(self) -> None:
@@ -512,9 +512,9 @@ class _Process:
 class _Thread:
     """In place of a process, for tests; it cannot be killed, but nobody hears it any more."""
 
-    def __init__(self, *given: object) -> None:
-        made = {"target": serve_dataset, "args": given, "kwargs": {"limited": False}, "daemon": True}
-        self.thread = threading.Thread(**made)  # type: ignore[arg-type]
+    def __init__(self, *args: object) -> None:
+        options = {"target": serve_dataset, "args": args, "kwargs": {"limited": False}, "daemon": True}
+        self.thread = threading.Thread(**options)  # type: ignore[arg-type]
         self.thread.start()
 
     def kill(self) -> None:

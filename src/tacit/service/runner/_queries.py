@@ -87,8 +87,8 @@ def looked_at(database: Database, row: ServiceRow) -> ServiceRow:
             "UPDATE queries SET state = 'failed', code = 'release-failed' WHERE id = ? AND state = 'running'",
             row["id"],
         )
-        found = change.row("SELECT * FROM queries WHERE id = ?", row["id"])
-    return row if found is None else found
+        current = change.row("SELECT * FROM queries WHERE id = ?", row["id"])
+    return row if current is None else current
 
 
 def problem_shown(row: ServiceRow, request: str) -> dict[str, Any] | None:
@@ -103,8 +103,8 @@ def problem_shown(row: ServiceRow, request: str) -> dict[str, Any] | None:
         case "spent":
             return problem_of(_SPENT, request)
         case "refused":
-            kept = json.loads(row["problem"]) if row["problem"] else problem_of(_FAILED, "")
-            return {**kept, "request": request}
+            problem = json.loads(row["problem"]) if row["problem"] else problem_of(_FAILED, "")
+            return {**problem, "request": request}
     return None
 
 
@@ -143,15 +143,15 @@ def query_document(call: ServiceCall, row: ServiceRow) -> dict[str, Any]:
     Curators and auditors of the dataset see all of it but the question, which may hold literals; what the log
     of the ledger keeps of a question is the policy's decision.
     """
-    listed = listed_query(call, row)
-    running, kept = listed["state"] == "running", _card(call, row)
+    document = listed_query(call, row)
+    running, card = document["state"] == "running", _card(call, row)
     return {
-        **listed,
+        **document,
         "policy": row["policy"],
         **question_words(call, row),
-        "price": None if kept is None else kept["price"],
-        "sentence": _SENTENCES[listed["state"]],
-        "done": listed["state"] not in {"waiting", "running"},
+        "price": None if card is None else card["price"],
+        "sentence": _SENTENCES[document["state"]],
+        "done": document["state"] not in {"waiting", "running"},
         "answer_at": row["answer_at"] if running else None,
         "answer_in_s": max(0.0, round(float(row["answer_at"]) - now(), 3)) if running else None,
         "problem": problem_shown(row, call.id),
@@ -162,8 +162,8 @@ def question_words(call: ServiceCall, row: ServiceRow) -> dict[str, Any]:
     """Return the question as it was asked, and in words; nothing of it for others than who asked it."""
     if row["person"] != call.person.id:
         return {"ask": None, "words": None}
-    ask, kept = json.loads(row["ask"]), _card(call, row)
-    return {"ask": ask, "words": _in_short(ask) if kept is None else kept["asked"]}
+    ask, card = json.loads(row["ask"]), _card(call, row)
+    return {"ask": ask, "words": _in_short(ask) if card is None else card["asked"]}
 
 
 def _in_short(ask: dict[str, Any]) -> str | None:
@@ -172,8 +172,8 @@ def _in_short(ask: dict[str, Any]) -> str | None:
         case {"sql": str(sql)}:
             return sql
         case {"method": str(method), **rest}:
-            given = rest.get("arguments") or {}
-            return f"{method}({', '.join(f'{name}={value}' for name, value in given.items())})"
+            arguments = rest.get("arguments") or {}
+            return f"{method}({', '.join(f'{name}={value}' for name, value in arguments.items())})"
         case {"plan": {"request": {"question": {"aggregates": list(aggregates)}}}}:
             return ", ".join(str(name) for name, *_ in aggregates)
     return None
@@ -182,11 +182,11 @@ def _in_short(ask: dict[str, Any]) -> str | None:
 def _card(call: ServiceCall, row: ServiceRow) -> dict[str, Any] | None:
     """Return the card of a question's plan; None if it would be another plan under the policy of today."""
     try:
-        opened = call.service.dataset(row["dataset"])
-        kept = plan_cache(call.service).plan(opened, json.loads(row["ask"]), str(row["person"]))
+        dataset = call.service.dataset(row["dataset"])
+        kept_plan = plan_cache(call.service).plan(dataset, json.loads(row["ask"]), str(row["person"]))
     except TacitError:
         return None
-    return kept.document if kept.hash == row["plan"] else None
+    return kept_plan.document if kept_plan.hash == row["plan"] else None
 
 
 def check_paused(paused: str) -> None:
@@ -200,9 +200,9 @@ def check_paused(paused: str) -> None:
         )
 
 
-def paying_account(database: Database, person: str, dataset: str, named: str | None, plan: str) -> ServiceRow:
+def paying_account(database: Database, person: str, dataset: str, name: str | None, plan: str) -> ServiceRow:
     """Return the account that pays, as the card of the question names it; refuse if there is none."""
-    row = own_account(database, person, dataset, named, plan)
+    row = own_account(database, person, dataset, name, plan)
     if row is None:
         raise TacitError(
             "no-allotment",
@@ -212,21 +212,21 @@ def paying_account(database: Database, person: str, dataset: str, named: str | N
     return row
 
 
-def purpose_of(account: ServiceRow, given: str) -> str:
+def purpose_of(account: ServiceRow, purpose: str) -> str:
     """Return the purpose that the ledger records: that of the allotment; if it has none, the given one."""
-    bound, given = str(account["purpose"]).strip(), given.strip()
-    if bound and given and given != bound:
+    bound, purpose = str(account["purpose"]).strip(), purpose.strip()
+    if bound and purpose and purpose != bound:
         raise TacitError(
             "account-differs",
             "the allotment was given for another purpose",
             why="an allotment is bound to the purpose that its curator approved",
             fix="leave the purpose out, or ask for an allotment for this purpose",
         )
-    if not bound and not given:
+    if not bound and not purpose:
         raise TacitError(
             "bad-parameter", "a question needs a purpose", fix="say in a few words what the answer is for"
         )
-    return bound or given
+    return bound or purpose
 
 
 def check_budget(ledger: Ledger, account: str, dataset: str, plan: Plan[Any], *, stored: bool) -> None:
@@ -312,52 +312,52 @@ def post_query(call: ServiceCall) -> Any:
     Guarantee: nothing is written if anything is refused. The same key with the same plan is the same query,
     however often and wherever it arrives, and is charged once; with another plan it is refused.
     """
-    given: QueryBody = call.body
-    MAY_ASK.check(call.caller, given.dataset)
+    body: QueryBody = call.body
+    MAY_ASK.check(call.caller, body.dataset)
     service, person = call.service, call.person.id
-    ask = read_ask(given)
-    opened = service.dataset(given.dataset)
-    name, day = plan_cache(service).hash(service, opened, ask, person), day_asked(ask)
+    ask = read_ask(body)
+    dataset = service.dataset(body.dataset)
+    name, day = plan_cache(service).hash(service, dataset, ask, person), day_asked(ask)
     series = digest_of_ask(ask) if day else ""
-    key = read_key(call, given)
-    known = _known(service.database, person, given.dataset, key) if key else None
-    if known is not None:
-        return _same(call, known, name, series)
-    account = paying_account(service.database, person, given.dataset, given.account, name)
-    paid = stored_answer(call, str(account["name"]), name, series)
-    if paid is not None:
-        return paid
-    plan = plan_cache(service).plan(opened, ask, person).plan
+    key = read_key(call, body)
+    earlier = _known(service.database, person, body.dataset, key) if key else None
+    if earlier is not None:
+        return _same(call, earlier, name, series)
+    account = paying_account(service.database, person, body.dataset, body.account, name)
+    answer = stored_answer(call, str(account["name"]), name, series)
+    if answer is not None:
+        return answer
+    plan = plan_cache(service).plan(dataset, ask, person).plan
     if plan.hash != name:  # another version of Tacit planned it before
-        account = paying_account(service.database, person, given.dataset, given.account, plan.hash)
-        paid = stored_answer(call, str(account["name"]), plan.hash, series)
-        if paid is not None:
-            return paid
-    check_paused(opened.paused)
-    purpose = purpose_of(account, given.purpose)
+        account = paying_account(service.database, person, body.dataset, body.account, plan.hash)
+        answer = stored_answer(call, str(account["name"]), plan.hash, series)
+        if answer is not None:
+            return answer
+    check_paused(dataset.paused)
+    purpose = purpose_of(account, body.purpose)
     if plan.instalments is not None:
-        check_came_in(service, opened, day)
-    elif _kept_elsewhere(service, opened, plan, str(account["name"]), person):
+        check_came_in(service, dataset, day)
+    elif _kept_elsewhere(service, dataset, plan, str(account["name"]), person):
         return stored_answer(call, str(account["name"]), plan.hash)
-    work = check_work(service.settings, lag_of(opened.policy, service.settings), plan)
-    _check_payment(service, opened, plan, str(account["name"]))
+    work = check_work(service.settings, lag_of(dataset.policy, service.settings), plan)
+    _check_payment(service, dataset, plan, str(account["name"]))
     row = {
-        "id": new_id("q"), "dataset": opened.name, "policy": opened.number, "person": person,
+        "id": new_id("q"), "dataset": dataset.name, "policy": dataset.number, "person": person,
         "account": account["name"], "ask": json.dumps(ask), "plan": plan.hash, "purpose": purpose,
         "retry_key": key or new_id("k"), "created": now_text(), "asked": digest_of_ask(ask), "work": work,
     }  # fmt: skip
     with service.database.change() as change:
-        known = _known(change, person, opened.name, row["retry_key"])
-        if known is None:
-            _check_waiting(change, person, opened.name)
+        earlier = _known(change, person, dataset.name, row["retry_key"])
+        if earlier is None:
+            _check_waiting(change, person, dataset.name)
             _insert(change, row)
             service.record(change, person, "query-asked", f"{row['id']} {plan.hash}", call.id)
-    if known is not None:
-        return _same(call, known, plan.hash, series)
+    if earlier is not None:
+        return _same(call, earlier, plan.hash, series)
     return _accepted(call, {**row, **_NEW})
 
 
-def read_key(call: ServiceCall, given: QueryBody) -> str:
+def read_key(call: ServiceCall, body: QueryBody) -> str:
     """Return the key of a retry: from the header, or from the field of a form."""
     header = call.header("idempotency-key")
     if header and (len(header) > 150 or not header.isascii() or not header.isprintable() or " " in header):
@@ -365,7 +365,7 @@ def read_key(call: ServiceCall, given: QueryBody) -> str:
             "bad-parameter",
             "the header Idempotency-Key must have at most 150 printable characters without spaces",
         )
-    return header or given.key
+    return header or body.key
 
 
 _NEW: dict[str, Any] = {
@@ -389,23 +389,23 @@ def _insert(change: Change, row: dict[str, Any]) -> None:
 
 
 def _known(database: Any, person: str, dataset: str, key: str) -> ServiceRow | None:
-    found: ServiceRow | None = database.row(
+    row: ServiceRow | None = database.row(
         "SELECT * FROM queries WHERE person = ? AND dataset = ? AND retry_key = ?", person, dataset, key
     )
-    return found
+    return row
 
 
-def _check_payment(service: Service, opened: OpenDataset, plan: Plan[Any], account: str) -> None:
+def _check_payment(service: Service, dataset: OpenDataset, plan: Plan[Any], account: str) -> None:
     """Refuse what the ledger would refuse; who has paid for a series draws more of its days for nothing."""
-    ledger, version = service.ledger, opened.dataset.version
+    ledger, version = service.ledger, dataset.dataset.version
     if plan.instalments is None:
-        stored = ledger.stored_release(opened.name, plan.hash, version=version) is not None
+        stored = ledger.stored_release(dataset.name, plan.hash, version=version) is not None
     elif ledger.paid_run(account, plan.hash, version=version) is not None:
         check_days(ledger, account)
         return
     else:
-        stored = ledger.paid_run(opened.name, plan.hash, version=version) is not None
-    check_budget(ledger, account, opened.name, plan, stored=stored)
+        stored = ledger.paid_run(dataset.name, plan.hash, version=version) is not None
+    check_budget(ledger, account, dataset.name, plan, stored=stored)
 
 
 def _same(call: ServiceCall, row: ServiceRow, plan: str, series: str) -> Answer:
@@ -437,21 +437,25 @@ def _check_waiting(change: Change, person: str, dataset: str) -> None:
         )
 
 
-def _kept_elsewhere(service: Service, opened: OpenDataset, plan: Plan[Any], account: str, person: str) -> str:
+def _kept_elsewhere(
+    service: Service, dataset: OpenDataset, plan: Plan[Any], account: str, person: str
+) -> str:
     """Keep an answer that the account has paid for in another way, unless a draw of the plan is running."""
     moment = now()
     rows = service.database.rows(
         "SELECT id FROM queries WHERE plan = ? AND dataset = ?"
         " AND (state = 'running' OR (state NOT IN ('waiting', 'cancelled') AND answer_at > ?))",
-        plan.hash, opened.name, moment,
+        plan.hash, dataset.name, moment,
     )  # fmt: skip
     release = None if rows else plan.stored(account=account)
     if release is None:
         return ""
-    found = new_id("r")
+    release_id = new_id("r")
     with service.database.change() as change:
-        keep_stored(change, found, opened.name, person, account, plan.hash, document_of(release), moment)
-    return found
+        keep_stored(
+            change, release_id, dataset.name, person, account, plan.hash, document_of(release), moment
+        )
+    return release_id
 
 
 _MAY_READ = needs("analyst", "curator", "auditor")
@@ -539,10 +543,10 @@ def cancel_query(call: ServiceCall) -> Answer:
     if row["person"] != call.person.id:
         raise not_found()
     with call.service.database.change() as change:
-        moved = change.run(
+        updated = change.run(
             "UPDATE queries SET state = 'cancelled' WHERE id = ? AND state = 'waiting'", row["id"]
         )
-        if moved:
+        if updated:
             call.service.record(change, call.person.id, "query-cancelled", row["id"], call.id)
         row = change.row("SELECT * FROM queries WHERE id = ?", row["id"]) or row
     if row["state"] != "cancelled":
@@ -558,8 +562,8 @@ def cancel_query(call: ServiceCall) -> Answer:
 def list_queries(call: ServiceCall) -> dict[str, Any]:
     """Return the caller's queries and those of datasets that the caller oversees, newest first."""
     rows, following = read_page(call, "queries")
-    shown = [listed_query(call, looked_at(call.service.database, row)) for row in rows]
-    return {"queries": shown, "next": following, "dataset": call.query.get("dataset", "")}
+    documents = [listed_query(call, looked_at(call.service.database, row)) for row in rows]
+    return {"queries": documents, "next": following, "dataset": call.query.get("dataset", "")}
 
 
 def read_page(call: ServiceCall, table: str, more: str = "", *values: object) -> tuple[list[ServiceRow], str]:
@@ -572,26 +576,29 @@ def read_page(call: ServiceCall, table: str, more: str = "", *values: object) ->
     if dataset and not call.person.roles_on(dataset):
         raise not_found()
     where: list[str] = ["1 = 1"]
-    given: list[object] = []
-    for place in (dataset, call.person.only):
-        if place:
-            where, given = [*where, "dataset = ?"], [*given, place]
+    values_before: list[object] = []
+    for name in (dataset, call.person.only):
+        if name:
+            where, values_before = [*where, "dataset = ?"], [*values_before, name]
     places = sorted({*call.person.grants, call.person.only})
     overseen = [one for one in places if {"curator", "auditor"} & call.person.roles_on(one)]
     if "" not in overseen:  # those who oversee all datasets see all
         marks = f" OR dataset IN ({', '.join('?' * len(overseen))})" if overseen else ""
-        where, given = [*where, f"(person = ?{marks})"], [*given, call.person.id, *overseen]
-    seen, start = " AND ".join(where), ""
+        where, values_before = [*where, f"(person = ?{marks})"], [*values_before, call.person.id, *overseen]
+    condition, start = " AND ".join(where), ""
     if after:
-        found = f"SELECT position FROM {table} WHERE id = ? AND {seen}"  # noqa: S608 - constants only
-        start, given = f" AND position < COALESCE(({found}), 0)", [*given, after, *given]
+        position = f"SELECT position FROM {table} WHERE id = ? AND {condition}"  # noqa: S608 - constants only
+        start, values_before = (
+            f" AND position < COALESCE(({position}), 0)",
+            [*values_before, after, *values_before],
+        )
     rows = call.service.database.rows(
-        f"SELECT {_LISTED[table]} FROM {table} WHERE {seen}{start}{more}"  # noqa: S608 - constants only
+        f"SELECT {_LISTED[table]} FROM {table} WHERE {condition}{start}{more}"  # noqa: S608 - constants only
         f" ORDER BY position DESC LIMIT {_PAGE + 1}",
-        *given, *values,
+        *values_before, *values,
     )  # fmt: skip
-    shown = rows[:_PAGE]
-    return shown, str(shown[-1]["id"]) if len(rows) > _PAGE else ""
+    page = rows[:_PAGE]
+    return page, str(page[-1]["id"]) if len(rows) > _PAGE else ""
 
 
 QUERY_OPERATIONS = (

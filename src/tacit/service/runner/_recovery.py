@@ -49,17 +49,17 @@ def settle(service: Service, row: ServiceRow, *, lost: str) -> str:
     code = {"failed": "release-failed", "spent": "spent"}.get(state, "")
     with service.database.change() as change:
         if state == "waiting":
-            moved = change.run(
+            updated = change.run(
                 "UPDATE queries SET state = 'waiting', admitted = NULL, answer_at = NULL"
                 " WHERE id = ? AND state = 'running'",
                 row["id"],
             )
         else:
-            moved = change.run(
+            updated = change.run(
                 "UPDATE queries SET state = ?, code = ?, release = ? WHERE id = ? AND state = 'running'",
                 state, code, release, row["id"],
             )  # fmt: skip
-        if moved and release and document is not None:
+        if updated and release and document is not None:
             keep_release(change, row["id"], release, document, float(row["answer_at"]))
     return state
 
@@ -116,8 +116,8 @@ def keep_release(
     """Keep the release of a query; nobody is shown it before its time."""
     row = change.row("SELECT dataset, person, account, plan FROM queries WHERE id = ?", query)
     if row is not None:
-        given = (row["dataset"], row["person"], row["account"], row["plan"])
-        keep_stored(change, release, *given, document, shown_from, query)
+        columns = (row["dataset"], row["person"], row["account"], row["plan"])
+        keep_stored(change, release, *columns, document, shown_from, query)
 
 
 def keep_stored(
@@ -165,23 +165,23 @@ class Outcomes:
     def __init__(self, service: Service) -> None:
         self._service = service
 
-    def write(self, listed: list[tuple[Flight, DrawOutcome]]) -> list[str]:
+    def write(self, flights: list[tuple[Flight, DrawOutcome]]) -> list[str]:
         """Write outcomes in one transaction; return the queries whose outcome was in time."""
-        if not listed:
+        if not flights:
             return []
         done = []
         with self._service.database.change() as change:
-            for flight, outcome in listed:
+            for flight, outcome in flights:
                 release = new_id("r") if outcome.state == "finished" else ""
                 problem = "" if release or not outcome.document else json.dumps(outcome.document)
-                moved = change.run(
+                updated = change.run(
                     "UPDATE queries SET state = ?, code = ?, problem = ?, release = ?"
                     " WHERE id = ? AND state = 'running'",
                     outcome.state, outcome.code, problem, release, flight.query,
                 )  # fmt: skip
-                if moved and release:
+                if updated and release:
                     keep_release(change, flight.query, release, outcome.document, flight.slot.answer_at)
-                if moved:
+                if updated:
                     done.append(flight.query)
                     flight.failed = outcome.state == "failed"
         return done

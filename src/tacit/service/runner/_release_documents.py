@@ -52,7 +52,7 @@ def shown_release(document: Mapping[str, Any]) -> dict[str, Any]:
     table = has_columns(document)
     content = document["content"] if table else {}
     certificate = document["certificate"]
-    paid = certificate.get("ledger") or {}
+    ledger_facts = certificate.get("ledger") or {}
     return {
         "kind": document["kind"],
         "plan": certificate["plan"],
@@ -64,7 +64,7 @@ def shown_release(document: Mapping[str, Any]) -> dict[str, Any]:
         "notes": content.get("notes", {}),
         "left_out": content.get("left_out", []),
         "charged": [
-            {"account": name, "entry": paid.get("entry")} for name in certificate.get("filter") or ()
+            {"account": name, "entry": ledger_facts.get("entry")} for name in certificate.get("filter") or ()
         ],
         "certificate": certificate,
         "document": dict(document),
@@ -106,7 +106,7 @@ def release_row(call: ServiceCall, release: str) -> ServiceRow:
 
 def release_document(call: ServiceCall, row: ServiceRow) -> dict[str, Any]:
     """Return a release as clients and pages read it."""
-    drawn = bool(row["account"])  # a registered release was paid for elsewhere
+    is_drawn = bool(row["account"])  # a registered release was paid for elsewhere
     return {
         "release": row["id"],
         "dataset": row["dataset"],
@@ -114,7 +114,7 @@ def release_document(call: ServiceCall, row: ServiceRow) -> dict[str, Any]:
         "account": row["account"],
         "created": row["created"],
         "fresh": False,
-        "registered": None if drawn else registration_of(call.service.database, row["id"]),
+        "registered": None if is_drawn else registration_of(call.service.database, row["id"]),
         **shown_release(json.loads(row["document"])),
     }
 

@@ -28,11 +28,11 @@ def get_release(call: ServiceCall) -> Answer:
     row = release_row(call, call.path["release"])
     document = release_document(call, row)
     if call.is_page:
-        kept = document["document"]
+        release_json = document["document"]
         document |= {
             "question": _question(call, row),
-            "tables": value_tables(kept),
-            "text": text_of(kept),
+            "tables": value_tables(release_json),
+            "text": text_of(release_json),
             "words": kind_words(document["kind"]),
         }
     return Answer(document, headers={"etag": f'"{row["id"]}"'})
@@ -40,8 +40,8 @@ def get_release(call: ServiceCall) -> Answer:
 
 def _question(call: ServiceCall, row: ServiceRow) -> dict[str, Any] | None:
     """Return the question that a release answers, for the person who asked it."""
-    asked = call.service.database.row("SELECT * FROM queries WHERE id = ?", row["query"])
-    return None if asked is None else question_words(call, asked)
+    query = call.service.database.row("SELECT * FROM queries WHERE id = ?", row["query"])
+    return None if query is None else question_words(call, query)
 
 
 def get_certificate(call: ServiceCall) -> Answer:
@@ -54,8 +54,8 @@ def list_releases(call: ServiceCall) -> dict[str, Any]:
     """Return the caller's releases, newest first; with ``dataset``, curators and auditors see all of its."""
     rows, following = read_page(call, "releases", " AND shown_from <= ?", now())
     words = release_words(call.service.database, [row["id"] for row in rows])
-    shown = [_listed(row, words[row["id"]]) for row in rows]
-    return {"releases": shown, "next": following, "dataset": call.query.get("dataset", "")}
+    releases = [_listed(row, words[row["id"]]) for row in rows]
+    return {"releases": releases, "next": following, "dataset": call.query.get("dataset", "")}
 
 
 def _listed(row: ServiceRow, words: dict[str, Any]) -> dict[str, Any]:
@@ -87,9 +87,9 @@ def parquet_bytes(document: dict[str, Any]) -> bytes:
             "Parquet needs a package that is not installed",
             fix=Do("install", package="pyarrow"),
         ) from None
-    written = io.BytesIO()
-    parquet.write_table(lines.to_arrow(), written)
-    return written.getvalue()
+    buffer = io.BytesIO()
+    parquet.write_table(lines.to_arrow(), buffer)
+    return buffer.getvalue()
 
 
 def svg_bytes(document: dict[str, Any]) -> bytes:

@@ -67,8 +67,8 @@ class ServerLock:
         The address of the database. A pooler between must keep the session: PgBouncer in session mode.
     """
 
-    def __init__(self, place: str) -> None:
-        self._place = place
+    def __init__(self, address: str) -> None:
+        self._place = address
         self._connection: Any = None
         self._looked = 0.0
 
@@ -108,10 +108,10 @@ class ServerLock:
     def _try(self) -> bool:
         if self._connection is None:
             self._connection = self._connect()
-        found = self._connection.execute(
+        row = self._connection.execute(
             "SELECT pg_try_advisory_lock(%s, hashtext(current_schema()))", (_CLASS,)
         ).fetchone()
-        return bool(found[0])
+        return bool(row[0])
 
     def _connect(self) -> Any:
         import psycopg
@@ -153,8 +153,8 @@ def only_runner(settings: ServiceSettings, stop: threading.Event) -> Iterator[_H
         Ends the wait.
     """
     settings.folder.mkdir(parents=True, exist_ok=True)
-    with (settings.folder / "drawer.lock").open("w") as held:  # its name stays: an older version looks for it
-        if not _locked(held, stop):
+    with (settings.folder / "drawer.lock").open("w") as file:  # its name stays: an older version looks for it
+        if not _locked(file, stop):
             yield None
             return
         if not settings.database_place.startswith(("postgresql://", "postgres://")):
@@ -197,9 +197,9 @@ def serve_runner(settings: ServiceSettings, stop: threading.Event | None = None)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda *_: stop.set())
         signal.signal(signal.SIGINT, lambda *_: stop.set())
-    with only_runner(settings, stop) as alone:
-        if alone is not None:
-            _run(settings, stop, alone.check)
+    with only_runner(settings, stop) as lock:
+        if lock is not None:
+            _run(settings, stop, lock.check)
 
 
 def _run(settings: ServiceSettings, stop: threading.Event, still_alone: Callable[[], None]) -> None:
@@ -348,35 +348,35 @@ class Runner:
         for child in self._all_children():
             if not child.alive:
                 continue
-            for said, what in child.heard():
-                if said == "drawn":
-                    outcomes.append(what)
+            for kind, message in child.heard():
+                if kind == "drawn":
+                    outcomes.append(message)
                 else:
-                    self._heard(child, said, what)
-        known = [(self._flights[one.query], one) for one in outcomes if one.query in self._flights]
-        done = self._outcomes.write(known)
+                    self._heard(child, kind, message)
+        landed = [(self._flights[one.query], one) for one in outcomes if one.query in self._flights]
+        done = self._outcomes.write(landed)
         for query in done:
             self._flights[query].written = True
 
-    def _heard(self, child: DatasetChild, said: str, what: Any) -> None:
-        match said:
+    def _heard(self, child: DatasetChild, kind: str, message: Any) -> None:
+        match kind:
             case "opened":
                 child.state = "opened"
-                self._finish_job(child.job, "done", what)
+                self._finish_job(child.job, "done", message)
             case "ready":
                 child.state = "ready"
                 child.ready_at = rung_after(child.started, self.settings.tick)
             case "refused":
                 child.state = "refused"
                 child.ready_at = rung_after(child.started, self.settings.tick)
-                self._finish_job(child.job, "refused", what)
+                self._finish_job(child.job, "refused", message)
             case "unprepared":
                 child.state = "unprepared"
                 child.ready_at = rung_after(child.started, self.settings.tick)
             case "described" | "taken":
-                self._finish_job(what[0], "done", what[1])
+                self._finish_job(message[0], "done", message[1])
             case "undescribed" | "untaken":
-                self._finish_job(what[0], "refused", what[1])
+                self._finish_job(message[0], "refused", message[1])
             case "dead":
                 _LOG.warning("process ended", extra={"dataset": child.opening.name})
                 if child.state == "dead":  # while it took questions
@@ -391,10 +391,10 @@ class Runner:
     def _take_jobs(self) -> None:
         for job in self.service.database.rows("SELECT * FROM jobs WHERE state = 'waiting' ORDER BY created"):
             with self.service.database.change() as change:
-                taken = change.run(
+                updated = change.run(
                     "UPDATE jobs SET state = 'taken' WHERE id = ? AND state = 'waiting'", job["id"]
                 )
-            if taken:
+            if updated:
                 self._take(job["id"], job["kind"], json.loads(job["document"]))
 
     def _take(self, job: str, kind: str, document: dict[str, Any]) -> None:
@@ -529,17 +529,17 @@ class Runner:
         flights: list[tuple[Flight, DrawTask]] = []
         with self.service.database.change() as change:
             for query, child, slot in chosen:
-                moved = change.run(_RUN, slot.admitted, slot.answer_at, query)
-                if not moved and change.run(_CANCEL, query):
+                updated = change.run(_RUN, slot.admitted, slot.answer_at, query)
+                if not updated and change.run(_CANCEL, query):
                     self.service.record(change, "", "query-cancelled", query, "")
                 row = change.row("SELECT * FROM queries WHERE id = ?", query)
-                if moved and row is not None:
+                if updated and row is not None:
                     task = DrawTask(
                         query, json.loads(row["ask"]), row["plan"], row["account"], row["person"],
                         row["purpose"], slot,
                     )  # fmt: skip
-                    held = (query, row["dataset"], row["plan"], row["person"], float(row["work"]))
-                    flights.append((Flight(*held, slot, child), task))
+                    facts = (query, row["dataset"], row["plan"], row["person"], float(row["work"]))
+                    flights.append((Flight(*facts, slot, child), task))
         for flight, task in flights:
             self._flights[flight.query] = flight
             flight.child.tell(task)
@@ -556,9 +556,9 @@ class Runner:
         for (name, number), child in list(self._children.items()):
             current = datasets.get(name)
             old = current is not None and current["policy"] > number
-            left = current is None or current["policy"] < number
+            is_superseded = current is None or current["policy"] < number
             flying = any(flight.child is child for flight in self._flights.values())
-            if not flying and (old or (left and now() > child.started + _IDLE)):
+            if not flying and (old or (is_superseded and now() > child.started + _IDLE)):
                 child.kill()
                 del self._children[name, number]
 
